@@ -17,19 +17,19 @@ import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
 export interface SqliteStoreOptions extends StoreThreadOptions {
-  /** The database file; its folder is made when missing. Undefined: a temporary store, gone when it is closed. */
+  /** The database file; a missing folder is created. Undefined: a temporary store, removed when it is closed. */
   readonly path?: string;
   /** Source of new account and collection ids; given by tests. */
   readonly newId?: () => string;
-  /** Notified that a file of an older version was brought up to date, with words for a log. */
-  readonly onUpgraded?: (words: string) => void;
+  /** Called after the upgrade of a file of an older version, with a message for the log. */
+  readonly onUpgraded?: (message: string) => void;
 }
 
 /**
- * A Store in one SQLite file. A thread of its own writes, another one searches, so that no long statement runs on the
- * caller's event loop; look-ups of one small row are made right there, which costs less than a message would.
- * Throws a KbsyncError (`store_damaged`, `store_foreign`, `store_newer`, `store_older`, `store_unreachable`) and leaves
- * the file as it is when it cannot be used.
+ * Opens a Store in one SQLite file. One thread writes and another one searches, so that no long statement runs on the
+ * caller's event loop. Lookups of one small row run on the caller's thread, where they cost less than a message.
+ * Throws a KbsyncError (`store_damaged`, `store_foreign`, `store_newer`, `store_older`, `store_unreachable`), and leaves
+ * the file as it is, if it cannot be used.
  */
 export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise<Store> {
   const temporary = options.path === undefined ? mkdtempSync(join(tmpdir(), "kbsync-store-")) : undefined;
@@ -55,8 +55,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   const keyLookups = prepareKeyLookups(db);
   const chat = prepareChatReads(db);
   const serving = prepareServingReads(db);
-  /** Runs a look-up of one small row here, as a promise. */
-  const here = async <T>(run: () => T): Promise<T> => {
+  /** Runs a lookup of one small row on this thread, as a promise. */
+  const local = async <T>(run: () => T): Promise<T> => {
     try {
       return run();
     } catch (error) {
@@ -70,11 +70,11 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       writer.call("ensureAccount", { name, ids: [newId(), ...Tier.options.map(() => newId())] }),
     putKey: (key) => writer.call("putKey", key),
     changeKey: (change) => writer.call("changeKey", change),
-    keys: (accountId) => here(() => keyLookups.keys(accountId)),
-    accounts: () => here(() => keyLookups.accounts()),
-    linkFetch: (accountId, url) => here(() => keyLookups.linkFetch(accountId, url)),
+    keys: (accountId) => local(() => keyLookups.keys(accountId)),
+    accounts: () => local(() => keyLookups.accounts()),
+    linkFetch: (accountId, url) => local(() => keyLookups.linkFetch(accountId, url)),
     noteLinkFetch: (fetch) => writer.call("noteLinkFetch", fetch),
-    keyByHash: (sha256) => here(() => lookups.keyByHash(sha256)),
+    keyByHash: (sha256) => local(() => lookups.keyByHash(sha256)),
     collections: (accountId) => reader.call("collections", accountId),
     owners: (query) => reader.call("owners", query),
     createResource: async (resource, chunking, sameTransaction) => {
@@ -85,7 +85,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       writer.call("updateResource", { change, chunking, sameTransaction }),
     deleteResource: (at) => writer.call("deleteResource", at),
     resource: (at) => reader.call("resource", at),
-    tierOf: (at) => here(() => lookups.tierOf(at)),
+    tierOf: (at) => local(() => lookups.tierOf(at)),
     listResources: (query) => reader.call("listResources", query),
     chunks: (query) => reader.call("chunks", query),
     lexical: (query) => reader.call("lexical", query),
@@ -93,8 +93,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     evidence: (query) => reader.call("evidence", query),
     chunksByRow: (scope, rows) => reader.call("chunksByRow", { scope, rows }),
     addFile: (file, sameTransaction) => writer.call("addFile", { file, sameTransaction }),
-    file: (token) => here(() => lookups.file(token)),
-    recall: (accountId, key, nowMs) => here(() => lookups.recall(accountId, key, nowMs)),
+    file: (token) => local(() => lookups.file(token)),
+    recall: (accountId, key, nowMs) => local(() => lookups.recall(accountId, key, nowMs)),
     enqueueCreate: async (resource, job, sameTransaction) => {
       const queued = await writer.call("enqueueCreate", { resource, job, sameTransaction });
       return { ...queued, content: "" };
@@ -105,7 +105,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     addEndpoint: (endpoint, endpointsMax) => writer.call("addEndpoint", { endpoint, endpointsMax }),
     changeEndpoint: (change) => writer.call("changeEndpoint", change),
     removeEndpoint: (at) => writer.call("removeEndpoint", at),
-    endpoint: (at) => here(() => webhooks.endpoint(at)),
+    endpoint: (at) => local(() => webhooks.endpoint(at)),
     endpoints: (accountId) => reader.call("endpoints", accountId),
     addDelivery: (delivery) => writer.call("addDelivery", delivery),
     settleDelivery: (job, outcome) => writer.call("settleDelivery", { job, outcome }),
@@ -114,8 +114,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     addAgent: (agent, agentsMax) => writer.call("addAgent", { agent, agentsMax }),
     changeAgent: (agent) => writer.call("changeAgent", agent),
     removeAgent: (at) => writer.call("removeAgent", at),
-    agent: (at) => here(() => chat.agent(at)),
-    agents: (accountId) => here(() => chat.agents(accountId)),
+    agent: (at) => local(() => chat.agent(at)),
+    agents: (accountId) => local(() => chat.agents(accountId)),
     thread: (query) => reader.call("thread", query),
     addTurn: (turn) => writer.call("addTurn", turn),
     addQuestion: (job, sameTransaction) => writer.call("addQuestion", { job, sameTransaction }),
@@ -123,7 +123,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       put: (job) => writer.call("put", job),
       due: (query) => reader.call("due", query),
       after: (query) => reader.call("after", query),
-      first: (query) => here(() => queueReads.first(query)),
+      first: (query) => local(() => queueReads.first(query)),
       lease: (request) => writer.call("lease", request),
       renew: (renewal) => writer.call("renew", renewal),
       complete: (lease) => writer.call("complete", lease),
@@ -145,8 +145,8 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     purgeDead: (beforeMs, limit) => writer.call("purgeDead", { beforeMs, limit }),
     chunksWithoutVector: (fingerprint, tiers, limit, afterRow = -1) =>
       reader.call("chunksWithoutVector", { fingerprint, tiers, limit, afterRow }),
-    servingFingerprint: (place) => here(() => serving.servingFingerprint(place)),
-    servingFingerprints: () => here(() => serving.servingFingerprints()),
+    servingFingerprint: (scope) => local(() => serving.servingFingerprint(scope)),
+    servingFingerprints: () => local(() => serving.servingFingerprints()),
     serveComplete: async (fingerprint, tiers, exceptRows) => {
       const scopes = await reader.call("completeScopes", { fingerprint, tiers, exceptRows });
       return scopes.length === 0 ? 0 : writer.call("serve", { fingerprint, scopes });
@@ -166,11 +166,11 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   async function close(): Promise<void> {
     try {
       db.close();
-      // The writer last, so that SQLite folds the write-ahead log into the file. A thread that ended has closed its part.
+      // The writer closes last, so that SQLite checkpoints the write-ahead log. A thread that ended has closed its connection.
       if (reader.problem() === undefined) await reader.call("close", undefined);
       if (writer.problem() === undefined) await writer.call("close", undefined);
     } finally {
-      // A thread that is left over would keep the process from ever ending.
+      // A thread that still runs would keep the process alive.
       await Promise.all([writer.terminate(), reader.terminate()]);
       if (temporary !== undefined) rmSync(temporary, { recursive: true });
     }

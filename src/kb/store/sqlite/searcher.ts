@@ -34,13 +34,16 @@ import { prepareOwners } from "./accounts/owner-reads.ts";
 import { preparePostings } from "./words/postings.ts";
 import { prepareQueryTerms } from "./words/query-terms.ts";
 import { prepareUnusedFiles } from "./resources/retention.ts";
-import { prepareScopes, type Place } from "./scopes/scopes.ts";
+import { prepareScopes, type SearchTarget } from "./scopes/scopes.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
 import { prepareWebhookReads, type WebhookReads } from "./queue/webhook-reads.ts";
 
-/** The reading side of a store file, each method over one consistent state. One argument each, for a worker to answer. */
+/**
+ * The reads of a store file. Each method reads one snapshot, and takes one argument, so that it can be called on a worker
+ * thread.
+ */
 export type Searcher = {
   collections(accountId: string): CollectionRecord[];
   resource(at: ResourceKey): Resource | undefined;
@@ -51,7 +54,7 @@ export type Searcher = {
   lexical(query: LexicalQuery): Promise<LexicalHits>;
   nearest(query: NearestQuery): Promise<VectorHit[]>;
   evidence(query: EvidenceQuery): Promise<Evidence>;
-  /** Both walk over all chunks, step by step: others are answered between. */
+  /** Scans all chunks in steps, and lets other reads run in between; so does `completeScopes`. */
   chunksWithoutVector(argument: Parameters<ServingReads["lackingVector"]>[0]): Promise<RowContext[]>;
   completeScopes(
     argument: Omit<Parameters<ServingReads["completeScope"]>[0], "afterRow">,
@@ -75,14 +78,14 @@ export type Searcher = {
 };
 
 /**
- * Slices of reading that a search may take before the rest is read in one go: far more than a million chunks need. Searches
- * that together want more memory than the lists may have would else take it from each other for ever.
+ * Slices that a search may read before it reads the rest in one go: far more than a million chunks need. Without the bound,
+ * searches that together need more memory than the lists may have would evict each other's lists for ever.
  */
 const SLICES_MAX = 2000;
-/** A walk over all chunks lets others be answered after this long. */
-const WALK_MS = 10;
+/** Time after which a scan of all chunks lets other reads run. */
+const SCAN_MS = 10;
 
-/** Opens the store file, which the writer has made. Synchronous inside: meant for a thread of its own. */
+/** Opens the store file, which the writer has created. Blocks its thread, so it needs one of its own. */
 export function openSearcher(path: string): Searcher {
   const db = openForReading(path);
   const lookups = prepareLookups(db);
@@ -101,7 +104,7 @@ export function openSearcher(path: string): Searcher {
   const begin = db.prepare("BEGIN");
   const commit = db.prepare("COMMIT");
 
-  /** Runs a read whose statements all see the same state. */
+  /** Runs a read whose statements all see one snapshot. */
   function read<A, T>(run: (argument: A) => T): (argument: A) => T {
     return (argument) => {
       try {
@@ -116,50 +119,54 @@ export function openSearcher(path: string): Searcher {
   }
 
   const chunksByRow = ({ scope, rows }: { scope: Scope; rows: readonly number[] }): FoundChunk[] => {
-    const place = scopes.find(scope);
-    return place === undefined ? [] : lookups.chunksByRow(place.range, rows);
+    const target = scopes.find(scope);
+    return target === undefined ? [] : lookups.chunksByRow(target.range, rows);
   };
-  const byWords = (place: Place, { query, limit }: EvidenceQuery["lexical"]): LexicalHits | undefined =>
-    lexical.search(place, queryWords(query), limit);
+  const byWords = (
+    target: SearchTarget,
+    { query, limit }: EvidenceQuery["lexical"],
+  ): LexicalHits | undefined => lexical.search(target, queryWords(query), limit);
   const byVector = (
-    place: Place,
+    target: SearchTarget,
     { fingerprint, vector, limit }: NonNullable<EvidenceQuery["nearest"]>,
     isLast: boolean,
-  ): VectorHit[] | undefined => vectors.nearest(place, fingerprint, vector, limit, isLast);
-  const evidence = (place: Place, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
-    const nearest = query.nearest && byVector(place, query.nearest, isLast);
+  ): VectorHit[] | undefined => vectors.nearest(target, fingerprint, vector, limit, isLast);
+  const evidence = (target: SearchTarget, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
+    const nearest = query.nearest && byVector(target, query.nearest, isLast);
     if (query.nearest !== undefined && nearest === undefined) return undefined;
-    const asked = queryWords(query.lexical.query);
-    const words = lexical.search(place, asked, query.lexical.limit);
-    if (words === undefined) return undefined;
+    const words = queryWords(query.lexical.query);
+    const found = lexical.search(target, words, query.lexical.limit);
+    if (found === undefined) return undefined;
     const near = new Set(nearest?.map(({ row }) => row));
-    const hits = new Set(words.hits.map(({ row }) => row));
-    const first = words.hits.slice(0, query.depth).map(({ row }) => row);
+    const hits = new Set(found.hits.map(({ row }) => row));
+    const first = found.hits.slice(0, query.depth).map(({ row }) => row);
     const others =
       query.nearest &&
       sentences.cosines(
-        place.range,
+        target.range,
         query.nearest.fingerprint,
         query.nearest.vector,
         first.filter((row) => !near.has(row)),
       );
     const onlyNear = [...near].filter((row) => !hits.has(row));
-    const nearestMatches = lexical.matches(place, asked, onlyNear);
+    const nearestMatches = lexical.matches(target, words, onlyNear);
     const rows = query.withChunks ? [...hits, ...onlyNear] : [];
-    const chunks = lookups.chunksByRow(place.range, rows);
-    const scopeChunks = place.chunks;
-    return { lexical: words, scopeChunks, nearest, others: others ?? [], nearestMatches, chunks };
+    const chunks = lookups.chunksByRow(target.range, rows);
+    const scopeChunks = target.chunks;
+    return { lexical: found, scopeChunks, nearest, others: others ?? [], nearestMatches, chunks };
   };
 
-  /** Searches again and again, each time over one state, until all that the search needs is in memory; others are answered between. */
+  /**
+   * Repeats a search, each time on one snapshot, until all that it needs is in memory. Other reads run between the attempts.
+   */
   const inSlices = <A extends { readonly scope: Scope }, T>(
     nothing: (argument: A) => T,
-    search: (place: Place, argument: A, isLast: boolean) => T | undefined,
+    search: (target: SearchTarget, argument: A, isLast: boolean) => T | undefined,
   ) => {
     const attempt = read(({ argument, isLast }: { argument: A; isLast: boolean }) => {
       postings.beginSlice(isLast);
-      const place = scopes.find(argument.scope);
-      return place === undefined ? nothing(argument) : search(place, argument, isLast);
+      const target = scopes.find(argument.scope);
+      return target === undefined ? nothing(argument) : search(target, argument, isLast);
     });
     return async (argument: A): Promise<T> => {
       for (let slice = 1; slice < SLICES_MAX; slice++) {
@@ -168,20 +175,20 @@ export function openSearcher(path: string): Searcher {
         await setImmediate();
       }
       const found = attempt({ argument, isLast: true });
-      assert(found !== undefined, "a search without a bound put something off");
+      assert(found !== undefined, "a search without a bound did not finish");
       return found;
     };
   };
 
   const lackingVector = read(serving.lackingVector);
   const completeScope = read(serving.completeScope);
-  /** Takes steps behind one row after another until one says that there are no more. */
-  const walk = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
-    let until = performance.now() + WALK_MS;
+  /** Calls `step` for one row after another; each call returns the row to continue after, or undefined at the end. */
+  const scan = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
+    let until = performance.now() + SCAN_MS;
     for (let after: number | undefined = from; after !== undefined; after = step(after)) {
       if (performance.now() < until) continue;
       await setImmediate();
-      until = performance.now() + WALK_MS;
+      until = performance.now() + SCAN_MS;
     }
   };
   const duePart = read(queue.duePart);
@@ -208,31 +215,31 @@ export function openSearcher(path: string): Searcher {
     ),
     documentMatches: inSlices(
       (_query: DocumentQuery) => [],
-      (place, { query, rows }) => documentWords(place, query, rows),
+      (target, { query, rows }) => documentWords(target, query, rows),
     ),
     chunksWithoutVector: async (argument) => {
       const found: RowContext[] = [];
-      await walk(argument.afterRow, (afterRow) => {
+      await scan(argument.afterRow, (afterRow) => {
         const step = lackingVector({ ...argument, limit: argument.limit - found.length, afterRow });
         found.push(...step.chunks);
-        return step.lookedTo;
+        return step.checkedTo;
       });
       return found;
     },
     completeScopes: async (argument) => {
       const found: CompleteScope[] = [];
-      await walk(-1, (afterRow) => {
+      await scan(-1, (afterRow) => {
         const step = completeScope({ ...argument, afterRow });
         if (step.scope !== undefined) found.push(step.scope);
-        return step.lookedTo;
+        return step.checkedTo;
       });
       return found;
     },
     embeddedChunks: read(serving.embeddedChunks),
     owners: read(prepareOwners(db)),
     sentenceMatches: read(({ scope, fingerprint, vector, rows }) => {
-      const place = scopes.find(scope);
-      return place === undefined ? [] : sentences.matches(place.range, fingerprint, vector, rows);
+      const target = scopes.find(scope);
+      return target === undefined ? [] : sentences.matches(target.range, fingerprint, vector, rows);
     }),
     chunksWithoutSentences: read(({ fingerprint, afterRow, limit }) =>
       sentences.missing(fingerprint, afterRow, limit),
@@ -244,7 +251,7 @@ export function openSearcher(path: string): Searcher {
       let { jobs: due, lastLine } = duePart({ ...query, afterLine: "" });
       found.push(...due);
       while (lastLine !== undefined) {
-        // An account may have thousands of lines: others are answered between.
+        // An account may have thousands of lines: other reads run in between.
         await setImmediate();
         ({ jobs: due, lastLine } = duePart({ ...query, afterLine: lastLine }));
         found.push(...due);

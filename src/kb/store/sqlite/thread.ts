@@ -5,27 +5,27 @@ import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import type { WriterMethods } from "./writer-worker.ts";
 
-/** Wait before a thread that ended is started again: one that ends at every start must not take a processor. */
+/** Wait before a thread that ended is restarted, so that one that ends at every start does not use up a processor. */
 const RESTART_MS = 1000;
 
 /**
- * A thread that works on the store file. Where it ends, calls without an answer fail, as do those that come before it runs
- * again (code `store_busy`), and it is started again by itself until `terminate`.
+ * A thread that works on the store file. If it ends, pending calls fail, as do calls before it runs again (code
+ * `store_busy`). It restarts automatically until `terminate`.
  */
 export interface StoreThread<M extends ReaderMethods | WriterMethods> extends Pick<WorkerCalls<M>, "call"> {
-  /** Why the thread takes no calls at present; undefined: it does, or was never opened. */
+  /** Why the thread takes no calls at present; undefined: it takes calls, or was never opened. */
   problem(): KbsyncError | undefined;
   terminate(): Promise<void>;
 }
 
 export interface StoreThreadOptions {
-  /** Wait before a thread that ended is started again. Default: a second. */
+  /** Wait before a thread that ended is restarted. Default: a second. */
   readonly restartMs?: number;
-  /** Called when a thread ended that nobody closed. */
+  /** Called when a thread ends without `terminate`. */
   readonly onProblem?: (problem: KbsyncError) => void;
 }
 
-/** Starts the thread; the caller makes its first call, `open`. */
+/** Starts the thread. The caller's first call must be `open`. */
 export function startStoreThread<M extends ReaderMethods | WriterMethods>(
   name: "reader-worker" | "writer-worker",
   path: string,
@@ -33,10 +33,10 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
 ): StoreThread<M> {
   let isClosed = false;
   let problem: KbsyncError | undefined;
-  let restart: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
 
-  const gone = (cause: unknown): KbsyncError =>
-    new KbsyncError(`the store's ${name} ended and is being started again`, {
+  const ended = (cause: unknown): KbsyncError =>
+    new KbsyncError(`the store's ${name} ended and is being restarted`, {
       code: "store_busy",
       subject: path,
       retryable: true,
@@ -47,19 +47,19 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
     const started = callWorker<M>(thread, `store ${name}`);
     thread.once("exit", (code) => {
       if (isClosed) return;
-      problem = gone(new Error(`exit code ${code}`));
+      problem = ended(new Error(`exit code ${code}`));
       onProblem?.(problem);
-      restart = setTimeout(() => void again(), restartMs);
+      timer = setTimeout(() => void restart(), restartMs);
     });
     return started;
   };
-  const again = async (): Promise<void> => {
+  const restart = async (): Promise<void> => {
     calls = start();
     try {
       await calls.call("open", undefined);
       problem = undefined;
     } catch {
-      // Its end starts the next one.
+      // The exit event starts the next thread.
       await calls.terminate();
     }
   };
@@ -70,12 +70,12 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
     call: (method, argument, transfer) =>
       problem === undefined
         ? calls.call(method, argument, transfer).catch((error: unknown) => {
-            throw codeOf(error) === "worker_gone" ? gone(error) : error;
+            throw codeOf(error) === "worker_gone" ? ended(error) : error;
           })
         : Promise.reject(problem),
     terminate: async () => {
       isClosed = true;
-      clearTimeout(restart);
+      clearTimeout(timer);
       await calls.terminate();
     },
   };

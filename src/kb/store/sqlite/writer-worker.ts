@@ -3,19 +3,19 @@ import { answerCalls } from "../../../lib/worker-calls.ts";
 import { openWriter, type Writer } from "./writer.ts";
 
 /**
- * What the writing thread answers: `open` first, then everything a Writer does. `open` gives words on a store that it
- * brought up to date; undefined: there was nothing to do.
+ * The calls of the writer thread: first `open`, then the methods of a Writer. `open` returns a message for the log if it
+ * upgraded the store.
  */
 export type WriterMethods = Writer & { open(nothing: undefined): string | undefined };
 
 if (parentPort === null) throw new Error("writer-worker.ts runs as a worker only");
 
 const methods: Partial<WriterMethods> = {
-  // Opened by a call, so that a damaged file is the answer of that call and not the end of the thread.
+  // Opened by a call, so that a damaged file fails that call instead of ending the thread.
   open: () => {
     let upgraded: string | undefined;
-    const path = workerData as string; // given by open.ts alone
-    Object.assign(methods, openWriter(path, { done: (words) => (upgraded = words) }));
+    const path = workerData as string; // open.ts starts this worker
+    Object.assign(methods, openWriter(path, { done: (message) => (upgraded = message) }));
     return upgraded;
   },
 };

@@ -33,25 +33,25 @@ import { prepareQueueWrites, type QueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites, type WebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareResourceWrites, type ResourceWrites } from "./resources/writes.ts";
 
-/** Most writes in one transaction. A crash loses none that was acknowledged; the bound keeps a commit short. */
+/** Maximum writes in one transaction; keeps a commit short. A crash loses no acknowledged write. */
 const BATCH_WRITES_MAX = 256;
-/** Most time spent on a transaction before it is committed, so that one caller does not wait for all the others. */
+/** Maximum time in a transaction before it is committed, so that one caller does not wait for all the others. */
 const BATCH_MS_MAX = 100;
-/** Size of the write-ahead log from which it is copied into the database even while more writes wait. */
+/** Size of the write-ahead log above which it is checkpointed even while more writes wait. */
 const WAL_BYTES_MAX = 64 * 1024 * 1024;
-/** Size of the log from which that is done when nothing waits. */
+/** Size of the log above which it is checkpointed when no write waits. */
 const WAL_BYTES_IDLE = 4 * 1024 * 1024;
 
 /**
- * The one writer of a store file. All writes that wait when a transaction begins share it and its flush to disk.
- * The methods take one argument, so that a worker can answer them.
+ * The only writer of a store file. All writes that wait when a transaction begins share it and its flush to disk.
+ * Each method takes one argument, so that it can be called on a worker thread.
  */
 export type Writer = {
   ensureAccount(argument: { name: string; ids: readonly string[] }): Promise<Account>;
   putKey(key: KeyRecord): Promise<void>;
   changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
   noteLinkFetch(fetch: LinkFetch): Promise<void>;
-  /** The answer comes without the content, which the caller has. */
+  /** Returns the resource without its content, which the caller has. */
   createResource(argument: {
     resource: NewResource;
     chunking: Chunking;
@@ -67,7 +67,7 @@ export type Writer = {
     job: ResourceJob;
     sameTransaction: SameTransaction | undefined;
   }): Promise<Omit<Resource, "content">>;
-  /** The answer comes without the content. */
+  /** Returns the resource without its content. */
   enqueueUpdate(argument: {
     at: ResourceKey & Expected & { readonly nowIso: string };
     job: ResourceJob;
@@ -81,7 +81,7 @@ export type Writer = {
   }): Promise<void>;
   putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
   putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
-  /** Commits what waits, copies the log into the database and closes the file. */
+  /** Commits waiting writes, checkpoints the log and closes the file. */
   close(): Promise<void>;
 } & Queued<WebhookWrites> &
   Queued<ChatWrites> &
@@ -91,26 +91,26 @@ export type Writer = {
   Queued<Pick<AnswerNotes, "sweep">> &
   Queued<ServingWrites>;
 
-/** The same writes, each answered once its transaction is on the disk. */
+/** The same writes; each resolves when its transaction is on disk. */
 type Queued<W> = {
   [K in keyof W]: W[K] extends (argument: infer A) => infer R ? (argument: A) => Promise<R> : never;
 };
 
-/** Batches between looks at the size of the log, which cost a system call each. */
+/** Batches between checks of the log's size, each of which costs a system call. */
 const CHECKPOINT_EVERY = 16;
 
-/** How often a write that frees space runs again on a full disk: from the reserve, and with the log emptied as well. */
+/** Retries of a write that frees space on a full disk: first with the reserve, then with the log emptied too. */
 const FREEING_TRIES = 2;
 
 interface Waiting {
   readonly run: () => unknown;
-  /** How often it may run again when the disk is full. */
+  /** Retries left if the disk is full. */
   readonly triesOnFull: number;
   readonly resolve: (value: never) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** Opens the store file. Synchronous inside: meant for a thread of its own. `listener` is notified of an upgrade. */
+/** Opens the store file. Blocks its thread, so it needs one of its own. Notifies `listener` of an upgrade. */
 export function openWriter(path: string, listener: UpgradeListener = {}): Writer {
   const db = openForWriting(path, listener);
   const index = collectIndexChanges(db);
@@ -142,7 +142,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     });
   }
 
-  /** The writes of an object, each a write of its own in the queue. */
+  /** Wraps the writes of an object so that each goes through the inbox. */
   function queued<W extends Record<keyof W, (argument: never) => unknown>>(
     writes: W,
     triesOnFull = 0,
@@ -151,11 +151,11 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       name,
       (argument: never) => enqueue(() => write(argument), triesOnFull),
     ]);
-    return Object.fromEntries(wrapped) as Queued<W>; // each write by its own name
+    return Object.fromEntries(wrapped) as Queued<W>; // the same names
   }
 
-  /** Notes a request together with the resource it made or changed. */
-  function noted<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
+  /** Notes the request with the resource that it created or changed. */
+  function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
     written: R,
     sameTransaction: SameTransaction | undefined,
   ): R {
@@ -167,7 +167,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   function schedule(): void {
     if (scheduled) return;
     scheduled = true;
-    // Behind the event loop's turn, in which every message that has arrived is taken into the inbox.
+    // Runs after this turn of the event loop, which puts all messages that have arrived into the inbox.
     setImmediate(() => {
       scheduled = false;
       writeBatch(inbox);
@@ -180,11 +180,11 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   function writeBatch(batch: Waiting[]): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
     if (batch.length === 0) return;
-    let begun = false;
+    let isOpen = false;
     try {
       begin.run();
-      begun = true;
-      // From here: waiting for the lock may have taken longer than a batch may.
+      isOpen = true;
+      // Measured from here, because waiting for the lock may take longer than BATCH_MS_MAX.
       const until = performance.now() + BATCH_MS_MAX;
       while (batch.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
         const waiting = batch.shift();
@@ -195,23 +195,23 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     } catch (error) {
       index.clear();
       const failure = storeFailure(error, path);
-      const stuck = takeBack();
+      const rollbackFailure = rollBack();
       for (const { waiting } of done) {
-        if (stuck === undefined && failure.code === "disk_full" && waiting.triesOnFull > 0)
+        if (rollbackFailure === undefined && failure.code === "disk_full" && waiting.triesOnFull > 0)
           writeFromReserve(waiting);
         else waiting.reject(failure);
       }
-      // Where no transaction begins, none of those that wait can be written, and trying on would have no end.
-      if (!begun) for (const waiting of batch.splice(0)) waiting.reject(failure);
-      // The connection is of no more use: its thread ends and is started again.
-      if (stuck !== undefined) throw stuck;
+      // If no transaction can begin, no waiting write can succeed, and retrying would never end.
+      if (!isOpen) for (const waiting of batch.splice(0)) waiting.reject(failure);
+      // The connection is unusable: its thread ends and is restarted.
+      if (rollbackFailure !== undefined) throw rollbackFailure;
       return;
     }
     for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
   }
 
-  /** Takes the transaction back, where there is one; returns why that failed. */
-  function takeBack(): Error | undefined {
+  /** Rolls back the transaction if there is one. Returns the error if that fails. */
+  function rollBack(): Error | undefined {
     try {
       if (db.inTransaction) rollback.run();
       return undefined;
@@ -220,20 +220,20 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     }
   }
 
-  /** Runs one write so that its failure takes back its own changes only. Throws when the transaction is lost. */
+  /** Runs one write in a savepoint: a failure undoes only its own changes. Throws if the whole transaction is lost. */
   function runOne(waiting: Waiting, done: { waiting: Waiting; value: unknown }[]): void {
-    let isBegun = false;
+    let hasSavepoint = false;
     try {
       savepoint.run();
-      isBegun = true;
+      hasSavepoint = true;
       const value = waiting.run();
       release.run();
       index.settle();
       done.push({ waiting, value });
     } catch (error) {
       index.revert();
-      // SQLite itself takes the whole transaction back on some errors (disk full, I/O): all of the batch failed.
-      if (!isBegun || !db.inTransaction) {
+      // SQLite rolls back the whole transaction on some errors (disk full, I/O): the whole batch has failed.
+      if (!hasSavepoint || !db.inTransaction) {
         done.push({ waiting, value: undefined });
         throw error;
       }
@@ -243,35 +243,35 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     }
   }
 
-  /** Runs a write that frees space alone, with the reserve for its log, and turns what it freed into the next reserve. */
+  /** Runs a write that frees space on its own, with the reserve for its log. The freed space becomes the next reserve. */
   function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
     reserve.release();
-    // Only when the reserve alone did not do: a copy that fails half-way has used it up.
+    // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
     if (triesOnFull < FREEING_TRIES) emptyLog();
     writeBatch([{ ...waiting, triesOnFull: triesOnFull - 1 }]);
     emptyLog();
     reserve.refill();
   }
 
-  /** Copies all of the log into the database and gives its space back to the disk, as far as the disk permits. */
+  /** Checkpoints the whole log and truncates it, if the disk permits. */
   function emptyLog(): void {
     try {
       db.pragma("wal_checkpoint(TRUNCATE)");
     } catch {
-      // As in `checkpoint`: all of the log is read where it is, and the writes report what is wrong.
+      // As in `checkpoint`: readers read the log as it is, and the writes report the failure.
     }
   }
 
-  /** Copies the log into the database, so that it stays bounded; readers are not disturbed. */
+  /** Checkpoints the log, which keeps it bounded. Does not block readers. */
   function checkpoint(): void {
     try {
-      // NOOP only looks: how many pages the log holds, and how many of them are copied already.
+      // NOOP only returns the number of pages in the log and how many of them are checkpointed.
       const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
       const bytes = (log.log - log.checkpointed) * pageBytes;
       if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
     } catch {
-      // What a full disk keeps from being copied stays in the log, where all of it is read, and is copied after a later
-      // write. What is wrong with the disk is told by the writes, each to who waits for it.
+      // On a full disk the pages stay in the log, where readers find them, and a later checkpoint copies them. The writes
+      // report the failure of the disk to their callers.
     }
   }
 
@@ -281,13 +281,13 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     changeKey: (change) => enqueue(() => keys.changeKey(change)),
     noteLinkFetch: (fetch) => enqueue(() => keys.noteLinkFetch(fetch)),
     createResource: ({ resource, chunking, sameTransaction }) =>
-      enqueue(() => noted(resources.create(resource, chunking), sameTransaction)),
+      enqueue(() => withNote(resources.create(resource, chunking), sameTransaction)),
     updateResource: ({ change, chunking, sameTransaction }) =>
-      enqueue(() => noted(resources.update(change, chunking, sameTransaction?.job), sameTransaction)),
+      enqueue(() => withNote(resources.update(change, chunking, sameTransaction?.job), sameTransaction)),
     enqueueCreate: ({ resource, job, sameTransaction }) =>
-      enqueue(() => noted(resources.enqueueCreate(resource, job), sameTransaction)),
+      enqueue(() => withNote(resources.enqueueCreate(resource, job), sameTransaction)),
     enqueueUpdate: ({ at, job, sameTransaction }) =>
-      enqueue(() => noted(resources.enqueueUpdate(at, job), sameTransaction)),
+      enqueue(() => withNote(resources.enqueueUpdate(at, job), sameTransaction)),
     deleteResource: (at) => enqueue(() => resources.remove(at), FREEING_TRIES),
     addFile: ({ file, sameTransaction }) =>
       enqueue(() => {

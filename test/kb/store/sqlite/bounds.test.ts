@@ -70,7 +70,7 @@ describe("numbers of owners", () => {
     add(3, "busy", "left later", 0);
     expect(next("newer")).toBe(3);
     // What is in memory of the owner before is of rows that never come again.
-    expect(scopes.takeRows(5, 1)).toBe(rowOf(5, 7));
+    expect(scopes.reserveRows(5, 1)).toBe(rowOf(5, 7));
   });
 
   it("are not used again while a record of a deleted resource belongs to them", () => {

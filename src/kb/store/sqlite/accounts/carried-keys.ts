@@ -6,19 +6,19 @@ import { storeFailure } from "../database/failures.ts";
 import type { KeyRow } from "../database/records.ts";
 import { prepareSmallWrites } from "./small-writes.ts";
 
-/** How many keys were taken back from more than they may by now. */
+/** Numbers of keys that were restricted. */
 export interface CarriedKeys {
   readonly revoked: number;
-  /** That end earlier than the older store says. */
+  /** Keys that got an earlier expiry. */
   readonly endEarlier: number;
-  /** That lost scopes. */
+  /** Keys that lost scopes. */
   readonly narrowed: number;
 }
 
 /**
- * Takes over into an older store file, which nothing else uses, what was withdrawn from these keys since: revoked keys,
- * earlier ends, scopes taken away. All of it or nothing. Never gives a key more than it has in that file, whichever of the
- * two is the older one. Throws a KbsyncError where it cannot be written.
+ * Applies later restrictions of these keys to an older store file, which nothing else may use: revocations, earlier
+ * expiries, removed scopes. Applies all or none. Never gives a key more than it has in that file, whichever of the two
+ * stores is older. Throws a KbsyncError if the file cannot be written.
  */
 export function carryKeys(keys: readonly StoredKey[], into: string): CarriedKeys {
   const db = openForWriting(into);
@@ -31,23 +31,23 @@ export function carryKeys(keys: readonly StoredKey[], into: string): CarriedKeys
   }
 }
 
-/** Keys in a store file that are neither revoked nor over. Throws a KbsyncError where it cannot be read. */
+/** Counts the keys in a store file that are neither revoked nor expired. Throws a KbsyncError if it cannot be read. */
 export function countValidKeys(path: string, nowMs: number): number {
   return keysIn(path).filter(({ revokedAt, expiresAt }) => revokedAt === null && endMs(expiresAt) > nowMs)
     .length;
 }
 
-/** A key as one store has it, for another. */
+/** A key of one store, to be compared with another store. */
 export interface StoredKey {
   readonly sha256: string;
   readonly scopes: readonly KeyScope[];
   readonly expiresAt: string | null;
   readonly revokedAt: string | null;
-  /** Of a key that can be revoked: its whole row, and its account's name. */
+  /** The whole row and the name of its account, to insert a key that the other store lacks. */
   readonly row: KeyRow & { readonly account: string };
 }
 
-/** All keys in a store file. Throws a KbsyncError where it cannot be read. */
+/** Returns all keys of a store file. Throws a KbsyncError if it cannot be read. */
 export function keysIn(path: string): StoredKey[] {
   const db = openForReading(path);
   try {
@@ -82,16 +82,16 @@ function carry(db: Connection, keys: readonly StoredKey[]): CarriedKeys {
     const older = find.get(sha256);
     if (older === undefined) {
       if (revokedAt === null) continue;
-      // It may still stand in a key file, from which it would be taken for a new one.
+      // A key file may still contain it, and would create it as a new key.
       const ids = [row.account_id, ...Tier.options.map(() => newHexId(Date.parse(revokedAt)))];
       insert.run({ ...row, accountId: small.ensureAccount(row.account, ids).id });
       revoked += 1;
       continue;
     }
-    const had = JSON.parse(older.scopes) as KeyScope[]; // written by this store from a KeyRecord
+    const olderScopes = JSON.parse(older.scopes) as KeyScope[]; // written by this store from a KeyRecord
     const after = {
       sha256,
-      scopes: JSON.stringify(scopesOfBoth(had, scopes)),
+      scopes: JSON.stringify(scopesOfBoth(olderScopes, scopes)),
       expiresAt: endMs(expiresAt) < endMs(older.expires_at) ? expiresAt : older.expires_at,
       revokedAt: older.revoked_at ?? revokedAt,
     };
@@ -103,11 +103,11 @@ function carry(db: Connection, keys: readonly StoredKey[]): CarriedKeys {
   return { revoked, endEarlier, narrowed };
 }
 
-/** What both allow. Scopes that were all exchanged for others leave none: what such a key may do is for a person to say. */
-function scopesOfBoth(had: readonly KeyScope[], has: readonly KeyScope[]): readonly KeyScope[] {
-  // Whoever has `admin` may do all.
-  if (has.includes("admin")) return had;
-  return had.includes("admin") ? has : had.filter((scope) => has.includes(scope));
+/** Returns the scopes that both lists allow. Disjoint lists leave none: a person must decide what such a key may do. */
+function scopesOfBoth(one: readonly KeyScope[], other: readonly KeyScope[]): readonly KeyScope[] {
+  // `admin` includes all other scopes.
+  if (other.includes("admin")) return one;
+  return one.includes("admin") ? other : one.filter((scope) => other.includes(scope));
 }
 
 function endMs(expiresAt: string | null): number {

@@ -4,17 +4,17 @@ import type { Account, KeyRecord, ResourceKey } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { keyOf, type KeyRow } from "../database/records.ts";
 
-/** Link fetches remembered, the oldest out first: one more costs a full answer at its next update. */
+/** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */
 const LINK_FETCHES_MAX = 100_000;
-/** Collected at a time: each write takes out more than it brings in. */
-const COLLECTED_MAX = 4;
+/** Excess fetches removed with each write: more than it adds. */
+const REMOVED_MAX = 4;
 
-/** Writes of keys and link fetches; each runs inside a transaction of the caller. */
+/** Writes of keys and link fetches. Each runs inside a transaction of the caller. */
 export interface KeyWrites {
   putKey(key: KeyRecord): void;
   changeKey(change: KeyChange): KeyRecord | undefined;
   noteLinkFetch(fetch: LinkFetch): void;
-  /** Leaves nothing of what a link led to; `url` as it was sent. */
+  /** Removes the stored fetch of a link. `url` is as sent by the client. */
   forgetLink(accountId: string, url: string): void;
 }
 
@@ -31,9 +31,9 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
   const replaceLink = db.prepare(`
     INSERT OR REPLACE INTO link_fetch (account_id, url, text_sha256, etag, last_modified)
     VALUES (@accountId, @url, @textSha256, @etag, @lastModified)`);
-  const collectLinks = db.prepare(`
+  const removeOldLinks = db.prepare(`
     DELETE FROM link_fetch WHERE number IN (
-      SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${COLLECTED_MAX})`);
+      SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${REMOVED_MAX})`);
   const deleteLink = db.prepare("DELETE FROM link_fetch WHERE account_id = ? AND url = ?");
   const write = (key: KeyRecord, statement: typeof upsertKey): void => {
     statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
@@ -55,14 +55,14 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
     },
     noteLinkFetch(fetch) {
       const { lastInsertRowid } = replaceLink.run(fetch);
-      // Numbers ascend with time, so those that lie further back than the bound are too many.
-      collectLinks.run(Number(lastInsertRowid) - LINK_FETCHES_MAX);
+      // Numbers ascend with time, so fetches further back than the bound are too many.
+      removeOldLinks.run(Number(lastInsertRowid) - LINK_FETCHES_MAX);
     },
     forgetLink: (accountId, url) => void deleteLink.run(accountId, linkAddress(url)),
   };
 }
 
-/** Reads of the same, over any connection. */
+/** Reads of keys, accounts and link fetches. */
 export interface KeyLookups {
   readonly keys: (accountId: string) => KeyRecord[];
   readonly accounts: () => Account[];

@@ -2,9 +2,9 @@ import type { Account, StoredFile } from "../../records.ts";
 import { Tier } from "../../../../wire/primitives.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Writes of accounts, keys and files; each runs inside a transaction of the caller. */
+/** Writes of accounts and files. Each runs inside a transaction of the caller. */
 export interface SmallWrites {
-  /** The account of that name; `ids` are for the account and its collections when it is new. */
+  /** Returns the account of that name, or creates it; `ids` are for a new account and its collections. */
   ensureAccount(name: string, ids: readonly string[]): Account;
   addFile(file: StoredFile): void;
 }

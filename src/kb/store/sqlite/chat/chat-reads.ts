@@ -12,7 +12,7 @@ import type { StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { chunkId } from "../resources/lookups.ts";
 
-/** Reads of agents and threads, over any connection. */
+/** Reads of agents and threads. */
 export interface ChatReads {
   readonly agent: (at: AgentKey) => StoredAgent | undefined;
   readonly agents: (accountId: string) => StoredAgent[];
@@ -20,7 +20,7 @@ export interface ChatReads {
   readonly passage: (at: PassageKey) => PassagePosition | undefined;
 }
 
-interface ResourcePlace {
+interface ResourceRows {
   readonly title: string;
   readonly version: number;
   readonly first_row: number;
@@ -48,7 +48,7 @@ export function prepareChatReads(db: Connection): ChatReads {
       created_at AS createdAt, after_turn AS afterTurn
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
-  const selectResource = db.prepare<[string, string], ResourcePlace>(
+  const selectResource = db.prepare<[string, string], ResourceRows>(
     "SELECT title, version, first_row FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
   );
   const selectStart = db.prepare<[number], number>("SELECT start FROM chunk WHERE row = ?").pluck();
@@ -62,7 +62,7 @@ export function prepareChatReads(db: Connection): ChatReads {
       const turns: (Turn & { readonly number: number })[] = [];
       let chars = 0;
       let more = false;
-      // One row more than wanted tells whether there are more.
+      // One row more than the limit shows whether there are more.
       for (const turn of selectTurns.iterate(thread, turnsMax + 1)) {
         more = turns.length === turnsMax || chars >= charsMax;
         if (more) break;
@@ -81,7 +81,7 @@ export function prepareChatReads(db: Connection): ChatReads {
     passage: ({ accountId, resourceId, chunkId: wanted, row }) => {
       const resource = selectResource.get(resourceId, accountId);
       if (resource === undefined) return undefined;
-      // An id is made from what the chunk is: where the row holds another one by now, it is not the one that was found.
+      // The id identifies version and index of the chunk: if it differs, the chunk that the search found was replaced.
       if (chunkId(resourceId, resource.version, row - resource.first_row) !== wanted) return undefined;
       const start = selectStart.get(row);
       return start === undefined ? undefined : { title: resource.title, start };

@@ -5,12 +5,12 @@ import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 
-/** Turns of one thread, the oldest out first: far more than any window holds. */
+/** Maximum turns of one thread; the oldest are evicted first. Far more than any context window holds. */
 const TURNS_MAX = 1000;
-/** Images linked to one thread, the oldest out first. */
+/** Maximum images linked to one thread; the oldest are evicted first. */
 const THREAD_IMAGES_MAX = 100;
 
-/** Writes of agents and threads, one argument each; each runs inside a transaction of the caller. */
+/** Writes of agents and threads. Each takes one argument and runs inside a transaction of the caller. */
 export type ChatWrites = {
   addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
   changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
@@ -22,7 +22,7 @@ export type ChatWrites = {
   purgeThreadImages(argument: { readonly beforeIso: string; readonly limit: number }): number;
 };
 
-/** Prepares the statements on the writing connection. `addFile` notes a file. */
+/** Prepares the statements on the writing connection. `addFile` records a file. */
 export function prepareChatWrites(
   db: Connection,
   queue: QueueWrites,
@@ -88,7 +88,7 @@ export function prepareChatWrites(
     if (!at.isStoredAgent) return;
     const createdAt = selectAgent.get(at.accountId, at.agentId);
     if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
-    throw new KbsyncError("the agent was removed meanwhile", { code: "agent_gone", subject: at.agentId });
+    throw new KbsyncError("the agent has been removed", { code: "agent_gone", subject: at.agentId });
   };
   const openThread = (at: ThreadKey & { readonly nowIso: string }): number => {
     const { accountId, agentId, threadId, nowIso } = at;
@@ -104,7 +104,7 @@ export function prepareChatWrites(
   return {
     addAgent: ({ agent, agentsMax }) => {
       if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
-        throw new KbsyncError("there is an agent of that id already", { code: "agent_exists" });
+        throw new KbsyncError("an agent with that id already exists", { code: "agent_exists" });
       }
       if ((countAgents.get(agent.accountId) ?? 0) >= agentsMax) {
         throw new KbsyncError(`an account has at most ${agentsMax} agents`, {
@@ -124,9 +124,9 @@ export function prepareChatWrites(
       return true;
     },
     addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
-      // What ended the job wrote its turn and its message too: a second one would go out under the same id.
+      // Whatever ended the job has written its turn and its message: a second message would have the same id.
       if (job !== undefined && !queue.complete(job)) return false;
-      // A failed turn tells so whatever became of its agent.
+      // A failed turn is reported even if its agent has been removed.
       if (turn !== undefined) refuseGone(at);
       if (turn !== undefined && threadId !== undefined) {
         const thread = openThread({ ...at, threadId });

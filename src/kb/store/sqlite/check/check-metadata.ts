@@ -5,8 +5,8 @@ import type { Connection } from "../database/connection.ts";
 import { storedValue } from "../scopes/metadata-writes.ts";
 
 /**
- * Ids of live documents that filters find by other values than their metadata has. Walks all values once, for no index
- * leads from a document to its own, and keeps their sum for each document: some 50 bytes for each that has metadata.
+ * Yields the ids of live documents whose entries for filters differ from their metadata. Scans all values once, because no
+ * index finds them by document, and holds a sum per document: about 50 bytes for each that has metadata.
  */
 export function* wrongMetadata(db: Connection): Generator<string> {
   const sums = new Map<number, number>();
@@ -34,5 +34,5 @@ export function* wrongMetadata(db: Connection): Generator<string> {
   }
 }
 
-/** A value with its place, as the table has it. */
+/** A value with its scope and path, as columns of the table. */
 type Value = [scope: number, path: string, kind: string, value: string | number];

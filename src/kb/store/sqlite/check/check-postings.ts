@@ -3,13 +3,13 @@ import { sumWith } from "./check-sums.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText } from "../database/parts.ts";
 
-/** Chunks that are named. */
+/** Maximum chunks named in a finding. */
 const NAMED = 3;
 
 /**
- * Compares the index of words with what the chunks say, term by term: makes each chunk's terms anew and compares their sum
- * with that of the index's entries for it. Takes some minutes and 24 bytes of memory a chunk at millions of chunks.
- * Returns what is wrong in words.
+ * Compares the index of words with the texts of the chunks: computes each chunk's terms and compares their sum with that of
+ * its entries in the index. Takes minutes, and 24 bytes of memory per chunk, at millions of chunks. Returns a message for
+ * people; empty: nothing is wrong.
  */
 export function checkPostings(db: Connection): string[] {
   const sums = new Map<number, number>();
@@ -38,6 +38,6 @@ export function checkPostings(db: Connection): string[] {
   if (count === 0) return [];
   const more = count > wrong.length ? ", …" : "";
   return [
-    `${count} chunks are indexed under other words than they hold: chunk ${wrong.join(", chunk ")}${more}`,
+    `${count} chunks are indexed under other words than they contain: chunk ${wrong.join(", chunk ")}${more}`,
   ];
 }

@@ -1,12 +1,12 @@
-/** Sums stay exact whole numbers below this. */
+/** Sums below this are exact integers. */
 const SUM_MAX = 2 ** 52;
 
-/** A sum with an item more: the same items give the same sum in any order, and others hardly ever do. */
+/** Adds an item to a sum. Equal items give equal sums in any order; different items almost never do. */
 export function sumWith(sum: number, item: string): number {
   return (sum + mixed(item)) % SUM_MAX;
 }
 
-/** A number for an item that other items hardly have: two 26-bit halves of independent FNV-1a hashes. */
+/** Hashes an item to 52 bits: two 26-bit halves of independent FNV-1a hashes. */
 function mixed(item: string): number {
   let one = 0x811c9dc5;
   let two = 0x050c5d1f;

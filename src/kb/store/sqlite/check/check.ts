@@ -6,57 +6,57 @@ import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
 import { storeFailure } from "../database/failures.ts";
 
-/** How thorough a check is. */
+/** The extent of a check. */
 export interface StoreCheckOptions {
-  /** Leaves out what reads every page and every text: seconds instead of minutes at a million chunks. */
+  /** Skips checks that read every page and every text: seconds instead of minutes at a million chunks. */
   readonly quick?: boolean;
 }
 
-/** What there was to check, and what is wrong with it. */
+/** The counts of a store and what is wrong with it. */
 export interface StoreReport {
   readonly resources: number;
   readonly chunks: number;
   readonly findings: readonly Finding[];
 }
 
-/** Rows named of one kind of trouble; a hundred thousand of them would say no more. */
+/** Maximum rows named in a finding; a hundred thousand of them would say no more. */
 const NAMED = 3;
 
 const RESTORE =
-  "`kbsync restore` puts a backup in its place. Without one: stop kbsync, move the folder `service` of the state folder away " +
+  "`kbsync restore` replaces it by a backup. Without one: stop kbsync, move the folder `service` of the state folder away " +
   "and start again; what was synced is sent once more after `kbsync approve`.";
 
 const WRONG_METADATA = "documents are found by filters for other metadata than they have";
 
-/** A statement that finds nothing in a sound store: each row has a `subject`. `words` say what it means that there are some. */
+/** A query that returns no row in a sound store. Each row has a `subject`; `words` explain what the rows mean. */
 interface Rule {
   readonly check: string;
   readonly words: string;
   readonly sql: string;
 }
 
-/** What tables must agree on, beyond what SQLite itself can check. */
+/** Consistency rules between tables that SQLite itself cannot check. */
 const RULES: readonly Rule[] = [
   {
     check: "store-versions",
-    words: "chunks belong to no live version of a document, and are found by searches all the same",
+    words: "chunks belong to no live version of a document, but searches still find them",
     sql: `SELECT 'chunk ' || row AS subject FROM chunk LEFT JOIN resource ON resource.number = chunk.resource
       WHERE resource.number IS NULL OR is_deleted = 1 OR row NOT BETWEEN first_row AND first_row + resource.chunks - 1`,
   },
   {
     check: "store-versions",
-    words: "documents do not have all chunks of their version",
+    words: "documents lack chunks of their version",
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE chunks <> (SELECT count(*) FROM chunk WHERE row BETWEEN first_row AND first_row + resource.chunks - 1)`,
   },
   {
     check: "store-scopes",
-    words: "documents lie outside of their owner's range of rows, where no search looks",
+    words: "documents lie outside their owner's range of rows, where no search finds them",
     sql: "SELECT 'document ' || id AS subject FROM resource WHERE chunks > 0 AND first_row >> 32 <> scope",
   },
   {
     check: "store-scopes",
-    words: "counts of owners differ from what is there, so that scores are off",
+    words: "owners have wrong counts, so that scores are off",
     sql: `SELECT 'owner ' || owner_id AS subject FROM scope
       WHERE chunks <> (SELECT count(*) FROM chunk WHERE row BETWEEN number << 32 AND (number << 32) + 4294967295)
         OR words <> (SELECT total(words) FROM chunk WHERE row BETWEEN number << 32 AND (number << 32) + 4294967295)
@@ -64,7 +64,7 @@ const RULES: readonly Rule[] = [
   },
   {
     check: "store-words",
-    words: "chunks are not in the index of words, and are found by no word",
+    words: "chunks are not in the index of words, so that no word finds them",
     sql: "SELECT 'chunk ' || row AS subject FROM chunk WHERE row NOT IN (SELECT id FROM chunk_index_docsize)",
   },
   {
@@ -92,7 +92,7 @@ const RULES: readonly Rule[] = [
   },
   {
     check: "store-queue",
-    words: "documents are said to be waiting, and no work for them is queued",
+    words: "documents are marked as waiting, but no work is queued for them",
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE status = 'queued' AND is_deleted = 0
         AND NOT EXISTS (
@@ -107,7 +107,7 @@ const RULES: readonly Rule[] = [
   },
   {
     check: "store-files",
-    words: "documents were made of an uploaded file that the store does not know",
+    words: "documents were made from an uploaded file that the store does not know",
     sql: `SELECT 'document ' || id AS subject FROM resource
       WHERE is_deleted = 0 AND file_token IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM stored_file WHERE token = file_token)`,
@@ -115,8 +115,9 @@ const RULES: readonly Rule[] = [
 ];
 
 /**
- * Checks a store file as it is at one moment, beside whatever writes to it. Undefined: there is none yet. Throws only
- * `path_unseen`, `store_foreign`, `store_newer`, `store_older` and `store_unreachable`; damage is a finding.
+ * Checks a snapshot of a store file, which a service may write to at the same time. Returns undefined if the file does not
+ * exist. Throws only `path_unseen`, `store_foreign`, `store_newer`, `store_older` and `store_unreachable`; damage is a
+ * finding.
  */
 export function checkStore(path: string, { quick = false }: StoreCheckOptions = {}): StoreReport | undefined {
   if (!isThere(path)) return undefined;
@@ -136,10 +137,10 @@ export function checkStore(path: string, { quick = false }: StoreCheckOptions = 
 
 function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
   const findings = [...structure(db, path, quick)];
-  // What the tables say of each other means nothing once SQLite cannot read them.
+  // The rules mean nothing if SQLite cannot read the tables.
   if (findings.length === 0) {
-    findings.push(...RULES.flatMap((rule) => broken(db, path, rule)));
-    findings.push(...told(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
+    findings.push(...RULES.flatMap((rule) => violations(db, path, rule)));
+    findings.push(...summarise(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
     if (!quick && findings.length === 0)
       findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
   }
@@ -154,20 +155,25 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
 function structure(db: Connection, path: string, quick: boolean): Finding[] {
   const pragma = quick ? "quick_check" : "integrity_check";
   const lines = db.pragma(`${pragma}(${NAMED})`) as Record<string, string>[]; // one column, named as the pragma
-  const said = lines.map((line) => Object.values(line)[0] ?? "").filter((words) => words !== "ok");
+  const messages = lines.map((line) => Object.values(line)[0] ?? "").filter((words) => words !== "ok");
   const foreign = db.prepare<[], { table: string }>("SELECT * FROM pragma_foreign_key_check LIMIT 1").get();
-  const findings = said.map((words) => damaged(path, words));
+  const findings = messages.map((words) => damaged(path, words));
   if (foreign !== undefined)
     findings.push(damaged(path, `rows of the table ${foreign.table} refer to rows that are gone`));
   return findings;
 }
 
-function broken(db: Connection, path: string, { check, words, sql }: Rule): Finding[] {
-  return told(path, check, words, db.prepare<[], string>(`SELECT subject FROM (${sql})`).pluck().iterate());
+function violations(db: Connection, path: string, { check, words, sql }: Rule): Finding[] {
+  return summarise(
+    path,
+    check,
+    words,
+    db.prepare<[], string>(`SELECT subject FROM (${sql})`).pluck().iterate(),
+  );
 }
 
-/** One finding for all subjects, which names the first of them. */
-function told(path: string, check: string, words: string, subjects: Iterable<string>): Finding[] {
+/** Makes one finding of all subjects, which names the first ones. */
+function summarise(path: string, check: string, words: string, subjects: Iterable<string>): Finding[] {
   const named: string[] = [];
   let count = 0;
   for (const subject of subjects) {

@@ -1,7 +1,7 @@
 import { codeOf, KbsyncError, messageOf } from "../../../../lib/failure.ts";
 import { DAMAGE_HINT } from "../../damage.ts";
 
-/** What SQLite threw, in words for a person; a KbsyncError stays as it is. `path` is the database file. */
+/** Converts an error of SQLite to a KbsyncError with a message for people. Returns a KbsyncError unchanged. */
 export function storeFailure(error: unknown, path: string): KbsyncError {
   if (error instanceof KbsyncError) return error;
   const code = codeOf(error) ?? "";
@@ -24,7 +24,7 @@ const FACTS: readonly (readonly [
   [
     "SQLITE_NOTADB",
     {
-      what: "the store file is no SQLite database",
+      what: "the store file is not a SQLite database",
       code: "store_damaged",
       hint: DAMAGE_HINT,
     },
@@ -39,23 +39,25 @@ const FACTS: readonly (readonly [
   ],
   [
     "SQLITE_FULL",
-    { what: "no space is left for the store", code: "disk_full", hint: "Free some space.", retryable: true },
+    {
+      what: "the disk has no space left for the store",
+      code: "disk_full",
+      hint: "Free some space.",
+      retryable: true,
+    },
   ],
-  ["SQLITE_BUSY", { what: "another program holds the store", code: "store_busy", retryable: true }],
+  ["SQLITE_BUSY", { what: "another program has locked the store", code: "store_busy", retryable: true }],
   ["SQLITE_CANTOPEN", { what: "the store file cannot be opened", code: "store_unreachable" }],
   ["SQLITE_READONLY", { what: "the store file cannot be written", code: "store_unreachable" }],
   ["SQLITE_PERM", { what: "the store file cannot be opened", code: "store_unreachable" }],
   ["SQLITE_IOERR", { what: "reading or writing the store file failed", code: "store_unreachable" }],
   [
     "SQLITE_CONSTRAINT_UNIQUE",
-    { what: "something of that name or id exists already in the store", code: "conflict" },
+    { what: "the store already has a record with that name or id", code: "conflict" },
   ],
-  [
-    "SQLITE_CONSTRAINT_PRIMARYKEY",
-    { what: "something of that id exists already in the store", code: "conflict" },
-  ],
+  ["SQLITE_CONSTRAINT_PRIMARYKEY", { what: "the store already has a record with that id", code: "conflict" }],
   [
     "SQLITE_CONSTRAINT_FOREIGNKEY",
-    { what: "what the new row belongs to is not in the store", code: "conflict" },
+    { what: "the record that the new one belongs to is not in the store", code: "conflict" },
   ],
 ];

@@ -1,24 +1,23 @@
 import type { Repeats, Span } from "../../records.ts";
 
 /**
- * A text as the store keeps it: its chunks, what stands between them and what stands before the first. Chunks overlap
- * by little and miss only white space, so the text needs no second copy.
+ * A text as the store holds it: its chunks, the text between them and the text before the first. Chunks overlap little and
+ * leave out only white space, so the store needs no second copy of the text.
  */
-export interface Parts {
+export interface TextParts {
   readonly head: string;
   readonly chunks: readonly Part[];
 }
 
 export interface Part {
   readonly start: number;
-  /** The chunk. */
   readonly text: string;
-  /** What follows it up to the start of the next chunk, or the end of the text; empty where they touch or overlap. */
+  /** The text up to the next chunk or the end of the text; empty if the chunks touch or overlap. */
   readonly gap: string;
 }
 
-/** Takes a text apart; `spans` ascend by start and by end. */
-export function takeApart(text: string, spans: readonly Span[]): Parts {
+/** Splits a text into its parts. `spans` ascend by start and by end. */
+export function splitText(text: string, spans: readonly Span[]): TextParts {
   return {
     head: text.slice(0, spans[0]?.start ?? text.length),
     chunks: spans.map(({ start, end }, at) => ({
@@ -29,8 +28,8 @@ export function takeApart(text: string, spans: readonly Span[]): Parts {
   };
 }
 
-/** Puts the text together again. */
-export function putTogether({ head, chunks }: Parts): string {
+/** Rebuilds the text from its parts. */
+export function joinText({ head, chunks }: TextParts): string {
   let text = head;
   for (const [at, chunk] of chunks.entries()) {
     const next = chunks[at + 1]?.start ?? Infinity;
@@ -40,15 +39,15 @@ export function putTogether({ head, chunks }: Parts): string {
   return text;
 }
 
-/** Ends each heading of a path in the database: a control character that divides words, as no heading holds it. */
+/** Ends each heading of a path in the database: a control character, which no heading contains and which separates words. */
 const HEADING_END = "\u001F";
 
-/** Stands between what a chunk repeats before and after its text, behind the headings in the same column. */
+/** Separates the repeated text before a chunk from that after it; both follow the headings in the same column. */
 const REPEATS_MIDDLE = "\u001E";
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- it matches the separators
 const MARKS = /[\u001E\u001F]/g;
 
-/** The column `headings`: the path, and what the chunk repeats, which is found and embedded with it as headings are. */
+/** Builds the column `headings`: the path, and the text that the chunk repeats. Both are indexed and embedded with it. */
 export function joinHeadings({
   headings,
   before = "",
@@ -59,11 +58,12 @@ export function joinHeadings({
   return `${path}${before.replaceAll(MARKS, " ")}${REPEATS_MIDDLE}${after.replaceAll(MARKS, " ")}`;
 }
 
+/** Returns the path of headings in a column `headings`. */
 export function splitHeadings(column: string): string[] {
   return column.split(HEADING_END).slice(0, -1);
 }
 
-/** A chunk as it is read: its headings, and its text between what it repeats. */
+/** Returns a chunk from its columns: its headings, and its text between the texts that it repeats. */
 export function readChunk(column: string, text: string): ReadChunk {
   const headings = splitHeadings(column);
   const [before = "", after] = column.slice(column.lastIndexOf(HEADING_END) + 1).split(REPEATS_MIDDLE);
@@ -81,7 +81,7 @@ export interface ReadChunk extends Repeats {
   readonly text: string;
 }
 
-/** What a chunk is found by: the title of its resource, the headings above it with what it repeats, its own text. */
+/** Returns the text that a chunk is indexed by: the title of its resource, the column `headings`, its own text. */
 export function indexedText(title: string, headings: string, text: string): string {
   return `${title}\n${headings}\n${text}`;
 }

@@ -2,7 +2,7 @@ import type { UserMetadata } from "../../../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../../../wire/primitives.ts";
 import type { KeyRecord, Origin, Resource, ResourceStatus } from "../../records.ts";
 
-// Rows as the STRICT tables of schema.ts give them, and what the port makes of them.
+// Rows of the STRICT tables of schema.ts, and their conversion to records of the port.
 
 /** A row of RESOURCE_COLUMNS. */
 export interface ResourceRow {
@@ -36,7 +36,7 @@ export interface ResourceRow {
   readonly warning: string | null;
 }
 
-/** Resources with what their scope and collection tell; a WHERE clause follows. */
+/** Selects resources with columns of their scope and collection; the caller appends a WHERE clause. */
 export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
@@ -44,7 +44,7 @@ export const SELECT_RESOURCE = `
     file_token, strategy_used, warning
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
-/** The resource of a row; its content is put together by the caller. */
+/** Converts a row to a resource with the given content. */
 export function resourceOf(row: ResourceRow, content: string): Resource {
   const settings = JSON.parse(row.settings) as Settings; // written by this store from a Settings
   return {

@@ -1,6 +1,6 @@
 import type { Schema } from "../../../../lib/upgrade.ts";
 
-/** Tables of the store. A release that changes them adds a script, which is never changed afterwards. */
+/** Tables of the store. A release that changes them adds a script; a released script never changes. */
 export const SCHEMA: Schema = {
   baseline: 18,
   scripts: [
@@ -15,7 +15,7 @@ export const SCHEMA: Schema = {
     id TEXT NOT NULL UNIQUE,
     account_id TEXT NOT NULL REFERENCES account (id),
     name TEXT NOT NULL,
-    -- The first characters of the key, for people.
+    -- The first characters of the key, for people to recognise it.
     hint TEXT NOT NULL,
     scopes TEXT NOT NULL CHECK (json_valid(scopes)),
     created_at TEXT NOT NULL,
@@ -31,7 +31,7 @@ export const SCHEMA: Schema = {
     UNIQUE (account_id, tier)
   ) STRICT, WITHOUT ROWID;
 
-  -- One owner's part of a collection; see rows.ts. The counts are of what is live; BM25 reads them.
+  -- One owner's part of a collection; see rows.ts. Counts live records only; BM25 reads the counts.
   CREATE TABLE scope (
     number INTEGER PRIMARY KEY,
     collection_id TEXT NOT NULL REFERENCES collection (id),
@@ -40,15 +40,15 @@ export const SCHEMA: Schema = {
     resources INTEGER NOT NULL DEFAULT 0 CHECK (resources >= 0),
     chunks INTEGER NOT NULL DEFAULT 0 CHECK (chunks >= 0),
     words INTEGER NOT NULL DEFAULT 0 CHECK (words >= 0),
-    -- Grows when chunks that stay get other terms, so that posting lists in memory are read anew.
+    -- Grows when existing chunks get other terms, which makes posting lists in memory stale.
     retitled INTEGER NOT NULL DEFAULT 0,
-    -- Grows with every change of what a filter reads, so that the result of a filter can be cached.
+    -- Grows with every change that a filter may depend on, so that the result of a filter can be cached.
     refiltered INTEGER NOT NULL DEFAULT 0,
-    -- The model whose vectors a search here compares with; another one replaces it when every chunk has its vector.
+    -- The model whose vectors searches compare with; another one replaces it when every chunk has a vector of that model.
     serving_model INTEGER REFERENCES embedding_model (number),
     UNIQUE (collection_id, owner_id)
   ) STRICT;
-  -- Numbers of owners that have nothing any more are used again.
+  -- Numbers of owners without any record are reused.
   CREATE INDEX scope_empty ON scope (number) WHERE resources = 0;
 
   CREATE TABLE resource (
@@ -70,10 +70,10 @@ export const SCHEMA: Schema = {
     version INTEGER NOT NULL DEFAULT 1,
     first_row INTEGER NOT NULL,
     chunks INTEGER NOT NULL,
-    -- Grows with every change of the record: ETags are made of it.
+    -- Grows with every change of the record; ETags contain it.
     revision INTEGER NOT NULL DEFAULT 1,
     status TEXT NOT NULL DEFAULT 'chunked' CHECK (status IN ('queued', 'chunked', 'error')),
-    -- Why the last text could not be taken in, in words and as a code; shown where the status is error.
+    -- Why the last ingest failed, as a message and a code; shown if the status is error.
     status_message TEXT,
     status_error TEXT,
     metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata)),
@@ -86,7 +86,7 @@ export const SCHEMA: Schema = {
   CREATE INDEX resource_of_scope ON resource (scope, id) WHERE is_deleted = 0;
   CREATE INDEX resource_deleted ON resource (scope, id) WHERE is_deleted = 1;
   CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND is_deleted = 0;
-  -- Gives the rows of the chunks of the resources that pass a filter without reading the resources.
+  -- Covers the query for the rows of the resources that match a filter.
   CREATE INDEX resource_place ON resource (scope, number, first_row, chunks) WHERE is_deleted = 0;
   CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND is_deleted = 0;
 
@@ -98,17 +98,17 @@ export const SCHEMA: Schema = {
     words INTEGER NOT NULL,
     headings TEXT NOT NULL,
     text TEXT NOT NULL,
-    -- What follows the chunk up to the next one: with it the chunks give the whole text (parts.ts).
+    -- The text up to the next chunk, which completes the whole text (parts.ts).
     gap TEXT NOT NULL
   ) STRICT;
-  -- The purge of a deleted record asks whether a chunk refers to it; without the index that reads all chunks.
+  -- The purge of a deleted record checks whether a chunk refers to it; without the index that scans all chunks.
   CREATE INDEX chunk_of_resource ON chunk (resource);
 
-  -- Which rows hold which term, and whether it is heavy there (index-text.ts); the text itself stands in chunk.
+  -- The rows of each term, and whether it is heavy there (index-text.ts). The text itself is in chunk.
   CREATE VIRTUAL TABLE chunk_index USING fts5 (
     terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
   );
-  -- Fewer, larger merges than by default (4): 5 % less work in an initial load, and searches read few more segments.
+  -- Fewer, larger merges than by default (4): an initial load does 5 % less work, and searches read few more segments.
   INSERT INTO chunk_index (chunk_index, rank) VALUES ('automerge', 8);
 
   CREATE TABLE embedding_model (
@@ -116,7 +116,7 @@ export const SCHEMA: Schema = {
     fingerprint TEXT NOT NULL UNIQUE
   ) STRICT;
 
-  -- A chunk has one vector for each model: the old ones serve while a new model's are made.
+  -- A chunk has one vector per model: the old ones serve while those of a new model are made.
   CREATE TABLE vector (
     number INTEGER PRIMARY KEY,
     row INTEGER NOT NULL REFERENCES chunk (row),
@@ -125,7 +125,7 @@ export const SCHEMA: Schema = {
     UNIQUE (row, model)
   ) STRICT;
 
-  -- Ranges of rows whose vectors came or went, for the searchers' codes in memory. The newest few are kept.
+  -- Ranges of rows whose vectors were added or removed, for the searchers' codes in memory. Only the newest remain.
   CREATE TABLE vector_change (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     scope INTEGER NOT NULL,
@@ -133,13 +133,13 @@ export const SCHEMA: Schema = {
     last_row INTEGER NOT NULL
   ) STRICT;
 
-  -- Chunks whose vectors are of an older title of their document, and the revision of the document that has the new one.
+  -- Chunks whose vectors are of an older title of their document, with the revision that has the new title.
   CREATE TABLE stale_vector (
     row INTEGER PRIMARY KEY REFERENCES chunk (row),
     revision INTEGER NOT NULL
   ) STRICT;
 
-  -- The vectors of the sentences of each chunk in collections of the tier high_accuracy: those of one model, packed.
+  -- Packed vectors of the sentences of each chunk in collections of the tier high_accuracy, of one model.
   CREATE TABLE sentence_vectors (
     row INTEGER PRIMARY KEY REFERENCES chunk (row),
     model INTEGER NOT NULL REFERENCES embedding_model (number),
@@ -156,12 +156,12 @@ export const SCHEMA: Schema = {
     created_at TEXT NOT NULL,
     -- When a resource last stopped using the file.
     released_at TEXT,
-    -- The media type that the sender of the file declared.
+    -- The media type that the sender declared.
     declared_type TEXT
   ) STRICT, WITHOUT ROWID;
 
-  -- Every value of the metadata of live resources; kind keeps true apart from 1. The resource's own row tells which
-  -- values it has here, so that no second index is needed to find them. See docs/adr.
+  -- Every value of the metadata of live resources; kind distinguishes true from 1. The values of a resource are known from
+  -- its own row, so no second index is needed to find them. See docs/adr.
   CREATE TABLE metadata_value (
     scope INTEGER NOT NULL,
     path TEXT NOT NULL,
@@ -189,7 +189,7 @@ export const SCHEMA: Schema = {
     status INTEGER NOT NULL,
     body TEXT NOT NULL,
     kept_ms INTEGER NOT NULL,
-    -- The resource whose text is in the body, so that the text goes with the resource; null where there is none.
+    -- The resource whose text is in the body, so that its delete removes the text; null if the body has no text.
     text_of TEXT,
     -- Ascends with time in each account.
     sequence INTEGER NOT NULL,
@@ -224,7 +224,7 @@ export const SCHEMA: Schema = {
     PRIMARY KEY (account_id, id)
   ) STRICT, WITHOUT ROWID;
 
-  -- The agent may be one of the configuration, which has no row.
+  -- The agent may be from the configuration, which has no row.
   CREATE TABLE chat_thread (
     number INTEGER PRIMARY KEY,
     account_id TEXT NOT NULL REFERENCES account (id),
@@ -258,7 +258,7 @@ export const SCHEMA: Schema = {
   CREATE INDEX chat_image_by_age ON chat_image (linked_at);
   CREATE INDEX chat_image_of_file ON chat_image (token);
 
-  -- The queue: work that goes on after its request was answered.
+  -- The queue: work that continues after its request was answered.
   CREATE TABLE job (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     queue TEXT NOT NULL,
@@ -274,7 +274,7 @@ export const SCHEMA: Schema = {
     created_ms INTEGER NOT NULL,
     attempts INTEGER NOT NULL DEFAULT 0,
     crashes INTEGER NOT NULL DEFAULT 0,
-    -- Who has the lease; null: nobody.
+    -- The worker that has the lease; null: none.
     worker TEXT,
     token INTEGER NOT NULL DEFAULT 0,
     leased_until_ms INTEGER NOT NULL DEFAULT 0,
@@ -282,7 +282,7 @@ export const SCHEMA: Schema = {
     problem TEXT,
     file_token TEXT,
     chars INTEGER NOT NULL DEFAULT 0,
-    -- Last, so that what comes before is read without it.
+    -- The last column, so that the others are read without it.
     body TEXT NOT NULL CHECK (json_valid(body))
   ) STRICT;
   CREATE INDEX job_of_line ON job (queue, is_dead, line, due_ms, number);

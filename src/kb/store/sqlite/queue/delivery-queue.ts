@@ -4,19 +4,22 @@ import type { Resource } from "../../records.ts";
 import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Deliveries that may wait of one endpoint, and of an account's own addresses together; what comes on top is a dead letter at once, to be replayed by hand. */
+/**
+ * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery is a
+ * dead letter at once, for a manual replay.
+ */
 const WAITING_MAX = 20_000;
-/** Dead letters of an account, oldest out first. */
+/** Maximum dead letters of an account; the oldest are evicted first. */
 const DEAD_MAX = 20_000;
 
 type Message = Omit<NewDelivery, "to">;
 
-/** Puts messages into the queue of deliveries; each runs inside a transaction of the caller. */
+/** Queues deliveries. Each method runs inside a transaction of the caller. */
 export interface DeliveryQueue {
-  /** For every endpoint of the account that wants the type. */
+  /** Queues an event for every enabled endpoint of the account that subscribes to the type. */
   publish(type: EventType, resource: Omit<Resource, "content">, nowIso: string): void;
   add(delivery: NewDelivery): void;
-  /** Removes the oldest dead letters of an account that are too many. */
+  /** Removes the oldest dead letters of an account above the maximum. */
   trimDead(accountId: string): void;
 }
 
@@ -31,7 +34,7 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
   const selectFull = db.prepare<[string, string]>(
     `SELECT 1 FROM job WHERE queue = 'webhook' AND is_dead = 0 AND line BETWEEN ? AND ? LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
   );
-  // Due whatever the clock says: it may be set back before the first attempt.
+  // 0 is due at any clock time: the clock may be set back before the first attempt.
   const insert = db.prepare(`
     INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, problem, body)
     VALUES ('webhook', @accountId, @line, @eventId, @isDead, 0, @nowMs, @problem, @body)`);
@@ -48,16 +51,16 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     const line = isOwn ? ownLine(accountId, to.url) : to;
     const isFull =
       (isOwn ? selectFull.get(`${accountId} `, `${accountId}!`) : selectFull.get(to, to)) !== undefined;
-    const whose = isOwn ? "to addresses of the account's requests" : "of this endpoint";
-    const brought: DeliveryBody = { type, body, ...(isOwn && { target: to }) };
+    const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
+    const jobBody: DeliveryBody = { type, body, ...(isOwn && { target: to }) };
     insert.run({
       accountId,
       eventId,
       nowMs,
       line,
       isDead: Number(isFull),
-      problem: isFull ? `more than ${WAITING_MAX} deliveries ${whose} wait` : null,
-      body: JSON.stringify(brought),
+      problem: isFull ? `more than ${WAITING_MAX} deliveries ${which} wait` : null,
+      body: JSON.stringify(jobBody),
     });
     if (isFull) trimDead(accountId);
   };
@@ -87,7 +90,7 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
   };
 }
 
-/** A `webhook-id` nobody else has. */
+/** Makes a unique `webhook-id`. */
 export function newEventId(): string {
   return `msg_${randomUUID().replaceAll("-", "")}`;
 }

@@ -11,9 +11,9 @@ import {
 import type { QueueName } from "../../../queue/queue.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Reads of the queue, on a connection of either kind. */
+/** Reads of the queue. */
 export interface QueueReads {
-  /** What is due in the next lines behind `afterLine`; undefined `lastLine`: there are no more. */
+  /** Returns the due jobs of the next lines after `afterLine`; `lastLine` is undefined at the end. */
   duePart(
     this: void,
     query: DueQuery & { readonly afterLine: string },
@@ -27,18 +27,18 @@ export interface QueueReads {
   ): QueueFigures;
 }
 
-/** Lines that are read in one go, in some 3 ms. */
+/** Lines read in one go, in about 3 ms. */
 const LINES_MAX = 500;
 
 /**
- * True of a job that no worker has. A lease that ends later than any can was given before the clock was set back. The
- * parameter `@nowMs` is the time.
+ * True of a job without a valid lease. A lease that ends later than any lease can was given before the clock was set back.
+ * The parameter `@nowMs` is the time.
  */
 export const IS_FREE = `(worker IS NULL OR leased_until_ms NOT BETWEEN @nowMs + 1 AND @nowMs + ${2 * LEASE_MS})`;
 
-/** Prepares the statements. */
+/** Prepares the statements on a connection of either kind. */
 export function prepareQueueReads(db: Connection): QueueReads {
-  // A job whose lease ended while it was worked on has crashed its worker; `lease` writes that down.
+  // A job whose lease ended while a worker ran it has crashed the worker; `lease` counts that in the row.
   const columns =
     "number, account_id AS accountId, line, crashes + (worker IS NOT NULL AND is_working) AS crashes";
   const selectLine = db

@@ -13,7 +13,7 @@ import {
 import type { Connection } from "../database/connection.ts";
 import { IS_FREE } from "./queue-reads.ts";
 
-/** Writes of the queue, one argument each; each runs inside a transaction of the caller. */
+/** Writes of the queue. Each takes one argument and runs inside a transaction of the caller. */
 export type QueueWrites = {
   put(job: NewJob): void;
   lease(request: LeaseRequest): LeasedJob | undefined;
@@ -25,7 +25,7 @@ export type QueueWrites = {
   resume(argument: { readonly worker: string; readonly nowMs: number; readonly isAlone: boolean }): void;
 };
 
-/** By how much the clocks of two machines may differ: a wait that begins later than that was noted by another clock. */
+/** Maximum difference between two machines' clocks: a wait that starts further in the future was written by another clock. */
 const CLOCKS_APART_MS = 60_000;
 
 /** Prepares the statements on the writing connection. */
@@ -37,7 +37,7 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS ownJobs,
       total(chars) AS chars, total(chars) FILTER (WHERE account_id = @accountId) AS ownChars
     FROM job WHERE queue = @queue AND is_dead = 0`);
-  // Due whatever the clock says: it may be set back before the job is leased.
+  // 0 is due at any clock time: the clock may be set back before the job is leased.
   const insert = db.prepare(`
     INSERT INTO job (queue, account_id, owner_id, line, name, due_ms, created_ms, file_token, chars, body)
     VALUES (@queue, @accountId, @ownerId, @line, @name, 0, @nowMs, @fileToken, @chars, @body)`);
@@ -71,11 +71,11 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
 
   return {
     put: ({ jobsMax, charsMax = Infinity, ownerId = "", fileToken = null, ...job }) => {
-      const held = selectTotals.get(job) ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
+      const total = selectTotals.get(job) ?? { jobs: 0, ownJobs: 0, chars: 0, ownChars: 0 };
       const chars = job.body.length;
       if (
-        !fitsShare(jobsMax, held.jobs, held.ownJobs, 1) ||
-        !fitsShare(charsMax, held.chars, held.ownChars, chars)
+        !fitsShare(jobsMax, total.jobs, total.ownJobs, 1) ||
+        !fitsShare(charsMax, total.chars, total.ownChars, chars)
       )
         throw new KbsyncError("too much work is waiting", { code: "queue_full", retryable: true });
       insert.run({ ...job, ownerId, fileToken, chars });

@@ -1,7 +1,7 @@
 import type { DeadDelivery, DeadQuery, Endpoint, EndpointKey, SigningSecret } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Reads of endpoints and dead letters, on a connection of either kind. */
+/** Reads of endpoints and dead letters. */
 export interface WebhookReads {
   endpoint(at: EndpointKey): Endpoint | undefined;
   endpoints(this: void, accountId: string): Endpoint[];
@@ -25,7 +25,7 @@ interface EndpointRow {
   readonly dead: number;
 }
 
-/** Prepares the statements. */
+/** Prepares the statements on a connection of either kind. */
 export function prepareWebhookReads(db: Connection): WebhookReads {
   const count = (isDead: number): string =>
     `(SELECT count(*) FROM job WHERE queue = 'webhook' AND is_dead = ${isDead} AND line = webhook_endpoint.id)`;
@@ -56,7 +56,7 @@ function endpointOf(row: EndpointRow): Endpoint {
     accountId: row.account_id,
     url: row.url,
     description: row.description,
-    events: JSON.parse(row.events) as string[], // these two were written by this store from an endpoint
+    events: JSON.parse(row.events) as string[], // both written by this store from an endpoint
     secrets: JSON.parse(row.secrets) as SigningSecret[],
     enabled: row.enabled === 1,
     createdAt: row.created_at,

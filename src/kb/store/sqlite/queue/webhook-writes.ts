@@ -16,7 +16,7 @@ import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import type { QueueWrites } from "./queue-writes.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
 
-/** Writes of endpoints and deliveries, one argument each; each runs inside a transaction of the caller. */
+/** Writes of endpoints and deliveries. Each takes one argument and runs inside a transaction of the caller. */
 export type WebhookWrites = {
   addEndpoint(argument: { readonly endpoint: NewEndpoint; readonly endpointsMax: number }): Endpoint;
   changeEndpoint(change: EndpointChange): Endpoint | undefined;
@@ -47,18 +47,20 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
   >(`
     SELECT line, job.account_id, updated_at, url FROM job LEFT JOIN webhook_endpoint ON webhook_endpoint.id = line
     WHERE job.number = ?`);
-  const noteArrival = db.prepare("UPDATE webhook_endpoint SET delivered_at = ?, problem = NULL WHERE id = ?");
+  const noteDelivered = db.prepare(
+    "UPDATE webhook_endpoint SET delivered_at = ?, problem = NULL WHERE id = ?",
+  );
   const noteProblem = db.prepare(
     "UPDATE webhook_endpoint SET problem = @problem, enabled = CASE @disable WHEN 1 THEN 0 ELSE enabled END WHERE id = @endpoint",
   );
-  const asked = `queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND (@eventId IS NULL OR name = @eventId)
+  const selected = `queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND (@eventId IS NULL OR name = @eventId)
       AND (@endpointId IS NULL OR line = @endpointId)`;
   const isDisabled = "line IN (SELECT id FROM webhook_endpoint WHERE enabled = 0)";
   const countDisabled = db
-    .prepare<[object], number>(`SELECT count(*) FROM job WHERE ${asked} AND ${isDisabled}`)
+    .prepare<[object], number>(`SELECT count(*) FROM job WHERE ${selected} AND ${isDisabled}`)
     .pluck();
   const replay = db.prepare(`
-    UPDATE job SET is_dead = 0, attempts = 0, due_ms = 0, created_ms = @nowMs WHERE ${asked} AND NOT ${isDisabled}`);
+    UPDATE job SET is_dead = 0, attempts = 0, due_ms = 0, created_ms = @nowMs WHERE ${selected} AND NOT ${isDisabled}`);
 
   const rowOf = (endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): object => {
     const { id, accountId, url, description } = endpoint;
@@ -100,7 +102,7 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
       const { line: endpoint, account_id: accountId, updated_at: updatedAt, url } = delivery;
       const { kind, endpointState, nowIso } = outcome;
       if (kind === "delivered") {
-        if (queue.complete(job)) noteArrival.run(nowIso, endpoint);
+        if (queue.complete(job)) noteDelivered.run(nowIso, endpoint);
         return;
       }
       if (
@@ -113,8 +115,8 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
       const { problem } = outcome;
       if (kind === "retry") {
         const { dueMs, nowMs } = outcome;
-        const isOurs = queue.postpone({ lease: job, wait: { dueMs, nowMs, counts: true } });
-        if (isOurs) noteProblem.run({ problem, disable: 0, endpoint });
+        const isLeased = queue.postpone({ lease: job, wait: { dueMs, nowMs, counts: true } });
+        if (isLeased) noteProblem.run({ problem, disable: 0, endpoint });
       } else if (queue.fail({ lease: job, problem })) {
         noteProblem.run({ problem, disable: Number(outcome.disable), endpoint });
         deliveries.trimDead(accountId);

@@ -1,8 +1,8 @@
 import type { Connection } from "../database/connection.ts";
-import { putTogether, type Part } from "../database/parts.ts";
+import { joinText, type Part } from "../database/parts.ts";
 import type { ResourceRow } from "../database/records.ts";
 
-/** Puts texts together from their chunks. */
+/** Rebuilds texts from their chunks. */
 export interface Contents {
   /** The whole text of a resource. */
   of(resource: Pick<ResourceRow, "head" | "first_row" | "chunks">): string;
@@ -15,6 +15,6 @@ export function readContent(db: Connection): Contents {
   );
   return {
     of: ({ head, first_row: first, chunks }) =>
-      chunks === 0 ? head : putTogether({ head, chunks: parts.all(first, first + chunks - 1) }),
+      chunks === 0 ? head : joinText({ head, chunks: parts.all(first, first + chunks - 1) }),
   };
 }

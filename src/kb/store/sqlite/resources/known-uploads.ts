@@ -1,6 +1,6 @@
 import { openForReading, openForWriting } from "../database/connection.ts";
 
-/** What a store knows of an uploaded file. */
+/** A store's record of an uploaded file. */
 export interface KnownUpload {
   readonly token: string;
   readonly name: string;
@@ -9,7 +9,7 @@ export interface KnownUpload {
   readonly sha256: string;
 }
 
-/** All uploaded files that a store file knows. Throws what opening throws. */
+/** Returns all uploaded files that a store file records. Throws what opening throws. */
 export function knownUploads(path: string): readonly KnownUpload[] {
   const db = openForReading(path);
   try {
@@ -23,7 +23,7 @@ export function knownUploads(path: string): readonly KnownUpload[] {
   }
 }
 
-/** Brings a store file that nothing else uses up to the schema of this program. Throws what opening throws. */
+/** Upgrades a store file that nothing else uses to the schema of this program. Throws what opening throws. */
 export function upgradeStore(path: string): void {
   openForWriting(path).close();
 }

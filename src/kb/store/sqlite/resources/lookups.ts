@@ -18,7 +18,7 @@ import { readContent } from "./content.ts";
 import { readChunk } from "../database/parts.ts";
 import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "../database/records.ts";
 import type { RowRange } from "../../../index/rows.ts";
-import { ANSWER_KEPT_MS } from "../database/answer-notes.ts";
+import { ANSWER_TTL_MS } from "../database/answer-notes.ts";
 
 /** Synchronous reads over one connection. */
 export interface Lookups {
@@ -30,7 +30,7 @@ export interface Lookups {
   readonly deletedResource: (at: ResourceKey) => Resource | undefined;
   readonly listResources: (query: ListQuery) => ListPage;
   readonly chunks: (query: ChunksQuery) => VersionChunks | undefined;
-  /** Chunks of the rows within the range, in the order asked; missing ones left out. */
+  /** Chunks of the rows within the range, in the given order. Leaves out missing rows. */
   readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
   readonly file: (token: string) => StoredFile | undefined;
   readonly recall: (accountId: string, key: string, nowMs: number) => StoredAnswer | undefined;
@@ -81,7 +81,7 @@ export function prepareLookups(db: Connection): Lookups {
   const selectChunks = db.prepare<[number, number], ChunkRow>(
     "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
-  // The fields one by one: as a join the same look-up takes several times as long. Rows tell their scope (rows.ts).
+  // Subqueries, because a join takes several times as long. A row number contains its scope (rows.ts).
   const ofResource = (field: string): string =>
     `(SELECT ${field} FROM resource WHERE number = chunk.resource)`;
   const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = row >> 32)`;
@@ -124,7 +124,7 @@ export function prepareLookups(db: Connection): Lookups {
       const page = deleted === true ? selectDeletedPage : selectPage;
       const resources: Resource[] = [];
       let chars = 0;
-      // One row more than wanted tells whether there are more.
+      // One row more than the limit shows whether there are more.
       for (const row of page.iterate(collectionId, ownerId, accountId, afterId ?? "", limit + 1)) {
         if (resources.length === limit || chars >= charsMax) return { resources, more: true };
         const resource = resourceOf(row, content.of(row));
@@ -166,12 +166,12 @@ export function prepareLookups(db: Connection): Lookups {
         };
       }),
     file: (token) => selectFile.get(token),
-    recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_KEPT_MS),
+    recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_TTL_MS),
   };
 }
 
 /**
- * Id of a chunk: a UUID (version 8) made from what the chunk is, so that it needs no place in the store and the same
+ * Derives the id of a chunk, a UUID (version 8), from resource, version and index. It need not be stored, and the same
  * version of a resource always has the same ids.
  */
 export function chunkId(resourceId: string, version: number, index: number): string {

@@ -1,13 +1,13 @@
 import type { Connection } from "../database/connection.ts";
 
-/** What goes after a while, one argument each; the writes run inside a transaction of the caller. */
+/** Removal of expired records. Each write takes one argument and runs inside a transaction of the caller. */
 export type RetentionWrites = {
   purgeDeleted(argument: { readonly beforeIso: string; readonly limit: number }): number;
   removeUnusedFile(argument: { readonly token: string; readonly beforeIso: string }): boolean;
   purgeDead(argument: { readonly beforeMs: number; readonly limit: number }): number;
 };
 
-/** True of a file that no live resource and no job uses, nor did since; a parameter is that time. */
+/** True of a file that nothing uses, and that was created and last released before the time given as a parameter. */
 const UNUSED = `
   max(created_at, ifnull(released_at, created_at)) < ?
   AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.file_token = stored_file.token AND is_deleted = 0)
@@ -17,7 +17,7 @@ const UNUSED = `
 
 /** Prepares the statements on the writing connection. */
 export function prepareRetentionWrites(db: Connection): RetentionWrites {
-  // A deleted record changes no more: its last change was the delete.
+  // The delete is the last change of a record, so `updated_at` is its time.
   const purge = db.prepare(`
     DELETE FROM resource WHERE number IN (
       SELECT number FROM resource WHERE is_deleted = 1 AND updated_at < ? LIMIT ?)`);
@@ -32,7 +32,7 @@ export function prepareRetentionWrites(db: Connection): RetentionWrites {
   };
 }
 
-/** Finds the files that may go; on a connection of either kind. */
+/** Prepares the search for unused files, on a connection of either kind. */
 export function prepareUnusedFiles(
   db: Connection,
 ): (argument: { readonly beforeIso: string; readonly limit: number }) => string[] {

@@ -21,25 +21,25 @@ import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { KeyWrites } from "../accounts/key-rows.ts";
-import { prepareKeptVectors } from "../vectors/kept-vectors.ts";
-import { indexedText, joinHeadings, takeApart, type Part } from "../database/parts.ts";
+import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
+import { indexedText, joinHeadings, splitText, type Part } from "../database/parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
 import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";
 
 type ChangeKey = ResourceKey & Expected & { readonly nowIso: string };
 
-/** Writes of resources and their chunks; each runs inside a transaction of the caller. */
+/** Writes of resources and their chunks. Each runs inside a transaction of the caller. */
 export interface ResourceWrites {
-  /** The answer comes without the content, which the caller has. */
+  /** Returns the resource without its content, which the caller has. */
   create(resource: NewResource, chunking: Chunking): Omit<Resource, "content">;
-  /** A resource without text, and the job that brings it. */
+  /** Creates a resource without text, and the job that adds the text. */
   enqueueCreate(resource: NewResource, job: ResourceJob): Omit<Resource, "content">;
-  /** `job` is the lease of the one whose work this is. Throws `lease_lost`. */
+  /** `job` is the lease of the job that makes this write. Throws `lease_lost`. */
   update(change: ResourceChange, chunking: Chunking | undefined, job?: Lease): Resource | undefined;
-  /** The answer comes without the content. */
+  /** Returns the resource without its content. */
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
-  /** Ends a job with its reason. Does nothing when its lease was lost. */
+  /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
   failJob(
     this: void,
     argument: {
@@ -52,7 +52,7 @@ export interface ResourceWrites {
   remove(at: ChangeKey): Resource | undefined;
 }
 
-/** What stays of a text outside of its resource. */
+/** Removal of copies of a text outside its resource. */
 export type Traces = Pick<KeyWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
 
 /** Prepares the statements on the writing connection. */
@@ -91,7 +91,7 @@ export function prepareResourceWrites(
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
   const metadata = prepareMetadataWrites(db);
-  const keptVectors = prepareKeptVectors(db, vectors);
+  const vectorReuse = prepareVectorReuse(db, vectors);
   const deliveries = prepareDeliveryQueue(db);
   const removeJobs = db.prepare("DELETE FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ?");
   const selectJob = db.prepare<[string]>(
@@ -112,7 +112,7 @@ export function prepareResourceWrites(
   );
   const setWords = db.prepare("UPDATE chunk SET words = ? WHERE row = ?");
   const read = (at: ResourceKey): ResourceRow | undefined => selectResource.get(at.id, at.accountId);
-  /** The resource to be changed. Throws `precondition_failed`. */
+  /** Reads a resource that is to change. Throws `precondition_failed`. */
   const readExpected = (at: ResourceKey & Expected): ResourceRow | undefined => {
     const row = read(at);
     const { expectedRevision } = at;
@@ -133,13 +133,13 @@ export function prepareResourceWrites(
       line: jobKey(at),
       name: at.id,
     });
-  /** The state of a resource, given why its last text failed: `queued` while jobs wait. */
+  /** Returns the state of a resource: `queued` while jobs wait, else by the message of its last failure. */
   const statusOf = (at: ResourceKey, message: string | null): ResourceStatus => {
     if (selectJob.get(jobKey(at)) !== undefined) return "queued";
     return message === null ? "chunked" : "error";
   };
 
-  /** Writes the chunks of one version; returns where they begin and how many words they have. */
+  /** Writes the chunks of one version. Returns their number of words. */
   function addChunks(
     resource: { readonly number: number; readonly scope: number; readonly title: string },
     parts: readonly Part[],
@@ -159,7 +159,7 @@ export function prepareResourceWrites(
     return words;
   }
 
-  /** Takes the chunks, vectors and index entries of a resource away; returns how many words they had. */
+  /** Removes the chunks, vectors and index entries of a resource. Returns their number of words. */
   function dropChunks(row: ResourceRow): number {
     if (row.chunks === 0) return 0;
     const last = row.first_row + row.chunks - 1;
@@ -170,7 +170,7 @@ export function prepareResourceWrites(
     return words;
   }
 
-  /** Indexes the chunks of a resource anew under its changed title; returns by how many words they grew. */
+  /** Reindexes the chunks of a resource under its new title. Returns by how many words they grew. */
   function retitle(row: ResourceRow, title: string): number {
     let grown = -(sumWords.get(row.first_row, row.first_row + row.chunks - 1) ?? 0);
     for (const chunk of selectTexts.all(row.first_row, row.first_row + row.chunks - 1)) {
@@ -180,22 +180,22 @@ export function prepareResourceWrites(
       grown += entry.words;
     }
     scopes.noteRetitled(row.scope);
-    keptVectors.markStale(row);
+    vectorReuse.markStale(row);
     return grown;
   }
 
-  /** A link that is no longer followed from here. */
+  /** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
   function forgetLink({ origin, account_id: accountId, url }: ResourceRow, next: string | null): void {
     if (origin !== "link" || url === null) return;
     if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
   }
 
-  /** Writes a resource and what it is found by; without a chunking it waits for its text. */
+  /** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
   function insert(resource: NewResource, chunking: Chunking | undefined): Omit<Resource, "content"> {
     const { head, chunks: parts } =
-      chunking === undefined ? { head: "", chunks: [] } : takeApart(resource.content, chunking.spans);
+      chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
     const { scope, collectionId } = scopes.open(resource);
-    const firstRow = scopes.takeRows(scope, parts.length);
+    const firstRow = scopes.reserveRows(scope, parts.length);
     const status = chunking === undefined ? "queued" : "chunked";
     const version = chunking === undefined ? 0 : 1;
     const { lastInsertRowid } = insertResource.run({
@@ -259,8 +259,8 @@ export function prepareResourceWrites(
         throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
       const title = change.title ?? before.title;
       const text = change.content ?? content.of(before);
-      const isRight = chunking !== undefined || change.clearsError === true;
-      const statusMessage = isRight ? null : before.status_message;
+      const clearsError = chunking !== undefined || change.clearsError === true;
+      const statusMessage = clearsError ? null : before.status_message;
       const fileToken = change.fileToken === undefined ? before.file_token : change.fileToken;
       const fields = {
         number: before.number,
@@ -271,7 +271,7 @@ export function prepareResourceWrites(
         metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
         status: statusOf(change, statusMessage),
         statusMessage,
-        statusError: isRight ? null : before.status_error,
+        statusError: clearsError ? null : before.status_error,
         fileToken,
         strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
         warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
@@ -287,13 +287,14 @@ export function prepareResourceWrites(
         const { head, version, chunks, first_row: firstRow } = before;
         updateResource.run({ ...fields, head, version, firstRow, chunks });
       } else {
-        const { head, chunks: parts } = takeApart(text, chunking.spans);
-        // Vectors are made of the title too: another one leaves none as it was.
-        const kept = title === before.title ? keptVectors.take(before) : undefined;
+        const { head, chunks: parts } = splitText(text, chunking.spans);
+        // Vectors depend on the title: with another title none can be reused.
+        const reusable = title === before.title ? vectorReuse.collect(before) : undefined;
         const wordsBefore = dropChunks(before);
-        const firstRow = scopes.takeRows(before.scope, chunking.spans.length);
+        const firstRow = scopes.reserveRows(before.scope, chunking.spans.length);
         const words = addChunks({ ...before, title }, parts, chunking, firstRow);
-        if (kept !== undefined) keptVectors.give(kept, before.scope, firstRow, parts, chunking.spans);
+        if (reusable !== undefined)
+          vectorReuse.apply(reusable, before.scope, firstRow, parts, chunking.spans);
         scopes.count(before.scope, 0, chunking.spans.length - before.chunks, words - wordsBefore);
         updateResource.run({
           ...fields,
@@ -327,7 +328,7 @@ export function prepareResourceWrites(
       const before = at === undefined ? undefined : read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
       setFailed.run(statusOf(at, message), message, code, nowIso, before.number);
-      // The event tells of this job, whatever waits behind it.
+      // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, nowIso);
     },

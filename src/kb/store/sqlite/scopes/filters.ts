@@ -4,24 +4,24 @@ import { storedValue } from "./metadata-writes.ts";
 import { makeRowSet, type RowSet } from "../../../index/row-set.ts";
 import { rowOf } from "../../../index/rows.ts";
 
-/** Memory for the rows of filters used lately. A filter over a million chunks takes 125 KB. */
+/** Memory for the results of recent filters. A filter over a million chunks takes 125 KB. */
 const BYTES_MAX = 16 * 1024 * 1024;
 
-/** What a filter is looked up in. */
+/** The scope that a filter is applied to. */
 export interface FilteredScope {
   readonly scope: number;
   readonly nextSequence: number;
-  /** Differs when the filter may find other chunks. */
+  /** Changes when the filter may match other chunks. */
   readonly refiltered: number;
 }
 
 /**
- * Prepares filters: the resources of a scope that fit, found in the index of metadata values, as the set of their chunks.
- * Costs as much as resources fit, and as conditions under it find; nothing where the same filter came before and the
- * scope has not changed.
+ * Prepares filters: finds the matching resources of a scope in the index of metadata values, and returns the set of their
+ * chunks. The cost grows with the resources that the filter and each of its conditions match. The result is cached until
+ * the scope changes.
  */
-export function prepareFilters(db: Connection): (place: FilteredScope, filter: Filter) => RowSet {
-  const kept = new Map<
+export function prepareFilters(db: Connection): (target: FilteredScope, filter: Filter) => RowSet {
+  const cache = new Map<
     string,
     { readonly rows: RowSet; readonly refiltered: number; readonly size: number }
   >();
@@ -42,21 +42,21 @@ export function prepareFilters(db: Connection): (place: FilteredScope, filter: F
     );
   };
 
-  return (place, filter) => {
-    const key = `${place.scope} ${JSON.stringify(filter)}`;
-    const found = kept.get(key);
+  return (target, filter) => {
+    const key = `${target.scope} ${JSON.stringify(filter)}`;
+    const found = cache.get(key);
     if (found !== undefined) {
-      kept.delete(key);
+      cache.delete(key);
       bytes -= found.rows.bytes + key.length;
     }
-    const { refiltered, nextSequence: size } = place;
-    const isRight = found?.refiltered === refiltered && found.size === size;
-    const entry = found !== undefined && isRight ? found : { rows: read(place, filter), refiltered, size };
-    kept.set(key, entry);
+    const { refiltered, nextSequence: size } = target;
+    const isCurrent = found?.refiltered === refiltered && found.size === size;
+    const entry = found !== undefined && isCurrent ? found : { rows: read(target, filter), refiltered, size };
+    cache.set(key, entry);
     bytes += entry.rows.bytes + key.length;
-    for (const [oldest, { rows }] of kept) {
-      if (bytes <= BYTES_MAX || kept.size === 1) break;
-      kept.delete(oldest);
+    for (const [oldest, { rows }] of cache) {
+      if (bytes <= BYTES_MAX || cache.size === 1) break;
+      cache.delete(oldest);
       bytes -= rows.bytes + oldest.length;
     }
     return entry.rows;
@@ -64,16 +64,16 @@ export function prepareFilters(db: Connection): (place: FilteredScope, filter: F
 }
 
 interface Query {
-  /** Gives one column: numbers of resources. */
+  /** Returns one column: numbers of resources. */
   readonly sql: string;
   readonly values: readonly (string | number)[];
 }
 
-/** The resources of a scope that fit a filter, each condition as one look-up in the index. */
+/** Builds the query for the resources of a scope that match a filter; each condition is one index lookup. */
 function queryOf(scope: number, filter: Filter): Query {
   switch (filter.kind) {
     case "and": {
-      // What is to be left out is taken off what the others find, not off everything.
+      // Subtracts the unwanted resources from the result of the other conditions instead of from all resources.
       const wanted = filter.of.filter(({ kind }) => kind !== "not").map((each) => queryOf(scope, each));
       const unwanted = filter.of.flatMap((each) => (each.kind === "not" ? [queryOf(scope, each.of)] : []));
       const base = wanted.length === 0 ? everything(scope) : joined(wanted, "INTERSECT");
@@ -123,7 +123,7 @@ function everything(scope: number): Query {
   return { sql: "SELECT number FROM resource WHERE scope = ? AND is_deleted = 0", values: [scope] };
 }
 
-/** SQLite reads a row of such words from left to right and takes no brackets, so that each part is a subquery. */
+/** Combines queries. SQLite evaluates compound operators from left to right without brackets, so each part is a subquery. */
 function joined(queries: readonly Query[], word: "INTERSECT" | "UNION" | "EXCEPT"): Query {
   if (queries.length === 1 && queries[0] !== undefined) return queries[0];
   return {

@@ -3,10 +3,10 @@ import type { UserMetadata } from "../../../../wire/metadata.ts";
 import { metadataEntries } from "../../metadata.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Kinds of values in `metadata_value`: SQLite would take true for 1. */
+/** Kinds of values in `metadata_value`. SQLite would treat true and 1 as equal. */
 export type ValueKind = "s" | "n" | "b" | "z";
 
-/** A value as the table has it. */
+/** Converts a value to the columns of the table. */
 export function storedValue(value: MetadataScalar): {
   readonly kind: ValueKind;
   readonly value: string | number;
@@ -16,12 +16,12 @@ export function storedValue(value: MetadataScalar): {
   return typeof value === "number" ? { kind: "n", value } : { kind: "s", value };
 }
 
-/** Writes of the values that filters look up; each runs inside a transaction of the caller. */
+/** Writes of the values that filters match. Each runs inside a transaction of the caller. */
 export interface MetadataWrites {
   add(scope: number, resource: number, metadata: UserMetadata): void;
-  /** Takes out what was added for the resource: the same metadata. */
+  /** Removes the values of a resource; `metadata` must equal what was added. */
   remove(scope: number, resource: number, metadata: UserMetadata): void;
-  /** Notes that a filter may find other chunks than before. */
+  /** Notes that a filter may match other chunks than before. */
   noteChange(scope: number): void;
 }
 

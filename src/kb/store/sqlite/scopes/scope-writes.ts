@@ -3,19 +3,19 @@ import type { NewResource } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { rowOf, SCOPE_NUMBER_MAX, SEQUENCE_MAX } from "../../../index/rows.ts";
 
-/** Numbers that one account may use up: the others need some too. */
+/** Maximum scopes of one account, so that some remain for other accounts. */
 const SCOPES_PER_ACCOUNT_MAX = Math.ceil(SCOPE_NUMBER_MAX / 2);
-/** Empty scopes looked at for one that can be used again, by one write: a millisecond or two. */
-const EMPTY_LOOKED_AT = 1000;
+/** Maximum empty scopes that one write checks for reuse: takes a millisecond or two. */
+const EMPTY_CHECKED_MAX = 1000;
 
-/** Writes of scopes (an owner's part of a collection); each runs inside a transaction of the caller. */
+/** Writes of scopes (an owner's part of a collection). Each runs inside a transaction of the caller. */
 export interface ScopeWrites {
-  /** Number of the scope of the resource's collection and owner, made when new. Throws `store_full`. */
+  /** Returns the scope of the resource's collection and owner; creates it if it does not exist. Throws `store_full`. */
   open(of: Pick<NewResource, "accountId" | "tier" | "ownerId">): { scope: number; collectionId: string };
   /** Reserves consecutive row numbers and returns the first. */
-  takeRows(scope: number, rows: number): number;
+  reserveRows(scope: number, rows: number): number;
   count(scope: number, resources: number, chunks: number, words: number): void;
-  /** Notes that chunks that stay have other terms than before. */
+  /** Notes that existing chunks have other terms than before. */
   noteRetitled(scope: number): void;
 }
 
@@ -36,17 +36,17 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
     .pluck();
   const selectEmpty = db
     .prepare<[number], number>(
-      `SELECT number FROM scope WHERE resources = 0 AND number > ? ORDER BY number LIMIT ${EMPTY_LOOKED_AT}`,
+      `SELECT number FROM scope WHERE resources = 0 AND number > ? ORDER BY number LIMIT ${EMPTY_CHECKED_MAX}`,
     )
     .pluck();
   const selectRecord = db.prepare<[number]>(
     "SELECT 1 FROM resource WHERE scope = ? AND is_deleted = 1 LIMIT 1",
   );
-  // The sequence goes on, so that no row number comes again: searchers have in memory what the earlier ones were.
-  const takeOver = db.prepare(`
+  // The sequence continues, so that no row number is reused: searchers have caches by row number.
+  const reassign = db.prepare(`
     UPDATE scope SET collection_id = ?, owner_id = ?, serving_model = NULL, retitled = retitled + 1,
       refiltered = refiltered + 1 WHERE number = ?`);
-  const takeSequence = db
+  const reserveSequence = db
     .prepare<[number, number], number>(
       "UPDATE scope SET next_sequence = next_sequence + ? WHERE number = ? RETURNING next_sequence",
     )
@@ -56,24 +56,24 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
   );
   const addRetitled = db.prepare("UPDATE scope SET retitled = retitled + 1 WHERE number = ?");
 
-  /** Where the search for an empty scope goes on. */
-  let lookedTo = 0;
-  /** A scope of which nothing is left, not even the record of a deleted resource. */
+  /** The search for an empty scope continues after this number. */
+  let checkedTo = 0;
+  /** Finds a scope without any record, not even of a deleted resource. */
   const findEmpty = (): number | undefined => {
-    let numbers = selectEmpty.all(lookedTo);
-    // From the beginning again: what lies there may have become empty since.
+    let numbers = selectEmpty.all(checkedTo);
+    // Start over: scopes checked earlier may have become empty since.
     if (numbers.length === 0) numbers = selectEmpty.all(0);
     const found = numbers.find((number) => selectRecord.get(number) === undefined);
-    lookedTo = found ?? numbers.at(-1) ?? 0;
+    checkedTo = found ?? numbers.at(-1) ?? 0;
     return found;
   };
-  /** The number of a new scope. */
+  /** Creates a scope, or reuses an empty one once half of all numbers are used. Returns its number. */
   const make = (accountId: string, collectionId: string, ownerId: string): number => {
     const last = selectLast.get() ?? 0;
     if (last >= SCOPES_PER_ACCOUNT_MAX) {
       const empty = findEmpty();
       if (empty !== undefined) {
-        takeOver.run(collectionId, ownerId, empty);
+        reassign.run(collectionId, ownerId, empty);
         return empty;
       }
       if (last >= SCOPE_NUMBER_MAX) throw full(`${SCOPE_NUMBER_MAX} owners of all accounts`);
@@ -95,8 +95,8 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
       const found = selectScope.get(collectionId, ownerId);
       return { scope: found ?? make(accountId, collectionId, ownerId), collectionId };
     },
-    takeRows(scope, rows) {
-      const next = takeSequence.get(rows, scope) ?? 0;
+    reserveRows(scope, rows) {
+      const next = reserveSequence.get(rows, scope) ?? 0;
       if (next > SEQUENCE_MAX) throw full(`${SEQUENCE_MAX} chunks written for one owner`);
       return rowOf(scope, next - rows);
     },
@@ -112,6 +112,6 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
 function full(what: string): KbsyncError {
   return new KbsyncError(`the knowledge base has room for no more than ${what}`, {
     code: "store_full",
-    hint: "An owner's room is free again when all its documents are deleted and their records purged.",
+    hint: "An owner's space becomes free when all its documents are deleted and their records purged.",
   });
 }

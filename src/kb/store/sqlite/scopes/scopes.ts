@@ -4,18 +4,18 @@ import { prepareFilters } from "./filters.ts";
 import type { RowSet } from "../../../index/row-set.ts";
 import { rowsOfScope, type RowRange } from "../../../index/rows.ts";
 
-/** Where a search looks, as the tables know it. */
-export interface Place {
-  /** The owner's part of the collection: its statistics weigh the words, also in the search of one resource. */
+/** The rows that a search covers, with the statistics of their scope. */
+export interface SearchTarget {
+  /** The owner's part of the collection. Its statistics weigh the words, even in a search of one resource. */
   readonly scope: number;
-  /** Live chunks of that part, and their words. */
+  /** Live chunks of the scope, and their words. */
   readonly chunks: number;
   readonly words: number;
-  /** Sequence the next chunk of that part will get: all before it exist or are gone for good. */
+  /** Sequence of the next chunk of the scope: all lower ones exist or are gone for good. */
   readonly nextSequence: number;
-  /** Differs when chunks that stay got other terms. */
+  /** Changes when existing chunks get other terms. */
   readonly retitled: number;
-  /** Rows to search: those of the scope, or of the one resource. */
+  /** Rows to search: those of the scope, or of one resource. */
   readonly range: RowRange;
   /** Live chunks in that range. */
   readonly rangeChunks: number;
@@ -23,7 +23,7 @@ export interface Place {
   readonly allowed: RowSet | undefined;
 }
 
-interface PlaceRow {
+interface TargetRow {
   readonly number: number;
   readonly chunks: number;
   readonly words: number;
@@ -34,19 +34,19 @@ interface PlaceRow {
   readonly resource_chunks: number;
 }
 
-/** Prepares finding the place of a search; undefined when the account has no such resource, collection or owner. */
-export function prepareScopes(db: Connection): { find(scope: Scope): Place | undefined } {
-  // Without a join, which costs several times as much; every search asks this two or three times.
-  const selectOwner = db.prepare<[string, string, string], PlaceRow>(`
+/** Prepares `find`, which resolves a scope. It returns undefined if the account has no such resource, collection or owner. */
+export function prepareScopes(db: Connection): { find(scope: Scope): SearchTarget | undefined } {
+  // A join would cost several times as much, and every search runs this two or three times.
+  const selectOwner = db.prepare<[string, string, string], TargetRow>(`
     SELECT number, chunks, words, next_sequence, retitled, refiltered, NULL AS first_row, 0 AS resource_chunks
     FROM scope
     WHERE collection_id = ? AND owner_id = ? AND (SELECT account_id FROM collection WHERE id = collection_id) = ?`);
-  const selectResource = db.prepare<[string, string], PlaceRow>(`
+  const selectResource = db.prepare<[string, string], TargetRow>(`
     SELECT scope.number, scope.chunks, scope.words, next_sequence, retitled, refiltered, first_row, resource.chunks AS resource_chunks
     FROM resource JOIN scope ON scope.number = resource.scope
     WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`);
 
-  const filtered = prepareFilters(db);
+  const filterRows = prepareFilters(db);
 
   return {
     find(scope) {
@@ -57,7 +57,8 @@ export function prepareScopes(db: Connection): { find(scope: Scope): Place | und
       if (row === undefined) return undefined;
       const { number, chunks, words, next_sequence: nextSequence, retitled } = row;
       const { filter } = scope;
-      const allowed = filter && filtered({ scope: number, nextSequence, refiltered: row.refiltered }, filter);
+      const allowed =
+        filter && filterRows({ scope: number, nextSequence, refiltered: row.refiltered }, filter);
       const part = { scope: number, chunks, words, nextSequence, retitled, allowed };
       const { first_row: first, resource_chunks: rangeChunks } = row;
       return first === null

@@ -5,7 +5,7 @@ import { dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
 import { bestSentence } from "../../../index/sentence-codes.ts";
 import type { RowRange } from "../../../index/rows.ts";
 
-/** Synchronous reads of single chunks' vectors over one connection. */
+/** Reads of the vectors of single chunks and their sentences. */
 export interface SentenceReads {
   readonly cosines: (
     range: RowRange,
@@ -22,7 +22,7 @@ export interface SentenceReads {
   readonly missing: (fingerprint: string, afterRow: number, limit: number) => RowText[];
 }
 
-/** Prepares the statements. */
+/** Prepares the statements on a connection of either kind. */
 export function prepareSentenceReads(db: Connection): SentenceReads {
   const selectModel = db
     .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
@@ -33,7 +33,7 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
   const selectSentences = db
     .prepare<[number, number], Buffer>("SELECT vectors FROM sentence_vectors WHERE row = ? AND model = ?")
     .pluck();
-  // CROSS JOIN keeps the order of the loops: scopes by number, then their chunks by row, so that nothing is sorted.
+  // CROSS JOIN fixes the order of the loops, scopes by number and their chunks by row, so that nothing is sorted.
   const selectMissing = db.prepare<{ model: number; after: number; limit: number }, RowText>(`
     SELECT chunk.row, chunk.text FROM scope
       CROSS JOIN chunk ON chunk.row BETWEEN max(scope.number << 32, @after + 1) AND (scope.number << 32) + 4294967295
@@ -61,7 +61,7 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
         return cosine === undefined ? [] : { row, cosine };
       });
     },
-    // 0 is no model's number: one that has made no vector yet has those of no chunk.
+    // No model has number 0: a model without a number has made no vector yet, so every chunk is missing.
     missing: (fingerprint, after, limit) =>
       selectMissing.all({ model: selectModel.get(fingerprint) ?? 0, after, limit }),
   };

@@ -5,33 +5,33 @@ import type { Connection } from "../database/connection.ts";
 import { readChunk } from "../database/parts.ts";
 import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
 
-/** An owner's part of a collection as it was when all its chunks had a vector of a model. */
+/** The state of a scope when all its chunks had a vector of a model. */
 export interface CompleteScope {
   readonly scope: number;
-  /** Tells whether something was chunked there since. */
+  /** Changes when a chunk is added. */
   readonly nextSequence: number;
 }
 
-/** Chunks looked at in one go: a millisecond or two. */
+/** Chunks checked in one step: takes a millisecond or two. */
 const WINDOW_CHUNKS = 1024;
 
-/** One step of a walk over all chunks of some tiers; the next one begins behind `lookedTo`, undefined: there is none. */
+/** One step of a scan of all chunks of some tiers. The next step starts after `checkedTo`; undefined: the scan is done. */
 interface Step {
-  readonly lookedTo: number | undefined;
+  readonly checkedTo: number | undefined;
 }
 
-/** Reads about models and what they lack, over one connection. */
+/** Reads of serving models and missing vectors. */
 export interface ServingReads {
-  readonly servingFingerprint: (place: ModelScope) => string | undefined;
+  readonly servingFingerprint: (scope: ModelScope) => string | undefined;
   readonly servingFingerprints: () => string[];
-  /** The scope behind a row that has all vectors, if this step came to its end and found none lacking. */
+  /** Checks the next chunks after a row. Returns their scope if the step reaches its end without finding a missing vector. */
   readonly completeScope: (argument: {
     fingerprint: string;
     tiers: readonly Tier[];
     exceptRows: readonly number[];
     afterRow: number;
   }) => Step & { readonly scope: CompleteScope | undefined };
-  /** What lacks a vector among the next chunks behind a row. */
+  /** Returns the chunks without a vector among the next chunks after a row. */
   readonly lackingVector: (argument: {
     fingerprint: string;
     tiers: readonly Tier[];
@@ -77,7 +77,7 @@ export function prepareServingReads(db: Connection): ServingReads {
       `SELECT row FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row LIMIT 1 OFFSET ${WINDOW_CHUNKS - 1}`,
     )
     .pluck();
-  // Without a vector of the model, or with one of an older title; the row alone, for most chunks are in order.
+  // Chunks without a vector of the model, or with a stale one. Selects only the row, because most chunks have their vector.
   const selectLacking = db.prepare<
     { first: number; last: number; model: number },
     { row: number; hasVector: number }
@@ -101,7 +101,7 @@ export function prepareServingReads(db: Connection): ServingReads {
         WHERE vector.row = chunk.row AND fingerprint = ?)
       AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row)
     ORDER BY chunk.row`);
-  /** No model has this number: everything lacks its vectors. */
+  /** No model has this number, so all its vectors are missing. */
   const UNKNOWN = -1;
 
   const contextsOf = (rows: readonly number[]): RowContext[] =>
@@ -114,7 +114,7 @@ export function prepareServingReads(db: Connection): ServingReads {
         ? { row, text, title, headings }
         : { row, text, title, headings, staleSince };
     });
-  /** The next chunks behind a row: those of one scope, as many as are looked at in one go; `end` is its last row at its end. */
+  /** Finds the next window of chunks after a row, within one scope. At the end of the scope, `end` is its last row. */
   const nextWindow = (tiers: readonly Tier[], afterRow: number) => {
     const found = selectScope.get(scopeOfRow(afterRow + 1), JSON.stringify(tiers));
     if (found === undefined) return undefined;
@@ -124,35 +124,35 @@ export function prepareServingReads(db: Connection): ServingReads {
   };
 
   return {
-    servingFingerprint(place) {
-      if ("resourceId" in place) return ofResource.get(place.resourceId, place.accountId);
-      return "collectionId" in place
-        ? ofCollection.get(place.collectionId, place.accountId, place.ownerId)
-        : ofTier.get(place.accountId, place.tier, place.ownerId);
+    servingFingerprint(scope) {
+      if ("resourceId" in scope) return ofResource.get(scope.resourceId, scope.accountId);
+      return "collectionId" in scope
+        ? ofCollection.get(scope.collectionId, scope.accountId, scope.ownerId)
+        : ofTier.get(scope.accountId, scope.tier, scope.ownerId);
     },
     servingFingerprints: () => selectAll.all(),
     completeScope({ fingerprint, tiers, exceptRows, afterRow }) {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
       const window = nextWindow(tiers, afterRow);
-      if (window === undefined) return { scope: undefined, lookedTo: undefined };
-      const { scope, nextSequence, serving: present, from, end, last } = window;
+      if (window === undefined) return { scope: undefined, checkedTo: undefined };
+      const { scope, nextSequence, serving: current, from, end, last } = window;
       const lacking = selectLacking
         .all({ first: from, last: end, model })
         .filter(({ hasVector }) => hasVector === 0);
       const excepted = lacking.length === 0 ? undefined : new Set(exceptRows);
-      const isOut =
-        present === null || present === model || lacking.some(({ row }) => excepted?.has(row) === false);
-      if (isOut) return { scope: undefined, lookedTo: last };
-      // What is chunked meanwhile gets rows behind all others: the last step sees them, or `nextSequence` tells.
-      return { scope: end === last ? { scope, nextSequence } : undefined, lookedTo: end };
+      const isExcluded =
+        current === null || current === model || lacking.some(({ row }) => excepted?.has(row) === false);
+      if (isExcluded) return { scope: undefined, checkedTo: last };
+      // Chunks added during the scan get the highest rows: the last step finds them, or `nextSequence` has changed.
+      return { scope: end === last ? { scope, nextSequence } : undefined, checkedTo: end };
     },
     lackingVector({ fingerprint, tiers, limit, afterRow }) {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
       const window = nextWindow(tiers, afterRow);
-      if (window === undefined) return { chunks: [], lookedTo: undefined };
+      if (window === undefined) return { chunks: [], checkedTo: undefined };
       const rows = selectLacking.all({ first: window.from, last: window.end, model }).slice(0, limit);
       const chunks = contextsOf(rows.map(({ row }) => row));
-      return { chunks, lookedTo: rows.length === limit ? undefined : window.end };
+      return { chunks, checkedTo: rows.length === limit ? undefined : window.end };
     },
     embeddedChunks: ({ id, accountId, fingerprint }) =>
       selectEmbedded
@@ -162,9 +162,9 @@ export function prepareServingReads(db: Connection): ServingReads {
   };
 }
 
-/** Writes about models; each runs inside a transaction of the caller. */
+/** Writes of serving models. Each runs inside a transaction of the caller. */
 export type ServingWrites = {
-  /** Lets a model serve; a scope where something was chunked since is left out. Answers how many changed over. */
+  /** Switches scopes to a model, except scopes where a chunk was added since. Returns the number of scopes switched. */
   serve(argument: { fingerprint: string; scopes: readonly CompleteScope[] }): number;
   dropRetired(argument: { fingerprint: string; limit: number }): number;
 };
@@ -199,7 +199,7 @@ export function prepareServingWrites(db: Connection): ServingWrites {
         dropped += dropVectors.run(model, limit - dropped).changes;
         if (dropped < limit) dropped += dropSentences.run(model, limit - dropped).changes;
         if (dropped >= limit) return dropped;
-        // Nothing of it is left, or the limit would have been reached.
+        // The limit is not reached, so all its vectors are removed.
         dropModel.run(model);
       }
       return dropped;

@@ -6,27 +6,27 @@ import { scopeOfRow } from "../../../index/rows.ts";
 import type { RowSentences } from "../../sentences.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
 
-/** Changes noted for searchers; one that missed more than these reads its vectors anew. */
-const CHANGES_KEPT = 20_000;
+/** Length of the change log for searchers. A searcher that missed more reads its vectors again. */
+const CHANGES_MAX = 20_000;
 
-/** Writes of vectors; each runs inside a transaction of the caller. */
+/** Writes of vectors. Each runs inside a transaction of the caller. */
 export interface VectorWrites {
-  /** Vectors of consecutive rows of one scope. */
+  /** Adds vectors of consecutive rows of one scope. */
   addRange(
     scope: number,
     firstRow: number,
     vectors: readonly (Float32Array | undefined)[],
     fingerprint: string,
   ): void;
-  /** Notes that vectors of rows of a scope came or went. */
+  /** Logs that vectors of a range of rows were added or removed. */
   noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
   /**
-   * Vectors of any rows; an older one is replaced. Leaves out one of a chunk that is gone, or whose document was retitled
-   * since the vector's text was read.
+   * Adds or replaces vectors of any rows. Ignores vectors of chunks that no longer exist, or whose document was retitled
+   * since the text of the vector was read.
    */
   put(fingerprint: string, vectors: readonly RowVector[]): void;
-  /** Vectors of the sentences of any chunks; `removeRange` takes them away as well. */
+  /** Replaces the sentence vectors of any chunks; `removeRange` removes them too. */
   putSentences(fingerprint: string, chunks: readonly RowSentences[]): void;
 }
 
@@ -45,7 +45,7 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
   const deleteStale = db.prepare("DELETE FROM stale_vector WHERE row BETWEEN ? AND ?");
   const freshen = db.prepare("DELETE FROM stale_vector WHERE row = ? AND revision = ?");
   const deleteOthers = db.prepare("DELETE FROM vector WHERE row = ? AND model <> ?");
-  // Where nothing had a vector yet, the first model serves.
+  // The first model that gives a scope a vector serves it.
   const serveFirst = db.prepare(
     "UPDATE scope SET serving_model = ? WHERE number = ? AND serving_model IS NULL",
   );
@@ -58,7 +58,7 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
     selectModel.get(fingerprint) ?? Number(insertModel.run(fingerprint).lastInsertRowid);
   const noteRange = (scope: number, first: number, last: number): void => {
     const number = Number(note.run(scope, first, last).lastInsertRowid);
-    if (number % 1000 === 0) forget.run(number - CHANGES_KEPT);
+    if (number % 1000 === 0) forget.run(number - CHANGES_MAX);
   };
 
   return {
@@ -87,7 +87,7 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
         const value = quantize(vector);
         const { changes } = insert.run({ row, model: number, value, staleSince: staleSince ?? null });
         if (changes === 0) continue;
-        // With the note goes what it was about: an earlier model's vector, which is still of the older title.
+        // The chunk is no longer stale, so vectors of other models, which are still of the older title, are removed.
         if (staleSince !== undefined && freshen.run(row, staleSince).changes > 0)
           deleteOthers.run(row, number);
         noteRange(scopeOfRow(row), row, row);
@@ -107,9 +107,9 @@ export function writeVectors(
   const { spans, vectors, fingerprint, sentences } = chunking;
   if (vectors === undefined) return;
   if (fingerprint === undefined || vectors.length !== spans.length) {
-    throw new KbsyncError(`a chunking of ${spans.length} spans came with ${vectors.length} vectors`, {
+    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
       code: "internal",
-      hint: "One vector a span and their fingerprint were expected.",
+      hint: "Expected one vector per span, and their fingerprint.",
     });
   }
   writes.addRange(scope, firstRow, vectors, fingerprint);
@@ -119,9 +119,9 @@ export function writeVectors(
   writes.putSentences(fingerprint, rows.slice(0, spans.length));
 }
 
-/** Writes of sentence vectors; each runs inside a transaction of the caller. */
+/** Writes of sentence vectors. Each runs inside a transaction of the caller. */
 interface SentenceWrites {
-  /** `model` is the number of the embedding model. One of a chunk that is gone is left out. */
+  /** `model` is the number of the embedding model. Ignores chunks that no longer exist. */
   put(model: number, chunks: readonly RowSentences[]): void;
   removeRange(firstRow: number, lastRow: number): void;
 }

@@ -3,41 +3,41 @@ import { makeCodeList, type CodeList } from "../../../index/codes.ts";
 import type { Connection } from "../database/connection.ts";
 import { dequantize, dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
 import { rowOf, rowsOfScope, type RowRange } from "../../../index/rows.ts";
-import type { Place } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../scopes/scopes.ts";
 
-/** Chunks whose cosine is computed exactly, at least, and for each hit wanted; see the test of recall. */
+/** Number of chunks whose cosine is computed exactly: the minimum, and the number per hit. See the test of recall. */
 const RESCORED_MIN = 400;
 const RESCORED_PER_HIT = 4;
-/** Memory for codes, in bytes: 4 million vectors of 384 dimensions. Scopes longest unused go first. */
+/** Memory for codes, in bytes: 4 million vectors of 384 dimensions. The least recently used scopes are evicted first. */
 const CODE_BYTES_MAX = 256 * 1024 * 1024;
 /**
- * Memory for the vectors beside their codes, in bytes: 250,000 of 384 dimensions. With more, those of the scopes longest
- * unused are read from the database again, some 400 a search.
+ * Memory for the vectors of the codes, in bytes: 250,000 of 384 dimensions. Above it, the vectors of the least recently used
+ * scopes are evicted, and read from the database as needed, about 400 per search.
  */
 const STORED_BYTES_MAX = 96 * 1024 * 1024;
-/** A list this much longer than when its mean was taken is made anew. */
+/** Growth of a list since its mean was computed after which it is rebuilt. */
 const MEAN_GROWTH_MAX = 2;
 /**
- * Vectors that the mean is taken of, as many from each of some places spread over the scope: the mean of thousands is that
- * of all to a hundredth of what a vector differs from it, and to read all twice would double the time to load a scope.
+ * The mean is computed from samples spread over the scope. The mean of thousands of vectors differs from that of all by a
+ * hundredth of a vector's distance to it, and reading all vectors twice would double the time to load a scope.
  */
-const MEAN_PLACES = 128;
-const MEAN_VECTORS_A_PLACE = 64;
+const MEAN_SAMPLES = 128;
+const MEAN_VECTORS_PER_SAMPLE = 64;
 
 /**
- * Vectors whose codes one call makes, some 10 ms: those of a million take several seconds, in which nobody else would be
- * answered.
+ * Maximum vectors that one call encodes, in about 10 ms. A million take several seconds, during which no other read could
+ * run.
  */
 const SLICE_VECTORS = 4096;
 
-/** Searches by vector over one connection. */
+/** Searches by vector. */
 export interface Vectors {
   /**
-   * The nearest chunks, best first; undefined: the codes of the scope are not all made, and the same call again goes on
-   * making them. With `isLast` it makes all at once.
+   * Returns the nearest chunks, best first. Undefined: the codes of the scope are incomplete; the same call continues to
+   * make them. `isLast` makes all at once.
    */
   nearest(
-    place: Place,
+    target: SearchTarget,
     fingerprint: string,
     vector: Float32Array,
     limit: number,
@@ -47,17 +47,17 @@ export interface Vectors {
 
 interface Partition {
   readonly codes: CodeList;
-  /** Size that the mean was taken at; undefined while the codes are being made. */
+  /** Size when the mean was computed; undefined while the codes are incomplete. */
   sizeAtMean: number | undefined;
-  /** The codes of all rows before this one are made. */
+  /** All rows below this one have their codes. */
   madeTo: number;
-  /** Changes up to this one are in the codes. */
+  /** The codes include the changes up to this number. */
   upTo: number;
 }
 
 /**
- * Prepares the search for vectors: a scan over the 1-bit codes of a scope, in memory, then exact cosines of the best.
- * The codes of a scope are made when it is first searched and then follow the changes that the writer notes.
+ * Prepares the search by vector: scans the 1-bit codes of a scope in memory, then computes exact cosines of the best. The
+ * codes of a scope are made at its first search and then follow the change log of the writer.
  */
 export function prepareVectors(db: Connection): Vectors {
   const selectModel = db
@@ -79,15 +79,15 @@ export function prepareVectors(db: Connection): Vectors {
   const selectChanges = db.prepare<[number, number], { number: number; first: number; last: number }>(`
     SELECT number, first_row AS first, last_row AS last FROM vector_change WHERE number > ? AND scope = ?
     ORDER BY first_row`);
-  // Each by itself is a look at one end of the table; asked for together they would be a walk through it.
+  // As separate subqueries each reads one end of the table; selecting both at once would scan it.
   const selectLog = db.prepare<[], { oldest: number; newest: number }>(`
     SELECT ifnull((SELECT min(number) FROM vector_change), 0) AS oldest,
       ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
   const partitions = new Map<string, Partition>();
 
-  /** Undefined: the scope has no vectors of the model. */
+  /** Returns the codes of a scope, updated; undefined if the scope has no vectors of the model. */
   function partitionOf(
-    { scope, nextSequence }: Place,
+    { scope, nextSequence }: SearchTarget,
     model: number,
     isLast: boolean,
   ): Partition | undefined {
@@ -95,10 +95,10 @@ export function prepareVectors(db: Connection): Vectors {
     const log = selectLog.get() ?? { oldest: 0, newest: 0 };
     let partition = partitions.get(key);
     partitions.delete(key);
-    const isLost = partition !== undefined && partition.upTo < log.oldest - 1;
-    const grown =
+    const isBehindLog = partition !== undefined && partition.upTo < log.oldest - 1;
+    const hasGrown =
       partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
-    if (partition === undefined || isLost || grown) {
+    if (partition === undefined || isBehindLog || hasGrown) {
       const { first } = rowsOfScope(scope);
       const mean = meanOf(first, rowOf(scope, nextSequence), model);
       if (mean.length === 0) return undefined;
@@ -109,12 +109,12 @@ export function prepareVectors(db: Connection): Vectors {
     if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
       follow(partition, scope, model, log.newest);
     partitions.set(key, partition);
-    makeRoom();
+    evict();
     return partition;
   }
 
-  /** Of the scopes longest unused first. */
-  function makeRoom(): void {
+  /** Evicts vectors and codes of the least recently used scopes above the bounds. */
+  function evict(): void {
     let bytes = 0;
     let storedBytes = 0;
     for (const { codes } of partitions.values()) {
@@ -132,13 +132,13 @@ export function prepareVectors(db: Connection): Vectors {
     }
   }
 
-  /** Makes the next codes. What changes among those already made is in the log, and followed when all are made. */
+  /** Makes the next codes. Changes of rows that already have codes are in the log, which is applied at the end. */
   function make(partition: Partition, scope: number, model: number, isLast: boolean): void {
     const { codes } = partition;
     const limit = isLast ? -1 : SLICE_VECTORS;
     let count = 0;
     for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
-      codes.add(row, floats(value), value);
+      codes.add(row, unpack(value), value);
       partition.madeTo = row + 1;
       count++;
     }
@@ -146,13 +146,13 @@ export function prepareVectors(db: Connection): Vectors {
   }
 
   function meanOf(first: number, end: number, model: number): Float32Array {
-    const step = Math.max(MEAN_VECTORS_A_PLACE, Math.ceil((end - first) / MEAN_PLACES));
+    const step = Math.max(MEAN_VECTORS_PER_SAMPLE, Math.ceil((end - first) / MEAN_SAMPLES));
     let sum = new Float32Array(0);
     let count = 0;
     for (let from = first; from < end; from += step) {
-      const values = selectSome.all(from, from + step - 1, model, MEAN_VECTORS_A_PLACE);
+      const values = selectSome.all(from, from + step - 1, model, MEAN_VECTORS_PER_SAMPLE);
       for (const value of values) {
-        const vector = floats(value);
+        const vector = unpack(value);
         if (count === 0) sum = new Float32Array(vector.length);
         for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
         count++;
@@ -163,7 +163,7 @@ export function prepareVectors(db: Connection): Vectors {
 
   function addRange(codes: CodeList, { first, last }: RowRange, model: number): void {
     for (const [row, value] of selectRange.iterate(first, last, model, -1))
-      codes.add(row, floats(value), value);
+      codes.add(row, unpack(value), value);
   }
 
   function follow(partition: Partition, scope: number, model: number, newest: number): void {
@@ -174,8 +174,8 @@ export function prepareVectors(db: Connection): Vectors {
   }
 
   return {
-    nearest(place, fingerprint, vector, limit, isLast = false) {
-      const { scope, range, rangeChunks, allowed } = place;
+    nearest(target, fingerprint, vector, limit, isLast = false) {
+      const { scope, range, rangeChunks, allowed } = target;
       const model = selectModel.get(fingerprint);
       if (model === undefined) return [];
       const count = Math.max(RESCORED_MIN, limit * RESCORED_PER_HIT);
@@ -193,7 +193,7 @@ export function prepareVectors(db: Connection): Vectors {
           hits.push({ row, cosine: dotQuantized(vector, value) });
         }
       } else {
-        const partition = partitionOf(place, model, isLast);
+        const partition = partitionOf(target, model, isLast);
         if (partition === undefined) return [];
         const { codes, sizeAtMean } = partition;
         if (sizeAtMean === undefined) return undefined;
@@ -210,8 +210,8 @@ export function prepareVectors(db: Connection): Vectors {
   };
 }
 
-/** A stored vector as floats; the array is used again by the next call. */
-function floats(value: Buffer): Float32Array {
+/** Unpacks a stored vector. The next call reuses the array. */
+function unpack(value: Buffer): Float32Array {
   const dimensions = dimensionsOf(value);
   if (unpacked.length !== dimensions) unpacked = new Float32Array(dimensions);
   dequantize(value, unpacked);
@@ -220,7 +220,7 @@ function floats(value: Buffer): Float32Array {
 
 let unpacked = new Float32Array(0);
 
-/** Ranges in ascending order, those that touch or overlap made one: consecutive documents are one look-up. */
+/** Merges ascending ranges that touch or overlap, so that consecutive documents need one lookup. */
 function merged(ranges: readonly RowRange[]): RowRange[] {
   const result: { first: number; last: number }[] = [];
   for (const { first, last } of ranges) {

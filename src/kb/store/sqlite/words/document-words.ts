@@ -5,17 +5,17 @@ import type { DocumentMatch } from "../../documents.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText } from "../database/parts.ts";
 import { knownTerms, type QueryTerms } from "./query-terms.ts";
-import type { Place } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../scopes/scopes.ts";
 
 /**
- * Documents of more chunks are not looked at: they are about many things, and their texts would be most of a search. With
- * these a search of 50 rows reads at most 400 chunks, in some 10 ms.
+ * Documents of more chunks are not scored: they have many subjects, and reading them would dominate the time of a search.
+ * With this bound a search of 50 rows reads at most 400 chunks, in about 10 ms.
  */
 const DOCUMENT_CHUNKS_MAX = 8;
 
-/** Documents of rows by the words of a query; undefined: to be called again (postings.ts). */
+/** Scores the documents of rows by the words of a query; undefined: call again (postings.ts). */
 export type DocumentWords = (
-  place: Place,
+  target: SearchTarget,
   query: string,
   rows: readonly number[],
 ) => DocumentMatch[] | undefined;
@@ -26,7 +26,7 @@ interface DocumentRow {
   readonly chunks: number;
 }
 
-/** Prepares the judging of whole documents, from their texts. */
+/** Prepares the scoring of whole documents from their texts. */
 export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): DocumentWords {
   const selectNumber = db.prepare<[number], number>("SELECT resource FROM chunk WHERE row = ?").pluck();
   const selectDocument = db.prepare<[number], DocumentRow>(
@@ -49,15 +49,15 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
     return { counts, words, chunks };
   }
 
-  return (place, query, rows) => {
-    const terms = queryTerms(place, queryWords(query));
+  return (target, query, rows) => {
+    const terms = queryTerms(target, queryWords(query));
     if (terms === undefined) return undefined;
     const known = knownTerms(terms);
     const names = known.map(({ term }) => term);
     const numberOf = new Map<number, number>();
     const documents = new Map<number, WholeDocument>();
     for (const row of rows) {
-      const number = row < place.range.first || row > place.range.last ? undefined : selectNumber.get(row);
+      const number = row < target.range.first || row > target.range.last ? undefined : selectNumber.get(row);
       if (number === undefined) continue;
       numberOf.set(row, number);
       if (documents.has(number)) continue;
@@ -65,11 +65,11 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
       if (document === undefined || document.chunks > DOCUMENT_CHUNKS_MAX) continue;
       documents.set(number, read(document, names));
     }
-    const asked = known.map(({ factor, rows: list }) => ({
+    const weighted = known.map(({ factor, rows: list }) => ({
       factor,
-      share: list === undefined ? 1 : Math.min(1, list.length / place.chunks),
+      share: list === undefined ? 1 : Math.min(1, list.length / target.chunks),
     }));
-    const scores = documentScores([...documents.values()], asked, place.chunks);
+    const scores = documentScores([...documents.values()], weighted, target.chunks);
     const scoreOf = new Map([...documents.keys()].map((number, at) => [number, scores[at] ?? 0]));
     return [...numberOf].flatMap(([row, number]) => {
       const bm25 = scoreOf.get(number);

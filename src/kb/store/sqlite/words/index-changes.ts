@@ -1,30 +1,30 @@
 import type { Connection } from "../database/connection.ts";
 
 interface Change {
-  /** The row stands in the index from an earlier transaction and has to leave. */
+  /** The row is in the index since an earlier transaction and must be removed. */
   readonly remove: boolean;
-  /** What the row is to be found by afterwards; undefined: by nothing. */
+  /** The new entry of the row; undefined: none. */
   readonly text: Buffer | undefined;
 }
 
-/** Collects what a transaction does to the full-text index. */
+/** Collects the changes of a transaction to the full-text index. */
 export interface IndexChanges {
   insert(row: number, text: Buffer): void;
   remove(row: number): void;
   replace(row: number, text: Buffer): void;
-  /** Keeps what came since the last settling. */
+  /** Accepts the changes since the last call of `settle`. */
   settle(): void;
-  /** Drops what came since the last settling. */
+  /** Discards the changes since the last call of `settle`. */
   revert(): void;
-  /** Writes everything in row order and starts anew: FTS5 flushes its buffer whenever a row number falls. */
+  /** Writes the settled changes in row order, because FTS5 flushes its buffer whenever a row number falls, and clears them. */
   write(): void;
-  /** Starts anew without writing. */
+  /** Discards all changes. */
   clear(): void;
 }
 
 /**
- * Changes of the full-text index within one transaction, written at its end and sorted: FTS5 would flush a segment
- * at every savepoint and at every step back in row numbers, which makes several small writes in one transaction
+ * Collects changes of the full-text index, which are sorted and written at the end of a transaction. Otherwise FTS5 would
+ * flush a segment at every savepoint and whenever a row number falls, so that several small writes in one transaction would
  * cost as much as many transactions.
  */
 export function collectIndexChanges(db: Connection): IndexChanges {

@@ -2,29 +2,30 @@ import { indexEntry } from "../../../lexical/index-text.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText } from "../database/parts.ts";
 import { rowOf } from "../../../index/rows.ts";
-import type { Place } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../scopes/scopes.ts";
 
-/** A chunk, and what the index lists it under. */
+/** A chunk with its entries in the index. */
 export interface ListedChunk {
   readonly sequence: number;
+  /** Terms and their marked forms. */
   readonly forms: readonly string[];
 }
 
 /** The newest chunks of a scope. */
 export interface NewestChunks {
   readonly chunks: readonly ListedChunk[];
-  /** All before this sequence are among them. */
+  /** All chunks below this sequence are included. */
   readonly readTo: number;
   readonly words: number;
 }
 
 /**
- * Prepares finding, from their texts, what the chunks of a scope from a sequence on are listed under; some 50 µs each. Ends
- * behind the chunk that makes them more than `wordsMax`.
+ * Prepares a function that computes the index entries of a scope's chunks from a sequence on, from their texts, in about
+ * 50 µs each. It stops after the chunk that exceeds `wordsMax`.
  */
 export function prepareNewest(
   db: Connection,
-): (place: Place, from: number, wordsMax: number) => NewestChunks {
+): (target: SearchTarget, from: number, wordsMax: number) => NewestChunks {
   const select = db
     .prepare<[number, number], [row: number, words: number, title: string, headings: string, text: string]>(`
       SELECT row, words, (SELECT title FROM resource WHERE number = chunk.resource), headings, text FROM chunk

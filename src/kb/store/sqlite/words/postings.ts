@@ -2,49 +2,50 @@ import type { Connection } from "../database/connection.ts";
 import { prepareNewest } from "./newest.ts";
 import { makeRowList, type RowList } from "../../../index/row-list.ts";
 import { rowOf } from "../../../index/rows.ts";
-import type { Place } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../scopes/scopes.ts";
 
-/** Memory for posting lists, in bytes: every word of thousands of questions at 100,000 chunks, of hundreds at a million. */
+/** Memory for posting lists, in bytes: all words of thousands of questions at 100,000 chunks, of hundreds at a million. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** What a list takes beside its rows: its key, its objects. */
+/** Overhead of a list: its key and its objects. */
 const LIST_BYTES = 400;
 /**
- * Rows that one call reads, some 10 ms: the list of a very common word among a million chunks takes a good part of a
- * second, in which nobody else would be answered.
+ * Maximum rows that one call reads, in about 10 ms. The list of a very common word in a million chunks takes a large part of
+ * a second, during which no other read could run.
  */
 const SLICE_ROWS = 20_000;
-/** More than a list can have. */
+/** More rows than a list can have. */
 const ALL_ROWS = 2 ** 33;
-/** Share of a scope's chunks that may be gone while lists still name them; see `of`. */
+/** Share of a scope's chunks that may be removed before a list is stale; see `of`. */
 const GONE_SHARE_MAX = 0.02;
 
 /**
- * The list of a word that most chunks hold is brought up to date only when the scope has grown by this share: its length
- * is all that is needed of it, unless a query has no other words.
+ * Growth of a scope after which the list of a word in most chunks is updated. Only the length of such a list is needed,
+ * unless a query has no other words.
  */
 const BROAD_GROWTH_MAX = 0.02;
 
 /**
- * New chunks since the last search whose words are found from their texts, some 50 µs each, and put into all lists in memory. With more, a
- * list is brought up to date from the index when its word is next asked for: some 0.1 ms for a rare word, 2 ms for a common one.
+ * Maximum new chunks since the last search whose words are computed from their texts, in about 50 µs each, and added to all
+ * lists in memory. With more, each list is updated from the index at its next use: about 0.1 ms for a rare word, 2 ms for a
+ * common one.
  */
 const NEW_MAX = 256;
-/** Words of them that one call looks at, some 10 ms: where chunks are large, the rest is found by the next search. */
+/** Maximum words of new chunks that one call processes, in about 10 ms; the next search continues. */
 const NEW_WORDS_MAX = 40_000;
-/** Scopes that are followed so, those longest unused out first. */
+/** Maximum scopes whose new chunks are followed; the least recently used are evicted first. */
 const SCOPES_MAX = 1000;
 
-/** Sequences (rows within the scope, ascending) of the chunks that are listed under a term. */
+/** Posting lists: the sequences (rows within the scope, ascending) of the chunks that contain a term. */
 export interface Postings {
-  /** Begins a slice of work, after which `of` puts off the rest; `isLast`: one without a bound. */
+  /** Begins a slice, which bounds what the next calls of `of` read. `isLast`: no bound. */
   beginSlice(isLast: boolean): void;
   /**
-   * Reads a list, or brings the one in memory up to date: new chunks have higher numbers, so only they are read.
-   * A list may still name chunks that were deleted since, up to a small share, and in the search of a whole scope that of
-   * a word most chunks hold may lack the newest. Undefined: the slice is used up; the next one goes on where it ended.
+   * Reads a list, or updates the one in memory: new chunks have higher numbers, so only they are read. A list may still name
+   * a small share of chunks that were deleted since. In a search of a whole scope, the list of a word in most chunks may lack
+   * the newest. Returns undefined if the slice is used up; the next slice continues.
    */
-  of(place: Place, term: string): RowList | undefined;
-  /** Chunks that are gone and that lists given in this slice may still name, at most. */
+  of(target: SearchTarget, term: string): RowList | undefined;
+  /** Maximum number of deleted chunks that lists returned in this slice may still name. */
   goneNamed(): number;
 }
 
@@ -54,43 +55,41 @@ interface List {
   readonly rows: RowList;
   /** Sequences below this one are in the list. */
   upTo: number;
-  /** Whether it was read to its end once, */
+  /** Whether the list has been read to its end at least once. */
   isWhole: boolean;
-  /** and whether it was when it was read last. */
+  /** Whether the last read reached the end. */
   isAtEnd: boolean;
   readonly retitled: number;
-  /** Chunks of the scope that had come and gone when the list was begun. */
+  /** Chunks of the scope that had been removed when the list was created. */
   readonly gone: number;
 }
 
-/** A scope whose new chunks are put into the lists as they come. */
+/** A scope whose new chunks are added to the lists: a list that was complete up to `from` or beyond is so up to `to`. */
 interface Followed {
-  /** A list that was up to date at this sequence or at a later one */
   readonly from: number;
-  /** is up to date at this one: what came between is in it. */
   to: number;
   readonly retitled: number;
 }
 
 /**
- * Prepares posting lists of the full-text index, kept in memory up to a bound, those longest unused out first.
+ * Prepares the posting lists of the full-text index, with a cache that evicts the least recently used ones.
  *
- * While documents come in, every search would ask the index anew for each of its words, for the few chunks since that word was
- * last asked for; and just then its pages are not in memory, for each write empties SQLite's cache of them. So the words of new
- * chunks are found once, for all lists.
+ * During ingest, every search would query the index for each of its words, to find the few chunks since the last use of the
+ * word. The index pages are not in memory then, because each write invalidates SQLite's cache. So the words of new chunks
+ * are computed once, for all lists.
  */
 export function preparePostings(db: Connection): Postings {
   const select = db
     .prepare<[first: bigint, term: string, from: bigint, to: bigint, limit: number], number>(
-      // The bounds are bigint because FTS5 uses them in its look-up only when they are integers. What is left without the
-      // scope's part is a small number, which costs less than half on its way to JavaScript.
+      // The bounds are bigint because FTS5 uses them in its lookup only if they are integers. Subtracting the first row of the
+      // scope leaves small numbers, whose conversion to JavaScript costs less than half.
       "SELECT rowid - ? FROM chunk_index WHERE chunk_index MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
     )
     .pluck();
   const newest = prepareNewest(db);
-  /** Those longest unused first. */
+  /** Least recently used first. */
   const lists = new Set<List>();
-  /** The same by scope and term. */
+  /** The same lists by scope and term. */
   const byTerm = new Map<number, Map<string, List>>();
   const followed = new Map<number, Followed>();
   let bytes = 0;
@@ -98,26 +97,26 @@ export function preparePostings(db: Connection): Postings {
   let wordsLeft = NEW_WORDS_MAX;
   let goneNamed = 0;
 
-  /** Reads on; whether all is read. */
-  function readOn(list: List, place: Place, term: string): boolean {
-    const first = rowOf(place.scope, 0);
+  /** Continues to read a list. Returns whether it is complete. */
+  function readOn(list: List, target: SearchTarget, term: string): boolean {
+    const first = rowOf(target.scope, 0);
     const limit = left;
     if (limit <= 0) return false;
     const from = BigInt(first + list.upTo);
-    const found = select.all(BigInt(first), quoted(term), from, BigInt(first + place.nextSequence), limit);
+    const found = select.all(BigInt(first), quoted(term), from, BigInt(first + target.nextSequence), limit);
     list.rows.append(found);
     left -= found.length;
     const last = found.at(-1);
     const isEnd = found.length < limit || last === undefined;
-    list.upTo = isEnd ? place.nextSequence : last + 1;
+    list.upTo = isEnd ? target.nextSequence : last + 1;
     list.isWhole ||= isEnd;
     list.isAtEnd = isEnd;
     return isEnd;
   }
 
-  /** Puts the new chunks of a scope into the lists of their words. */
-  function follow(place: Place): Followed {
-    const { scope, nextSequence, retitled } = place;
+  /** Adds the new chunks of a scope to the lists of their words. */
+  function follow(target: SearchTarget): Followed {
+    const { scope, nextSequence, retitled } = target;
     const known = followed.get(scope);
     if (known?.to === nextSequence && known.retitled === retitled) return known;
     const isNear =
@@ -129,7 +128,7 @@ export function preparePostings(db: Connection): Postings {
     if (isNear) {
       const ofScope = byTerm.get(scope);
       if (wordsLeft <= 0) return next;
-      const { chunks, readTo, words } = newest(place, next.to, wordsLeft);
+      const { chunks, readTo, words } = newest(target, next.to, wordsLeft);
       for (const { sequence, forms } of chunks) {
         for (const form of forms) append(ofScope?.get(form), next, sequence);
       }
@@ -147,7 +146,7 @@ export function preparePostings(db: Connection): Postings {
 
   function append(list: List | undefined, { from, retitled }: Followed, sequence: number): void {
     if (list === undefined || !list.isAtEnd || list.upTo < from || list.retitled !== retitled) return;
-    // Read from the index meanwhile.
+    // The list has been read from the index since.
     if (list.upTo > sequence) return;
     bytes -= list.rows.bytes;
     list.rows.append([sequence]);
@@ -180,22 +179,22 @@ export function preparePostings(db: Connection): Postings {
       wordsLeft = isLast ? ALL_ROWS : NEW_WORDS_MAX;
       goneNamed = 0;
     },
-    of(place, term) {
-      const { scope, retitled } = place;
-      const { from, to } = follow(place);
-      const gone = place.nextSequence - place.chunks;
+    of(target, term) {
+      const { scope, retitled } = target;
+      const { from, to } = follow(target);
+      const gone = target.nextSequence - target.chunks;
       const known = byTerm.get(scope)?.get(term);
       if (known !== undefined) drop(known);
-      const isRight =
+      const isCurrent =
         known !== undefined &&
         known.retitled === retitled &&
-        gone - known.gone <= place.chunks * GONE_SHARE_MAX &&
-        known.upTo <= place.nextSequence;
-      const list = isRight
+        gone - known.gone <= target.chunks * GONE_SHARE_MAX &&
+        known.upTo <= target.nextSequence;
+      const list = isCurrent
         ? known
         : { scope, term, rows: makeRowList(), upTo: 0, isWhole: false, isAtEnd: false, retitled, gone };
       if (list.isAtEnd && list.upTo >= from) list.upTo = Math.max(list.upTo, to);
-      const isDone = list.upTo === place.nextSequence || mayLag(place, list) || readOn(list, place, term);
+      const isDone = list.upTo === target.nextSequence || mayLag(target, list) || readOn(list, target, term);
       keep(list);
       goneNamed = Math.max(goneNamed, gone - list.gone);
       return isDone ? list.rows : undefined;
@@ -204,12 +203,12 @@ export function preparePostings(db: Connection): Postings {
   };
 }
 
-function mayLag({ chunks, rangeChunks, nextSequence }: Place, list: List): boolean {
+function mayLag({ chunks, rangeChunks, nextSequence }: SearchTarget, list: List): boolean {
   const isBroad = list.isWhole && list.rows.length * 2 > chunks;
   return isBroad && rangeChunks === chunks && nextSequence - list.upTo < nextSequence * BROAD_GROWTH_MAX;
 }
 
-/** A term as an FTS5 string: between the quotes nothing has a meaning. */
+/** Quotes a term as an FTS5 string, in which no character has a special meaning. */
 function quoted(term: string): string {
   return `"${term.replaceAll('"', '""')}"`;
 }

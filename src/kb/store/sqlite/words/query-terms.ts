@@ -4,45 +4,45 @@ import { prepareBroadWords } from "./broad-words.ts";
 import type { Connection } from "../database/connection.ts";
 import type { Postings } from "./postings.ts";
 import type { RowList } from "../../../index/row-list.ts";
-import type { Place } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../scopes/scopes.ts";
 
-/** Those of them that count, the weightiest. */
+/** Maximum words of a query that count; the weightiest are used. */
 const QUERY_TERMS_MAX = 64;
 
-/** A word of a query with what the index knows of it. */
+/** A word of a query with its weight and posting list. */
 export interface QueryTerm {
   readonly term: string;
-  /** Factor of its occurrences in the query. */
+  /** Factor from its occurrences in the query. */
   readonly factor: number;
-  /** That factor × idf. */
+  /** `factor` × idf. */
   readonly weight: number;
-  /** Sequences of the chunks that hold the term; undefined of one that is known to stand in most chunks. */
+  /** Sequences of the chunks that contain the term; undefined if it is known to be in most chunks. */
   readonly rows: RowList | undefined;
 }
 
-/** The words of a query that count, by falling weight; undefined where a list is still to be read (postings.ts). */
-export type QueryTerms = (place: Place, words: QueryWords) => readonly QueryTerm[] | undefined;
+/** Returns the words of a query that count, by descending weight; undefined if a list is not read completely (postings.ts). */
+export type QueryTerms = (target: SearchTarget, words: QueryWords) => readonly QueryTerm[] | undefined;
 
-/** Prepares looking up the words of queries. */
+/** Prepares the lookup of query words. */
 export function prepareQueryTerms(db: Connection, postings: Postings): QueryTerms {
   const broadWords = prepareBroadWords(db);
-  return (place, asked) => {
-    const broad = broadWords(place);
-    const lists = asked.terms.map((term) => (broad.has(term) ? "broad" : postings.of(place, term)));
+  return (target, words) => {
+    const broad = broadWords(target);
+    const lists = words.terms.map((term) => (broad.has(term) ? "broad" : postings.of(target, term)));
     if (lists.includes(undefined)) return undefined;
     return lists
       .map((list, at) => {
         const rows = list === "broad" ? undefined : list;
-        const factor = asked.factors[at] ?? 0;
-        const weight = factor * (rows === undefined ? IDF_MIN : idf(rows.length, place.chunks));
-        return { term: asked.terms[at] ?? "", factor, weight, rows };
+        const factor = words.factors[at] ?? 0;
+        const weight = factor * (rows === undefined ? IDF_MIN : idf(rows.length, target.chunks));
+        return { term: words.terms[at] ?? "", factor, weight, rows };
       })
       .sort((a, b) => b.weight - a.weight)
       .slice(0, QUERY_TERMS_MAX);
   };
 }
 
-/** Those that stand anywhere at all. */
+/** Returns the terms that occur in at least one chunk. */
 export function knownTerms(terms: readonly QueryTerm[]): readonly QueryTerm[] {
   return terms.filter(({ rows }) => rows === undefined || rows.length > 0);
 }

@@ -184,6 +184,6 @@ describe("a store with", () => {
     expect(checkStore(cut)?.findings[0]?.message.split("damaged:")).toHaveLength(2);
     const page = join(folder, "page.sqlite");
     writeFileSync(page, "<html>".repeat(1000));
-    expect(checkStore(page)?.findings[0]?.message).toContain("no SQLite database");
+    expect(checkStore(page)?.findings[0]?.message).toContain("not a SQLite database");
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import {
   joinHeadings,
-  putTogether,
+  joinText,
   splitHeadings,
-  takeApart,
+  splitText,
 } from "../../../../../src/kb/store/sqlite/database/parts.ts";
 
 // That any text with any spans comes back is a law of the store contract; here are the shapes of it.
-describe("takeApart and putTogether", () => {
+describe("splitText and joinText", () => {
   it.each([
     ["no chunks", " \n ", []],
     [
@@ -45,11 +45,11 @@ describe("takeApart and putTogether", () => {
     ],
   ])("%s", (_name, text, bounds) => {
     const spans = bounds.map(([start = 0, end = 0]) => ({ start, end, headings: [] }));
-    const parts = takeApart(text, spans);
+    const parts = splitText(text, spans);
     expect(parts.chunks.map((part) => part.text)).toEqual(
       spans.map(({ start, end }) => text.slice(start, end)),
     );
-    expect(putTogether(parts)).toBe(text);
+    expect(joinText(parts)).toBe(text);
   });
 });
 

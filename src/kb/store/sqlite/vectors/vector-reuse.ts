@@ -4,35 +4,35 @@ import { joinHeadings, type Part } from "../database/parts.ts";
 import type { ResourceRow } from "../database/records.ts";
 import type { VectorWrites } from "./vector-writes.ts";
 
-/** What is kept of the chunks of a version that is replaced, by what they were embedded from. */
-export type KeptVectors = ReadonlyMap<string, KeptChunk>;
+/** Vectors of the chunks of a version that is replaced, by the text that they were embedded from. */
+export type ReusableVectors = ReadonlyMap<string, ReusableChunk>;
 
-interface KeptChunk {
+interface ReusableChunk {
   readonly vectors: readonly { readonly model: number; readonly value: Buffer }[];
   readonly sentences: { readonly model: number; readonly vectors: Buffer } | undefined;
 }
 
-/** Carries vectors over to the chunks of the next version that did not change; inside a transaction of the caller. */
-export interface KeptVectorWrites {
-  /** What the present chunks have, but for those whose vectors are of an older title. */
-  take(resource: Pick<ResourceRow, "first_row" | "chunks">): KeptVectors;
-  /** Gives it to the chunks of the next version that have none yet. */
-  give(
-    kept: KeptVectors,
+/** Carries vectors over to unchanged chunks of the next version. Each method runs inside a transaction of the caller. */
+export interface VectorReuse {
+  /** Collects the vectors of the current chunks, except those of an older title. */
+  collect(resource: Pick<ResourceRow, "first_row" | "chunks">): ReusableVectors;
+  /** Copies them to equal chunks of the next version that have no vectors yet. */
+  apply(
+    reusable: ReusableVectors,
     scope: number,
     firstRow: number,
     parts: readonly Part[],
     spans: readonly Span[],
   ): void;
   /**
-   * Notes that the chunks' vectors are of an older title, those too that are being made; `revision` of the row is the one
-   * before the change.
+   * Marks the chunks' vectors as stale after a change of the title, including vectors that are being made. `revision` of the
+   * row is the one before the change.
    */
   markStale(resource: Pick<ResourceRow, "first_row" | "chunks" | "revision" | "tier">): void;
 }
 
 /** Prepares the statements on the writing connection. */
-export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptVectorWrites {
+export function prepareVectorReuse(db: Connection, vectors: VectorWrites): VectorReuse {
   const selectChunks = db.prepare<[number, number], { row: number; headings: string; text: string }>(`
     SELECT row, headings, text FROM chunk WHERE row BETWEEN ? AND ?
       AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row)`);
@@ -55,19 +55,19 @@ export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptV
   const keyOf = (headings: string, text: string): string => `${headings}\n${text}`;
 
   return {
-    take({ first_row: first, chunks }) {
-      const kept = new Map<string, KeptChunk>();
+    collect({ first_row: first, chunks }) {
+      const reusable = new Map<string, ReusableChunk>();
       for (const { row, headings, text } of selectChunks.all(first, first + chunks - 1)) {
         const of = selectVectors.all(row);
         if (of.length > 0)
-          kept.set(keyOf(headings, text), { vectors: of, sentences: selectSentences.get(row) });
+          reusable.set(keyOf(headings, text), { vectors: of, sentences: selectSentences.get(row) });
       }
-      return kept;
+      return reusable;
     },
-    give(kept, scope, firstRow, parts, spans) {
-      if (kept.size === 0) return;
+    apply(reusable, scope, firstRow, parts, spans) {
+      if (reusable.size === 0) return;
       for (const [at, { text }] of parts.entries()) {
-        const found = kept.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text));
+        const found = reusable.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text));
         if (found === undefined) continue;
         const row = firstRow + at;
         for (const { model, value } of found.vectors) insertVector.run(row, model, value);
@@ -77,7 +77,7 @@ export function prepareKeptVectors(db: Connection, vectors: VectorWrites): KeptV
       vectors.noteRange(scope, firstRow, firstRow + parts.length - 1);
     },
     markStale({ first_row: first, chunks, revision, tier }) {
-      // No chunk of this tier ever gets a vector.
+      // Chunks of this tier have no vectors.
       if (tier === "fastest") return;
       insertStale.run(revision + 1, first, first + chunks - 1);
     },
