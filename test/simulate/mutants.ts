@@ -89,12 +89,8 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs !== sinceMs + mostOffsetMs",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch(
-        "adopt/recover.ts",
-        'digest: url === undefined ? digestOf(record.content ?? "") : "",',
-        'digest: "",',
-      ),
-      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: digestOf("") === "" ? "x" : "",'),
+      patch("adopt/recover.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
+      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: "",'),
     ],
   },
   {

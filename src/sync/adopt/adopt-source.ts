@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { observe, topicOf } from "../actions/observe.ts";
-import { listFound, listTwice, type Adoptable, type Found } from "./list.ts";
+import { listFound, listTwice, type Found } from "./list.ts";
 import { findOmission } from "./search.ts";
 import { hashUpload, hashUploads, type SizedFile } from "../reconcile-service/uploads.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
@@ -12,11 +12,18 @@ import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearche
 import type { Observed } from "../ledger/files.ts";
 import { applyMoves, findMoves, type Place } from "../pass/moved-files.ts";
 import { inSlices } from "../pass/slices.ts";
-import { isWithin, matchFiles, unsearchedParts, uploadGroups, type Match } from "../plan/adoption.ts";
-import { alterationsOf, lossReason, type AuditedResource } from "../plan/audit.ts";
+import {
+  isWithin,
+  matchFiles,
+  unsearchedParts,
+  uploadGroups,
+  type AdoptableResource,
+  type Match,
+} from "../plan/adoption.ts";
+import { alterationsOf, lossReason } from "../plan/audit.ts";
 import { isSameRoot } from "../plan/brakes.ts";
 import { hasSettings, sameShape, uploadedHash } from "../plan/decide.ts";
-import type { KnownFile, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import type { KnownFile, ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { followMoves, sameIdentity } from "../plan/moves.ts";
 import { reconcileInSteps } from "../plan/reconcile.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -282,7 +289,7 @@ function recheckOf(
   { now }: ActionContext,
   startedMs: number,
   { clockOffsetMs }: Found,
-  left: readonly Adoptable[],
+  left: readonly AdoptableResource[],
 ): Recheck {
   const isOver = left.length > SEEN_MAX;
   // What the service was still working on could not be compared.
@@ -509,7 +516,7 @@ function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { obser
 /** Whether a resource holds what the file does. */
 async function holds(
   { remote }: ActionContext,
-  resource: AuditedResource,
+  resource: ListedResource,
   { kind, label, digest, hash, url, sizeBytes }: Candidate,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -524,7 +531,11 @@ async function holds(
 }
 
 /** Runs inside a group commit. */
-function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<Candidate, Adoptable>): void {
+function adopt(
+  { ledger }: ActionContext,
+  source: AdoptingSource,
+  match: Match<Candidate, AdoptableResource>,
+): void {
   const { file, resource } = match;
   if (ledger.files.ownsDoc(resource.docId)) return;
   const { settings } = file.observed.shape;
@@ -555,7 +566,7 @@ function adopt({ ledger }: ActionContext, source: AdoptingSource, match: Match<C
 function question(
   { ledger }: ActionContext,
   row: AcknowledgedFile,
-  resource: AuditedResource | undefined,
+  resource: ListedResource | undefined,
 ): void {
   const found = resource && alterationsOf({ ...row, state: "agreed" }, resource);
   if (resource !== undefined && found?.every((each) => each === "title or description") === true)
@@ -564,11 +575,11 @@ function question(
 }
 
 /** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
-function isEqualMatch({ exact, file, resource }: Match<Candidate, Adoptable>): boolean {
+function isEqualMatch({ exact, file, resource }: Match<Candidate, AdoptableResource>): boolean {
   return exact && resource.isUnfinished !== true && fits(file, resource);
 }
 
-function fits({ observed }: Candidate, { settings }: Adoptable): boolean {
+function fits({ observed }: Candidate, { settings }: AdoptableResource): boolean {
   return hasSettings(observed.shape, settings);
 }
 
@@ -576,7 +587,7 @@ function withAddress(observed: Observed, url: string | undefined): Observed {
   return { ...observed, fileUrl: url ?? observed.fileUrl };
 }
 
-function firstOf(resources: readonly Adoptable[]): AdoptReport["surplus"]["first"] {
+function firstOf(resources: readonly AdoptableResource[]): AdoptReport["surplus"]["first"] {
   return resources
     .toSorted((a, b) => (a.title < b.title ? -1 : 1))
     .slice(0, SURPLUS_NAMED)

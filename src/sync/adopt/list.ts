@@ -1,38 +1,32 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
-import type { Settings } from "../../wire/primitives.ts";
-import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { topicOf } from "../actions/observe.ts";
-import { auditedOf, listPlace, settingsOf } from "../reconcile-service/list.ts";
+import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { leaveTravelling, listsAgree, type TravellingCreate } from "../plan/adoption.ts";
-import { alterationsOf, type AuditedResource } from "../plan/audit.ts";
+import {
+  leaveTravelling,
+  listsAgree,
+  type AdoptableResource,
+  type TravellingCreate,
+} from "../plan/adoption.ts";
+import { alterationsOf } from "../plan/audit.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
-import { warningOf } from "../remote/remote.ts";
-
-/** A resource of the list that may become a file's. */
-export interface Adoptable extends AuditedResource {
-  readonly topic: string;
-  readonly settings: Partial<Settings>;
-  /** What of its document the service could not read. */
-  readonly warning: string | undefined;
-}
 
 /** What the list shows of a source's place. */
 export interface Found {
   /** Resources that no row owned when they were listed. */
-  readonly shown: readonly Adoptable[];
+  readonly shown: readonly AdoptableResource[];
   readonly isPaged: boolean;
   readonly clockOffsetMs: number;
   /** Until when a former ledger may have made resources, by the service's clock, at the latest. */
   readonly forgottenMs: number;
   /** Resources that no row owns. */
-  readonly unowned: readonly Adoptable[];
+  readonly unowned: readonly AdoptableResource[];
   /** Rows whose resource is as the row says. */
   readonly sound: NumberSet;
   /** Resources that are there and differ, by their row. */
-  readonly altered: ReadonlyMap<number, Adoptable>;
+  readonly altered: ReadonlyMap<number, AdoptableResource>;
 }
 
 /** Lists before two in a row that show the same must have come. */
@@ -54,9 +48,7 @@ export async function listTwice(
     // A service without pages may cut off at the limit that it was given.
     const after = await listFound(context, source, signal, !before.isPaged);
     if (after === undefined) return undefined;
-    const still = before.shown.filter(
-      ({ docId }) => !ledger.files.ownsDoc(docId) && !ledger.intents.isDeleted(docId),
-    );
+    const still = before.shown.filter(({ docId }) => ledger.drift.ownerOf(docId) === undefined);
     if (listsAgree(still, after.shown, sinceMs + after.clockOffsetMs)) return after;
     if (lists >= LISTS_MAX) return "unclear";
     before = after;
@@ -65,7 +57,7 @@ export async function listTwice(
   return undefined;
 }
 
-/** Lists a source's place once. Undefined as of `listPlace`. */
+/** Lists a source's place once. Undefined as of `compareWithService`. */
 export async function listFound(
   context: ActionContext,
   { id, rules }: Pick<ActionSource, "id" | "rules">,
@@ -75,30 +67,29 @@ export async function listFound(
   const { ledger } = context;
   const { collection: tier, ownerId } = rules.source;
   let found = {
-    unowned: [] as Adoptable[],
+    unowned: [] as AdoptableResource[],
     sound: openNumberSet(),
-    altered: new Map<number, Adoptable>(),
+    altered: new Map<number, AdoptableResource>(),
   };
-  const see = (record: ResourceRecord): void => {
-    const resource = adoptableOf(record);
-    const row = ledger.drift.byDoc(record._id);
-    if (row === undefined) {
-      // A list that is behind shows for some time what was deleted.
-      if (!ledger.files.ownsDoc(record._id) && !ledger.intents.isDeleted(record._id))
-        found.unowned.push(resource);
-    } else if (alterationsOf({ ...row, state: "agreed" }, resource).length === 0) found.sound.add(row.id);
-    else found.altered.set(row.id, resource);
+  const visit = ({ record, resource, owner }: Listed): void => {
+    const adoptable = { ...resource, topic: topicOf(record.description) };
+    // A stale list still shows what was deleted.
+    if (owner === undefined) found.unowned.push(adoptable);
+    else if (typeof owner === "string") return;
+    else if (alterationsOf({ ...owner, state: "agreed" }, resource).length === 0) found.sound.add(owner.id);
+    else found.altered.set(owner.id, adoptable);
   };
-  const begin = (): ((record: ResourceRecord) => void) => {
+  const begin = (): ((listed: Listed) => void) => {
     found = { unowned: [], sound: openNumberSet(), altered: new Map() };
-    return see;
+    return visit;
   };
-  const listed = await listPlace(context, { tier, ownerId, isUnlimited }, begin, signal);
-  if (listed === undefined) return undefined;
+  const compared = await compareWithService(context, { tier, ownerId, isUnlimited }, begin, signal);
+  if (compared === undefined) return undefined;
+  const { clockOffsetMs = ledger.intents.clockOffset() ?? 0, isPaged } = compared;
   // Creates come next: should the clock be set before one of them is settled, their times mean something still.
   ledger.note(() => {
-    ledger.intents.setClockOffset(listed.clockOffsetMs);
-    ledger.drift.noteForgottenOffset(listed.clockOffsetMs);
+    ledger.intents.setClockOffset(clockOffsetMs);
+    ledger.drift.noteForgottenOffset(clockOffsetMs);
   });
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
@@ -107,23 +98,14 @@ export async function listFound(
   const unanswered = found.unowned.filter(
     ({ docId }) => !ledger.files.ownsDoc(docId) && !context.following.has(docId),
   );
-  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), listed.clockOffsetMs);
+  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), clockOffsetMs);
   return {
     ...found,
     unowned,
     shown: found.unowned,
-    isPaged: listed.isPaged,
-    clockOffsetMs: listed.clockOffsetMs,
-    forgottenMs: ledger.drift.forgottenThereMs(listed.clockOffsetMs) + CLOCK_SLACK_MS,
-  };
-}
-
-function adoptableOf(record: ResourceRecord): Adoptable {
-  return {
-    ...auditedOf(record),
-    topic: topicOf(record.description),
-    settings: settingsOf(record),
-    warning: warningOf(record),
+    isPaged,
+    clockOffsetMs,
+    forgottenMs: ledger.drift.forgottenThereMs(clockOffsetMs) + CLOCK_SLACK_MS,
   };
 }
 

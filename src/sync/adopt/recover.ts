@@ -2,8 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { labelOf, storedAs } from "../actions/observe.ts";
-import { isUnfinished, openMissingCheck, settingsOf } from "../reconcile-service/list.ts";
-import { digestOf } from "../document/digest.ts";
+import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
 import { openDoubts, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -11,9 +10,13 @@ import { isAsStored } from "../plan/audit.ts";
 import { sameShape } from "../plan/decide.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
-import { startSettling, type OpenCreate, type Settlement, type StoredForms } from "../plan/settlement.ts";
-import { warningOf } from "../remote/remote.ts";
-import type { ResourceRecord } from "../../wire/resource.ts";
+import {
+  startSettling,
+  type CandidateResource,
+  type OpenCreate,
+  type Settlement,
+  type StoredForms,
+} from "../plan/settlement.ts";
 import type { Tier } from "../../wire/primitives.ts";
 
 /** Settles the creates of one source whose answer never came. */
@@ -80,7 +83,7 @@ export function openSettler({
   isRemoval = false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
-  const { ledger, remote, collections, timing } = context;
+  const { ledger, collections, timing } = context;
   let waiting: {
     intent: CreateIntent;
     resolve: (how: "adopted" | "absent") => void;
@@ -149,7 +152,6 @@ export function openSettler({
     areDoubts: boolean,
   ): Promise<Settlement | undefined> => {
     let unclearTries = 0;
-    const missing = openMissingCheck(context, tier, context.signal);
     let isWarned = false;
     for (let failures = 1; ; failures += 1) {
       stopped.throwIfAborted();
@@ -163,64 +165,35 @@ export function openSettler({
         await clearUp(unclearTries);
         continue;
       }
-      const { id: collectionId } = asked;
-      const settling = startSettling(creates.map(openCreateOf), isTaken);
-      let evidence = 0;
-      let forms: StoredForms = {};
-      const see = (record: ResourceRecord): void => {
-        const url = record.url ?? undefined;
-        // What the service made of what is known to be ours tells what it may have made of these.
-        if (evidence < EVIDENCE_MAX && url === undefined && (record.content ?? "") !== "") {
-          const row = ledger.drift.byDoc(record._id);
-          const updatedMs = Date.parse(record.updatedAt ?? "");
-          // A list that is behind shows a text from before.
-          if (row?.state === "agreed" && row.kind === "content" && isAsStored(row.storedMs, { updatedMs })) {
-            evidence += 1;
-            forms = {
-              texts: forms.texts === true || digestOf(record.content ?? "") !== row.digest,
-              descriptions:
-                forms.descriptions === true || labelOf(row.title, record.description) !== row.label,
-            };
-          }
-        }
-        if (record.isDeleted || !settling.interested({ url, title: record.title })) return;
-        const createdMs = Date.parse(record.createdAt ?? "");
-        settling.see({
-          docId: record._id,
-          createdMs: Number.isNaN(createdMs) ? undefined : createdMs,
-          url,
-          title: record.title,
-          digest: url === undefined ? digestOf(record.content ?? "") : "",
-          label: labelOf(record.title, record.description),
-          labelUnder: (title) => labelOf(title, record.description),
-          isDescriptionHidden: record.description === "",
-          settings: settingsOf(record),
-          isTextHidden: url === undefined && (record.content ?? "") === "",
-          isUnfinished: isUnfinished(record),
-          isQueued: record.metadata?.status === "queued",
-          warning: warningOf(record),
+      try {
+        let settling = startSettling([], isTaken);
+        let forms = openForms();
+        const visit = (listed: Listed): void => {
+          forms.see(listed);
+          const { url, title } = listed.record;
+          if (settling.interested({ url: url ?? undefined, title })) settling.see(candidateOf(listed));
+        };
+        const compared = await compareWithService(context, { tier, ownerId }, () => {
+          settling = startSettling(creates.map(openCreateOf), isTaken);
+          forms = openForms();
+          return visit;
         });
-      };
-      const reply = await remote.list({ collectionId, ownerId }, see, context.signal);
-      ledger.flush();
-      if (reply.kind === "done") {
-        const [leastMs, mostMs] = clockOffsets(reply.value.clockOffsetMs);
-        return settling.finish(leastMs, forms, mostMs);
+        ledger.flush();
+        if (compared === undefined) continue;
+        // A collection that is gone holds nothing, so that no time of it matters.
+        if (compared.clockOffsetMs === undefined) return settling.finish(0);
+        const [leastMs, mostMs] = clockOffsets(compared.clockOffsetMs);
+        return settling.finish(leastMs, forms.found(), mostMs);
+      } catch (error) {
+        if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
+        if (once) throw nothingSent(error);
+        // Nothing may be sent before this is known, so it is asked for as long as it takes.
+        if (!isWarned) onWarning(nothingSent(error));
+        isWarned = true;
+        await sleep(delayMs(failures, undefined, context.random(), timing.retryMs), undefined, {
+          signal: stopped,
+        });
       }
-      if (reply.kind === "gone" && !collections.isConfigured(tier)) {
-        const word = await missing.judge(collectionId);
-        if (word === "missing") return settling.finish(0);
-        if (word === "again") continue;
-      }
-      // Nothing may be sent before this is known, so it is asked for as long as it takes; the gate waits after a `later`.
-      if (reply.kind === "later") continue;
-      const error = listRefused(collectionId, reply.kind === "gone" ? "not found" : reply.message);
-      if (once) throw error;
-      if (!isWarned) onWarning(error);
-      isWarned = true;
-      await sleep(delayMs(failures, undefined, context.random(), timing.retryMs), undefined, {
-        signal: stopped,
-      });
     }
   };
 
@@ -351,12 +324,14 @@ function hasOpen({ ledger }: ActionContext, source: number): boolean {
   return ledger.intents.creates(source).length > 0 || ledger.intents.doubts(source).length > 0;
 }
 
-function listRefused(collectionId: string, words: string): KbsyncError {
-  return new KbsyncError(`the service refuses to list the collection ${collectionId}: ${words}`, {
-    code: "list_refused",
-    subject: collectionId,
+function nothingSent(error: KbsyncError): KbsyncError {
+  const { code, subject } = error;
+  return new KbsyncError(error.message, {
+    code,
+    ...(subject !== undefined && { subject }),
     retryable: true,
     hint: "what became of files that were being sent cannot be known without it, so nothing is sent",
+    cause: error,
   });
 }
 
@@ -381,5 +356,49 @@ function openCreateOf(intent: CreateIntent): OpenCreate {
     digest: observed.digest,
     label: observed.label,
     settings: observed.shape.settings,
+  };
+}
+
+/**
+ * Learns how the service stores texts and descriptions from resources that are known to be ours: others that it stored in
+ * such a form may be ours, too.
+ */
+function openForms(): { see(listed: Listed): void; found(): StoredForms } {
+  let evidence = 0;
+  let forms: StoredForms = {};
+  return {
+    see: (listed) => {
+      const { record } = listed;
+      if (
+        evidence >= EVIDENCE_MAX ||
+        (record.url ?? undefined) !== undefined ||
+        (record.content ?? "") === ""
+      )
+        return;
+      const row = listed.owner;
+      if (row === undefined || typeof row === "string" || row.state !== "agreed" || row.kind !== "content")
+        return;
+      const { digest, updatedMs } = listed.resource;
+      // A stale list shows a text from before.
+      if (!isAsStored(row.storedMs, { updatedMs })) return;
+      evidence += 1;
+      const isOtherLabel = labelOf(row.title, record.description) !== row.label;
+      forms = {
+        texts: forms.texts === true || digest !== row.digest,
+        descriptions: forms.descriptions === true || isOtherLabel,
+      };
+    },
+    found: () => forms,
+  };
+}
+
+function candidateOf({ record, resource }: Listed): CandidateResource {
+  const isTextHidden = resource.url === undefined && (record.content ?? "") === "";
+  return {
+    ...resource,
+    labelUnder: (title) => labelOf(title, record.description),
+    isDescriptionHidden: record.description === "",
+    isTextHidden,
+    isQueued: record.metadata?.status === "queued",
   };
 }

@@ -1,9 +1,8 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { Observed } from "../ledger/files.ts";
-import type { AuditedResource } from "../plan/audit.ts";
 import { hasSettings } from "../plan/decide.ts";
-import type { LedgerFile } from "../plan/model.ts";
+import type { LedgerFile, ListedResource } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
@@ -34,7 +33,7 @@ export async function takeOlder(
 async function isSameUpload(
   { remote }: ActionContext,
   { sizeBytes, hash }: LedgerFile,
-  { url }: AuditedResource,
+  { url }: ListedResource,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (url === undefined || !remote.hostsFile(url)) return false;
@@ -45,7 +44,7 @@ async function exchange(
   context: ActionContext,
   source: SourceSync,
   before: LedgerFile,
-  resource: AuditedResource,
+  resource: ListedResource,
 ): Promise<boolean> {
   const { ledger } = context;
   const { docId, label, digest, updatedMs, settings } = resource;
@@ -80,7 +79,7 @@ async function exchange(
   return true;
 }
 
-function observedOf(row: LedgerFile, { url, settings }: AuditedResource): Observed {
+function observedOf(row: LedgerFile, { url, settings }: ListedResource): Observed {
   const { path, sizeBytes, mtimeMs, ctimeMs, ino, shape, fileUrl } = row;
   const { rulesKey, hash, digest, title, label, extractorVersion } = row;
   return {

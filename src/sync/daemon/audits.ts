@@ -3,7 +3,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Parts } from "./parts.ts";
 import type { SourceSync } from "../source/source.ts";
 import { openAudits, type Audits } from "../audit/audit.ts";
-import { LIST_LAG_MS } from "../reconcile-service/list.ts";
+import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
 import { openRechecks, type Rechecks } from "../audit/recheck.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Tier } from "../../wire/primitives.ts";
-import type { AuditedResource } from "../plan/audit.ts";
-import type { DocumentKind, FileState, RelativePath } from "../plan/model.ts";
+import type { DocumentKind, FileState, ListedResource, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
 /** A file's resource as the service acknowledged it, as far as comparing it with the service's list needs. */
@@ -30,9 +29,16 @@ export interface DriftPlace {
   readonly ownerId: string;
 }
 
+/**
+ * Who has a resource: the row that owns it; an intent `inFlight`, a delete or an update of it included; this ledger `deleted`
+ * it, though a stale list may still show it; undefined: nobody that this ledger knows.
+ */
+export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
+
 /** What the comparison with the service's list reads and notes. Changes are plain statements: run them inside a group commit. */
 export interface Drift {
   byDoc(docId: string): AcknowledgedFile | undefined;
+  ownerOf(docId: string): Owner;
   /** The row of a path with a resource, held ones left out. */
   byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
   /** Rows with a resource in that place, of all sources in the configuration, by ascending id above `afterId`. */
@@ -41,7 +47,7 @@ export interface Drift {
    * A resource was found changed and is sent again: if sending it leaves it so, it is the service's way to store that, and
    * no change of anybody's.
    */
-  setStored(id: number, found: Pick<AuditedResource, "digest" | "label">): void;
+  setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
   /** The newest entry of the activity, which later ones are told from. */
   lastActivity(): number;
   /**
@@ -141,6 +147,8 @@ export function openDrift(db: Sqlite): Drift {
   const byDoc = db.prepare<[string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
   );
+  const isNamed = db.prepare<[string], number>("SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1").pluck();
+  const isBuried = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
   const byPath = db.prepare<[number, string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape
      WHERE source = ? AND files.path = ? AND state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
@@ -208,6 +216,12 @@ export function openDrift(db: Sqlite): Drift {
 
   return {
     byDoc: (docId) => byDoc.get(docId),
+    ownerOf: (docId) => {
+      const row = byDoc.get(docId);
+      if (row !== undefined) return row;
+      if (isNamed.get(docId) !== undefined) return "inFlight";
+      return isBuried.get(docId) === undefined ? undefined : "deleted";
+    },
     byPath: (source, path) => byPath.get(source, path),
     page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
     setStored: (id, { digest, label }) => {

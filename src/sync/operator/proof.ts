@@ -4,9 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { ResourceRecord } from "../../wire/resource.ts";
 import { openCollections } from "../actions/collections.ts";
-import type { ActionContext } from "../actions/context.ts";
 import { observe } from "../actions/observe.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import { readDocument } from "../read/read.ts";
@@ -15,14 +13,19 @@ import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
 import { rulesKeyOf } from "../pass/pass.ts";
-import { alterationsOf, type AuditedResource } from "../plan/audit.ts";
-import type { ScanEntry } from "../plan/model.ts";
+import { alterationsOf } from "../plan/audit.ts";
+import type { ListedResource, ScanEntry } from "../plan/model.ts";
 import { openPacer } from "../remote/pacer.ts";
 import { openRemote, type ServiceAddress } from "../remote/remote.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
 import { TIMING } from "../plan/timing.ts";
-import { auditedOf, LIST_LAG_MS, listPlace } from "../reconcile-service/list.ts";
+import {
+  compareWithService,
+  LIST_LAG_MS,
+  type CompareContext,
+  type Listed,
+} from "../reconcile-service/compare.ts";
 
 /** One file, as it is in three places. */
 export interface ProvenFile {
@@ -118,14 +121,14 @@ export async function proveAgreement(
     );
     const kept = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
     const collections = openCollections(kept, remote, configured);
-    const context = { remote, collections, random: Math.random, signal, timing: TIMING };
+    const context = { ledger: { drift }, remote, collections, random: Math.random, signal, timing: TIMING };
     let agrees = true;
     for (const source of watched) {
       const row = rows.peek(source.absolutePath, source.ownerId, source.collection);
       reader.begin(source.absolutePath);
       const lagMs = service.listLagMs ?? LIST_LAG_MS;
       const proving = { id: row?.id ?? -1, source, lagMs, uploadsMails: rows.readsMails(), signal };
-      const sums = await proveSource(context, drift, proving, (file) => {
+      const sums = await proveSource(context, proving, (file) => {
         agrees &&= file.verdict === "agrees" || file.verdict === "leftOut" || file.verdict === "notFetched";
         reader.file(file);
       });
@@ -139,7 +142,7 @@ export async function proveAgreement(
   }
 }
 
-type ProofContext = Pick<ActionContext, "remote" | "collections" | "random" | "signal" | "timing">;
+type ProofContext = CompareContext & { readonly ledger: { readonly drift: Drift } };
 
 interface Proving {
   readonly id: number;
@@ -153,10 +156,10 @@ interface Proving {
 
 async function proveSource(
   context: ProofContext,
-  drift: Drift,
   { id, source, lagMs, uploadsMails, signal }: Proving,
   onFile: (file: ProvenFile) => void,
 ): Promise<ProofSums> {
+  const { drift } = context.ledger;
   const place = { tier: source.collection, ownerId: source.ownerId };
   const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
   let bytes = 0;
@@ -174,13 +177,13 @@ async function proveSource(
     counts[file.verdict] += 1;
     onFile(file);
   };
-  const held = await whatServiceHolds(context, drift, place);
+  const held = await whatServiceHolds(context, place);
   const rules = openRules(source);
   const scan = await scanSource(source.absolutePath, rules, { signal });
   const paths = new Set(scan.entries.map(({ path }) => path));
   for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
     signal.throwIfAborted();
-    report(await proveFile(context, drift, { id, rules, entry, held, uploadsMails, signal }));
+    report(await proveFile(context, { id, rules, entry, held, uploadsMails, signal }));
     bytes += entry.sizeBytes;
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
@@ -207,7 +210,7 @@ const TOO_NEW = "it was sent a short while ago, and the service's list may lag: 
 /** What the list says of rows. */
 interface Held {
   /** Whether the resource is there at all, as the row says, or other than that. */
-  resource(row: AcknowledgedFile): "as acknowledged" | AuditedResource | undefined;
+  resource(row: AcknowledgedFile): "as acknowledged" | ListedResource | undefined;
   /** Digest of the text or the address; null when there is none. */
   of(row: AcknowledgedFile): string | null;
   /** Address of an uploaded file as the service tells it now. */
@@ -217,17 +220,14 @@ interface Held {
 
 async function whatServiceHolds(
   context: ProofContext,
-  drift: Drift,
-  place: Parameters<typeof listPlace>[1],
+  place: Parameters<typeof compareWithService>[1],
 ): Promise<Held> {
   let sound = openNumberSet();
-  let altered = new Map<number, AuditedResource>();
+  let altered = new Map<number, ListedResource>();
   let addresses = new Map<number, string>();
   let unowned = 0;
-  const see = (record: ResourceRecord): void => {
-    const resource = auditedOf(record);
-    const row = drift.byDoc(record._id);
-    if (row === undefined) {
+  const visit = ({ resource, owner: row }: Listed): void => {
+    if (row === undefined || typeof row === "string") {
       unowned += 1;
       return;
     }
@@ -238,9 +238,9 @@ async function whatServiceHolds(
     if (row.kind === "file" && resource.url !== undefined && resource.url !== row.fileUrl)
       addresses.set(row.id, resource.url);
   };
-  await listPlace(context, place, () => {
+  await compareWithService(context, place, () => {
     [sound, altered, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
-    return see;
+    return visit;
   });
   const resource: Held["resource"] = (row) => (sound.has(row.id) ? "as acknowledged" : altered.get(row.id));
   return {
@@ -260,8 +260,7 @@ async function whatServiceHolds(
 }
 
 async function proveFile(
-  { remote }: ProofContext,
-  drift: Drift,
+  { remote, ledger }: ProofContext,
   {
     id,
     rules,
@@ -272,7 +271,7 @@ async function proveFile(
   }: { rules: Rules; entry: ScanEntry; held: Held } & Pick<Proving, "id" | "uploadsMails" | "signal">,
 ): Promise<ProvenFile> {
   const { path } = entry;
-  const row = drift.byPath(id, path);
+  const row = ledger.drift.byPath(id, path);
   const read = await readDocument(join(rules.source.absolutePath, path), entry, rules, {
     signal,
     uploadsMails,

@@ -1,7 +1,7 @@
 import { spelledAddress } from "./address.ts";
 import { sameness } from "./audit.ts";
 import { indexTitles } from "./resemblance.ts";
-import type { DocumentKind, RelativePath } from "./model.ts";
+import type { DocumentKind, ListedResource, RelativePath } from "./model.ts";
 import { CLOCK_SLACK_MS } from "./settlement.ts";
 
 /**
@@ -79,16 +79,9 @@ export interface AdoptingFile {
 }
 
 /** A resource that no row owns. */
-export interface AdoptableResource {
-  readonly docId: string;
-  readonly createdMs: number | undefined;
-  readonly title: string;
+export interface AdoptableResource extends ListedResource {
+  /** Stands for the description alone. */
   readonly topic: string;
-  readonly label: string;
-  readonly digest: string;
-  readonly url: string | undefined;
-  /** The service has not taken in its text, or not yet, and may show none. Default: it has. */
-  readonly isUnfinished?: boolean;
 }
 
 export interface Match<F extends AdoptingFile, R extends AdoptableResource> {

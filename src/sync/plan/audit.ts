@@ -1,6 +1,5 @@
-import type { Settings } from "../../wire/primitives.ts";
 import { spelledAddress } from "./address.ts";
-import type { DocumentKind, FileState } from "./model.ts";
+import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
 /** Comparing what the ledger says was acknowledged with what the service lists. Pure. */
 
@@ -18,29 +17,10 @@ export interface Acknowledged {
   readonly storedLabel: string | null;
 }
 
-/** A resource of the list, reduced to what is compared. */
-export interface AuditedResource {
-  readonly docId: string;
-  readonly createdMs: number | undefined;
-  readonly url: string | undefined;
-  readonly digest: string;
-  readonly label: string;
-  /** Digest and label as rows from before have them, where they are others. */
-  readonly plainDigest?: string;
-  readonly plainLabel?: string;
-  /** When the service last changed it, by its clock. */
-  readonly updatedMs?: number | undefined;
-  readonly title: string;
-  /** How it is cut into chunks, as far as the list tells. */
-  readonly settings?: Partial<Settings>;
-  /** The service has not taken in its text, or not yet. Default: it has. */
-  readonly isUnfinished?: boolean;
-}
-
 export type Alteration = "text" | "title or description" | "address";
 
 /** What differs between a row and its resource. Rows that are not in agreement say nothing of what to expect. */
-export function alterationsOf(row: Acknowledged, listed: AuditedResource): readonly Alteration[] {
+export function alterationsOf(row: Acknowledged, listed: ListedResource): readonly Alteration[] {
   if (row.state !== "agreed") return [];
   const found: Alteration[] = [];
   if (row.kind === "content") {
@@ -63,7 +43,7 @@ function isOneOf(found: string, plain: string | undefined, sent: string, stored:
  */
 export function isAsStored(
   storedMs: number | null,
-  { updatedMs }: Pick<AuditedResource, "updatedMs">,
+  { updatedMs }: Pick<ListedResource, "updatedMs">,
 ): boolean {
   return storedMs !== null && storedMs === updatedMs;
 }
@@ -123,29 +103,29 @@ export type Claim =
 /** Resources that no row owns, gathered while the list goes by; rows then say which of them are ours. */
 export interface Unowned {
   /** `isDeleted`: the record of what was done says that we deleted this one. */
-  add(resource: AuditedResource, isDeleted: boolean): void;
+  add(resource: ListedResource, isDeleted: boolean): void;
   /** Shows a row: what has its address, or is the same, is claimed by it. */
   show(row: Acknowledged & { readonly docId: string }): void;
   /**
    * Resources that a former ledger may have made of a row's file, oldest first: equal to the row's own and made before
    * `boundMs`, and not deleted by this ledger. Of uploads, those of its title and description, whose bytes must tell.
    */
-  olderThan(row: Acknowledged & { readonly docId: string }, boundMs: number): readonly AuditedResource[];
+  olderThan(row: Acknowledged & { readonly docId: string }, boundMs: number): readonly ListedResource[];
   /**
    * What came of it. `bornMs` is when the ledger began, by the service's clock: what was made before cannot be a second
    * one of ours, however equal it is. `isTravelling` names those that a create under way may have made.
    */
-  finish(bornMs: number, isTravelling: (resource: AuditedResource) => boolean): Claims;
+  finish(bornMs: number, isTravelling: (resource: ListedResource) => boolean): Claims;
 }
 
 export interface Claims {
   readonly claimed: readonly Claimed[];
   /** Those that nothing claims, and the first of them by title. */
-  readonly foreign: { readonly count: number; readonly first: readonly AuditedResource[] };
+  readonly foreign: { readonly count: number; readonly first: readonly ListedResource[] };
 }
 
 export interface Claimed {
-  readonly resource: AuditedResource;
+  readonly resource: ListedResource;
   readonly claim: Claim;
   /** The resource of which it is a second one. */
   readonly by: string | undefined;
@@ -163,7 +143,7 @@ const FOREIGN_NAMED = 20;
 export function gatherUnowned(): Unowned {
   const remembered = new Map<
     string,
-    { readonly resource: AuditedResource; readonly isDeleted: boolean; claim?: Claim; by?: string }
+    { readonly resource: ListedResource; readonly isDeleted: boolean; claim?: Claim; by?: string }
   >();
   const byAddress = new Map<string, string[]>();
   const byText = new Map<string, string[]>();
@@ -218,7 +198,7 @@ export function gatherUnowned(): Unowned {
     },
     finish: (bornMs, isTravelling) => {
       const claimed: Claimed[] = [];
-      const foreign: AuditedResource[] = [];
+      const foreign: ListedResource[] = [];
       for (const { resource, claim: how, by } of remembered.values()) {
         if (isTravelling(resource)) continue;
         const isOlder = resource.createdMs === undefined || resource.createdMs < bornMs;

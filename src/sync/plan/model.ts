@@ -132,6 +132,29 @@ export interface LedgerFile extends KnownFile {
   readonly fileUrl: string | null;
 }
 
+/** A resource as the service lists it, reduced to what is compared. */
+export interface ListedResource {
+  readonly docId: string;
+  readonly createdMs: number | undefined;
+  /** When the service last changed it, by its clock. */
+  readonly updatedMs?: number | undefined;
+  readonly url: string | undefined;
+  readonly title: string;
+  /** Stands for title and description together. */
+  readonly label: string;
+  /** Digest of the text; empty where the resource has an address. */
+  readonly digest: string;
+  /** Digest and label as older rows have them, where they differ. */
+  readonly plainDigest?: string;
+  readonly plainLabel?: string;
+  /** How it is cut into chunks, as far as the list shows. */
+  readonly settings?: Partial<Settings>;
+  /** The service has not processed its text, or not yet. Default: it has. */
+  readonly isUnfinished?: boolean;
+  /** What of its document the service could not read. */
+  readonly warning?: string;
+}
+
 /** A file that must be read before it can be decided what to send. */
 export interface Look {
   readonly entry: ScanEntry;

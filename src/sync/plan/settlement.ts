@@ -1,6 +1,7 @@
 import type { Settings } from "../../wire/primitives.ts";
 import { spelledAddress } from "./address.ts";
 import { hasSettings } from "./decide.ts";
+import type { ListedResource } from "./model.ts";
 import { indexTitles } from "./resemblance.ts";
 
 /** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
@@ -25,28 +26,16 @@ export interface OpenCreate {
   readonly settings: Settings;
 }
 
-/** A resource of the list, reduced to what is compared. */
-export interface ListedResource {
-  readonly docId: string;
-  readonly createdMs: number | undefined;
-  readonly url: string | undefined;
-  readonly title: string;
-  readonly digest: string;
-  readonly label: string;
+/** A listed resource that a create may have made. */
+export interface CandidateResource extends ListedResource {
   /** The label that it would have under another title: equal where the description is. Default: its own. */
   readonly labelUnder?: (title: string) => string;
-  /** As far as the list shows them. Default: not at all. */
-  readonly settings?: Partial<Settings>;
   /** The list does not show its description. Default: it does. */
   readonly isDescriptionHidden?: boolean;
   /** The list does not show its text. Default: it does. */
   readonly isTextHidden?: boolean;
-  /** The service has not taken in its text, or not yet. Default: it has. */
-  readonly isUnfinished?: boolean;
   /** The service is still working on it. Default: it is not. */
   readonly isQueued?: boolean;
-  /** What of its document the service could not read. */
-  readonly warning?: string | undefined;
 }
 
 export interface Adoption {
@@ -81,7 +70,7 @@ export const CLOCK_SLACK_MS = 5000;
 export interface Settling {
   /** Whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
-  see(resource: ListedResource): void;
+  see(resource: CandidateResource): void;
   /** `clockOffsetMs` is the service's clock minus ours, the least that may hold; `mostOffsetMs` the most, by default the same. */
   finish(clockOffsetMs: number, forms?: StoredForms, mostOffsetMs?: number): Settlement;
 }
@@ -108,12 +97,12 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
     creates.filter(({ unique }) => !unique),
     ({ title }) => title,
   );
-  const seen = new Map<string, ListedResource[]>();
+  const seen = new Map<string, CandidateResource[]>();
   /** A resource may come twice, on two pages of a list that grows meanwhile: the second one is no extra. */
   const counted = new Set<string>();
 
   /** The creates that a resource may be of: those of its text first, then those of its description. */
-  const keyLike = (resource: ListedResource): string | undefined => {
+  const keyLike = (resource: CandidateResource): string | undefined => {
     const exact = sharedKey(resource);
     if (groups.has(exact)) return exact;
     const like = titles.find(resource.title);
@@ -142,7 +131,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       const absent: number[] = [];
       for (const [key, group] of groups) {
         const sinceMs = Math.min(...group.map(({ atMs }) => atMs)) - CLOCK_SLACK_MS;
-        const isYoung = (resource: ListedResource): boolean => {
+        const isYoung = (resource: CandidateResource): boolean => {
           const { createdMs = Infinity } = resource;
           if (createdMs >= sinceMs + mostOffsetMs) return true;
           const isOurs = group.some((create) => isSameDescription(create, resource));
@@ -169,17 +158,17 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
 
 function settleGroup(
   group: readonly OpenCreate[],
-  candidates: ListedResource[],
-  all: readonly ListedResource[],
+  candidates: CandidateResource[],
+  all: readonly CandidateResource[],
   forms: StoredForms,
   out: { adopted: Adoption[]; extra: Adoption[]; queued: number[]; absent: number[] },
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const sentAgain = group.filter((create) => create.answered && create.attempts > 1);
   /** What has the description of an equal create that was sent again is most likely a second one of that. */
-  const isOther = (create: OpenCreate, resource: ListedResource): boolean =>
+  const isOther = (create: OpenCreate, resource: CandidateResource): boolean =>
     !isSameDescription(create, resource) && sentAgain.some((each) => isSameDescription(each, resource));
-  const mayBeOurs = (create: OpenCreate, resource: ListedResource): boolean =>
+  const mayBeOurs = (create: OpenCreate, resource: CandidateResource): boolean =>
     create.unique ||
     isSameDescription(create, resource) ||
     (isSameText(create, resource) && (forms.descriptions === true || resource.isDescriptionHidden === true));
@@ -201,10 +190,10 @@ function settleGroup(
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
   /** Creates of the group have the same title and text: the description decides which of them a resource belongs to. */
-  const describing = (resource: ListedResource): OpenCreate | undefined =>
+  const describing = (resource: CandidateResource): OpenCreate | undefined =>
     byId.find((create) => isSameDescription(create, resource));
   // One whose text is not ours is a second one only if the first was stored just so.
-  const isSecond = (resource: ListedResource): boolean =>
+  const isSecond = (resource: CandidateResource): boolean =>
     owner !== undefined &&
     (owner.unique ||
       isSameText(owner, resource) ||
@@ -213,14 +202,14 @@ function settleGroup(
           docId !== resource.docId && label === resource.label && digest === resource.digest,
       ));
   const unexplained = Math.max(0, attempts - adoptedHere - answeredHere);
-  const isDescribed = (resource: ListedResource): number => Number(describing(resource) !== undefined);
+  const isDescribed = (resource: CandidateResource): number => Number(describing(resource) !== undefined);
   // The sort is stable: by age among those that are alike in this.
   const surplus = candidates
     .filter(isSecond)
     .filter((resource) => answeredHere > 0 || byId.some((create) => mayBeOurs(create, resource)))
     .sort((a, b) => isDescribed(b) - isDescribed(a))
     .slice(0, unexplained);
-  const isOpen = ({ isQueued, isTextHidden }: ListedResource): boolean =>
+  const isOpen = ({ isQueued, isTextHidden }: CandidateResource): boolean =>
     isQueued === true && isTextHidden === true;
   if (surplus.length < unexplained && candidates.some((each) => isOpen(each) && !surplus.includes(each)))
     out.queued.push(...byId.map(({ id }) => id));
@@ -230,7 +219,7 @@ function settleGroup(
   }
 }
 
-function isExact(create: OpenCreate, resource: ListedResource): boolean {
+function isExact(create: OpenCreate, resource: CandidateResource): boolean {
   if (resource.isUnfinished === true || !isSameDescription(create, resource)) return false;
   if (!hasSettings(create, resource.settings)) return false;
   if (resource.label === create.label) return create.unique || isSameText(create, resource);
@@ -238,20 +227,23 @@ function isExact(create: OpenCreate, resource: ListedResource): boolean {
   return isSameTitle && (create.unique || isSameText(create, resource));
 }
 
-function isSameText(create: OpenCreate, resource: ListedResource): boolean {
+function isSameText(create: OpenCreate, resource: CandidateResource): boolean {
   return isSameKind(create, resource) && resource.digest === create.digest;
 }
 
 /** Both have a text, or the same address. */
-function isSameKind(create: OpenCreate, { url }: ListedResource): boolean {
+function isSameKind(create: OpenCreate, { url }: CandidateResource): boolean {
   return spelledAddress(url) === spelledAddress(create.url);
 }
 
-function isSameDescription(create: OpenCreate, { label, labelUnder = () => label }: ListedResource): boolean {
+function isSameDescription(
+  create: OpenCreate,
+  { label, labelUnder = () => label }: CandidateResource,
+): boolean {
   return labelUnder(create.title) === create.label;
 }
 
-function adoptionOf(create: OpenCreate, resource: ListedResource): Adoption {
+function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
   const { docId, label, settings, warning } = resource;
   const exact = isExact(create, resource);
   const described = create.unique || isSameDescription(create, resource);
@@ -280,6 +272,6 @@ function sharedKey(resource: { title: string; url: string | undefined; digest: s
   return `s\n${resource.title}\n${spelledAddress(resource.url) ?? ""}\n${resource.digest}`;
 }
 
-function byAge(a: ListedResource, b: ListedResource): number {
+function byAge(a: CandidateResource, b: CandidateResource): number {
   return (a.createdMs ?? 0) - (b.createdMs ?? 0) || (a.docId < b.docId ? -1 : 1);
 }

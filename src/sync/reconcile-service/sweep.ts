@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
-import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { spelledAddress } from "../plan/address.ts";
 import { placeKey, type AcknowledgedFile, type DriftPlace } from "../ledger/drift.ts";
@@ -11,14 +10,13 @@ import {
   isAsStored,
   sameness,
   type Alteration,
-  type AuditedResource,
   type Claims,
   type DriftCounts,
   type Unowned,
 } from "../plan/audit.ts";
-import type { RelativePath } from "../plan/model.ts";
+import type { ListedResource, RelativePath } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
-import { auditedOf, listPlace, settingsOf } from "./list.ts";
+import { compareWithService, type Listed } from "./compare.ts";
 
 /** A row whose resource is not as it was acknowledged. */
 export interface Drifted {
@@ -27,7 +25,7 @@ export interface Drifted {
   /** What differs, of an altered one; empty where there were too many to remember. */
   readonly alterations: readonly Alteration[];
   /** Text and title as they were found, of an altered one. */
-  readonly found: Pick<AuditedResource, "digest" | "label"> | undefined;
+  readonly found: Pick<ListedResource, "digest" | "label"> | undefined;
 }
 
 /** How a place was found. */
@@ -57,7 +55,7 @@ export interface Unjudged {
 /** A row, and unowned resources that a former ledger may have made of its file, oldest first. */
 export interface Older {
   readonly row: AcknowledgedFile;
-  readonly resources: readonly AuditedResource[];
+  readonly resources: readonly ListedResource[];
 }
 
 /** A source that was adopted: when, by the service's clock, and which resources its adoption saw and left alone. */
@@ -112,13 +110,10 @@ export async function sweepPlace(
   let details = new Map<number, Pick<Drifted, "alterations" | "found">>();
   let unowned = gatherUnowned();
 
-  const see = (record: ResourceRecord): void => {
-    const resource = auditedOf(record);
-    const row = drift.byDoc(record._id);
-    if (row === undefined) {
-      // Else it is of another place, or its delete is on its way.
-      if (!ledger.files.ownsDoc(record._id))
-        unowned.add({ ...resource, settings: settingsOf(record) }, ledger.intents.isDeleted(record._id));
+  const visit = ({ resource, owner: row }: Listed): void => {
+    if (row === "inFlight") return;
+    if (row === undefined || row === "deleted") {
+      unowned.add(resource, row === "deleted");
       return;
     }
     seen.add(row.id);
@@ -130,18 +125,18 @@ export async function sweepPlace(
     const { digest, label } = resource;
     if (details.size < DETAILS_MAX) details.set(row.id, { alterations, found: { digest, label } });
   };
-  const listed = await listPlace(
+  const compared = await compareWithService(
     context,
     place,
     () => {
       [seen, altered, asStored] = [openNumberSet(), openNumberSet(), openNumberSet()];
       young = openNumberSet();
       [details, unowned] = [new Map(), gatherUnowned()];
-      return see;
+      return visit;
     },
     signal,
   );
-  if (listed === undefined) return undefined;
+  if (compared === undefined) return undefined;
 
   const recent = openRecent(context, started, settledMs);
   /** An unsure row counts as well: that its resource is missing is told by the list all the same. */
@@ -179,7 +174,7 @@ export async function sweepPlace(
   };
   const isTravelling = travellingTest(context);
   /** Made or deleted while the list came, or shortly before: a row owns it by now, or none does any more. */
-  const isUndecided = (resource: AuditedResource): boolean =>
+  const isUndecided = (resource: ListedResource): boolean =>
     isTravelling(resource) || recent.doc(resource.docId) || ledger.files.ownsDoc(resource.docId);
   return {
     place,
@@ -190,7 +185,7 @@ export async function sweepPlace(
       row,
       resources: resources.filter((each) => !isUndecided(each)),
     })),
-    claims: unowned.finish(drift.bornMs() + listed.clockOffsetMs, isUndecided),
+    claims: unowned.finish(drift.bornMs() + (compared.clockOffsetMs ?? 0), isUndecided),
     unlisted: async function* () {
       for await (const row of asTheyAre()) if (!seen.has(row.id)) yield row;
     },
@@ -210,7 +205,7 @@ function olderOf(
   unowned: Unowned,
   row: AcknowledgedFile,
   { boundMs, seen }: Adopted,
-): readonly AuditedResource[] {
+): readonly ListedResource[] {
   const untilMs = Math.min(boundMs + CLOCK_SLACK_MS, row.storedMs ?? Infinity);
   return unowned.olderThan(row, untilMs).filter(({ docId, updatedMs }) => {
     if (!seen.has(docId)) return true;
@@ -271,7 +266,7 @@ function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Rec
 }
 
 /** Whether a create that is under way, or was sent again, may have made a resource: the settling of it will say. */
-function travellingTest({ ledger }: ActionContext): (resource: AuditedResource) => boolean {
+function travellingTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
   ledger.flush();
   const open = ledger.intents.allOpen();
   const addresses = new Set(open.flatMap(({ observed }) => spelledAddress(observed.fileUrl) ?? []));

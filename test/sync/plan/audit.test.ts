@@ -6,8 +6,8 @@ import {
   LOSS_FILES_MIN,
   lossReason,
   type Acknowledged,
-  type AuditedResource,
 } from "../../../src/sync/plan/audit.ts";
+import type { ListedResource } from "../../../src/sync/plan/model.ts";
 import { spelledAddress } from "../../../src/sync/plan/address.ts";
 
 const row = (more: Partial<Acknowledged> = {}): Acknowledged => ({
@@ -20,7 +20,7 @@ const row = (more: Partial<Acknowledged> = {}): Acknowledged => ({
   storedLabel: null,
   ...more,
 });
-const listed = (more: Partial<AuditedResource> = {}): AuditedResource => ({
+const listed = (more: Partial<ListedResource> = {}): ListedResource => ({
   docId: "x",
   createdMs: 1000,
   url: undefined,
@@ -32,7 +32,7 @@ const listed = (more: Partial<AuditedResource> = {}): AuditedResource => ({
 const UPLOAD = { kind: "file", digest: "", fileUrl: "https://files/token" } as const;
 
 describe("what differs between a row and its resource", () => {
-  it.each<{ name: string; row: Acknowledged; listed: AuditedResource; expected: string[] }>([
+  it.each<{ name: string; row: Acknowledged; listed: ListedResource; expected: string[] }>([
     { name: "nothing", row: row(), listed: listed(), expected: [] },
     { name: "the text", row: row(), listed: listed({ digest: "e" }), expected: ["text"] },
     { name: "the label", row: row(), listed: listed({ label: "m" }), expected: ["title or description"] },
@@ -161,7 +161,7 @@ describe("resources that no row owns", () => {
   const never = (): boolean => false;
   it.each<{
     name: string;
-    unowned: [AuditedResource, boolean][];
+    unowned: [ListedResource, boolean][];
     rows: (Acknowledged & { docId: string })[];
     bornMs?: number;
     travelling?: string;

@@ -14,7 +14,7 @@ import { followMoves, pairByHash, sameIdentity } from "../../../src/sync/plan/mo
 import { reconcile, scopeTest } from "../../../src/sync/plan/reconcile.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
 import {
-  type ListedResource,
+  type CandidateResource,
   type OpenCreate,
   type Settlement,
   startSettling,
@@ -586,7 +586,7 @@ describe("laws of settling creates", () => {
     );
   const settle = (
     open: readonly OpenCreate[],
-    list: readonly (ListedResource & { owned: boolean })[],
+    list: readonly (CandidateResource & { owned: boolean })[],
   ): Settlement => {
     const owned = new Set(list.filter((each) => each.owned).map(({ docId }) => docId));
     const settling = startSettling(open, (docId) => owned.has(docId));

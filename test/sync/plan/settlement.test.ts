@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   startSettling,
-  type ListedResource,
+  type CandidateResource,
   type OpenCreate,
   type Settlement,
   type StoredForms,
@@ -24,7 +24,7 @@ const create = (id: number, more: Partial<OpenCreate> = {}): OpenCreate => ({
 });
 const upload = (id: number, url: string | undefined, more: Partial<OpenCreate> = {}): OpenCreate =>
   create(id, { url, unique: true, digest: "", ...more });
-const listed = (docId: string, more: Partial<ListedResource> = {}): ListedResource => ({
+const listed = (docId: string, more: Partial<CandidateResource> = {}): CandidateResource => ({
   docId,
   createdMs: 101_000,
   url: undefined,
@@ -36,7 +36,7 @@ const listed = (docId: string, more: Partial<ListedResource> = {}): ListedResour
 
 function settle(
   creates: OpenCreate[],
-  list: ListedResource[],
+  list: CandidateResource[],
   owned: string[] = [],
   offsetMs = 0,
   forms: StoredForms = {},
@@ -51,7 +51,7 @@ describe("settling creates by the list", () => {
   it.each<{
     name: string;
     creates: OpenCreate[];
-    list: ListedResource[];
+    list: CandidateResource[];
     owned?: string[];
     offsetMs?: number;
     forms?: StoredForms;
@@ -302,7 +302,7 @@ describe("settling creates by the list", () => {
   });
 
   // An hour ahead of ours now; when the create left it may have been the same.
-  it.each<[what: string, more: Partial<ListedResource>, adopted: string[]]>([
+  it.each<[what: string, more: Partial<CandidateResource>, adopted: string[]]>([
     ["is ours with our description", {}, ["x"]],
     ["is somebody's with another description", { label: "other" }, []],
     [

@@ -2,7 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
 import type { AskedId } from "../../../src/sync/actions/collections.ts";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
-import { auditedOf, isUnfinished, listPlace, settingsOf } from "../../../src/sync/reconcile-service/list.ts";
+import {
+  compareWithService,
+  resourceOf,
+  type Compared,
+} from "../../../src/sync/reconcile-service/compare.ts";
 import { digestOf } from "../../../src/sync/document/digest.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { ListEnd } from "../../../src/sync/remote/remote.ts";
@@ -35,7 +39,7 @@ interface Service {
 /** Lists a place of such a service: how it ended, what was seen in the last attempt, and which collections were listed. */
 async function list(
   service: Service,
-): Promise<{ end: ListEnd | undefined; seen: string[]; asked: string[] }> {
+): Promise<{ end: Compared | undefined; seen: string[]; asked: string[] }> {
   const { ids = [{ id: "c1" }], lists, records = [record()], renewed = "c1" } = service;
   const { isNamed = false, isConfigured = false, pages = [] } = service;
   const asked: string[] = [];
@@ -54,14 +58,15 @@ async function list(
       },
       listedPages: () => pages[asked.length - 1] ?? pages.at(-1) ?? 0,
     },
+    ledger: { drift: { ownerOf: () => undefined } },
     random: () => 0,
     timing: { missingAgainMs: [1, 1, 1, 1] },
     signal: new AbortController().signal,
   } as unknown as ActionContext; // What listing uses.
   let seen: string[] = [];
-  const end = await listPlace(context, { tier: "fastest", ownerId: "o" }, () => {
+  const end = await compareWithService(context, { tier: "fastest", ownerId: "o" }, () => {
     seen = [];
-    return ({ _id }) => seen.push(_id);
+    return ({ record: { _id } }) => seen.push(_id);
   });
   return { end, seen, asked };
 }
@@ -101,7 +106,7 @@ describe("a place of the service", () => {
 
   it("that the service does not know any more, under whatever id, holds nothing", async () => {
     expect(await list({ lists: [{ kind: "gone" }], records: [] })).toMatchObject({
-      end: { clockOffsetMs: 0, isPaged: false },
+      end: { clockOffsetMs: undefined, isPaged: false },
       asked: Array.from({ length: 5 }, () => "c1"),
     });
     expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toHaveLength(6);
@@ -136,7 +141,7 @@ describe("a place of the service", () => {
 describe("a resource of a list", () => {
   it("is reduced to what is compared: the digest of its text, or its address", () => {
     const at = { createdAt: "1970-01-01T00:00:01Z", updatedAt: "1970-01-01T00:00:02Z" };
-    expect(auditedOf(record(at))).toMatchObject({
+    expect(resourceOf(record(at))).toMatchObject({
       docId: "a",
       title: "A",
       createdMs: 1000,
@@ -145,7 +150,7 @@ describe("a resource of a list", () => {
       digest: digestOf("text"),
       label: labelOf("A", "d"),
     });
-    const upload = auditedOf(record({ url: "https://kb/u/1", createdAt: "soon" }));
+    const upload = resourceOf(record({ url: "https://kb/u/1", createdAt: "soon" }));
     expect(upload).toMatchObject({ url: "https://kb/u/1", digest: "", createdMs: undefined });
     expect(upload).not.toHaveProperty("isUnfinished");
   });
@@ -157,14 +162,14 @@ describe("a resource of a list", () => {
     [undefined, false],
   ])("with the state %s is unfinished: %s", (status, expected) => {
     const found = record({ metadata: { status } });
-    expect([isUnfinished(found), auditedOf(found).isUnfinished ?? false]).toEqual([expected, expected]);
+    expect(resourceOf(found).isUnfinished ?? false).toBe(expected);
   });
 
   it("may leave out some of its settings, or have others than are known", () => {
     const settings = { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 } as const;
-    expect(settingsOf(record({ settings }))).toEqual(settings);
-    expect(settingsOf(record({ settings: { strategy: "other" } }))).toEqual({});
-    expect(settingsOf(record({ settings: { chunkSize: 5 } }))).toEqual({ chunkSize: 5 });
-    expect(settingsOf(record())).toEqual({});
+    expect(resourceOf(record({ settings })).settings).toEqual(settings);
+    expect(resourceOf(record({ settings: { strategy: "other" } })).settings).toEqual({});
+    expect(resourceOf(record({ settings: { chunkSize: 5 } })).settings).toEqual({ chunkSize: 5 });
+    expect(resourceOf(record()).settings).toEqual({});
   });
 });

@@ -5,26 +5,45 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
 import { digestsOf } from "../document/digest.ts";
-import type { DriftPlace } from "../ledger/drift.ts";
-import type { AuditedResource } from "../plan/audit.ts";
+import type { Drift, DriftPlace, Owner } from "../ledger/drift.ts";
+import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
-import type { ListEnd } from "../remote/remote.ts";
+import { warningOf } from "../remote/remote.ts";
 
 /** How long the list of a service that is not ours may lag behind its answers, where nothing else is said. */
 export const LIST_LAG_MS = 120_000;
 
+/** A resource that the service lists, beside what the ledger knows of it. The getters compute on each access. */
+export interface Listed {
+  readonly record: ResourceRecord;
+  /** Reduced to what comparisons need; hashes the text. */
+  readonly resource: ListedResource;
+  readonly owner: Owner;
+}
+
+/** How a comparison ended. */
+export interface Compared {
+  /** The service's clock minus ours; undefined where it has no such collection. */
+  readonly clockOffsetMs: number | undefined;
+  /** The list came in more than one page. */
+  readonly isPaged: boolean;
+}
+
 /**
- * Lists a place from beginning to end. `begin` is called before each attempt: what was seen of one that broke off does
- * not count. Undefined when the collection's id is not known and cannot be asked for. A collection that the service
- * does not know any more holds nothing. Throws `list_refused`, and what the gate throws.
+ * Compares a place with the service's list, read from beginning to end as it comes: each resource goes to the visitor with
+ * the row that owns it. The visitor is the caller's policy: adoption, recovery, audit and proof have one each. `begin`
+ * returns a new visitor for each attempt, because what was seen of a list that broke off does not count. A collection that
+ * the service no longer has holds nothing. Returns undefined if the collection's id is unknown and the service does not
+ * give it. Throws `list_refused`, and what the request gate throws.
  */
-export async function listPlace(
-  context: Pick<ActionContext, "collections" | "remote" | "random" | "signal" | "timing">,
+export async function compareWithService(
+  context: CompareContext,
   { tier, ownerId, isUnlimited = false }: DriftPlace & { readonly isUnlimited?: boolean },
-  begin: () => (resource: ResourceRecord) => void,
+  begin: () => (listed: Listed) => void,
   signal: AbortSignal = context.signal,
-): Promise<ListEnd | undefined> {
+): Promise<Compared | undefined> {
   const { collections, remote } = context;
+  const { drift } = context.ledger;
   const missing = openMissingCheck(context, tier, signal);
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
@@ -33,11 +52,11 @@ export async function listPlace(
     if (asked.id === undefined && asked.why === "unanswered") continue;
     const { id: collectionId } = asked;
     if (collectionId === undefined) return undefined;
-    const see = begin();
+    const visit = begin();
     const reply = await remote.list(
       { collectionId, ownerId, isUnlimited },
       (record) => {
-        if (!record.isDeleted) see(record);
+        if (!record.isDeleted) visit(listedOf(record, drift));
       },
       signal,
     );
@@ -47,21 +66,39 @@ export async function listPlace(
       case "gone": {
         const word = await missing.judge(collectionId);
         if (word === "again") continue;
-        // But one that a person names is there: either the name or the service is a wrong one.
+        // A collection that a person configured exists: either its id or the service is the wrong one.
         if (word === "denied" || collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
-        return { clockOffsetMs: 0, isPaged: false };
+        return { clockOffsetMs: undefined, isPaged: false };
       }
       case "refused":
         throw listRefused(collectionId, reply.message);
       case "later":
-        // The gate waits before the next; this is for a list that the service breaks off again and again.
+        // The gate waits before the next request. This wait is for a list that the service breaks off again and again.
         if (failures > 1) await sleep(delayMs(failures, undefined, context.random()), undefined, { signal });
     }
   }
 }
 
+/** What a comparison needs of a daemon; a proof has it without one. */
+export type CompareContext = Pick<
+  ActionContext,
+  "collections" | "remote" | "random" | "signal" | "timing"
+> & { readonly ledger: { readonly drift: Pick<Drift, "ownerOf"> } };
+
+function listedOf(record: ResourceRecord, drift: Pick<Drift, "ownerOf">): Listed {
+  return {
+    record,
+    get resource() {
+      return resourceOf(record);
+    },
+    get owner() {
+      return drift.ownerOf(record._id);
+    },
+  };
+}
+
 /** What a 404 to a list means; opened for one list of a collection. */
-export interface MissingCheck {
+interface MissingCheck {
   /**
    * To be asked after each 404. `again`: a wait is over, or the collection has another id by now. `denied`: the service
    * does not list a collection that it names itself.
@@ -75,7 +112,7 @@ export interface MissingCheck {
  * believed when it has been said again and again for half a minute, with no page of a list answered in between, and never
  * of a collection that the service names.
  */
-export function openMissingCheck(
+function openMissingCheck(
   { collections, remote, timing }: Pick<ActionContext, "collections" | "remote" | "timing">,
   tier: Tier,
   signal: AbortSignal,
@@ -107,8 +144,10 @@ export function openMissingCheck(
 }
 
 /** A resource of the list, reduced to what is compared. */
-export function auditedOf(record: ResourceRecord): AuditedResource {
+export function resourceOf(record: ResourceRecord): ListedResource {
   const url = record.url ?? undefined;
+  const warning = warningOf(record);
+  const status = record.metadata?.status;
   return {
     docId: record._id,
     createdMs: timeOf(record.createdAt),
@@ -117,12 +156,14 @@ export function auditedOf(record: ResourceRecord): AuditedResource {
     ...(url === undefined ? digestsOf(record.content ?? "") : { digest: "" }),
     ...labelsOf(record.title, record.description),
     title: record.title,
-    ...(isUnfinished(record) && { isUnfinished: true }),
+    settings: settingsOf(record),
+    ...((status === "queued" || status === "error") && { isUnfinished: true }),
+    ...(warning !== undefined && { warning }),
   };
 }
 
-/** What a list tells of a resource's settings; a service may leave them out. */
-export function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
+/** The settings that a list shows of a resource: a service may leave them out. */
+function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
   const strategy = Strategy.safeParse(settings?.strategy);
   return {
     ...(strategy.success && { strategy: strategy.data }),
@@ -134,11 +175,6 @@ export function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
 function timeOf(text: string | undefined): number | undefined {
   const ms = Date.parse(text ?? "");
   return Number.isNaN(ms) ? undefined : ms;
-}
-
-/** Whether the service has not taken in a resource's text, or not yet. One that tells no such state has. */
-export function isUnfinished({ metadata }: ResourceRecord): boolean {
-  return metadata?.status === "queued" || metadata?.status === "error";
 }
 
 function listRefused(collectionId: string, words: string): KbsyncError {
