@@ -21,7 +21,7 @@ export const LONG_TESTS = [
   "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
   "test/lib/folder-lock.test.ts",
   "test/long/image-recall.test.ts",
-  "test/simulate/simulate.test.ts",
+  "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
   "test/sync/remote/long-work.test.ts",

@@ -23,6 +23,12 @@ import { isSlower, type Ran, runTests } from "./runs.ts";
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 /** Tests that run first: most mutations are noticed by them. */
 const FIRST_TESTS = 2;
+/**
+ * The simulation's seeds and kept histories run the whole daemon in seconds, and in virtual time, so that a busy machine
+ * does not make them fail. They run last, after the tests near a mutation.
+ */
+const HISTORIES = "test/simulate/histories.test.ts";
+const DAEMON = "src/sync/";
 /** Attempts at a run that ended for lack of time, before it counts as undecided. */
 const LATE_TRIES = 2;
 
@@ -109,7 +115,8 @@ function drawMutants(): Mutant[] {
   const nearby = openNearby(REPOSITORY);
   const limit = Number(values.tests);
   return sample(all, Number(values.sample), Number(values.seed)).map(({ file, mutation, words }) => {
-    return { file, mutation, words, tests: nearby.testsOf(file, limit) };
+    const whole = file.startsWith(DAEMON) ? [HISTORIES] : [];
+    return { file, mutation, words, tests: [...nearby.testsOf(file, limit), ...whole] };
   });
 }
 

@@ -5,7 +5,7 @@ import { LONG_TESTS } from "../../vitest.config.ts";
 /** Suites that start real programs or take minutes are no tests of one module. */
 const FAR = [
   "test/{e2e,crash,package,systemd,simulate,mutate}/**",
-  "test/{sync,kb/store/sqlite}/crash.test.ts",
+  "test/{sync/daemon,kb/store/sqlite}/crash.test.ts",
   "test/sync/scenarios/**",
 ];
 

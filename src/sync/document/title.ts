@@ -78,7 +78,7 @@ function markdownHeading(text: string, start: number): string | undefined {
     const html = /^\s*<h[1-6](?:\s[^>]*)?>(.*?)(?:<\/h[1-6]>|$)/i.exec(line);
     const underlined = paragraph.length > 0 && /^ {0,3}(?:=+|-+)[ \t]*$/.test(line);
     const heading =
-      atx?.[1]?.replace(/(?:^|[ \t]+)#+[ \t]*$/, "") ??
+      (atx === null ? undefined : (atx[1] ?? ""))?.replace(/(?:^|[ \t]+)#+[ \t]*$/, "") ??
       html?.[1] ??
       (underlined ? paragraph.join(" ") : undefined);
     if (heading !== undefined) {

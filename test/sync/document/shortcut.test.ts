@@ -34,6 +34,22 @@ it.each<[what: string, text: string, address: string | undefined]>([
     "<key>URL</key>\n<string>http://x.org/?a=1&amp;b=2</string>",
     "http://x.org/?a=1&b=2",
   ],
+  [
+    "whose entities are numbers",
+    "<key>URL</key><string>http://x.org/&#47;&#x2F;</string>",
+    "http://x.org///",
+  ],
+  [
+    "with entities of no character as they are",
+    "<key>URL</key><string>http://x.org/?&#0;&#x110000;&lol;</string>",
+    "http://x.org/?&#0;&#x110000;&lol;",
+  ],
+  [
+    "with the last character of all",
+    "<key>URL</key><string>http://x.org/&#x10ffff;</string>",
+    "http://x.org/\u{10FFFF}",
+  ],
+  ["not without an address", "<key>URL</key><string></string>", undefined],
   ["not of another key", `<key>Other</key><string>${URL_AT}</string>`, undefined],
   ["not of a broken binary list", "bplist00 and no more", undefined],
 ])("the address of a shortcut of macOS is taken %s", (_what, text, address) => {

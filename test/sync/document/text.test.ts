@@ -47,6 +47,13 @@ function utf32(text: string, littleEndian: boolean): Buffer {
   return bytes;
 }
 
+/** UTF-32BE, of codes that no text has, too. */
+function utf32Codes(codes: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(codes.length * 4);
+  codes.forEach((code, at) => bytes.writeUInt32BE(code, at * 4));
+  return bytes;
+}
+
 function textOf(bytes: Buffer): string | undefined {
   const decoded = decodeText(bytes);
   return decoded.kind === "text" ? decoded.text : undefined;
@@ -69,6 +76,27 @@ describe("decodeText", () => {
     ["UTF-16LE without", Buffer.from(GERMAN, "utf16le"), GERMAN],
     ["UTF-16BE without", Buffer.from(GERMAN, "utf16le").swap16(), GERMAN],
     ["UTF-32LE at the ends of its ranges", utf32(`\uFEFF${ENDS}`, true), ENDS],
+    ["UTF-32LE with a second mark", utf32("\uFEFFa\uFEFFb", true), "a\uFEFFb"],
+    ["UTF-32LE that was cut", utf32("\uFEFFab", true).subarray(0, -1), "a"],
+    ["UTF-32BE beyond Unicode", utf32Codes([0xfeff, 0x61, 0x110000, 0x62]), "a\uFFFDb"],
+    ["UTF-32BE with surrogates", utf32Codes([0xfeff, 0xd800, 0x61, 0xdfff]), "\uFFFDa\uFFFD"],
+    ["a mark alone", Buffer.from("\uFEFF"), ""],
+    ["a single byte", Buffer.from([0xe4]), "ä"],
+    [
+      "terminal colours beside an umlaut",
+      Buffer.from("\u001B[31mrot\u001B[0m für Übermut\n".repeat(3), "latin1"),
+      "\u001B[31mrot\u001B[0m für Übermut\n".repeat(3),
+    ],
+    [
+      "tabs and form feeds in an old encoding",
+      Buffer.from(`\b\t\n\v\f\r${GERMAN}`, "latin1"),
+      `\b\t\n\v\f\r${GERMAN}`,
+    ],
+    [
+      "a bell a hundred bytes in an old encoding",
+      Buffer.from(`${"ä".repeat(99)}\u0007`, "latin1"),
+      `${"ä".repeat(99)}\u0007`,
+    ],
     ["UTF-32LE with a mark", utf32(`\uFEFF${english}😀`, true), `${english}😀`],
     ["UTF-32BE with a mark", utf32(`\uFEFF${english}😀`, false), `${english}😀`],
     ["UTF-32LE without", utf32(english, true), english],
@@ -102,6 +130,11 @@ describe("decodeText", () => {
 
   const binary: [what: string, bytes: Buffer][] = [
     ["zero bytes", Buffer.from("abc\0def")],
+    [
+      "two bells in a hundred bytes of an old encoding",
+      Buffer.from(`${"ä".repeat(98)}\u0007\u0007`, "latin1"),
+    ],
+    ["UTF-32 with zero characters", utf32(`\uFEFF${GERMAN}\0`, true)],
     ["a zero byte at the end of a long text", Buffer.from(`${"text ".repeat(40_000)}\0`)],
     ["an ELF header", Buffer.from("7f454c4602010100000000000000000003003e00", "hex")],
     [
@@ -150,5 +183,7 @@ describe("beginsBinary", () => {
       expect(beginsBinary(bytes)).toBe(false);
     }
     expect(beginsBinary(Buffer.from("ab\0\0\0c\0"))).toBe(true);
+    // Further on a file is read whole before it is judged.
+    expect(beginsBinary(Buffer.from(`${"a".repeat(64 * 1024)}\0`))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { brake, type BrakeFacts } from "../../../src/sync/plan/brakes.ts";
+import { brake, type BrakeFacts, mayHold } from "../../../src/sync/plan/brakes.ts";
 import { decide, type ReadFacts, sameShape } from "../../../src/sync/plan/decide.ts";
 import type {
   Difference,
@@ -521,6 +521,19 @@ describe("laws of the brakes", () => {
         const { reason: _agreed, ...withWord } = brake(scanOf(disk), gone, { ...known, approval });
         const { reason: _none, ...without } = brake(scanOf(disk), gone, { ...known, approval: undefined });
         expect(withWord).toEqual(without);
+      }),
+      RUNS,
+    );
+  });
+
+  it("foreseen: the rules are asked about missing files exactly when an empty folder would have some of them held", () => {
+    fc.assert(
+      fc.property(missing, facts, (gone, known) => {
+        const scan = scanOf([]);
+        const heldBefore = gone.filter(({ state }) => state === "held").length;
+        const same = { ...known, rootBefore: scan.root, approval: undefined, heldBefore };
+        const newlyHeld = brake(scan, gone, same).held.filter(({ state }) => state !== "held");
+        expect(mayHold(gone, same)).toBe(newlyHeld.length > 0);
       }),
       RUNS,
     );
