@@ -70,6 +70,18 @@ describe("openRemoteEmbedder", () => {
     expect(elsewhere.fingerprint).not.toBe(embedder.fingerprint);
   });
 
+  it.each([1, 8192])("the remote embedder takes vectors of %i dimensions", async (dimensions) => {
+    const embedding = Array.from({ length: dimensions }, () => 2);
+    service.misbehave = () => ({ body: { data: [{ index: 0, embedding }] } });
+    expect((await open()).dimensions).toBe(dimensions);
+  });
+
+  it("the remote embedder refuses vectors of more than 8192 dimensions", async () => {
+    const embedding = Array.from({ length: 8193 }, () => 2);
+    service.misbehave = () => ({ body: { data: [{ index: 0, embedding }] } });
+    await expect(open()).rejects.toMatchObject({ code: "embedding_answer" });
+  });
+
   it("the remote embedder requests the configured dimensions and refuses others", async () => {
     expect((await open({ dimensions: 64 })).dimensions).toBe(64);
     expect(service.requests.at(-1)?.json.dimensions).toBe(64);
@@ -93,6 +105,12 @@ describe("openRemoteEmbedder", () => {
     ["a refusal", { status: 400, body: { error: { message: "too long" } } }, "embedding_refused", /too long/],
     ["no JSON", { body: "<html>" }, "embedding_answer", /no JSON/],
     ["no data", { body: { data: "none" } }, "embedding_answer", /expected data/],
+    [
+      "an empty vector",
+      { body: { data: [{ index: 0, embedding: [] }] } },
+      "embedding_answer",
+      /expected data/,
+    ],
     ["too few vectors", { body: { data: [] } }, "embedding_answer", /expected 1 vectors, got 0/],
     [
       "other dimensions",

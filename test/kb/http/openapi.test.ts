@@ -120,4 +120,15 @@ describe("the OpenAPI document", () => {
     expect(chat["x-scope"]).toBe("chat");
     expect(Object.keys(chat.responses["200"].content)).toEqual(["application/json", "text/event-stream"]);
   });
+
+  // Clients are generated from it, so each change of it is made on purpose: `vitest -u` records one.
+  it("is the published one, but for the words for people", async () => {
+    const words = new Set(["description", "summary", "version"]);
+    const published = JSON.stringify(
+      answer.json,
+      (key, value: unknown) => (words.has(key) && typeof value === "string" ? undefined : value),
+      1,
+    );
+    await expect(`${published}\n`).toMatchFileSnapshot("openapi.snap");
+  });
 });

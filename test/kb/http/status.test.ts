@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { refusalAnswer, STATUS } from "../../../src/kb/http/status.ts";
 import { Refusal, type RefusalCode } from "../../../src/kb/resources/refusal.ts";
 
@@ -39,4 +40,120 @@ it("what else the framework refuses is told in our words", () => {
   }
   expect(refusalAnswer(Object.assign(new Error("x"), { statusCode: 400 }))).toMatchObject({ status: 400 });
   expect(refusalAnswer(Object.assign(new Error("x"), { statusCode: 499 }))).toMatchObject({ status: 400 });
+});
+
+const failure = (code: string, message = "the text is too long"): KbsyncError =>
+  new KbsyncError(message, { code, hint: "send less", retryAfterSeconds: 7 });
+
+describe("failures of the parts below", () => {
+  it.each<[RefusalCode, number]>([
+    ["invalid_body", 400],
+    ["empty_file", 400],
+    ["unsupported_media_type", 415],
+    ["text_too_large", 413],
+    ["too_many_chunks", 422],
+    ["store_full", 422],
+    ["encrypted_pdf", 422],
+    ["damaged_pdf", 422],
+    ["pdf_without_text", 422],
+    ["image_without_text", 422],
+    ["image_too_large", 413],
+    ["damaged_image", 422],
+    ["page_without_text", 422],
+    ["page_unreadable", 422],
+    ["mail_unreadable", 422],
+    ["too_many_pages", 422],
+    ["extraction_memory", 422],
+    ["extraction_timeout", 422],
+    ["extraction_crashed", 422],
+    ["extraction_failed", 503],
+    ["extractor_busy", 429],
+    ["queue_full", 429],
+    ["too_many_endpoints", 409],
+    ["precondition_failed", 412],
+    ["too_many_agents", 409],
+    ["model_failed", 502],
+    ["model_busy", 503],
+    ["model_timeout", 504],
+  ])("keep their words, hint and wait where these are meant for the caller: %s", (code, status) => {
+    expect(refusalAnswer(failure(code))).toEqual({
+      status,
+      retryAfterSeconds: 7,
+      body: {
+        success: false,
+        message: "The text is too long.",
+        error: { code, hint: "Send less." },
+      },
+    });
+  });
+
+  it.each(["lease_lost", "store_failed", "embedding_unreachable", "ENOENT", ""])(
+    "say nothing of the inside with any other code: %s",
+    (code) => {
+      const { status, body } = refusalAnswer(failure(code, "/var/lib/kb.db is gone"));
+      expect([status, body]).toEqual([
+        500,
+        {
+          success: false,
+          message: "The service failed on this request; its log tells why.",
+          error: { code: "internal" },
+        },
+      ]);
+    },
+  );
+
+  it("without a hint or a wait give neither, and end as a sentence does", () => {
+    const { body, retryAfterSeconds } = refusalAnswer(new KbsyncError("is it?", { code: "empty_file" }));
+    expect([body.message, body.error, retryAfterSeconds]).toEqual([
+      "Is it?",
+      { code: "empty_file" },
+      undefined,
+    ]);
+    for (const words of ["Done.", "Done!"]) {
+      expect(refusalAnswer(failure("empty_file", words)).body.message).toBe(words);
+    }
+  });
+
+  it("that only look like ours by their code are internal", () => {
+    const error = Object.assign(new Error("x"), { code: "empty_file" });
+    expect(refusalAnswer(error).body.error.code).toBe("internal");
+  });
+
+  it.each([
+    ["ENOSPC", "disk_full", "No space is left to store this."],
+    ["EDQUOT", "disk_full", "No space is left to store this."],
+    ["SQLITE_FULL", "disk_full", "No space is left to store this."],
+    ["SQLITE_CORRUPT_VTAB", "store_damaged", "The store of the knowledge base is damaged."],
+    ["store_damaged", "store_damaged", "The store of the knowledge base is damaged."],
+    ["store_busy", "store_busy", "The store is busy."],
+  ])("of the disk and the store are told without a path: %s", (code, answered, message) => {
+    const answer = refusalAnswer(Object.assign(new Error("cannot write /var/lib/kb.db"), { code }));
+    expect([answer.status, answer.body.error.code, answer.body.message]).toEqual([503, answered, message]);
+  });
+});
+
+it.each<[string, RefusalCode, number, RegExp]>([
+  ["FST_ERR_CTP_BODY_TOO_LARGE", "body_too_large", 413, /^The body is larger/],
+  ["FST_PARTS_LIMIT", "body_too_large", 413, /^The form has more parts/],
+  ["FST_FILES_LIMIT", "body_too_large", 413, /^The form has more parts/],
+  ["FST_FIELDS_LIMIT", "body_too_large", 413, /^The form has more parts/],
+  ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "unsupported_media_type", 415, /^The content-type/],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", "invalid_body", 400, /^The body is not as long/],
+  ["FST_PROTO_VIOLATION", "invalid_body", 400, /^The form has a field with a name/],
+  ["FST_INVALID_JSON_FIELD_ERROR", "invalid_body", 400, /^A field of the form declares/],
+  ["FST_ERR_BAD_URL", "invalid_request", 400, /^The address of the request/],
+  ["FST_ERR_MAX_PARAM_LENGTH", "invalid_request", 400, /^The address of the request/],
+])("what the framework refuses as %s is told in our words", (code, refusal, status, message) => {
+  const answer = refusalAnswer(Object.assign(new Error("FST: schema"), { code, statusCode: 418 }));
+  expect([answer.status, answer.body.error.code]).toEqual([status, refusal]);
+  expect(answer.body.message).toMatch(message);
+});
+
+it("a refusal names the field at fault", () => {
+  const answer = refusalAnswer(new Refusal("invalid_field", "No.", { field: "a.b", hint: "Yes." }));
+  expect(answer).toEqual({
+    status: 400,
+    retryAfterSeconds: undefined,
+    body: { success: false, message: "No.", error: { code: "invalid_field", hint: "Yes.", field: "a.b" } },
+  });
 });
