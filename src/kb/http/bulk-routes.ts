@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { within } from "../../lib/deadline.ts";
 import { inOrder } from "../../lib/in-order.ts";
@@ -14,6 +15,7 @@ import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { hasLeft } from "./disconnect.ts";
+import { openLineBudget, type LineBudget } from "./line-budget.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -32,6 +34,12 @@ const BYTES_UNDER_WAY = 16 * 1024 * 1024;
 const BAD_LINES_MAX = 1000;
 /** Of them in a row: a body that is no NDJSON ends before it has taken a turn of the loop from others for each of a thousand. */
 const BAD_LINES_IN_ROW_MAX = 100;
+/**
+ * Unreadable lines of all bulks of an account, at once and in the long run. Further lines wait: each costs the loop 50 µs
+ * and brings nothing, so that an account which sends nothing else would take half of it.
+ */
+const UNREADABLE_BURST = 2000;
+const UNREADABLE_PER_SECOND = 200;
 /** How long the lines of all bulks are answered before other requests get a turn of the event loop. */
 const SLICE_MS = 1;
 /**
@@ -69,6 +77,7 @@ export async function addBulkRoutes(
     isUrgent: parts.urgent.isUnderWay,
     urgentMsMax: SEARCHES_FIRST_MS,
   });
+  const budget = openLineBudget({ perSecond: UNREADABLE_PER_SECOND, burst: UNREADABLE_BURST });
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
     done(null, body);
@@ -85,7 +94,7 @@ export async function addBulkRoutes(
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
       takeTime(parts, request, reply, unhurried);
-      const answers = answerLines(parts, json, request, lineBytesMax, slice);
+      const answers = answerLines(parts, json, request, lineBytesMax, { slice, budget });
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
     },
@@ -151,9 +160,25 @@ function stalled(idleMs: number): Refusal {
   );
 }
 
-/** The same lines, each begun within a slice: as many as may be under way at once would begin in one turn. */
-async function* paced(lines: AsyncIterable<Line>, slice: TurnSlice): AsyncGenerator<Line> {
+/** What the lines of all bulks share. */
+interface Pace {
+  readonly slice: TurnSlice;
+  readonly budget: LineBudget;
+}
+
+/**
+ * The same lines, each begun within the account's budget and within a slice: as many as may be under way at once would
+ * begin in one turn.
+ */
+async function* paced(
+  lines: AsyncIterable<Line>,
+  accountId: string,
+  { slice, budget }: Pace,
+): AsyncGenerator<Line> {
+  const waitMs = (): number => budget.waitMs(accountId, performance.now());
   for await (const line of lines) {
+    // Other bulks of the account may have spent more meanwhile.
+    for (let ms = waitMs(); ms > 0; ms = waitMs()) await sleep(ms, undefined, { ref: false });
     await slice.pause();
     yield line;
   }
@@ -164,14 +189,14 @@ async function* answerLines(
   json: JsonReader,
   request: FastifyRequest,
   lineBytesMax: number,
-  slice: TurnSlice,
+  pace: Pace,
 ): AsyncGenerator<string> {
   const { accountId } = callerOf(request);
   const isAsync = asyncPreference(request.headers) !== undefined;
   // Given on as it came, by the parser above.
   const pieces = piecesOf(request.body as Readable, parts);
   const memory = request.underWay ?? undefined;
-  const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), slice);
+  const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), accountId, pace);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
@@ -188,11 +213,16 @@ async function* answerLines(
     return `${JSON.stringify(outcome)}\n`;
   };
   try {
-    const outcomes = inOrder(lines, bounds, (line) =>
-      outcomeOf(parts, line, () =>
+    const outcomes = inOrder(lines, bounds, async (line) => {
+      const bytes = line.bytes?.length ?? 0; // read first: a long line is moved to another thread
+      const answered = await outcomeOf(parts, line, () =>
         workOn(request, () => createLine(parts, json, accountId, line, lineBytesMax, isAsync)),
-      ).finally(() => memory?.release(line.bytes?.length ?? 0)),
-    );
+      );
+      memory?.release(bytes);
+      // Here, not where it is answered: a client that has left is not answered.
+      if (isUnreadable(answered.outcome)) pace.budget.spend(accountId, performance.now());
+      return answered;
+    });
     for await (const answered of outcomes) {
       yield text(answered);
       if (isUnreadable(answered.outcome)) {
@@ -202,7 +232,7 @@ async function* answerLines(
       if (badLines >= BAD_LINES_MAX) throw tooManyBadLines(`${BAD_LINES_MAX} of its lines`);
       if (badInRow >= BAD_LINES_IN_ROW_MAX)
         throw tooManyBadLines(`${BAD_LINES_IN_ROW_MAX} of its lines in a row`);
-      await slice.pause();
+      await pace.slice.pause();
     }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
   } catch (error) {

@@ -98,6 +98,8 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/bulk-routes.ts", "BAD_LINES_IN_ROW_MAX")),
     count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
     count(constant("kb/http/admission.ts", "STREAMS_MAX")),
+    count(constant("kb/http/bulk-routes.ts", "UNREADABLE_BURST")),
+    count(constant("kb/http/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
   ],
   connections: [
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),

@@ -144,3 +144,27 @@ it("ends a bulk after a thousand broken lines among good ones", async () => {
     summary: { failed: 1000, message: expect.stringContaining("1000 of its lines") },
   });
 });
+
+it("lets the lines of an account wait that has sent too many unreadable ones, and no other's", async () => {
+  const on = (running = await openRunning());
+  const hostile = await on.issueKey("hostile");
+  const bulk = (key: string, body: string) =>
+    on.send("POST", "/api/rag/resources/bulk", {
+      key,
+      headers: { "content-type": "application/x-ndjson" },
+      body,
+    });
+  const startMs = performance.now();
+  let answered = 0;
+  // 2500 lines: 500 more than at once, of which 200 are let through in a second.
+  const bulks = Array.from({ length: 25 }, async () => {
+    const { text } = await bulk(hostile, "x\n".repeat(100));
+    answered += 1;
+    return text.trim().split("\n").length;
+  });
+  const other = await bulk(on.key, `x\n${JSON.stringify(createBody())}`);
+  expect(other.text).toContain('"created":1');
+  expect(answered).toBeLessThan(25);
+  expect(await Promise.all(bulks)).toEqual(Array.from({ length: 25 }, () => 101));
+  expect(performance.now() - startMs).toBeGreaterThan(1500);
+});
