@@ -77,7 +77,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "doubts-forgotten",
     does: "an extra resource is looked for once only, at once",
-    patches: [patch("adopt/doubts.ts", "ageMs(doubt) >= DOUBT_MS && !", "nowMs >= 0 && !")],
+    patches: [
+      patch("adopt/doubts.ts", "Math.min(ageMs(doubt), quietMs) >= DOUBT_MS && !", "nowMs >= 0 && !"),
+    ],
   },
   {
     name: "adopt-by-title",
