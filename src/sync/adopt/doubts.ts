@@ -130,7 +130,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       return true;
     }
     if (kept === undefined || kept.docId === null) {
-      await adopt(doubt, found);
+      if (!(await adopt(doubt, found))) return false;
       // It is compared with its file again, which may have changed since, or be gone.
       source.lookAgain(doubt.path);
       return true;
@@ -144,16 +144,21 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     return true;
   };
 
-  const adopt = async (doubt: CreateIntent, found: Adoption): Promise<void> => {
+  /** False: the file was given another resource meanwhile. */
+  const adopt = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
     const { docId, exact, label, settings, warning } = found;
+    let isFree = true;
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
+      isFree = (keptOf(doubt)?.docId ?? null) === null;
+      if (!isFree) return;
       const create = withSettings(doubt, settings);
       const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
       if (left === "taken") return;
       ledger.files.warn(docId, warning);
       if (left !== undefined) source.deleteLater(left);
     });
+    return isFree;
   };
 
   const remove = async ({ path }: CreateIntent, docId: string): Promise<void> => {

@@ -88,7 +88,12 @@ export interface Files {
   hasTextMails(): boolean;
   /** Those are looked at again, whatever their times say. */
   rereadTextMails(): void;
-  /** Puts rows under other paths, rings included; each is looked at again whatever its times say. */
+  /** A held row's file is as it was. A row that its path was given meanwhile is displaced as by `repath`. */
+  restore(id: number, path: RelativePath): void;
+  /**
+   * Puts rows under other paths, rings included; each is looked at again whatever its times say. Rows that these paths have
+   * are displaced: their resources are to be deleted.
+   */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
    * Notes that a file failed or is left out, creating its row if its path has none. `sure: false` means that the service's state is not
@@ -195,6 +200,14 @@ export function openFiles(db: Sqlite): Files {
   const repath = db.prepare(
     "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
   );
+  const taken =
+    "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
+  const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
+  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
+  const displace = (id: number, path: RelativePath): void => {
+    clear.run(id, path);
+    doom.run(id, path);
+  };
   const fail = db.prepare(
     `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
        error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
@@ -308,11 +321,18 @@ export function openFiles(db: Sqlite): Files {
     rereadTextMails: () => {
       rereadTextMails.run();
     },
+    restore: (id, path) => {
+      displace(id, path);
+      setState.run("agreed", id);
+    },
     repath: (moves) => {
       // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path
       // of a disk holds a NUL.
       for (const { id } of moves) repath.run(`\0${id}`, id);
-      for (const { id, to } of moves) repath.run(to, id);
+      for (const { id, to } of moves) {
+        displace(id, to);
+        repath.run(to, id);
+      }
     },
     trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
       const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];

@@ -154,27 +154,15 @@ export async function findMovesByHash(
 }
 
 /**
- * Gives moved rows their new paths in the ledger: all at once where one takes the path of another, so that no path is ever
- * claimed twice; else some at a time, for a transaction of a million rows holds the loop for seconds.
+ * Gives moved rows their new paths in the ledger: all at once where one takes the path of another, so that none displaces
+ * the other; else some at a time, for a transaction of a million rows holds the loop for seconds.
  */
-export async function applyMoves(
-  { ledger }: Place,
-  { moves, displaced, overwritten }: Followed,
-): Promise<void> {
+export async function applyMoves({ ledger }: Place, { moves }: Pick<Followed, "moves">): Promise<void> {
   if (moves.length === 0) return;
   const steps = moves.map(({ known, entry }) => ({ id: known.id, to: entry.path }));
   const left = new Set(moves.map(({ known }) => known.path));
   const atOnce = steps.some(({ to }) => left.has(to)) ? steps.length : MOVED_AT_ONCE;
-  await ledger.write(() => {
-    for (const { id } of overwritten) {
-      ledger.files.forget(id);
-      // One that was given a resource meanwhile is displaced like any other.
-      ledger.files.setState(id, "doomed");
-    }
-    for (const { id } of displaced) ledger.files.setState(id, "doomed");
-    ledger.files.repath(steps.slice(0, atOnce));
-  });
-  for (let at = atOnce; at < steps.length; at += atOnce) {
+  for (let at = 0; at < steps.length; at += atOnce) {
     const some = steps.slice(at, at + atOnce);
     await ledger.write(() => ledger.files.repath(some));
   }

@@ -190,7 +190,7 @@ export function openPasses({
   const applyQuietly = ({ returned, forgotten, refused, skipped }: Difference): void => {
     if (returned.length + forgotten.length > 0) {
       ledger.note(() => {
-        for (const row of returned) ledger.files.setState(row.id, "agreed");
+        for (const row of returned) ledger.files.restore(row.id, row.path);
         for (const row of forgotten) ledger.files.forget(row.id);
       });
     }

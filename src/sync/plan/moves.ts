@@ -130,15 +130,11 @@ export interface Followed {
   readonly looks: readonly Look[];
   /** Rows that are to be deleted, as the brakes see fit; one whose path a moved file took is doomed. */
   readonly gone: readonly KnownFile[];
-  /** Rows that have just become doomed. */
-  readonly displaced: readonly KnownFile[];
-  /** Rows without a resource whose path a moved file took. */
-  readonly overwritten: readonly KnownFile[];
 }
 
 /** Works out what a difference comes to with the moves that were found `byHash`. `looks` are those that may begin now. */
 export function followMoves(
-  { moves: byIdentity, gone, forgotten }: Pick<Difference, "moves" | "gone" | "forgotten">,
+  { moves: byIdentity, gone }: Pick<Difference, "moves" | "gone">,
   looks: readonly Look[],
   byHash: readonly Move[],
 ): Followed {
@@ -146,9 +142,8 @@ export function followMoves(
   const targets = new Set(moves.map(({ entry }) => entry.path));
   const moved = new Set(moves.map(({ known }) => known.id));
   // Renamed over: the old file's path is another's now, so its resource goes whatever the brakes say of others.
-  const isDisplaced = ({ path, state }: KnownFile): boolean =>
-    targets.has(path) && state !== "held" && state !== "doomed";
-  const left = gone.filter(({ id }) => !moved.has(id));
+  const judged = (row: KnownFile): KnownFile =>
+    targets.has(row.path) && row.state !== "held" ? { ...row, state: "doomed" } : row;
   const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
   return {
     moves,
@@ -156,9 +151,7 @@ export function followMoves(
       const move = hashMoves.get(look.entry.path);
       return move === undefined ? look : { entry: look.entry, known: move.known, from: move.known.path };
     }),
-    gone: left.map((row) => (isDisplaced(row) ? { ...row, state: "doomed" } : row)),
-    displaced: left.filter(isDisplaced),
-    overwritten: forgotten.filter(({ path }) => targets.has(path)),
+    gone: gone.filter(({ id }) => !moved.has(id)).map(judged),
   };
 }
 

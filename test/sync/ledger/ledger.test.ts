@@ -240,6 +240,25 @@ describe("the ledger", () => {
     ledger.close();
   });
 
+  it("displaces a row that is in the place of a moved or restored one", async () => {
+    const ledger = openLedger(dir, "s");
+    const source = withSource(ledger);
+    await ledger.write(() => {
+      ledger.files.insert(source, "moved", "agreed", observed("a"));
+      ledger.files.insert(source, "made meanwhile", "agreed", observed("b"));
+      ledger.files.insert(source, "back", "held", observed("c"));
+      ledger.files.insert(source, null, "failed", observed("c"));
+    });
+    await ledger.write(() => {
+      ledger.files.repath([{ id: 1, to: "b" }]);
+      ledger.files.restore(3, "c");
+    });
+    expect(
+      [...ledger.files.all(source)].map(({ docId, path, state }) => `${docId} ${path} ${state}`),
+    ).toEqual(["moved b agreed", "made meanwhile b doomed", "back c agreed"]);
+    ledger.close();
+  });
+
   it("refuses a newer ledger, another service's, and a damaged one, in words", () => {
     openLedger(dir, "s").close();
     expect(() => openLedger(dir, "other")).toThrow(
