@@ -55,11 +55,15 @@ export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Command
 
   const setPaused = async (folder: string | undefined, paused: boolean): Promise<readonly string[]> => {
     const rows = chosenRows(ledger, folder);
-    if (paused) for (const { id } of rows) wakeUps?.pause(id);
+    const wakeUp = (): void => {
+      for (const { id } of rows) wakeUps?.[paused ? "pause" : "resume"](id);
+    };
+    if (paused) wakeUp();
     await ledger.write(() => {
       for (const { id } of rows) ledger.operator.setPaused(id, paused);
     });
-    if (!paused) for (const { id } of rows) wakeUps?.resume(id);
+    // A resume that was written before this pause has taken effect since.
+    wakeUp();
     return rows.map(({ path }) => path);
   };
   const agreeableRows = (folder: string | undefined, token?: string): ReturnType<typeof agreeable> => {

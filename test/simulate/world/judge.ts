@@ -45,7 +45,10 @@ export interface Judge {
    */
   ledgerLost(process: number): void;
   powerLost(): void;
-  paused(isPaused: boolean): void;
+  /** A person asks the daemon to pause; the function that it returns is to be called once the daemon has answered. */
+  pauses(): () => void;
+  /** A person asks it to go on, which counts from then on, whatever is answered later to a pause before it. */
+  resumes(): void;
   /** The daemon says that a file of a source has a resource. */
   acknowledged(source: string, path: string): void;
   /** What differs between folder and service; empty when they agree. */
@@ -162,6 +165,8 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Everything that the service ever lost. */
   const lostIds = new Set<string>();
   let pausedSinceMs: number | undefined;
+  /** The last that a person asked of pauses. */
+  let lastWord = {};
   /** When a person last agreed to deletes. */
   let agreedMs = -Infinity;
   /** What these processes made may be left over: no ledger knows of it. */
@@ -540,8 +545,16 @@ export function openJudge(options: JudgeOptions): Judge {
       isBlank = true;
       lost = new Map();
     },
-    paused: (isPaused) => {
-      pausedSinceMs = isPaused ? clock.nowMs() : undefined;
+    pauses: () => {
+      const word = {};
+      lastWord = word;
+      return () => {
+        if (lastWord === word) pausedSinceMs = clock.nowMs();
+      };
+    },
+    resumes: () => {
+      lastWord = {};
+      pausedSinceMs = undefined;
     },
     differences: () => {
       const words = ours()

@@ -326,7 +326,7 @@ function pause({ runner, judge, clock }: World, forMs: number): void {
   const daemon = runner.running();
   if (daemon === undefined) return;
   const goOn = (): void => {
-    judge.paused(false);
+    judge.resumes();
     // Pauses outlast processes: it is the daemon of that time that is told to go on.
     const later = runner.running();
     let isDone = false;
@@ -340,8 +340,9 @@ function pause({ runner, judge, clock }: World, forMs: number): void {
     });
     goOnNow().catch(() => undefined);
   };
+  const isPaused = judge.pauses();
   daemon.pause().then(
-    () => judge.paused(true),
+    isPaused,
     () => undefined, // It died before the word was on disk.
   );
   clock.at(clock.nowMs() + forMs, { alive: true }, goOn);

@@ -176,6 +176,17 @@ describe("pause", () => {
     await expect(daemon.pause("/elsewhere")).rejects.toMatchObject({ code: "source_unknown" });
   });
 
+  it("asked for while a resume is written wins, as the later word", async () => {
+    const daemon = await run();
+    await daemon.pause();
+    await Promise.all([daemon.resume(), daemon.pause()]);
+    world.write("a.txt", "a");
+    await until(() => daemon.status().sources[0]?.waiting === 1 || titles().length === 1);
+    await daemon.whenIdle();
+    expect(titles()).toEqual([]);
+    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 1 }]);
+  });
+
   it("holds deletes back, and resume sends them", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     const daemon = await run();
