@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { isQuickCreate, isQuickUpdate } from "../../../src/kb/resources/quick.ts";
+import type { Resource } from "../../../src/kb/store/records.ts";
+import type { CreateBody, UpdateBody } from "../../../src/wire/resource.ts";
+
+const MILLION = 1_000_000;
+const recursive = { strategy: "recursive", chunkSize: 1000, chunkOverlap: 0 } as const;
+const semantic = { ...recursive, strategy: "semantic" } as const;
+
+describe("a create is done in a moment", () => {
+  it.each<[string, Partial<CreateBody>, boolean]>([
+    ["with a text in the tier without vectors", {}, true],
+    ["with settings that need no model", { settings: recursive }, true],
+    ["with a text of a million characters", { content: "x".repeat(MILLION) }, true],
+    ["not with a longer one", { content: "x".repeat(MILLION + 1) }, false],
+    ["not with a link or a file", { content: undefined }, false],
+    ["not in a tier with vectors", { collection_details: "moderate" }, false],
+    ["not with a strategy that needs a model", { settings: semantic }, false],
+  ])("%s", (_name, change, expected) => {
+    const body = { content: "text", collection_details: "fastest", ...change };
+    expect(isQuickCreate(body as CreateBody)).toBe(expected); // what else it holds makes no difference
+  });
+});
+
+describe("an update is done in a moment", () => {
+  const fastest = { status: "ready", tier: "fastest", settings: recursive, content: "text" };
+  const long = "x".repeat(MILLION + 1);
+  it.each<[string, object, UpdateBody, boolean]>([
+    [
+      "of the title alone, whatever the resource is",
+      { tier: "moderate", content: long },
+      { title: "b" },
+      true,
+    ],
+    ["of a text without vectors", {}, { content: "new" }, true],
+    ["of the settings", {}, { settings: { chunkSize: 500 } }, true],
+    ["of a long text to a short one", { content: long }, { content: "new" }, true],
+    ["not of a text to a long one", {}, { content: long }, false],
+    ["not of the settings of a long text", { content: long }, { settings: { chunkSize: 500 } }, false],
+    ["not of a text with vectors", { tier: "moderate" }, { content: "new" }, false],
+    ["not with an address", {}, { url: "https://example.org" }, false],
+    ["not behind a change that still waits", { status: "queued" }, { title: "b" }, false],
+    ["not of a text that a model splits", { settings: semantic }, { content: "new" }, false],
+    ["not to a strategy that needs a model", {}, { settings: { strategy: "semantic" } }, false],
+    [
+      "of a text that a model split, to a strategy that needs none",
+      { settings: semantic },
+      { settings: { strategy: "recursive" } },
+      true,
+    ],
+  ])("%s", (_name, before, body, expected) => {
+    expect(isQuickUpdate({ ...fastest, ...before } as unknown as Resource, body)).toBe(expected); // nothing else is read
+  });
+});
