@@ -44,7 +44,7 @@ import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
 import type { KeyGrant } from "./keys/keys.ts";
-import { rememberCollections } from "./resources/knowledge-base.ts";
+import { cacheCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
 import { timeWrites } from "./observer.ts";
@@ -186,7 +186,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     turns: openTurns(),
     leases,
     jobCompletions: openJobCompletions(),
-    collections: rememberCollections(store),
+    collections: cacheCollections(store),
     limits,
     explain: (error) => {
       const { status, retryAfterSeconds, body } = refusalAnswer(error);

@@ -265,7 +265,7 @@ export async function named<T>(field: string, work: () => Promise<T>): Promise<T
       case "link_refused":
         throw new Refusal("link_refused", message, {
           ...facts,
-          hint: error.hint ?? "Whoever runs the service can open other addresses with kb.fetch.allow.",
+          hint: error.hint ?? "The operator of the service can allow other addresses with kb.fetch.allow.",
         });
       case "link_failed":
       case "unsupported_media_type":

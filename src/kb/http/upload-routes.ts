@@ -11,7 +11,7 @@ import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { RequestContext } from "../resources/request-context.ts";
 import type { Received } from "../uploads/file-area.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { fileTooLarge, keepUpload, placeUpload, receiveUpload } from "../resources/upload.ts";
+import { fileTooLarge, storeUpload, finishUpload, receiveUpload } from "../resources/upload.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
 import type { KeyScope, StoredFile } from "../store/records.ts";
 import { readIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
@@ -111,7 +111,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
       const keep = async (context: RequestContext): Promise<SentAnswer> => {
         const thread = await upload.check(accountId, form);
         isFirst = true;
-        const kept = keepUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
+        const kept = storeUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
         return answer(
           await kept.catch((error: unknown) => {
             // Deleted behind the check: the store kept neither file nor link.
@@ -128,7 +128,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
         const kept = readStoredAnswer(noted);
         if (kept.kind === "answer") return { status: noted.status, body: kept.body };
         if (kept.kind === "file") {
-          await placeUpload(kb, kept.file);
+          await finishUpload(kb, kept.file);
           return answer(kept.file);
         }
         throw new Error("an upload was noted as something else");

@@ -4,14 +4,14 @@ import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/records.ts";
 import { noteOf, type RequestContext } from "./request-context.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
-import { behalfOf, nowIso, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
+import { behalfOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, refuseAddress, urlSource } from "./source.ts";
 
 /**
- * Operation 2. Resolves when the resource is searchable and durable. When it throws, nothing of it exists.
- * Two live resources may have the same title.
+ * Operation 2. Resolves when the resource is searchable and durable. If it throws, no part of the resource exists. Two live
+ * resources may have the same title.
  */
 export function createResource(
   kb: KnowledgeBase,
@@ -23,7 +23,7 @@ export function createResource(
     const record = recordOf(kb, accountId, body);
     const source = await sourceOf(kb, record, body);
     const { title, tier, ownerId, settings } = record;
-    const { warning, ...kept } = source;
+    const { warning, ...stored } = source;
     const chunking = await kb.ingest.chunk(source.content, settings, tier, {
       title,
       warning,
@@ -31,7 +31,7 @@ export function createResource(
       behalf: behalfOf(kb, record),
     });
     return kb.store.createResource(
-      { ...record, ...kept, fileToken: fileTokenOf(kb, source.url) },
+      { ...record, ...stored, fileToken: fileTokenOf(kb, source.url) },
       chunking,
       noteOf(context, 201, kb.nowMs()),
     );
@@ -40,8 +40,8 @@ export function createResource(
 }
 
 /**
- * Operation 2 with the work after the answer: what can be told without reading the document is checked, then the
- * resource exists in the state `queued`, with neither text nor chunks. Throws `queue_full`.
+ * Operation 2 as a background job. Checks what it can without reading the document, then creates the resource in the state
+ * `queued`, with neither text nor chunks. Throws `queue_full`.
  */
 export function queueCreate(
   kb: KnowledgeBase,
@@ -93,10 +93,10 @@ function recordOf(
   };
 }
 
-function sourceOf(kb: KnowledgeBase, whose: Whose, body: CreateBody): ReturnType<typeof urlSource> {
+function sourceOf(kb: KnowledgeBase, owner: OwnerKey, body: CreateBody): ReturnType<typeof urlSource> {
   refuseBothOrNeither(body);
   const { url, content } = body;
-  return url === undefined ? Promise.resolve(contentSource(kb, content ?? "")) : urlSource(kb, whose, url);
+  return url === undefined ? Promise.resolve(contentSource(kb, content ?? "")) : urlSource(kb, owner, url);
 }
 
 function refuseBothOrNeither({ url, content }: CreateBody): void {

@@ -1,6 +1,6 @@
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
-/** Does work that reads the uploaded file behind an address, and notes that a resource uses it: until then it stays. */
+/** Runs work that reads the uploaded file at an address and records its use by a resource. The file is not removed meanwhile. */
 export function usingFile<T>(
   kb: KnowledgeBase,
   given: string | null | undefined,
@@ -10,7 +10,7 @@ export function usingFile<T>(
   return token === null ? work() : kb.files.use(token, work);
 }
 
-/** The token of an uploaded file by its address; null for an address elsewhere, and for none. */
+/** Returns the token of an uploaded file by its address; null for a foreign address, and for none. */
 export function fileTokenOf(kb: KnowledgeBase, given: string | null | undefined): string | null {
   const url = given === null || given === undefined ? null : URL.parse(given);
   if (url === null) return null;

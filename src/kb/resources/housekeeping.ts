@@ -2,7 +2,7 @@ import type { ChatStore } from "../store/chat.ts";
 import type { RetentionStore } from "../store/retention.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 
-/** How long things are kept that nobody uses any more. */
+/** How long unused data is retained. */
 export interface Retention {
   /** Uploaded files that no resource uses. */
   readonly unusedFileDays: number;
@@ -12,7 +12,7 @@ export interface Retention {
   readonly threadImageDays: number;
   /** Threads without a new message. */
   readonly threadDays: number;
-  /** Messages to endpoints that were given up. */
+  /** Dead letters of webhook endpoints. */
   readonly deadLetterDays: number;
 }
 
@@ -24,11 +24,11 @@ export const DEFAULT_RETENTION: Retention = {
   deadLetterDays: 30,
 };
 
-/** What one round has removed. */
+/** What one sweep removed. */
 export interface Swept {
   readonly answers: number;
   readonly records: number;
-  /** Images let go by their threads, and rows of threads. */
+  /** Images removed from threads, and rows of threads. */
   readonly threadImages: number;
   readonly turns: number;
   readonly files: number;
@@ -36,14 +36,14 @@ export interface Swept {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** Time between rounds; what is kept for days may stay an hour longer. */
-const EVERY_MS = 60 * 60 * 1000;
-/** Least time between an upload and the create that uses it, an hour, however short unused files are kept. */
+/** Time between sweeps: data may stay an hour longer than configured. */
+const INTERVAL_MS = 60 * 60 * 1000;
+/** Least age of a removed upload, an hour, whatever the configuration: the create that uses the file needs time to arrive. */
 const UPLOADED_FOR_DAYS = 1 / 24;
-/** Rows removed in one transaction, so that no other write waits long. */
-const PART = 500;
+/** Rows removed in one transaction, so that other writes do not wait long. */
+const BATCH_ROWS = 500;
 
-/** What housekeeping works on. */
+/** The dependencies of housekeeping. */
 export interface HousekeepingParts {
   readonly store: RetentionStore & Pick<ChatStore, "purgeThreads" | "purgeThreadImages">;
   readonly files: Pick<FileArea, "remove">;
@@ -53,31 +53,31 @@ export interface HousekeepingParts {
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Removes, now and then, what was kept long enough. */
+/** Removes expired data at intervals. */
 export interface Housekeeping {
-  /** Begins with a round at once. */
+  /** Starts with a sweep at once. */
   start(): void;
-  /** One round. Rejects where the store or the disk fails; what was removed until then stays removed. */
+  /** Runs one sweep. Rejects when the store or the disk fails; what it removed before stays removed. */
   sweep(): Promise<Swept>;
-  /** Ends after the part under way. */
+  /** Ends after the current batch. */
   close(): Promise<void>;
 }
 
-/** Opens it; it does nothing before `start` or `sweep`. */
+/** Opens housekeeping. It does nothing before `start` or `sweep`. */
 export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const { store, files, retention, nowMs } = parts;
   const stop = new AbortController();
-  let round: Promise<void> | undefined;
+  let sweeping: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
 
   const isoBefore = (days: number): string => new Date(nowMs() - days * DAY_MS).toISOString();
-  /** Repeats a bounded removal until there is nothing left for it. */
+  /** Repeats a bounded removal until nothing is left. */
   const all = async (remove: () => Promise<number>): Promise<number> => {
     let sum = 0;
     while (!stop.signal.aborted) {
       const removed = await remove();
       sum += removed;
-      if (removed < PART) break;
+      if (removed < BATCH_ROWS) break;
     }
     return sum;
   };
@@ -85,7 +85,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const removeFiles = async (): Promise<number> => {
     const beforeIso = isoBefore(Math.max(retention.unusedFileDays, UPLOADED_FOR_DAYS));
     let removed = 0;
-    for (const token of await store.unusedFiles(beforeIso, PART)) {
+    for (const token of await store.unusedFiles(beforeIso, BATCH_ROWS)) {
       if (stop.signal.aborted) break;
       if (await files.remove(token, () => store.removeUnusedFile(token, beforeIso))) removed += 1;
     }
@@ -93,21 +93,21 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   };
 
   const sweep = async (): Promise<Swept> => ({
-    answers: await all(() => store.sweepAnswers(nowMs(), PART)),
-    records: await all(() => store.purgeDeleted(isoBefore(retention.deletedRecordDays), PART)),
-    threadImages: await all(() => store.purgeThreadImages(isoBefore(retention.threadImageDays), PART)),
-    turns: await all(() => store.purgeThreads(isoBefore(retention.threadDays), PART)),
+    answers: await all(() => store.sweepAnswers(nowMs(), BATCH_ROWS)),
+    records: await all(() => store.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
+    threadImages: await all(() => store.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS)),
+    turns: await all(() => store.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
     files: await all(removeFiles),
-    deadLetters: await all(() => store.purgeDead(nowMs() - retention.deadLetterDays * DAY_MS, PART)),
+    deadLetters: await all(() => store.purgeDead(nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS)),
   });
   const start = (): void => {
     if (stop.signal.aborted) return;
-    round = sweep()
+    sweeping = sweep()
       .then(parts.onSwept, (error: unknown) => {
         if (!stop.signal.aborted) parts.onProblem(error);
       })
       .finally(() => {
-        timer = setTimeout(start, EVERY_MS).unref();
+        timer = setTimeout(start, INTERVAL_MS).unref();
       });
   };
 
@@ -116,7 +116,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     sweep,
     close: async () => {
       stop.abort();
-      await round;
+      await sweeping;
       clearTimeout(timer);
     },
   };

@@ -15,50 +15,50 @@ import type { FileArea } from "../uploads/file-area.ts";
 import type { JobCompletions } from "../queue/completions.ts";
 import type { Leases } from "../queue/leases.ts";
 
-/** The parts that the operations of the specification work on. Made once, by the service. */
+/** The dependencies of the operations. The service creates them once. */
 export interface KnowledgeBase {
   readonly store: Store;
   readonly ingest: Ingest;
   readonly model: Model;
-  /** The embedder whose vectors answer at a place: the model's, or an earlier one's while the model is being brought in. */
+  /** Returns the embedder that serves a scope: the model's, or an earlier one's while the new model's vectors are being made. */
   readonly embedderFor: Serving["embedderFor"];
-  /** Undefined where none is configured: `high_accuracy` reranks by sentences. */
+  /** Undefined if none is configured: `high_accuracy` then reranks by sentences. */
   readonly reranker: Reranker | undefined;
   readonly files: FileArea;
   readonly addresses: FileAddresses;
   /** Fetches links. */
   readonly fetcher: Fetcher;
-  /** Reads what pages say. */
+  /** Extracts the text of web pages. */
   readonly pages: PageReader;
-  /** Takes e-mails apart. */
+  /** Parses e-mails. */
   readonly mails: MailReader;
-  /** Changes of one resource run one after another: the last to arrive wins. */
+  /** Serialises changes of one resource: the last request wins. */
   readonly turns: Turns;
   /** The leases of the jobs that this process works on. */
   readonly leases: Leases;
-  /** Tells of each job of the queue that ended. */
+  /** Notifies listeners of each job that ends. */
   readonly jobCompletions: JobCompletions;
   readonly collections: Collections;
   readonly limits: ContentLimits;
-  /** A failure as its caller is told it, and after how long the same may succeed; undefined: not by itself. */
+  /** Converts a failure into its answer. `retryAfterSeconds` is undefined if a retry cannot succeed by itself. */
   readonly explain: (error: unknown) => {
-    /** One of those in docs/API.md. */
+    /** A code of docs/API.md. */
     readonly code: string;
     readonly message: string;
     readonly hint?: string;
     readonly field?: string;
     readonly retryAfterSeconds: number | undefined;
   };
-  /** The service is ending: what fails now may fail for that. */
+  /** Reports whether the service is ending, which may be the cause of a failure. */
   readonly isEnding: () => boolean;
-  /** For a job of the queue: runs what it waits in. */
+  /** Set for a queued job: runs its waits. */
   readonly whileWaiting?: WhileWaiting;
-  /** For a job of the queue: runs a fetch, which calls what it is given when it begins. */
+  /** Set for a queued job: runs its fetch. */
   readonly whileFetching?: WhileFetching;
   readonly nowMs: () => number;
-  /** A clock that is never set back, for waits. */
+  /** A clock that is never set back. */
   readonly steadyMs: () => number;
-  /** Notified how long each search took that was answered. */
+  /** Reports the duration of each completed search. */
   readonly onSearched?: (tier: Tier, seconds: number) => void;
 }
 
@@ -69,46 +69,46 @@ export interface ContentLimits {
   readonly uploadBytes: number;
 }
 
-/** Runs a fetch of a queued document. Until it has begun, a crash of the process is not this document's doing. */
+/** Runs the fetch of a queued document. A crash before `onBegin` does not count against the document. */
 export type WhileFetching = <T>(fetch: (onBegin?: () => Promise<void>) => Promise<T>) => Promise<T>;
 
-/** An account's collections by id. Ids and tiers never change, so they are asked once an account. */
+/** The collections of accounts by id. Ids and tiers never change, so one read for each account is enough. */
 export interface Collections {
-  /** The tier of a collection of this account; undefined when the account has none of that id. */
+  /** Returns the tier of an account's collection; undefined if the account has no collection of that id. */
   tierOf(accountId: string, collectionId: string): Promise<Tier | undefined>;
 }
 
-/** Accounts whose collections are remembered. An account more costs one read of the store. */
-const REMEMBERED_ACCOUNTS_MAX = 1000;
+/** Most accounts in the cache. A miss costs one read of the store. */
+const CACHED_ACCOUNTS_MAX = 1000;
 
-/** Remembers what `store.collections` says of ids and tiers. */
-export function rememberCollections(store: Store): Collections {
-  const known = new Map<string, readonly Pick<CollectionRecord, "id" | "tier">[]>();
+/** Caches the ids and tiers of `store.collections`. */
+export function cacheCollections(store: Store): Collections {
+  const cache = new Map<string, readonly Pick<CollectionRecord, "id" | "tier">[]>();
   return {
     tierOf: async (accountId, collectionId) => {
-      let collections = known.get(accountId);
+      let collections = cache.get(accountId);
       if (collections === undefined) {
         collections = await store.collections(accountId);
-        if (known.size >= REMEMBERED_ACCOUNTS_MAX) known.clear();
-        known.set(accountId, collections);
+        if (cache.size >= CACHED_ACCOUNTS_MAX) cache.clear();
+        cache.set(accountId, collections);
       }
       return collections.find(({ id }) => id === collectionId)?.tier;
     },
   };
 }
 
-/** Whose a document is. */
-export interface Whose {
+/** Identifies the owner of a document. */
+export interface OwnerKey {
   readonly accountId: string;
   readonly ownerId: string;
 }
 
-/** For whom a document is read: what is slow is shared equally among accounts, and among the owners of each. */
-export function behalfOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: Whose): Behalf {
+/** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
+export function behalfOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: OwnerKey): Behalf {
   return { tenant: [accountId, ownerId], whileWaiting };
 }
 
-/** The present moment as the wire writes it. */
+/** Returns the current time in the wire format. */
 export function nowIso(kb: KnowledgeBase): string {
   return new Date(kb.nowMs()).toISOString();
 }

@@ -13,15 +13,15 @@ import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/records.ts";
 import { newFileToken } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-area.ts";
-import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
+import { behalfOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { fileText } from "./mail.ts";
 import { Refusal } from "./refusal.ts";
 
-/** As much of an answer as tells whether it is a page. */
+/** Bytes of an answer that show whether it is a page. */
 const HEAD_BYTES = 1024;
 const PDF_MARK = "%PDF-";
 
-/** What was fetched, on the disk until its text is read. */
+/** A fetched link, on the disk until its text is read. */
 interface FetchedLink {
   readonly received: Received;
   readonly url: URL;
@@ -30,18 +30,18 @@ interface FetchedLink {
 }
 
 /**
- * The text behind a link. With `before`, the resource as it is, the server is asked whether anything changed since its
- * text was fetched from there; "unchanged" when it says no. Throws `link_refused` and `link_failed` with field `url`,
- * and what the extraction of a file throws.
+ * Fetches the text of a link. With `before`, the current resource, the request is conditional; returns "unchanged" when the server
+ * says that the text has not changed since it was fetched from there. Throws `link_refused` and `link_failed` with field `url`, and
+ * what the extraction of a file throws.
  */
 export async function linkText(
   kb: KnowledgeBase,
-  whose: Whose,
+  owner: OwnerKey,
   given: string,
   before?: Pick<Resource, "content">,
 ): Promise<ReadText | "unchanged"> {
-  const { accountId } = whose;
-  const behalf = behalfOf(kb, whose);
+  const { accountId } = owner;
+  const behalf = behalfOf(kb, owner);
   const lastKnown = before && (await knownOf(kb, accountId, given, before.content));
   const fetched = await fetchLink(kb, behalf, given, lastKnown);
   if (fetched === "unchanged") return "unchanged";
@@ -66,7 +66,7 @@ export async function linkText(
   }
 }
 
-/** Throws `link_refused` for an address that is never fetched, whatever it leads to: it is not even kept. */
+/** Throws `link_refused` for an address that is never fetched. Such an address is not even stored. */
 export function refuseLink(kb: Pick<KnowledgeBase, "fetcher">, given: string): void {
   try {
     kb.fetcher.refuse(readLink(given));
@@ -75,16 +75,16 @@ export function refuseLink(kb: Pick<KnowledgeBase, "fetcher">, given: string): v
   }
 }
 
-/** What the server said of exactly this text, if it was fetched from there. */
+/** Returns the validators that the server sent with exactly this text, if it was fetched from there. */
 async function knownOf(
   kb: KnowledgeBase,
   accountId: string,
   given: string,
   content: string,
 ): Promise<Validators | undefined> {
-  const noted = await kb.store.linkFetch(accountId, linkAddress(given));
-  if (noted === undefined || noted.textSha256 !== hash("sha256", content, "hex")) return undefined;
-  const { etag, lastModified } = noted;
+  const fetched = await kb.store.linkFetch(accountId, linkAddress(given));
+  if (fetched === undefined || fetched.textSha256 !== hash("sha256", content, "hex")) return undefined;
+  const { etag, lastModified } = fetched;
   return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };
 }
 
@@ -98,17 +98,17 @@ async function fetchLink(
     const url = readLink(given);
     const fetch = (onBegin?: () => Promise<void>): Promise<FetchedLink | "unchanged"> =>
       kb.fetcher.fetch(url, validators, (answer) => receive(kb, answer), { tenant, onBegin });
-    // Its servers may be slow: a queued document holds no slot meanwhile.
+    // Servers may be slow, so a queued document holds no slot during the fetch.
     return await (kb.whileFetching?.(fetch) ?? fetch());
   } catch (error) {
     throw asRefusal(error);
   }
 }
 
-/** Takes the bytes onto the disk, so that the connection may go before the text is read. */
+/** Writes the answer to the disk, so that the connection can close before the text is read. */
 async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLink> {
   const tooLarge = (): Error => failed("its answer is too large");
-  // The fetcher counts, and in its own words.
+  // The fetcher enforces the limit, with a message of its own.
   const received = await kb.files.receive(newFileToken(), answer.body, Infinity, tooLarge);
   const { url, validators } = answer;
   return { received, url, type: contentType(answer.contentType), validators };
@@ -122,31 +122,31 @@ async function textOf(
   const { path, sizeBytes } = received;
   if (sizeBytes === 0) throw failed("its answer is empty");
   const head = await readHead(path, HEAD_BYTES);
-  // Before the server's word: many call whatever they have a page or text, and a file's bytes would pass for words.
+  // Checked before the declared type: many servers declare every file as a page or text, and its bytes would be read as words.
   if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path), undefined, behalf);
   if (isPage(type, head)) {
     const page = { path, encoding: type.encoding, url: url.href };
     const read = (): Promise<string> => kb.pages.read(page, behalf.tenant);
     const text = await (behalf.whileWaiting?.(read, 0) ?? read());
-    if (text.trim() === "") throw failed("the page has no text; what scripts would make of it is not seen");
+    if (text.trim() === "") throw failed("the page has no text; scripts are not run");
     return { text };
   }
   const encoding = type.name.startsWith("text/") ? known(type.encoding) : undefined;
-  // What says that it is text in another encoding is not found to be text by its bytes.
+  // The bytes of a text in another encoding would not be recognised as text.
   if (encoding !== undefined && encoding !== "utf-8") {
     const text = new TextDecoder(encoding).decode(await readFile(path));
-    if (text.includes("\0")) throw failed("its answer is not the text that it says it is");
+    if (text.includes("\0")) throw failed("its answer is not the text that its content type declares");
     return { text };
   }
   return fileText(kb, path, await detectMediaType(path), formOf(type, url), behalf);
 }
 
-/** A server that says `text/plain` means it, whatever the address ends in. */
+/** Returns the form of a text. `text/plain` takes precedence over the extension of the address. */
 function formOf({ name }: ContentType, { pathname }: URL): TextForm {
   return name === "text/plain" ? "as-written" : textFormOf(name, pathname);
 }
 
-/** A media type as a server declares it, in lower case; empty where it says nothing that can be read. */
+/** A media type as the server declares it, in lower case; empty if it is missing or unreadable. */
 interface ContentType {
   readonly name: string;
   readonly encoding: string | undefined;
@@ -160,22 +160,22 @@ function contentType(header: string | undefined): ContentType {
   return { name: name.trim().toLowerCase(), encoding: charset };
 }
 
-/** A PDF by its mark, which may be all letters; every other kind of file has a NUL early, and no text but UTF-16 has one. */
+/** Recognises a PDF by its signature, since it may be all letters. Other files have an early NUL, which no text but UTF-16 has. */
 function isBinary({ encoding }: ContentType, head: Uint8Array): boolean {
   if (new TextDecoder("latin1").decode(head.subarray(0, PDF_MARK.length)) === PDF_MARK) return true;
   const isWide = announcedEncoding(head) !== "utf-8" || known(encoding)?.startsWith("utf-16") === true;
   return !isWide && head.includes(0) && !looksLikePage(head);
 }
 
-/** The server's word counts where it has one, and the bytes are text at all. */
+/** Reports whether a text is a page. The declared type decides if there is one. */
 function isPage({ name }: ContentType, head: Uint8Array): boolean {
   if (name === "text/html" || name === "application/xhtml+xml") return true;
-  const says =
+  const isDeclared =
     name !== "" && name !== "application/octet-stream" && name !== "application/xml" && name !== "text/xml";
-  return !says && looksLikePage(head);
+  return !isDeclared && looksLikePage(head);
 }
 
-/** Failures of the fetch, and of a body that is nothing we take, are one kind: the link does not give a text. */
+/** Maps failures of the fetch, and of unsupported content, to one kind: the link yields no text. */
 function asRefusal(error: unknown): unknown {
   if (!(error instanceof KbsyncError)) return error;
   switch (error.code) {
@@ -183,7 +183,7 @@ function asRefusal(error: unknown): unknown {
       return new Refusal("link_refused", `url: ${error.message}`, {
         field: "url",
         cause: error,
-        hint: error.hint ?? "Whoever runs the service can open other addresses with kb.fetch.allow.",
+        hint: error.hint ?? "The operator of the service can allow other addresses with kb.fetch.allow.",
       });
     case "link_failed":
     case "page_unreadable":

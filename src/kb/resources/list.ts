@@ -3,38 +3,38 @@ import type { ListPage, Resource } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
-/** Page length when a cursor comes without a limit. */
+/** Page size for a cursor without a limit. */
 const PAGE_DEFAULT = 100;
-/** Text read at once while a list goes out, in characters, and one resource more: each may have up to 32 MB. */
+/** Characters read at a time while a list is sent. The last resource may exceed it: each may have up to 32 MB. */
 const READ_CHARS = 8 * 1024 * 1024;
-/** Most resources the store gives at once. */
+/** Most resources read from the store at a time. */
 const READ_MAX = 1000;
 
-/** Most bytes of a character of those. */
+/** Most UTF-8 bytes of one UTF-16 unit. */
 const CHAR_BYTES = 3;
 
-/** Where the texts of a list are counted while it goes out. */
+/** Accounts for the memory of a list's texts while the list is sent. */
 export interface ListRoom {
-  /** The first part has so many bytes. May throw: nothing is answered yet. */
+  /** Reserves the bytes of the first part. May throw: nothing has been sent yet. */
   take(bytes: number): void;
-  /** Room for a later part, however long it may be. */
+  /** Waits until a later part of any length fits. */
   wait(bytesMax: number): Promise<void>;
-  /** What that part has. */
+  /** Sets the actual bytes of that part. */
   keep(bytes: number): void;
 }
 
-/** A list under way: resources by id ascending, and where the next page starts once they are through. */
+/** A list in progress: resources by ascending id, then the cursor of the next page. */
 export interface Listing {
   readonly resources: AsyncIterable<Resource>;
   readonly paginated: boolean;
-  /** Null on the last page. Only valid when `resources` has been read to its end. */
+  /** Null on the last page. Valid only after `resources` has been read to its end. */
   nextCursor(): string | null;
 }
 
 /**
- * Operation 6. Everything unless `limit` or `cursor` is sent. A resource that exists all the while is listed exactly
- * once; one made or deleted meanwhile may or may not be. Throws before the first resource, never after; `room` tells where
- * its texts are counted.
+ * Operation 6. Lists everything unless `limit` or `cursor` is sent. A resource that exists throughout is listed exactly once; one
+ * that is created or deleted meanwhile may or may not be listed. Throws before the first resource, never after. `room` accounts
+ * for the memory of the texts.
  */
 export async function listResources(
   kb: KnowledgeBase,
@@ -83,14 +83,14 @@ export async function listResources(
   };
 }
 
-/** Bytes of a resource's texts as they are sent, and at least what they take here. */
+/** Returns the bytes of a resource's texts as sent; in memory they take at most as much. */
 export function textBytes({ content, description }: Pick<Resource, "content" | "description">): number {
   return Buffer.byteLength(content) + Buffer.byteLength(description);
 }
 
-/** No such collection for this account. */
+/** The refusal of a collection that this account does not have. */
 export function noCollection(id: string, field: string): Refusal {
-  return new Refusal("collection_not_found", `There is no collection ${shown(id)} for this key.`, {
+  return new Refusal("collection_not_found", `This key has no collection ${shown(id)}.`, {
     field,
     hint: "GET /api/rag/collections lists the collections of the key's account.",
   });

@@ -8,33 +8,33 @@ import type { ReadText } from "../ingest/ingest.ts";
 import { newFileToken } from "../uploads/file-address.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 
-/** Attachments of a mail that are read, those of the mails in it included: of each the recogniser may take half an hour. */
+/** Most attachments read from a mail, including those of attached mails: text recognition may take half an hour for each. */
 const COUNT_MAX = 20;
-/** Their bytes, which lie on the disk a second time meanwhile. */
+/** Most bytes of these attachments, which are on the disk twice meanwhile. */
 const BYTES_MAX = 16 * 1024 * 1024;
 const CHARS_MAX = 4_000_000;
-/** A mail in a mail in a mail: what is in that is named only. */
+/** Mails nested deeper are only named, not read. */
 const DEPTH_MAX = 3;
-/** As much of a file as tells whether it is a mail. */
+/** Bytes of a file that show whether it is a mail. */
 const HEAD_BYTES = 16 * 1024;
 
-/** What is left of the bounds of a mail. */
+/** What remains of a mail's bounds. */
 interface Budget {
   count: number;
   bytes: number;
   chars: number;
 }
 
-/** An attachment on the disk, or why it is not read. */
+/** An attachment: its path on the disk, or the reason why it is not read. */
 interface Unpacked {
   readonly name: string;
   readonly mediaType: string;
-  readonly place: { readonly path: string } | { readonly reason: string };
+  readonly content: { readonly path: string } | { readonly reason: string };
 }
 
 /**
- * The text of a file; of an e-mail with that of its attachments, each read as a file of its own would be: with the same bounds and
- * on the same behalf. Throws what the extraction of a file throws, and of a mail `mail_unreadable`.
+ * Reads the text of a file. The text of an e-mail includes its attachments, each read like a file of its own, with the same bounds
+ * and for the same owner. Throws what the extraction of a file throws, and `mail_unreadable` for a mail.
  */
 export async function fileText(
   kb: KnowledgeBase,
@@ -49,7 +49,7 @@ export async function fileText(
   return await mailText(kb, path, behalf, budget, 1);
 }
 
-/** `depth`: 1 for a mail that lies in none. */
+/** Reads a mail. `depth` is 1 for a mail that is not attached to another. */
 async function mailText(
   kb: KnowledgeBase,
   path: string,
@@ -68,11 +68,11 @@ async function mailText(
     };
     const outcomes: AttachmentOutcome[] = [];
     const warnings: string[] = [];
-    for (const { name, mediaType, place } of attachments.slice(0, LISTED_MAX)) {
+    for (const { name, mediaType, content } of attachments.slice(0, LISTED_MAX)) {
       const { warning, ...outcome } =
-        "reason" in place
-          ? { ...place, warning: undefined }
-          : await attachmentText(kb, place.path, textFormOf(mediaType, name), inMail, budget, depth);
+        "reason" in content
+          ? { ...content, warning: undefined }
+          : await attachmentText(kb, content.path, textFormOf(mediaType, name), inMail, budget, depth);
       outcomes.push(outcome);
       if ("text" in outcome) heldChars += outcome.text.length;
       if (warning !== undefined) warnings.push(`${name}: ${warning}`);
@@ -85,8 +85,8 @@ async function mailText(
 }
 
 /**
- * Takes a mail apart and puts the attachments that are to be read on the disk, under `tokens`: the first of them may wait for
- * hours, and the bytes of none are in memory meanwhile.
+ * Parses a mail and writes the attachments to read to the disk, under `tokens`. The first of them may wait for hours; meanwhile
+ * no attachment is in memory.
  */
 async function unpack(
   kb: KnowledgeBase,
@@ -103,7 +103,7 @@ async function unpack(
       unpacked.push({
         name,
         mediaType,
-        place: { reason: `at most ${COUNT_MAX} attachments and 16 MB of a mail are read` },
+        content: { reason: `at most ${COUNT_MAX} attachments and 16 MB of a mail are read` },
       });
       continue;
     }
@@ -111,9 +111,9 @@ async function unpack(
     budget.bytes -= bytes.length;
     const token = newFileToken();
     tokens.push(token);
-    const tooLarge = (): Error => new Error("bytes in memory are no longer than they are");
+    const tooLarge = (): Error => new Error("unreachable: there is no limit");
     const received = await kb.files.receive(token, oneOf(bytes), Infinity, tooLarge);
-    unpacked.push({ name, mediaType, place: { path: received.path } });
+    unpacked.push({ name, mediaType, content: { path: received.path } });
   }
   return { markdown, attachments: unpacked };
 }
@@ -122,7 +122,7 @@ async function* oneOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Rejects with what may go by itself: a mail is read whole or again, never without what was busy. */
+/** Reads an attachment. Rejects with temporary failures: a mail is read completely or again later, never without a busy part. */
 async function attachmentText(
   kb: KnowledgeBase,
   path: string,
@@ -151,7 +151,7 @@ async function attachmentText(
   }
 }
 
-/** Lines of a head with one that every mail has, whatever sent it. */
+/** Reports whether a file starts with header lines that include one that every mail has. */
 function looksLikeMail(head: Uint8Array): boolean {
   const lines = new TextDecoder().decode(head).split(/\r?\n/);
   const end = lines.findIndex(

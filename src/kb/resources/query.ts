@@ -8,8 +8,8 @@ import { noCollection } from "./list.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
 /**
- * Operation 3. `results` by descending score, ties by id; `text` is their contents joined by a blank line. `store` is what
- * is searched, by default the knowledge base's own.
+ * Operation 3. `results` are sorted by descending score, ties by id; `text` is their contents joined by blank lines. `store` is
+ * the store to search, by default the knowledge base's own.
  */
 export async function queryResources(
   kb: KnowledgeBase,
@@ -18,23 +18,23 @@ export async function queryResources(
   store: SearchedStore = kb.store,
 ): Promise<SearchOutcome> {
   const startMs = performance.now();
-  const { scope: whole, tier } = await placeOf(kb, accountId, targetOf(body));
+  const { scope: whole, tier } = await resolveTarget(kb, accountId, targetOf(body));
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);
-  const asked = {
+  const request = {
     scope,
     tier,
     query: body.query.toWellFormed(),
     topK: body.top_k,
     scoreMin: body.score,
   };
-  const outcome = await search(store, model?.queries ?? model, asked, kb.reranker);
+  const outcome = await search(store, model?.queries ?? model, request, kb.reranker);
   kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
   return outcome;
 }
 
-/** Where the target lies, and in which tier. Throws when this account has no such thing. */
-async function placeOf(
+/** Returns the scope and the tier of a target. Throws if this account has no such target. */
+async function resolveTarget(
   kb: KnowledgeBase,
   accountId: string,
   target: Target,
@@ -50,17 +50,17 @@ async function placeOf(
   return { scope: { accountId, collectionId, ownerId: ownerId.toWellFormed() }, tier };
 }
 
-/** What to search: one resource, or one owner's part of a collection. Throws for neither, both, and no owner. */
+/** Reads what to search: one resource, or one owner's part of a collection. Throws for neither, for both, and without an owner. */
 function targetOf(body: SearchBody): Target {
   const { doc_id: docId, collection_id: collectionId, owner_id: ownerId } = body;
   if (docId !== undefined && collectionId !== undefined) {
     throw invalidField(
       "collection_id",
       "expected either doc_id or collection_id, got both",
-      "Send doc_id alone to search one resource, collection_id with owner_id to search a collection.",
+      "Send only doc_id to search one resource, or collection_id with owner_id to search a collection.",
     );
   }
-  // A document belongs to one owner already: an owner_id beside doc_id says nothing more and is not looked at.
+  // A document has exactly one owner, so an owner_id next to doc_id is ignored.
   if (docId !== undefined) return { kind: "resource", docId };
   if (collectionId === undefined) {
     throw new Refusal(
@@ -72,9 +72,9 @@ function targetOf(body: SearchBody): Target {
     );
   }
   if (ownerId === undefined) {
-    throw new Refusal("owner_missing", "owner_id: a collection is searched for one owner, got none.", {
+    throw new Refusal("owner_missing", "owner_id: a search of a collection needs an owner, got none.", {
       field: "owner_id",
-      hint: "Send the owner_id the resources were created with; without one it was the account's id, shown as ownerId.",
+      hint: "Send the owner_id of the resources. A resource created without one has the account's id, shown as ownerId.",
     });
   }
   return { kind: "collection", collectionId, ownerId };

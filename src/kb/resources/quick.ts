@@ -6,15 +6,15 @@ import type { Resource } from "../store/records.ts";
 const QUICK_CHARS_MAX = 1_000_000;
 
 /**
- * Whether a create is done in a moment: a text of moderate length in the tier without vectors, split without a model. A job
- * would write it twice; a caller that would wait for some seconds gets the answer of the work instead.
+ * Reports whether a create takes only a moment: a text of moderate length in the tier without vectors, split without a model. A
+ * job would write such a text twice, so a caller that accepts a wait of some seconds gets the result directly.
  */
 export function isQuickCreate({ content, collection_details: tier, settings }: CreateBody): boolean {
   const { strategy } = settings ?? DEFAULT_SETTINGS;
   return content !== undefined && isQuickText(content, tier, strategy);
 }
 
-/** The same of an update. One of a resource whose earlier change still waits is not: it is made behind that. */
+/** Reports the same of an update. An update behind a queued change is never quick. */
 export function isQuickUpdate(before: Resource, { content, url, settings }: UpdateBody): boolean {
   if (before.status === "queued" || url !== undefined) return false;
   if (content === undefined && settings === undefined) return true;

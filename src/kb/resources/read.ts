@@ -5,14 +5,14 @@ import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/recor
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 
-/** One live resource (an addition). */
+/** Reads a live resource (an addition). */
 export async function readResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
   const resource = await kb.store.resource({ accountId, id });
   if (resource === undefined) throw noResource(id);
   return resource;
 }
 
-/** One resource, live or in the account's books as deleted. */
+/** Reads a resource, live or deleted. */
 export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
   const at = { accountId, id };
   const resource = (await kb.store.resource(at)) ?? (await kb.store.deletedResource(at));
@@ -20,7 +20,7 @@ export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: 
   return resource;
 }
 
-/** The chunks of a resource as the wire writes them, in text order. */
+/** The chunks of a resource in the wire format, in text order. */
 export interface ChunkList {
   readonly resourceId: string;
   readonly version: number;
@@ -38,14 +38,14 @@ export interface ChunkList {
 }
 
 /**
- * Chunks read at once, a megabyte at most: a long document has tens of thousands, and whoever searches would wait for all of
- * them to be read, and everybody for all of them to arrive here.
+ * Chunks read at a time, a megabyte at most. A long document has tens of thousands: searches would wait while all of them are read,
+ * and all requests while they arrive in this thread.
  */
 const CHUNKS_READ = 256;
-/** Times that a document may change while its chunks are read, before they are read in one go. */
+/** How often a document may change while its chunks are read in parts, before they are read at once. */
 const CHANGES_MAX = 3;
 
-/** All chunks of a live resource, of one version (an addition). */
+/** Reads all chunks of one version of a live resource (an addition). */
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
   const found = await chunksOfVersion(kb.store, { accountId, id });
   if (found === undefined) throw noResource(id);
@@ -80,14 +80,14 @@ async function chunksOfVersion(
   return store.chunks(at);
 }
 
-/** Who has resources in the account's collections, a page of them (an addition). */
+/** Reads a page of the owners with resources in the account's collections (an addition). */
 export async function readOwners(
   kb: KnowledgeBase,
   accountId: string,
   { limit, cursor }: OwnersQuery,
 ): Promise<{ readonly owners: readonly OwnerEntry[]; readonly nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readOwnerCursor(cursor);
-  // One more than wanted tells whether there are more.
+  // One extra row shows whether there are more.
   const found = await kb.store.owners({ accountId, after, limit: limit + 1 });
   const page = found.slice(0, limit);
   return {
@@ -102,7 +102,7 @@ export async function readOwners(
   };
 }
 
-/** Where the next page begins, as text for an address. It tells no more than the page did. */
+/** Returns the cursor of the next page. It contains nothing that the page did not show. */
 function ownerCursor(last: Pick<OwnerEntry, "collectionId" | "ownerId"> | undefined): string | null {
   if (last === undefined) return null;
   return `${last.collectionId}.${Buffer.from(last.ownerId).toString("base64url")}`;
@@ -113,7 +113,7 @@ function readOwnerCursor(cursor: string): { readonly collectionId: string; reado
   return { collectionId, ownerId: Buffer.from(owner, "base64url").toString() };
 }
 
-/** The account's three collections (an addition); `details` is the wire value of the tier. */
+/** Reads the account's three collections (an addition). `details` is the tier in the wire format. */
 export async function readCollections(
   kb: KnowledgeBase,
   accountId: string,

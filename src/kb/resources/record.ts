@@ -7,7 +7,7 @@ import type {
 } from "../../wire/answers.ts";
 import type { Resource } from "../store/records.ts";
 
-/** The record of the create answer. */
+/** Returns the record in the answer to a create. */
 export function createdRecord(resource: Resource): CreatedResource {
   const { strategy, chunkSize, chunkOverlap } = resource.settings;
   return {
@@ -22,17 +22,17 @@ export function createdRecord(resource: Resource): CreatedResource {
     settings: { strategy, chunkSize, chunkOverlap },
     createdAt: resource.createdAt,
     updatedAt: resource.updatedAt,
-    // Nobody would ask a second time whether all of a document was read.
+    // A warning belongs in the first answer: clients do not check later whether the whole document was read.
     ...(resource.warning === null ? {} : { metadata: metadataOf(resource) }),
   };
 }
 
-/** The record of a resource with its text, live or deleted. */
+/** Returns the record of a resource with its text, live or deleted. */
 export function wholeRecord(resource: Resource): LiveResource | DeletedResource {
   return resource.isDeleted ? deletedRecord(resource) : liveRecord(resource);
 }
 
-/** The record of a live resource with its text. */
+/** Returns the record of a live resource with its text. */
 export function liveRecord(resource: Resource): LiveResource {
   return {
     ...createdRecord(resource),
@@ -41,12 +41,12 @@ export function liveRecord(resource: Resource): LiveResource {
   };
 }
 
-/** The record of a deleted resource: its delete was its last change. */
+/** Returns the record of a deleted resource. The delete was its last change. */
 export function deletedRecord(resource: Resource): DeletedResource {
   return { ...liveRecord(resource), isDeleted: true, deletedAt: resource.updatedAt };
 }
 
-/** The record of the answer that comes before the work. */
+/** Returns the record in the answer to a queued create or update. */
 export function queuedRecord(resource: Resource): QueuedResource {
   return { ...createdRecord(resource), metadata: metadataOf(resource) };
 }
@@ -60,12 +60,12 @@ function metadataOf({
   warning,
   settings,
 }: Resource): ResourceMetadata {
-  // `recursive` is always had: there is nothing to tell.
-  const isTold = settings.strategy !== "recursive" && strategyUsed !== null;
+  // `recursive` is always available, so there is no other strategy to report.
+  const reportsStrategy = settings.strategy !== "recursive" && strategyUsed !== null;
   return {
     ...metadata,
     status,
-    ...(isTold ? { strategyUsed } : {}),
+    ...(reportsStrategy ? { strategyUsed } : {}),
     ...(warning === null ? {} : { warning }),
     ...(statusError === null ? {} : { error: statusError }),
     ...(statusMessage === null ? {} : { message: statusMessage }),

@@ -1,8 +1,8 @@
 import { KbsyncError } from "../../lib/failure.ts";
 
 /**
- * Why a request is refused; the word programs read in `error.code`. docs/API.md lists them all with their status.
- * Some are the codes of failures that rise from the extractor and the store as they are.
+ * Why a request is refused: the value of `error.code`. docs/API.md lists all codes with their status. Some are codes of failures
+ * that the extractor and the store throw.
  */
 export type RefusalCode =
   | "invalid_body"
@@ -76,17 +76,17 @@ export type RefusalCode =
   | "store_damaged"
   | "disk_full";
 
-/** What a refusal tells besides its sentence. */
+/** What a refusal contains besides its message. */
 export interface RefusalFacts {
-  /** JSON path of the field of the request that is at fault, e.g. `settings.chunkSize`. */
+  /** JSON path of the invalid field of the request, for example `settings.chunkSize`. */
   readonly field?: string;
   readonly hint?: string;
-  /** Seconds after which the same request may succeed; makes the refusal retryable. */
+  /** Seconds after which the same request may succeed. Makes the refusal retryable. */
   readonly retryAfterSeconds?: number;
   readonly cause?: unknown;
 }
 
-/** An expected failure of an operation, in words for the caller. The HTTP side knows each code's status. */
+/** An expected failure of an operation, with a message for the caller. `kb/http` maps codes to statuses. */
 export class Refusal extends KbsyncError {
   readonly refusal: RefusalCode;
   readonly field: string | undefined;
@@ -104,17 +104,17 @@ export class Refusal extends KbsyncError {
   }
 }
 
-/** A field of the request that breaks a rule. */
+/** The refusal of a field that violates a rule. */
 export function invalidField(field: string, rule: string, hint?: string): Refusal {
   return new Refusal("invalid_field", `${field}: ${rule}`, hint === undefined ? { field } : { field, hint });
 }
 
-/** No such resource for this account; one of another account looks just the same. */
+/** The refusal of a resource that this account does not have, whether or not another account has it. */
 export function noResource(id: string): Refusal {
-  return new Refusal("resource_not_found", `There is no resource ${shown(id)} for this key.`);
+  return new Refusal("resource_not_found", `This key has no resource ${shown(id)}.`);
 }
 
-/** A value from outside, quoted and cut so that no message grows with its input. */
+/** Quotes and shortens an untrusted value, so that messages do not grow with their input. */
 export function shown(value: string): string {
   return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
 }

@@ -5,9 +5,9 @@ import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 
 /**
- * Operation 5, a soft delete: answers the record as deleted; its chunks and vectors are gone, and so are the jobs that
- * waited for it. A second time: not found. It waits for no change under way, which may read a document for minutes: one
- * that is written before is deleted with the rest, one that would come after finds no resource and is dropped.
+ * Operation 5, a soft delete. Returns the deleted record; the chunks, vectors and waiting jobs of the resource are removed. A second
+ * delete finds nothing. A delete does not wait for a change in progress, which may read a document for minutes: a change written
+ * before the delete is deleted too, and a change written after it finds no resource and is dropped.
  */
 export async function removeResource(
   kb: KnowledgeBase,

@@ -3,43 +3,42 @@ import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/records.ts";
 import { lastSegment } from "../uploads/file-address.ts";
-import { behalfOf, type KnowledgeBase, type Whose } from "./knowledge-base.ts";
+import { behalfOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
 import { fileText } from "./mail.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
 
-/** Where a resource's text comes from, with the text itself. */
+/** The origin of a resource's text, and the text itself. */
 export interface Source {
   readonly origin: Origin;
   readonly url: string | null;
   readonly content: string;
-  /** What of the document the text does not hold, in words. */
+  /** A message about parts of the document that the text does not contain. */
   readonly warning?: string | undefined;
 }
 
-/** The text that was sent. Throws when it is too long. */
+/** Returns the text of the request. Throws if it is too long. */
 export function contentSource(kb: KnowledgeBase, given: string): Source {
-  // A lone surrogate has no UTF-8 form: a store would change it behind our back, and offsets must hold.
+  // A lone surrogate has no UTF-8 form. The store would replace it, and offsets into the text would be wrong.
   const content = given.toWellFormed();
   refuseTooLong(kb, content, "content");
   return { origin: "content", url: null, content };
 }
 
-/** What an address gives: see `changedSource`, without anything to compare with. */
-export async function urlSource(kb: KnowledgeBase, whose: Whose, given: string): Promise<Source> {
-  const source = await changedSource(kb, whose, given, undefined);
+/** Reads the text of an address, as `changedSource` does, unconditionally. */
+export async function urlSource(kb: KnowledgeBase, owner: OwnerKey, given: string): Promise<Source> {
+  const source = await changedSource(kb, owner, given, undefined);
   if (source === undefined) throw new Error("a link said that it is unchanged, but nothing was there before");
   return source;
 }
 
 /**
- * What an address gives: the text of an uploaded file, for one that this service issued to this account, else the text
- * behind the link. With `before`, the link resource as it is: undefined where the server says that its text is still
- * the same. Throws with field `url`.
+ * Reads the text of an address: of an uploaded file, if this service issued the address to this account, else of the link. With
+ * `before`, the current link resource, returns undefined if the server says that its text is unchanged. Throws with field `url`.
  */
 export async function changedSource(
   kb: KnowledgeBase,
-  whose: Whose,
+  owner: OwnerKey,
   given: string,
   before: Resource | undefined,
 ): Promise<Source | undefined> {
@@ -47,7 +46,7 @@ export async function changedSource(
   const address = kb.addresses.classify(url);
   switch (address.kind) {
     case "elsewhere": {
-      const found = await linkText(kb, whose, given, before);
+      const found = await linkText(kb, owner, given, before);
       if (found === "unchanged") return undefined;
       const content = found.text;
       refuseTooLong(kb, content, "url");
@@ -56,16 +55,16 @@ export async function changedSource(
     case "inside":
       throw notIssued(given);
     case "token": {
-      const file = await issuedFile(kb, whose.accountId, given, address.token);
+      const file = await issuedFile(kb, owner.accountId, given, address.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const { text: content, warning } = await readFileText(kb, whose, file);
+      const { text: content, warning } = await readFileText(kb, owner, file);
       refuseTooLong(kb, content, "url");
       return { origin: "file", url: fileUrl, content, warning };
     }
   }
 }
 
-/** Throws, with field `url`, for an address that can be told to be refused without asking anybody for it. */
+/** Throws, with field `url`, for an address that is refused without a fetch. */
 export async function refuseAddress(kb: KnowledgeBase, accountId: string, given: string): Promise<void> {
   const address = kb.addresses.classify(parseUrl(given));
   if (address.kind === "elsewhere") refuseLink(kb, given);
@@ -73,7 +72,7 @@ export async function refuseAddress(kb: KnowledgeBase, accountId: string, given:
   if (address.kind === "token") await issuedFile(kb, accountId, given, address.token);
 }
 
-/** The uploaded file at exactly this address. Throws `invalid_field` where it was not issued to this account. */
+/** Returns the uploaded file at exactly this address. Throws `invalid_field` if it was not issued to this account. */
 export async function issuedFile(
   kb: KnowledgeBase,
   accountId: string,
@@ -88,20 +87,20 @@ export async function issuedFile(
   return file;
 }
 
-async function readFileText(kb: KnowledgeBase, whose: Whose, file: StoredFile): Promise<ReadText> {
+async function readFileText(kb: KnowledgeBase, owner: OwnerKey, file: StoredFile): Promise<ReadText> {
   try {
     return await fileText(
       kb,
       kb.files.path(file.token),
       file.mediaType,
       textFormOf(file.declaredType ?? undefined, file.name),
-      behalfOf(kb, whose),
+      behalfOf(kb, owner),
     );
   } catch (error) {
-    // A child process that could not open it has no code to tell.
+    // A child process that cannot open the file reports no code.
     const isGone = codeOf(error) === "ENOENT" || !(await kb.files.holds(file.token));
     if (!isGone) throw error;
-    throw invalidField("url", "the uploaded file is no longer there", "Upload it again.");
+    throw invalidField("url", "the uploaded file no longer exists", "Upload it again.");
   }
 }
 
@@ -116,14 +115,14 @@ function parseUrl(given: string): URL {
 function notIssued(given: string): Refusal {
   return invalidField(
     "url",
-    `${shown(given)} lies under this service's file address but was not issued to this key's account`,
-    "Send the file_url exactly as the upload answered it.",
+    `${shown(given)} is below this service's file address but was not issued to this key's account`,
+    "Send the file_url exactly as the upload returned it.",
   );
 }
 
 function refuseTooLong(kb: KnowledgeBase, content: string, field: string): void {
   const { contentBytes } = kb.limits;
-  // A UTF-16 unit is at most three bytes of UTF-8: most texts need no counting.
+  // A UTF-16 unit takes at most three bytes of UTF-8, so most texts need no count.
   if (content.length * 3 <= contentBytes || Buffer.byteLength(content) <= contentBytes) return;
   throw new Refusal(
     "text_too_large",

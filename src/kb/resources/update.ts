@@ -10,9 +10,9 @@ import { changedSource, contentSource, refuseAddress } from "./source.ts";
 import type { Source } from "./source.ts";
 
 /**
- * Makes a change of a resource, whose turn it must be. Resolves when the new state is searchable and durable; readers
- * see the old version until then. Title and description alone keep the chunks as they are; content, url
- * and settings chunk again even when they are what they were, so `version` counts what the caller asked for.
+ * Changes a resource; the caller holds its turn. Resolves when the new state is searchable and durable; readers see the old version
+ * until then. A change of only title and description keeps the chunks. Content, url and settings always chunk again, even if they
+ * are equal, so that `version` counts the caller's requests.
  */
 export async function applyUpdate(
   kb: KnowledgeBase,
@@ -32,7 +32,7 @@ export async function applyUpdate(
   const chunking = await chunkAgain(kb, before, settings, source, body.title?.toWellFormed());
   const change = changeOf({ accountId, id }, body, settings, source, nowIso(kb));
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
-  // The text behind the link is the one that is there: an earlier failure to read it is over.
+  // The link's text is the stored one, so an earlier failure to read it no longer applies.
   const clearsError = body.url !== undefined && source === undefined;
   const after = await kb.store.updateResource(
     { ...change, ...fileToken, ...expected, clearsError },
@@ -43,7 +43,7 @@ export async function applyUpdate(
   return after;
 }
 
-/** Throws for what can be told to be wrong with a change before the new text is read. */
+/** Throws for a change that is invalid whatever the new text is. */
 export async function refuseUpdate(kb: KnowledgeBase, before: Resource, body: UpdateBody): Promise<void> {
   refuseNothing(body);
   if (body.settings !== undefined) newSettings(before.settings, body.settings);
@@ -52,7 +52,7 @@ export async function refuseUpdate(kb: KnowledgeBase, before: Resource, body: Up
   if (body.url !== undefined) await refuseAddress(kb, before.accountId, body.url);
 }
 
-/** What was sent over what is there. */
+/** Merges the settings of a request into the existing ones. */
 function newSettings(before: Settings, change: SettingsChange): Settings {
   const settings: Settings = {
     strategy: change.strategy ?? before.strategy,
@@ -63,7 +63,7 @@ function newSettings(before: Settings, change: SettingsChange): Settings {
     throw invalidField(
       "settings.chunkOverlap",
       `expected an integer below chunkSize ${settings.chunkSize}, got ${settings.chunkOverlap}`,
-      "What is not sent stays as it is: send both.",
+      "A setting that is not sent keeps its value: send both.",
     );
   }
   return settings;
@@ -76,17 +76,17 @@ function refuseNothing(body: UpdateBody): void {
   });
 }
 
-/** The new text, checked against what the resource was made from; undefined when neither content nor url came. */
+/** Reads the new text, which must match the resource's origin. Undefined: the request has neither content nor url. */
 async function newSource(kb: KnowledgeBase, before: Resource, body: UpdateBody): Promise<Source | undefined> {
   refuseForeignSource(kb, before, body);
   const { content, url } = body;
-  // A link is asked whether it changed; one that did not keeps its chunks. One that was never read has none.
+  // A link is fetched conditionally, and an unchanged one keeps its chunks. A link that was never read has no chunks.
   const known = before.origin === "link" && before.version > 0 ? before : undefined;
   if (url !== undefined) return changedSource(kb, before, url, known);
   return content === undefined ? undefined : contentSource(kb, content);
 }
 
-/** Throws for text or an address that a resource of this origin does not take. */
+/** Throws for text or an address that a resource of this origin does not accept. */
 function refuseForeignSource(kb: KnowledgeBase, before: Resource, { content, url }: UpdateBody): void {
   if (content !== undefined && before.origin !== "content") {
     throw invalidField(
@@ -99,8 +99,7 @@ function refuseForeignSource(kb: KnowledgeBase, before: Resource, { content, url
   if (before.origin === "content") {
     throw invalidField("url", "this is a content resource, which has no url", "Send content instead of url.");
   }
-  const custom = before.origin === "file" && !isOurs(kb, url);
-  if (custom) {
+  if (before.origin === "file" && !isOurs(kb, url)) {
     throw invalidField(
       "url",
       `this is a file resource: expected the file_url of an upload, got ${shown(url)}`,
@@ -129,7 +128,7 @@ async function chunkAgain(
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
     place: { accountId, resourceId: id },
     behalf: behalfOf(kb, before),
-    // The title is part of what is embedded: under another one no chunk is as it was.
+    // The title is embedded with each chunk, so a new title changes all vectors.
     before: title === undefined || title === before.title ? { accountId, id } : undefined,
   });
 }
@@ -141,7 +140,7 @@ function changeOf(
   source: Source | undefined,
   now: string,
 ): ResourceChange {
-  // Where an address has the text that is there already, it is still the one that was asked for.
+  // The requested address is stored even if its text is unchanged.
   const url = (source === undefined ? body.url : source.url) ?? null;
   return {
     ...at,

@@ -8,17 +8,17 @@ import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
 
-/** What a client says of a file. */
+/** A file as the client declares it. */
 export interface DeclaredFile {
   readonly name: string;
-  /** A media type, or anything else. */
+  /** Supposedly a media type; may be any text. */
   readonly type: string;
 }
 
-/** Longest type that is kept: RFC 6838 allows 127 characters on each side of the slash. */
+/** Longest stored type: RFC 6838 allows 127 characters on each side of the slash. */
 const TYPE_CHARS_MAX = 255;
 
-/** Takes the bytes of an upload onto the disk. Throws `file_too_large` and `empty_file`; then nothing stays. */
+/** Writes an upload to the disk. Throws `file_too_large` and `empty_file`, and then leaves no file. */
 export async function receiveUpload(kb: KnowledgeBase, bytes: AsyncIterable<Uint8Array>): Promise<Received> {
   const { uploadBytes } = kb.limits;
   const received = await kb.files.receive(newFileToken(), bytes, uploadBytes, () =>
@@ -35,39 +35,39 @@ export function fileTooLarge(bytesMax: number): Refusal {
 }
 
 /**
- * Operation 1, once the bytes are here: finds what they are, names them and keeps them. Durable when it resolves. When it
- * throws, the bytes are gone, unless the store has noted them already: then they wait for `placeUpload` or the next
- * start. `declared` is the client's, as it came.
+ * Operation 1, after the bytes arrived: detects their type, names and stores them. The file is durable when this resolves. If it
+ * throws, the file is removed, unless the store has already recorded it: then it waits for `finishUpload` or the next start.
+ * `declared` is unchecked.
  */
-export async function keepUpload(
+export async function storeUpload(
   kb: KnowledgeBase,
   accountId: string,
   received: Received,
   declared: DeclaredFile,
   context: RequestContext = {},
 ): Promise<StoredFile> {
-  const file = await noteUpload(kb, accountId, received, declared, context);
+  const file = await recordUpload(kb, accountId, received, declared, context);
   await kb.files.keep(file.token);
   return file;
 }
 
 /**
- * Puts the bytes of an upload into their place that was noted but could not be kept. Does nothing where they are there.
- * Throws `file_not_found` where they are gone.
+ * Moves the file of a recorded upload out of `incoming/` if an earlier attempt could not. Throws `file_not_found` if the file is
+ * gone.
  */
-export async function placeUpload(kb: KnowledgeBase, { token }: Pick<StoredFile, "token">): Promise<void> {
+export async function finishUpload(kb: KnowledgeBase, { token }: Pick<StoredFile, "token">): Promise<void> {
   if (await kb.files.holds(token)) return;
   try {
     await kb.files.keep(token);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    throw new Refusal("file_not_found", "The file of the first request is no longer there.", {
+    throw new Refusal("file_not_found", "The file of the first request no longer exists.", {
       hint: "Upload it again under a new Idempotency-Key.",
     });
   }
 }
 
-async function noteUpload(
+async function recordUpload(
   kb: KnowledgeBase,
   accountId: string,
   received: Received,
@@ -85,7 +85,7 @@ async function noteUpload(
       sha256: received.sha256,
       createdAt: nowIso(kb),
     };
-    // Row before place: a crash between the two leaves the file in `incoming/`, where the next start finds its row.
+    // The row is written before the file moves: after a crash in between, the next start finds the row and moves the file.
     const thread = context.thread === undefined ? {} : { thread: context.thread };
     await kb.store.addFile(file, { ...noteOf(context, 200, kb.nowMs()), ...thread });
     return file;

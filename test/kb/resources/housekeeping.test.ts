@@ -14,7 +14,7 @@ let running: Running;
 let nowMs = Date.now();
 afterEach(() => running.close());
 
-/** A service, and rounds of its housekeeping that the test calls itself. */
+/** Opens a service, and housekeeping whose sweeps the test runs itself. */
 async function open(): Promise<Housekeeping> {
   nowMs = Date.now();
   running = await openRunning({ nowMs: () => nowMs });
@@ -36,7 +36,7 @@ const tokenOf = (url: string): string => new URL(url).pathname.split("/")[2] ?? 
 const bytesAt = (token: string): boolean => existsSync(join(running.stateDir, "uploads", token));
 
 describe("housekeeping", () => {
-  it("removes files that no resource has used for a week, bytes and all", async () => {
+  it("removes the rows and bytes of files that no resource has used for a week", async () => {
     const housekeeping = await open();
     const unused = await upload("nobody's");
     const used = await upload("a resource's");
@@ -54,7 +54,7 @@ describe("housekeeping", () => {
     });
     expect(late).toMatchObject({ status: 400, json: { error: { field: "url" } } });
 
-    // A file that an update has replaced is unused from then on, not from its upload.
+    // A replaced file counts as unused from the update, not from its upload.
     const other = await upload("another one");
     await running.send("PUT", path, { body: { url: other } });
     nowMs += 6 * DAY_MS;
@@ -69,7 +69,7 @@ describe("housekeeping", () => {
     ["create", "POST", "/api/rag/resource", {}],
     ["queued create", "POST", "/api/rag/resource", { prefer: "respond-async" }],
     ["update", "PUT", undefined, {}],
-  ])("leaves a file alone that a %s is reading", async (_name, method, path, headers) => {
+  ])("does not remove a file that a %s reads", async (_name, method, path, headers) => {
     await open();
     const url = await upload("old, and needed now");
     const before = createBody({ content: undefined, url: await upload("before") });
@@ -78,7 +78,7 @@ describe("housekeeping", () => {
     nowMs += 8 * DAY_MS;
     const found = Promise.withResolvers<void>();
     const swept = Promise.withResolvers<void>();
-    // The round finds the file unused; the write that will use it comes when the round is over.
+    // The sweep finds the file unused; the write that uses it follows after the sweep.
     const late = async (): Promise<void> => {
       found.resolve();
       await swept.promise;
@@ -117,7 +117,7 @@ describe("housekeeping", () => {
     expect((await running.send("GET", here)).text).toBe("old, and needed now");
   });
 
-  it("leaves an upload an hour for its create, however short files are kept", async () => {
+  it("does not remove an upload within an hour, however short the retention", async () => {
     await open();
     const eager = openHousekeeping({
       store: running.store,
@@ -134,22 +134,23 @@ describe("housekeeping", () => {
     expect((await eager.sweep()).files).toBe(1);
   });
 
-  it("broken off between bytes and row leaves what the next start puts right", async () => {
+  it("the next start recovers a removal that was interrupted between bytes and row", async () => {
     await open();
-    const noted = tokenOf(await upload("noted"));
+    const recorded = tokenOf(await upload("recorded"));
     const gone = tokenOf(await upload("gone"));
     const uploads = join(running.stateDir, "uploads");
-    for (const token of [noted, gone]) await rename(join(uploads, token), join(uploads, "incoming", token));
+    for (const token of [recorded, gone])
+      await rename(join(uploads, token), join(uploads, "incoming", token));
     nowMs += 8 * DAY_MS;
     await running.store.removeUnusedFile(gone, new Date(nowMs).toISOString());
     await running.service.close();
     const again = await openRunning({ stateDir: running.stateDir });
-    expect([bytesAt(noted), bytesAt(gone)]).toEqual([true, false]);
+    expect([bytesAt(recorded), bytesAt(gone)]).toEqual([true, false]);
     expect(await readdir(join(uploads, "incoming"))).toEqual([]);
     await again.close();
   });
 
-  it("purges the records of deleted resources, which are readable and listed until then", async () => {
+  it("purges the records of deleted resources after 90 days, and serves them until then", async () => {
     const housekeeping = await open();
     const { json } = await running.send("POST", "/api/rag/resource", {
       body: createBody({ owner_id: "gone" }),
@@ -177,7 +178,7 @@ describe("housekeeping", () => {
     expect(await list("&deleted=true")).toEqual([]);
   });
 
-  it("forgets the answers to idempotency keys after a day", async () => {
+  it("removes the answers to idempotency keys after a day", async () => {
     const housekeeping = await open();
     const sent = { body: createBody(), headers: { "idempotency-key": "k" } };
     await running.send("POST", "/api/rag/resource", sent);
