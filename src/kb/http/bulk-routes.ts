@@ -296,8 +296,8 @@ async function createLine(
   const { idempotency_key: key, ...body } = readBody(BulkLine, value);
   const create = async (context: RequestContext): Promise<Made> =>
     isAsync
-      ? { ...(await queueCreate(parts.kb, accountId, body, context)), status: 202 }
-      : { ...(await createResource(parts.kb, accountId, body, context)), status: 201 };
+      ? { ...(await queueCreate(parts.kb, { accountId, body, context })), status: 202 }
+      : { ...(await createResource(parts.kb, { accountId, body, context })), status: 201 };
   return key === undefined ? create({}) : once(parts, accountId, key, sha256, create);
 }
 

@@ -93,8 +93,9 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       const body = readBody(CreateBody, request.body);
       const preference = asyncPreference(request.headers);
       const isNow = preference === undefined || (preference.waitMs > 0 && isQuickCreate(body));
-      if (isNow) return created(await createResource(kb, accountId, body, context));
-      const made = await queueCreate(kb, accountId, body, context);
+      const create = { accountId, body, context };
+      if (isNow) return created(await createResource(kb, create));
+      const made = await queueCreate(kb, create);
       return later(await waitForJobs(kb, made, preference.waitMs), created);
     },
   });
@@ -110,11 +111,12 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
       const body = readBody(UpdateBody, request.body);
       const id = idOf(request);
       const expected = { ...context, ...preconditioned(request.headers), ...roomFor(share) };
+      const update = { accountId, id, body, context: expected };
       const preference = asyncPreference(request.headers);
       const isNow =
         preference === undefined || (preference.waitMs > 0 && (await isQuick(accountId, id, body)));
-      if (isNow) return updated(await updateResource(kb, accountId, id, body, expected), share);
-      const changed = await queueUpdate(kb, accountId, id, body, expected);
+      if (isNow) return updated(await updateResource(kb, update), share);
+      const changed = await queueUpdate(kb, update);
       return later(await waitForJobs(kb, changed, preference.waitMs), (resource) => updated(resource, share));
     },
   });

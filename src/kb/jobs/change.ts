@@ -1,6 +1,5 @@
-import type { UpdateBody } from "../../wire/resource.ts";
 import type { Resource } from "../store/records.ts";
-import { noteOf, refuseUnexpected, type RequestContext } from "../resources/request-context.ts";
+import { noteOf, refuseUnexpected, type UpdateRequest } from "../resources/request-context.ts";
 import { fileTokenOf, usingFile } from "../resources/file-token.ts";
 import { finishJobs } from "./job.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
@@ -15,10 +14,7 @@ import { applyUpdate, refuseUpdate } from "../resources/update.ts";
  */
 export function updateResource(
   kb: KnowledgeBase,
-  accountId: string,
-  id: string,
-  body: UpdateBody,
-  context: RequestContext = {},
+  { accountId, id, body, context }: UpdateRequest,
 ): Promise<Resource> {
   const change = async (): Promise<Resource> => {
     await finishJobs(kb, { accountId, id });
@@ -33,10 +29,7 @@ export function updateResource(
  */
 export async function queueUpdate(
   kb: KnowledgeBase,
-  accountId: string,
-  id: string,
-  body: UpdateBody,
-  context: RequestContext = {},
+  { accountId, id, body, context }: UpdateRequest,
 ): Promise<Resource> {
   // Does not take the resource's turn, which a job may hold for minutes. The write itself detects an unexpected state.
   const before = await kb.store.resource({ accountId, id });

@@ -2,7 +2,7 @@ import { newHexId } from "../../lib/ids.ts";
 import { DEFAULT_SETTINGS } from "../../wire/primitives.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/records.ts";
-import { noteOf, type RequestContext } from "./request-context.ts";
+import { noteOf, type CreateRequest } from "./request-context.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
 import { behalfOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
@@ -15,9 +15,7 @@ import { contentSource, refuseAddress, urlSource } from "./source.ts";
  */
 export function createResource(
   kb: KnowledgeBase,
-  accountId: string,
-  body: CreateBody,
-  context: RequestContext = {},
+  { accountId, body, context }: CreateRequest,
 ): Promise<Resource> {
   const create = async (): Promise<Resource> => {
     const record = recordOf(kb, accountId, body);
@@ -45,9 +43,7 @@ export function createResource(
  */
 export function queueCreate(
   kb: KnowledgeBase,
-  accountId: string,
-  body: CreateBody,
-  context: RequestContext = {},
+  { accountId, body, context }: CreateRequest,
 ): Promise<Resource> {
   const { url, content } = body;
   const queue = async (): Promise<Resource> => {

@@ -1,4 +1,5 @@
-import type { ThreadLink, Expected, Resource } from "../store/records.ts";
+import type { CreateBody, UpdateBody } from "../../wire/resource.ts";
+import type { Expected, Resource, ResourceKey, ThreadLink } from "../store/records.ts";
 import type { RequestNote } from "../store/request-note.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -12,6 +13,19 @@ export interface RequestContext {
   readonly makeRoom?: (before: Resource) => void;
   /** The thread that an uploaded file belongs to. */
   readonly thread?: ThreadLink;
+}
+
+/** A create as a client requests it. */
+export interface CreateRequest {
+  readonly accountId: string;
+  readonly body: CreateBody;
+  readonly context: RequestContext;
+}
+
+/** An update as a client requests it. */
+export interface UpdateRequest extends ResourceKey {
+  readonly body: UpdateBody;
+  readonly context: RequestContext;
 }
 
 /** Reports whether a resource is in the state that the caller expects. */
