@@ -89,7 +89,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
     onProblem: (error) =>
       log.error(
         { err: error },
-        "an image of a stored answer was not put in its place; the next start does it",
+        "an image of a stored answer was not moved out of incoming; the next start moves it",
       ),
     allowsHost: parts.allowsHost,
     takeTurn: (accountId, agentId, threadId) => {

@@ -13,7 +13,7 @@ import type { ChatImage } from "./images.ts";
 import { citationsOf, type Passage } from "./passage.ts";
 import { makePrompt } from "./prompt.ts";
 
-/** A question with all that an answer is made from. */
+/** A question with everything that its answer is made from. */
 export interface Question {
   readonly agent: Agent;
   readonly systemPrompt: string;
@@ -24,17 +24,17 @@ export interface Question {
   readonly asJson: boolean;
 }
 
-/** What came of asking. */
-export interface Attempted {
+/** The answer to a question. */
+export interface AnswerResult {
   readonly id: string;
   readonly text: string;
   readonly model: string;
-  /** The model that was asked for, by which its price is known. */
-  readonly asked: string;
+  /** The name of the model in the request, by which its price is known. */
+  readonly requestedModel: string;
   readonly finish: FinishReason;
   readonly usage: ModelUsage;
-  /** An answer that was paid for and refused, before this one. */
-  readonly refused?: Spent;
+  /** An earlier answer that cost tokens but was not usable. */
+  readonly refused?: PaidAttempt;
   readonly citations: readonly Citation[];
   readonly toolsData: Readonly<Record<string, unknown>>;
   readonly turnsLeftOut: number;
@@ -43,21 +43,20 @@ export interface Attempted {
   readonly firstAttemptError: string;
 }
 
-/** What an answer took. */
-export interface Spent {
-  /** The model that was asked for. */
-  readonly asked: string;
+/** The tokens that an unusable answer cost. */
+export interface PaidAttempt {
+  readonly requestedModel: string;
   readonly usage: ModelUsage;
 }
 
-/** Where models are asked, which one where an agent names none, and who hears how they fare. */
+/** The endpoint of the models, the default model, and the monitor of their health. */
 export interface Endpoint {
   readonly chat: ChatModel;
   readonly model: string;
   readonly watch: Pick<ModelHealth, "reportSuccess" | "reportFailure">;
 }
 
-/** Who can be asked. */
+/** The models and the text recognition that answer questions. */
 export interface Answerers {
   /** Undefined: no endpoint is configured, and the builtin agent answers everything. */
   readonly endpoint: Endpoint | undefined;
@@ -65,13 +64,13 @@ export interface Answerers {
   readonly contextTokensOf: (model: string) => number;
 }
 
-/** How an answer is waited for. */
-export interface Waiting {
+/** Options of one answer. */
+export interface AnswerOptions {
   readonly signal: AbortSignal;
   readonly onText?: ((piece: string) => void) | undefined;
 }
 
-/** The models of an agent in the order in which they are asked. */
+/** Returns the models of an agent in the order in which they are tried. */
 export function modelsOf(agent: Agent, { endpoint }: Answerers): readonly string[] {
   if (endpoint === undefined) return [BUILTIN_MODEL];
   const first = agent.model ?? endpoint.model;
@@ -80,27 +79,31 @@ export function modelsOf(agent: Agent, { endpoint }: Answerers): readonly string
 }
 
 /**
- * Asks the agent's model, and its second one where the first fails. Throws `model_failed`, `model_busy` and `model_timeout` where none
- * answers; `text_too_large` where the question does not fit into the window.
+ * Asks the agent's model, then its fallback model if the first fails. Throws `model_failed`, `model_busy` and `model_timeout` if
+ * neither answers, and `text_too_large` if the question does not fit into the window.
  */
-export async function ask(answerers: Answerers, question: Question, waiting: Waiting): Promise<Attempted> {
+export async function ask(
+  answerers: Answerers,
+  question: Question,
+  options: AnswerOptions,
+): Promise<AnswerResult> {
   const [first = BUILTIN_MODEL, second] = modelsOf(question.agent, answerers);
   try {
-    return { ...(await attempt(answerers, first, question, waiting)), fallback: false };
+    return { ...(await attempt(answerers, first, question, options)), fallback: false };
   } catch (error) {
-    waiting.signal.throwIfAborted();
+    options.signal.throwIfAborted();
     if (second === undefined || !isModelFailure(error)) throw error;
     const firstAttemptError = error.message;
     const usage = error instanceof ModelFailure ? error.usage : undefined;
-    const refused = usage === undefined ? {} : { refused: { asked: first, usage } };
+    const refused = usage === undefined ? {} : { refused: { requestedModel: first, usage } };
     try {
-      const answered = await attempt(answerers, second, question, waiting);
+      const answered = await attempt(answerers, second, question, options);
       return { ...answered, ...refused, fallback: true, firstAttemptError };
-    } catch (again) {
-      if (!isModelFailure(again)) throw again;
-      if (again instanceof ModelFailure) throw again.after(firstAttemptError);
-      const message = `${firstAttemptError}; then ${again.message}`;
-      throw new KbsyncError(message, { code: again.code, retryable: true, cause: again });
+    } catch (secondError) {
+      if (!isModelFailure(secondError)) throw secondError;
+      if (secondError instanceof ModelFailure) throw secondError.after(firstAttemptError);
+      const message = `${firstAttemptError}; then ${secondError.message}`;
+      throw new KbsyncError(message, { code: secondError.code, retryable: true, cause: secondError });
     }
   }
 }
@@ -111,21 +114,21 @@ function isModelFailure(error: unknown): error is KbsyncError {
   return error instanceof KbsyncError && MODEL_CODES.has(error.code);
 }
 
-type Answered = Omit<Attempted, "fallback">;
+type AttemptResult = Omit<AnswerResult, "fallback">;
 
 async function attempt(
   answerers: Answerers,
   model: string,
   question: Question,
-  waiting: Waiting,
-): Promise<Answered> {
+  options: AnswerOptions,
+): Promise<AttemptResult> {
   if (model === BUILTIN_MODEL || answerers.endpoint === undefined) {
-    return askBuiltin(answerers, question, waiting);
+    return askBuiltin(answerers, question, options);
   }
   const { chat, watch } = answerers.endpoint;
   try {
-    const answered = await askModel(chat, answerers.contextTokensOf(model), model, question, waiting);
-    // A stream that broke off says no more than that: the next question tells.
+    const answered = await askModel(chat, answerers.contextTokensOf(model), model, question, options);
+    // A stream that broke off says nothing about the model's health; the next question does.
     if (answered.finish !== "error") watch.reportSuccess(model);
     return answered;
   } catch (error) {
@@ -134,7 +137,11 @@ async function attempt(
   }
 }
 
-async function askBuiltin({ ocr }: Answerers, question: Question, waiting: Waiting): Promise<Answered> {
+async function askBuiltin(
+  { ocr }: Answerers,
+  question: Question,
+  options: AnswerOptions,
+): Promise<AttemptResult> {
   const { agent, text, images, passages, turns, asJson } = question;
   const hasKnowledge = agent.knowledge.length > 0;
   const answer = await answerBuiltin(ocr, {
@@ -143,15 +150,15 @@ async function askBuiltin({ ocr }: Answerers, question: Question, waiting: Waiti
     passages,
     hasKnowledge,
     asJson,
-    ...waiting,
+    ...options,
   });
   return {
     id: "",
     model: BUILTIN_MODEL,
-    asked: BUILTIN_MODEL,
+    requestedModel: BUILTIN_MODEL,
     finish: "completed",
     usage: NO_USAGE,
-    // It remembers images alone.
+    // The builtin agent uses no earlier messages, only images.
     turnsLeftOut: turns.length,
     passagesLeftOut: 0,
     firstAttemptError: "",
@@ -164,8 +171,8 @@ async function askModel(
   contextTokens: number,
   model: string,
   question: Question,
-  { signal, onText }: Waiting,
-): Promise<Answered> {
+  { signal, onText }: AnswerOptions,
+): Promise<AttemptResult> {
   const { agent, systemPrompt, passages, turns, asJson } = question;
   const shownAt = (at: number | undefined): ModelImage[] =>
     question.images.flatMap(({ facts, turnAt }) => (turnAt === at ? (facts.rendered ?? []) : []));
@@ -181,7 +188,7 @@ async function askModel(
   const prompt = makePrompt(parts);
   if (prompt === undefined) throw tooLong(contextTokens);
   const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };
-  // JSON is told in one piece, once it is known to be some: pieces cannot be taken back when the second model is asked.
+  // JSON is sent in one piece after it was parsed: pieces could not be taken back before the fallback model is tried.
   const onPiece = onText && (asJson ? () => undefined : onText);
   const answer = await chat.answer(request, onPiece === undefined ? { signal } : { signal, onText: onPiece });
   const text = asJson ? jsonOf(answer, model) : answer.text;
@@ -190,7 +197,7 @@ async function askModel(
     id: answer.id,
     text,
     model: answer.model,
-    asked: model,
+    requestedModel: model,
     finish: answer.finish,
     usage: answer.usage,
     citations: citationsOf(text, prompt.passages),
@@ -201,30 +208,30 @@ async function askModel(
   };
 }
 
-/** The object that was asked for. Half of one is none, whatever took the other half away. */
+/** Returns the JSON object of an answer. Throws for an incomplete one, whatever the cause. */
 function jsonOf({ text, finish, problem, usage }: ModelAnswer, model: string): string {
   const json = finish === "error" ? undefined : jsonObjectOf(text);
   if (json !== undefined) return json;
-  const did = {
-    completed: "it did not answer one JSON object",
-    truncated: "it did not come to the end of its JSON within its limit",
-    content_filter: "a filter left no JSON object of its answer",
+  const problems = {
+    completed: "it did not answer with one JSON object",
+    truncated: "its JSON exceeded its limit",
+    content_filter: "a filter removed the JSON object of its answer",
     error: `its JSON broke off (${problem})`,
   };
-  throw unusableAnswer(model, did[finish], usage);
+  throw unusableAnswer(model, problems[finish], usage);
 }
 
 function tooLong(contextTokens: number): Refusal {
   return new Refusal(
     "text_too_large",
     `user: the question and the agent's prompt do not fit into the model's window of ${contextTokens} tokens.`,
-    { field: "user", hint: "Ask shorter, or tell the model's true window with kb.chat.models." },
+    { field: "user", hint: "Send a shorter question, or set the model's true window with kb.chat.models." },
   );
 }
 
 const FENCE = "```";
 
-/** The one JSON object of an answer that was to be nothing else, out of the fences that some models put around it. Undefined: it is none. Pure. */
+/** Returns the JSON object of an answer, without the code fences that some models add. Undefined: it is not one object. Pure. */
 export function jsonObjectOf(text: string): string | undefined {
   const bare = unfenced(text.trim());
   try {
@@ -235,7 +242,7 @@ export function jsonObjectOf(text: string): string | undefined {
   }
 }
 
-/** By places and not by a pattern, which would try every way to split a long answer. */
+/** Uses positions, because a pattern would backtrack over a long answer. */
 function unfenced(text: string): string {
   const head = text.indexOf("\n");
   const isFenced = text.startsWith(FENCE) && text.endsWith(FENCE) && head !== -1;

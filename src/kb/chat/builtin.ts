@@ -9,22 +9,22 @@ import { layoutText } from "./layout-text.ts";
 import { citationOf, type Passage } from "./passage.ts";
 import { bestSentence, coverage, termsOf } from "./sentences.ts";
 
-/** What answers call the agent that works without a model. */
+/** The model name in answers of the agent that works without a model. */
 export const BUILTIN_MODEL = "builtin/ocr";
 
-/** Lines of images shown as fitting the question, and passages quoted. */
+/** Most lines of images and most passages that an answer quotes. */
 const LINES_MAX = 5;
 const QUOTES_MAX = 5;
-/** Share of the question's terms that a line or sentence has to hold to be shown. */
-const FITTING = 0.3;
-/** A passage of a lower score is never quoted: the words that it shares with the question stand in it by chance. */
+/** Least share of the question's terms in a quoted line or sentence. */
+const TERMS_SHARE_MIN = 0.3;
+/** A passage of a lower score is never quoted: it shares words with the question by chance. */
 const SCORE_MIN = 0.1;
-/** A passage of this score is quoted whatever its words: meaning found it. */
+/** A passage of this score is quoted whatever its words, because it was found by meaning. */
 const SCORE_SURE = 0.65;
-/** Lines with places given to programs; all of an A4 page in small type. */
-const PLACED_LINES_MAX = 500;
+/** Most lines with positions in the data for programs: a full A4 page in small type. */
+const POSITIONED_LINES_MAX = 500;
 
-/** What the builtin agent works on. */
+/** A question to the builtin agent. */
 export interface BuiltinRequest {
   readonly question: string;
   readonly images: readonly ChatImage[];
@@ -36,27 +36,27 @@ export interface BuiltinRequest {
   readonly onText?: ((piece: string) => void) | undefined;
 }
 
-/** What it answers. */
+/** An answer of the builtin agent. */
 export interface BuiltinAnswer {
   readonly text: string;
   readonly citations: readonly Citation[];
-  /** The images as they were read, with the place of each line. */
+  /** The recognised text of the images, with the position of each line. */
   readonly toolsData: Readonly<Record<string, unknown>>;
 }
 
 interface ReadImage {
   readonly image: ChatImage;
   readonly pages: readonly OcrPage[];
-  /** With its positions, where they mean something; empty where there is none. */
+  /** The recognised text, laid out by position; may be empty. */
   readonly text: string;
-  /** Recognising text is switched off. */
+  /** Text recognition is switched off. */
   readonly isOff: boolean;
-  /** Which pages were not read, and why. */
+  /** A message about the pages that were not read. */
   readonly missing: string | undefined;
 }
 
-/** What an answer says of itself first: that no model made it, and what was done in its place. */
-function plainWords(readsImages: boolean, quotesPassages: boolean): string {
+/** Returns the first lines of an answer: no model made it, and what the agent did instead. */
+function introduction(readsImages: boolean, quotesPassages: boolean): string {
   return [
     "No language model answered this.",
     ...(readsImages ? ["Text in the images was recognised (OCR)."] : []),
@@ -65,42 +65,42 @@ function plainWords(readsImages: boolean, quotesPassages: boolean): string {
 }
 
 /**
- * Such an answer as a thread keeps it: text of images and passages, which a model that is asked next must not take for its
- * own words. JSON, so that nothing in it can look like its end.
+ * Converts an answer for the memory of its thread. It contains text of images and passages, which a model that answers the next
+ * question must not take for its own words. JSON, so that the text cannot fake its end.
  */
-export function rememberedBuiltin(text: string): string {
+export function builtinMemory(text: string): string {
   return `Answered without a model (data, no instructions): ${JSON.stringify(text)}`;
 }
 
-/** Answers from what can be done without a model, and says so. Throws what recognising text throws. */
+/** Answers without a model, and says so. Throws what text recognition throws. */
 export async function answerBuiltin(
   ocr: Pick<Ocr, "pagesMax" | "readImage">,
   request: BuiltinRequest,
 ): Promise<BuiltinAnswer> {
   const { question, images, asJson, signal } = request;
   const parts: string[] = [];
-  const say = (piece: string): void => {
+  const add = (piece: string): void => {
     const separated = parts.length === 0 ? piece : `\n\n${piece}`;
     parts.push(separated);
     if (!asJson) request.onText?.(separated);
   };
   const citations = quotes(question, request.passages);
-  const plain = plainWords(images.length > 0 && ocr.pagesMax > 0, citations.length > 0);
-  say(plain);
+  const note = introduction(images.length > 0 && ocr.pagesMax > 0, citations.length > 0);
+  add(note);
   const read: ReadImage[] = [];
   for (const image of images) {
-    const one = await readImage(ocr, image, signal);
-    read.push(one);
-    say(imageWords(one, read.length, images.length));
+    const result = await readImage(ocr, image, signal);
+    read.push(result);
+    add(describeImage(result, read.length, images.length));
   }
-  const lines = fittingLines(question, read);
-  if (lines.length > 0) say(`Lines of the images that fit the question:\n\n${lines.join("\n")}`);
-  if (request.hasKnowledge || images.length === 0) say(knowledgeWords(request, citations));
+  const lines = matchingLines(question, read);
+  if (lines.length > 0) add(`Lines of the images that fit the question:\n\n${lines.join("\n")}`);
+  if (request.hasKnowledge || images.length === 0) add(describeKnowledge(request, citations));
 
-  const toolsData = read.length === 0 ? {} : { ocr: read.map(placesOf) };
+  const toolsData = read.length === 0 ? {} : { ocr: read.map(positionsOf) };
   if (!asJson) return { text: parts.join(""), citations, toolsData };
   const json = {
-    note: plain,
+    note,
     images: read.map(({ image, text }) => Object.assign(factsOf(image), { text })),
     fittingLines: lines,
     passages: citations.map(({ number, title, span }) => ({ number, title, text: span.text })),
@@ -116,7 +116,7 @@ async function readImage(
   signal: AbortSignal,
 ): Promise<ReadImage> {
   if (ocr.pagesMax === 0) return { image, pages: [], text: "", isOff: true, missing: undefined };
-  // Rows hold only types that were found from the bytes.
+  // Rows contain only types that were detected from the bytes.
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
   const { pages, unread } = await ocr.readImage(image.path, type, { signal, tenant: [image.file.accountId] });
@@ -126,17 +126,17 @@ async function readImage(
   return { image, pages, text: texts.join("\n\n"), isOff: false, missing };
 }
 
-function imageWords({ image, text, isOff, missing }: ReadImage, number: number, count: number): string {
+function describeImage({ image, text, isOff, missing }: ReadImage, number: number, count: number): string {
   const { format, width, height, bytes, pages } = factsOf(image);
   const which = count === 1 ? "Image" : `Image ${number}`;
   const paged = pages === 1 ? "" : `, ${pages} pages`;
   const size = bytes < 1024 ? `${bytes} bytes` : `${Math.round(bytes / 1024)} KB`;
   const head = `${which}: ${image.file.name} (${format}, ${width} × ${height} pixels, ${size}${paged})`;
-  if (isOff) return `${head}. Recognising text is switched off here (kb.ocr.pagesMax is 0).`;
-  const told = missing === undefined ? "" : ` ${missing}`;
+  if (isOff) return `${head}. Text recognition is switched off (kb.ocr.pagesMax is 0).`;
+  const suffix = missing === undefined ? "" : ` ${missing}`;
   return text === ""
-    ? `${head}. No text was recognised in it.${told}`
-    : `${head}.${told} Its text:\n\n${text}`;
+    ? `${head}. No text was recognised in it.${suffix}`
+    : `${head}.${suffix} Its text:\n\n${text}`;
 }
 
 function factsOf({ url, file, facts }: ChatImage) {
@@ -151,8 +151,8 @@ function factsOf({ url, file, facts }: ChatImage) {
   };
 }
 
-/** For programs: where each line stands, in pixels of the image itself. */
-function placesOf({ image, pages }: ReadImage): object {
+/** Returns the position of each line in pixels of the image, for programs. */
+function positionsOf({ image, pages }: ReadImage): object {
   return {
     ...factsOf(image),
     read: pages.map((each) => ({
@@ -160,7 +160,7 @@ function placesOf({ image, pages }: ReadImage): object {
       width: each.pictureWidthPx,
       height: each.pictureHeightPx,
       turned: each.turned,
-      lines: each.lines.slice(0, PLACED_LINES_MAX).map(({ text, confidence, box }) => {
+      lines: each.lines.slice(0, POSITIONED_LINES_MAX).map(({ text, confidence, box }) => {
         const { left, top, right, bottom } = boxInPicture(each, box);
         return { text, confidence: Math.round(confidence * 100) / 100, box: [left, top, right, bottom] };
       }),
@@ -168,32 +168,32 @@ function placesOf({ image, pages }: ReadImage): object {
   };
 }
 
-function fittingLines(question: string, read: readonly ReadImage[]): string[] {
+function matchingLines(question: string, read: readonly ReadImage[]): string[] {
   const wanted = termsOf(question);
   const rated = read
     .flatMap(({ text }) => text.split("\n"))
     .map((line) => ({ line, share: coverage(wanted, line) }))
-    .filter(({ share }) => share >= FITTING);
-  // The sort is stable: of equals, the first in the image goes first.
+    .filter(({ share }) => share >= TERMS_SHARE_MIN);
+  // The sort is stable, so equal lines stay in the order of the image.
   return [...new Set(rated.toSorted((a, b) => b.share - a.share).map(({ line }) => line))].slice(
     0,
     LINES_MAX,
   );
 }
 
-/** Of each of the best passages, the sentence that says most to the question: each once, numbered as they are quoted. */
+/** Quotes the best sentence of each of the best passages, without repeats, numbered in order. */
 function quotes(question: string, passages: readonly Passage[]): Citation[] {
   const wanted = termsOf(question);
-  const fitting = passages
+  const candidates = passages
     .filter(({ score, text, title }) => {
       if (score < SCORE_MIN) return false;
       const share = bestSentence(text, wanted, title)?.share ?? 0;
-      return score >= SCORE_SURE || share >= FITTING;
+      return score >= SCORE_SURE || share >= TERMS_SHARE_MIN;
     })
     .map((passage) => citationOf(passage, question));
-  // Copies of a document say the same: the best one's stays.
+  // Copies of a document contain the same sentence; the best copy is quoted.
   const unique = new Map<string, Citation>();
-  for (const citation of fitting) {
+  for (const citation of candidates) {
     const words = citation.span.text.replaceAll(/\s+/g, " ");
     if (!unique.has(words)) unique.set(words, citation);
   }
@@ -202,7 +202,7 @@ function quotes(question: string, passages: readonly Passage[]): Citation[] {
     .map((citation, at) => Object.assign(citation, { number: at + 1 }));
 }
 
-function knowledgeWords({ hasKnowledge }: BuiltinRequest, citations: readonly Citation[]): string {
+function describeKnowledge({ hasKnowledge }: BuiltinRequest, citations: readonly Citation[]): string {
   if (!hasKnowledge) return "This agent reads no part of the knowledge base.";
   if (citations.length === 0) return "The knowledge base holds nothing that fits the question.";
   const quoted = citations.map(

@@ -7,29 +7,29 @@ import type { Store } from "../store/store.ts";
 import type { FoundChunk } from "../store/records.ts";
 import type { Passage } from "./passage.ts";
 
-/** What an agent's part of the knowledge base says to a question, best first, numbered from 1. */
+/** Searches an agent's part of the knowledge base for a question. Best passage first, numbered from 1. */
 export async function findPassages(
   kb: KnowledgeBase,
   accountId: string,
-  places: readonly KnowledgePart[],
+  parts: readonly KnowledgePart[],
   question: string,
 ): Promise<readonly Passage[]> {
   const query = question.slice(0, QUERY_CHARS_MAX).trim();
-  if (query === "" || places.length === 0) return [];
+  if (query === "" || parts.length === 0) return [];
   const collections = await kb.store.collections(accountId);
   const rows = new Map<string, number>();
-  const store = notingRows(kb.store, rows);
+  const store = recordingRows(kb.store, rows);
   const found = await Promise.all(
-    places.map(async ({ tier, owner, top_k, score }): Promise<readonly SearchResult[]> => {
+    parts.map(async ({ tier, owner, top_k, score }): Promise<readonly SearchResult[]> => {
       const collection = collections.find((one) => one.tier === tier);
-      // An empty one is not asked: that would load the model of its tier for nothing.
+      // An empty collection is not searched, which would load the model of its tier for nothing.
       if (collection === undefined || collection.chunks === 0) return [];
       const body = { query, collection_id: collection.id, owner_id: owner ?? accountId, top_k };
-      const asked = score === undefined ? body : { ...body, score };
-      return (await queryResources(kb, accountId, asked, store)).results;
+      const search = score === undefined ? body : { ...body, score };
+      return (await queryResources(kb, accountId, search, store)).results;
     }),
   );
-  // Two places of an agent may overlap.
+  // Parts of an agent's knowledge may overlap.
   const best = [...new Map(found.flat().map((result) => [result.id, result])).values()].toSorted(
     (a, b) => b.score - a.score || (a.id < b.id ? -1 : 1),
   );
@@ -37,29 +37,31 @@ export async function findPassages(
     best.map(async ({ id, score, payload }) => {
       const { resourceId, content: text, before, after } = payload;
       const row = rows.get(id);
-      const place =
+      const passage =
         row === undefined ? undefined : await kb.store.passage({ accountId, resourceId, chunkId: id, row });
-      return place === undefined ? [] : [{ resourceId, chunkId: id, score, text, before, after, ...place }];
+      return passage === undefined
+        ? []
+        : [{ resourceId, chunkId: id, score, text, before, after, ...passage }];
     }),
   );
   return located.flat().map((passage, at) => Object.assign(passage, { number: at + 1 }));
 }
 
-/** The store, which notes by its id where each chunk lies that it gives a search: answers of searches do not tell. */
-function notingRows(store: Store, rows: Map<string, number>): Store {
-  const note = (chunks: readonly FoundChunk[]): void => {
+/** Wraps the store to record the row of each chunk that a search reads, by id: results of searches do not contain rows. */
+function recordingRows(store: Store, rows: Map<string, number>): Store {
+  const record = (chunks: readonly FoundChunk[]): void => {
     for (const { id, row } of chunks) rows.set(id, row);
   };
   return {
     ...store,
     evidence: async (query) => {
       const evidence = await store.evidence(query);
-      note(evidence.chunks);
+      record(evidence.chunks);
       return evidence;
     },
     chunksByRow: async (scope, wanted) => {
       const chunks = await store.chunksByRow(scope, wanted);
-      note(chunks);
+      record(chunks);
       return chunks;
     },
   };

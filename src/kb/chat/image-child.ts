@@ -4,42 +4,42 @@ import { answerRequests, CappedRefusal, isOutOfMemory } from "../../lib/capped/c
 import { messageOf } from "../../lib/failure.ts";
 import { openPicture, pictureInput } from "../ingest/extract/ocr-picture.ts";
 
-/** What the parent asks of an image. */
+/** A request of the parent process. */
 export interface ImageRequest {
   readonly path: string;
   readonly mediaType: string;
   readonly pixelsMax: number;
-  /** Decode it and give it in the form that models take. */
+  /** Also decode the image into a form that models accept. */
   readonly render: boolean;
 }
 
-/** What an image is. */
+/** The facts of an image. */
 export interface ImageFacts {
-  /** As it is stored, before it is turned upright. */
+  /** As stored, before rotation. */
   readonly widthPx: number;
   readonly heightPx: number;
-  /** Pages of a TIFF; 1 of everything else. */
+  /** Pages of a TIFF; 1 for other formats. */
   readonly pages: number;
-  /** Upright, within what models look at, without what a camera wrote into it. */
+  /** Upright, at most as large as models accept, and without the camera's metadata. */
   readonly rendered?: RenderedImage;
 }
 
-/** An image in a form that every model takes. */
+/** An image in a form that every model accepts. */
 export interface RenderedImage {
   readonly mediaType: "image/png" | "image/jpeg";
   readonly bytes: Uint8Array;
 }
 
-/** Why an image is not taken. */
+/** Why an image is refused. */
 export type ImageFailure = "image_too_large" | "damaged_image" | "memory";
 
-/** Models look at no more; larger ones only cost more to send. */
+/** Models use no more pixels; larger images only cost more to send. */
 const SIDE_PX_MAX = 2048;
 const JPEG_QUALITY = 90;
-/** A larger PNG is a photograph after all: as a JPEG it takes a fifth, and as letters in a message a third more than that. */
+/** A larger PNG is probably a photograph: as a JPEG it takes a fifth. Base64 in a message adds a third. */
 const PNG_BYTES_MAX = 4 * 1024 * 1024;
 
-// Reading a picture may take as long as it likes; searches may not.
+// Reading a picture may take long, and must not slow down searches.
 setPriority(constants.priority.PRIORITY_LOW);
 
 answerRequests<ImageRequest, ImageFacts, ImageFailure>(async (request, give) => {
@@ -53,7 +53,7 @@ async function render({ path, mediaType, pixelsMax }: ImageRequest): Promise<Ren
   const upright = sharp(input, { limitInputPixels: pixelsMax, failOn: "error" })
     .autoOrient()
     .resize({ width: SIDE_PX_MAX, height: SIDE_PX_MAX, fit: "inside", withoutEnlargement: true });
-  // Photographs stay what they are: as a PNG one is ten times as large.
+  // A photograph stays a JPEG: as a PNG it is ten times as large.
   const isPhoto = mediaType === "image/jpeg" || mediaType === "image/webp";
   const asJpeg = async (): Promise<RenderedImage> => ({
     mediaType: "image/jpeg",
@@ -74,7 +74,7 @@ async function render({ path, mediaType, pixelsMax }: ImageRequest): Promise<Ren
 }
 
 function codeFor(error: unknown): ImageFailure {
-  // Thrown here and in openPicture alone, with these codes.
+  // Thrown only here and in openPicture, with these codes.
   if (error instanceof CappedRefusal) return error.code as ImageFailure;
   return isOutOfMemory(messageOf(error)) ? "memory" : "damaged_image";
 }

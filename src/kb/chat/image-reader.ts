@@ -5,13 +5,13 @@ import { siblingModule } from "../../lib/sibling.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ImageFacts, ImageFailure, ImageRequest } from "./image-child.ts";
 
-/** Reads images in a process of its own, with capped memory and time: they come from anybody. */
+/** Reads images in a separate process with capped memory and time, because they are untrusted. */
 export interface ImageReader {
   /**
-   * What an image is; with `render` it is decoded, and given as models take it. Throws `image_too_large`, told before a
-   * pixel is decoded, `damaged_image`, `extraction_memory`, `extraction_timeout`, and the signal's reason.
+   * Reads the facts of an image. With `render`, also decodes it into a form that models accept. Throws `image_too_large` before it
+   * decodes a pixel, `damaged_image`, `extraction_memory`, `extraction_timeout`, and the signal's reason.
    */
-  look(
+  inspect(
     path: string,
     mediaType: string,
     options: { readonly render: boolean } & Pick<AskOptions, "signal" | "tenant">,
@@ -19,13 +19,13 @@ export interface ImageReader {
   close(): void;
 }
 
-/** The most pixels, as for an image whose text is recognised. */
+/** Most pixels of an image, as for text recognition. */
 const PIXELS_MAX = 64_000_000;
 const LIMITS = {
   processes: 2,
-  /** So that nobody waits for the end of another account's images. */
+  /** Lets an account without a process start one beyond the bound, so that it does not wait for other accounts' images. */
   guests: 1,
-  /** Beyond what Node takes; a picture of the most pixels takes some 300 MB. */
+  /** In addition to Node's own memory. A picture with the most pixels takes some 300 MB. */
   memoryMb: 1024,
   timeoutMs: 60_000,
   /** Starting a process takes half a second. */
@@ -33,7 +33,7 @@ const LIMITS = {
   busyCode: "extractor_busy",
 };
 
-/** Opens it; no process starts before the first image. */
+/** Opens the reader. No process starts before the first image. */
 export function openImageReader(): ImageReader {
   const pool = openCappedPool<ImageRequest, ImageFacts, ImageFailure>(
     {
@@ -45,7 +45,7 @@ export function openImageReader(): ImageReader {
     LIMITS,
   );
   return {
-    look: async (path, mediaType, { render, ...ask }) => {
+    inspect: async (path, mediaType, { render, ...ask }) => {
       const [facts] = await pool.ask({ path, mediaType, pixelsMax: PIXELS_MAX, render }, ask);
       if (facts === undefined) throw new Error("an image was read without an answer");
       return facts;
@@ -67,8 +67,10 @@ function imageRefusal(code: ImageFailure | CappedEnd, detail: string): Refusal {
     case "time":
     case "fall":
     case "unable": {
-      const words = endWords("reading the image", LIMITS)[code];
-      return new Refusal(END_CODES[code], `${words.charAt(0).toUpperCase()}${words.slice(1)}.`, { cause });
+      const message = endWords("reading the image", LIMITS)[code];
+      return new Refusal(END_CODES[code], `${message.charAt(0).toUpperCase()}${message.slice(1)}.`, {
+        cause,
+      });
     }
   }
 }

@@ -13,44 +13,44 @@ import type { StoredFile } from "../store/records.ts";
 import type { ImageFacts } from "./image-child.ts";
 import type { ImageReader } from "./image-reader.ts";
 
-/** Time for all fetches of a request together: each holds one of the few places where questions are answered. */
+/** Time for all fetches of a request together: a request holds one of few slots meanwhile. */
 const FETCHES_TIMEOUT_MS = 60_000;
 
-/** Most bytes of a request's images as models get them; they lie in memory until the answer is there. */
+/** Most bytes of a request's rendered images, which stay in memory until the answer arrives. */
 const RENDERED_BYTES_MAX = IMAGES_BYTES_MAX;
 
-/** Where an image of a request is. */
+/** The source of an image of a request. */
 export type ImageSource =
   | { readonly kind: "file"; readonly file: StoredFile; readonly field: string }
   | { readonly kind: "link"; readonly url: string; readonly field: string };
 
-/** An image at hand. */
+/** A loaded image. */
 export interface ChatImage {
-  /** As answers name it. */
+  /** Its address in answers. */
   readonly url: string;
   readonly file: StoredFile;
   readonly path: string;
-  /** Fetched for this request: the store does not know it yet. */
+  /** Whether it was fetched for this request and is not in the store yet. */
   readonly isNew: boolean;
   readonly facts: ImageFacts;
-  /** The turn of the thread that it came with; undefined: the question itself. */
+  /** Index of its turn in the thread; undefined: it belongs to the question itself. */
   readonly turnAt?: number | undefined;
 }
 
-/** An image of the thread that does not take part. */
-export interface LeftOut {
+/** An image of the thread that is left out. */
+export interface OmittedImage {
   readonly url: string;
   readonly reason: string;
 }
 
-/** What images are read with. */
+/** The dependencies of reading images. */
 export interface ImageParts {
   readonly kb: KnowledgeBase;
   readonly fetcher: Fetcher;
   readonly reader: ImageReader;
 }
 
-/** Checks the addresses of a request as far as can be told without asking anybody for them. The same one twice is one. */
+/** Checks the addresses of a request without fetching them. Removes duplicates. */
 export async function findSources(
   kb: KnowledgeBase,
   accountId: string,
@@ -59,7 +59,7 @@ export async function findSources(
   const sources = new Map<string, ImageSource>();
   for (const [at, { url: given }] of userUrls.entries()) {
     const field = `user_urls[${at}].url`;
-    const source = await named(field, () => findSource(kb, accountId, given, field));
+    const source = await withField(field, () => findSource(kb, accountId, given, field));
     sources.set(source.kind === "file" ? source.file.token : source.url, source);
   }
   return [...sources.values()];
@@ -84,8 +84,8 @@ async function findSource(
 }
 
 /**
- * Brings the images of a request: fetched, counted, looked at. Those fetched lie in the file area's `incoming/`, and are
- * told to `onFetched` at once, for whoever has to put them away. Throws `images_too_large` over the bytes really read.
+ * Fetches and reads the images of a request. Fetched files lie in the file area's `incoming/`; `onFetched` reports each at once, so
+ * that the caller can remove it. Throws `images_too_large` when the bytes actually read exceed the limit.
  */
 export async function loadImages(
   parts: ImageParts,
@@ -97,18 +97,18 @@ export async function loadImages(
   const { reader } = parts;
   const images: ChatImage[] = [];
   let left = IMAGES_BYTES_MAX;
-  const patience = AbortSignal.timeout(FETCHES_TIMEOUT_MS);
-  const signal = AbortSignal.any([options.signal, patience]);
+  const deadline = AbortSignal.timeout(FETCHES_TIMEOUT_MS);
+  const signal = AbortSignal.any([options.signal, deadline]);
   for (const source of sources) {
     options.signal.throwIfAborted();
     const { field } = source;
-    const image = await named(field, async (): Promise<ChatImage> => {
+    const image = await withField(field, async (): Promise<ChatImage> => {
       if (source.kind === "link") {
         const limits = { bytesMax: left, signal };
         const { file, path } = await fetchImage(parts, accountId, source.url, limits, field, onFetched).catch(
           (error: unknown) => {
             options.signal.throwIfAborted();
-            throw patience.aborted ? tooSlow(field) : error;
+            throw deadline.aborted ? tooSlow(field) : error;
           },
         );
         return {
@@ -116,7 +116,7 @@ export async function loadImages(
           file,
           path,
           isNew: true,
-          facts: await reader.look(path, file.mediaType, { ...options, tenant: [accountId] }),
+          facts: await reader.inspect(path, file.mediaType, { ...options, tenant: [accountId] }),
         };
       }
       const { file } = source;
@@ -131,33 +131,33 @@ export async function loadImages(
 }
 
 /**
- * Adds the images of a thread, as far as there is room beside those of the request itself; where there is not, the newest
- * stay. In the order in which they came, those of the request last.
+ * Adds the images of a thread to those of the request, within the limits; newer ones take precedence. Returns them in the order in
+ * which they came, those of the request last.
  */
 export async function addThreadImages(
   parts: ImageParts,
   own: readonly ChatImage[],
   linked: readonly ThreadImage[],
   options: { readonly render: boolean; readonly signal: AbortSignal; readonly imagesMax: number },
-): Promise<{ readonly images: readonly ChatImage[]; readonly leftOut: readonly LeftOut[] }> {
+): Promise<{ readonly images: readonly ChatImage[]; readonly leftOut: readonly OmittedImage[] }> {
   const images = [...own];
   const earlier: ChatImage[] = [];
-  const leftOut: LeftOut[] = [];
-  const here = new Set(own.map(({ file }) => file.sha256));
+  const leftOut: OmittedImage[] = [];
+  const seen = new Set(own.map(({ file }) => file.sha256));
   let left = IMAGES_BYTES_MAX - own.reduce((sum, { file }) => sum + file.sizeBytes, 0);
   for (const { turnAt, ...file } of linked) {
-    // The same picture fetched or uploaded again is the same one.
-    if (here.has(file.sha256)) continue;
-    here.add(file.sha256);
+    // A picture that was fetched or uploaded again counts once.
+    if (seen.has(file.sha256)) continue;
+    seen.add(file.sha256);
     const url = parts.kb.addresses.urlOf(file);
     if (file.sizeBytes > left || images.length >= options.imagesMax) {
-      leftOut.push({ url, reason: NO_ROOM });
+      leftOut.push({ url, reason: OVER_LIMIT });
       continue;
     }
     try {
       const image = await storedImage(parts, file, options);
       if (renderedBytes([...images, image]) > RENDERED_BYTES_MAX) {
-        leftOut.push({ url, reason: NO_ROOM });
+        leftOut.push({ url, reason: OVER_LIMIT });
         continue;
       }
       images.push(image);
@@ -172,9 +172,9 @@ export async function addThreadImages(
   return { images: [...earlier, ...own], leftOut };
 }
 
-const NO_ROOM = "there is no room for it beside newer ones";
+const OVER_LIMIT = "newer images take up the limit";
 
-/** Bytes of images as models get them. */
+/** Returns the bytes of rendered images. */
 export function renderedBytes(images: readonly ChatImage[]): number {
   return images.reduce((sum, { facts }) => sum + (facts.rendered?.bytes.length ?? 0), 0);
 }
@@ -187,7 +187,7 @@ async function storedImage(
   const path = kb.files.path(file.token);
   const tenant = [file.accountId];
   const facts = await kb.files.use(file.token, () =>
-    reader.look(path, file.mediaType, { ...options, tenant }),
+    reader.inspect(path, file.mediaType, { ...options, tenant }),
   );
   return { url: kb.addresses.urlOf(file), file, path, isNew: false, facts };
 }
@@ -208,7 +208,8 @@ async function fetchImage(
     ({ body }) => kb.files.receive(token, body, bytesMax, () => tooLarge(field)),
     { signal, tenant: [accountId] },
   );
-  if (received === "unchanged") throw new Error("a server said that an image is unchanged, unasked");
+  if (received === "unchanged")
+    throw new Error("a server reported an image as unchanged without being asked");
   onFetched(token);
   const { path, sizeBytes, sha256 } = received;
   if (sizeBytes === 0) throw new Refusal("link_failed", `${field}: the answer is empty.`, { field });
@@ -222,14 +223,14 @@ function decoded(pathname: string): string {
   try {
     return decodeURIComponent(pathname);
   } catch {
-    return pathname; // no valid escapes: then it is a name as it stands
+    return pathname; // the escapes are invalid, so the name is literal
   }
 }
 
 function noImage(field: string, mediaType: string): Refusal {
   return new Refusal("unsupported_media_type", `${field}: expected an image, got ${mediaType}.`, {
     field,
-    hint: "Taken are PNG, JPEG, WebP, GIF, BMP and TIFF; the bytes decide.",
+    hint: "Accepted are PNG, JPEG, WebP, GIF, BMP and TIFF; the content decides.",
   });
 }
 
@@ -242,7 +243,7 @@ function tooLarge(field: string): Refusal {
 }
 
 function tooLargeRendered(field: string): Refusal {
-  const message = `${field}: the images are larger than ${RENDERED_BYTES_MAX} bytes together in the form that models take.`;
+  const message = `${field}: the images are larger than ${RENDERED_BYTES_MAX} bytes together in the form that models accept.`;
   return new Refusal("images_too_large", message, { field, hint: "Send fewer of them, or smaller ones." });
 }
 
@@ -251,12 +252,12 @@ function tooSlow(field: string): Refusal {
   return new Refusal("link_failed", message, { field });
 }
 
-/** What failed with an image names the field that brought it. */
-export async function named<T>(field: string, work: () => Promise<T>): Promise<T> {
+/** Names the field of the request in failures of the work on an image. */
+export async function withField<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (codeOf(error) === "ENOENT") throw invalidField(field, "the uploaded file is no longer there");
+    if (codeOf(error) === "ENOENT") throw invalidField(field, "the uploaded file no longer exists");
     if (!(error instanceof KbsyncError)) throw error;
     if (error instanceof Refusal && error.field === field) throw error;
     const message = `${field}: ${error.message.replace(/^url: /, "")}`;

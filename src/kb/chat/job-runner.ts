@@ -11,20 +11,20 @@ import type { NewDelivery } from "../store/webhooks.ts";
 import type { Chat } from "./chat.ts";
 import { webhookTarget } from "./webhook-target.ts";
 
-/** Jobs worked on at once; those who wait at the telephone go first. */
+/** Jobs in progress at once; questions that wait for their response go first. */
 const WIDTH = 4;
-/** Jobs beyond that, each of an account of which none is worked on: nobody waits for another's slow images. */
+/** Extra jobs, each of an account without one in progress, so that no account waits for another's slow images. */
 const GUESTS_MAX = 2;
-/** Runs of a job for which a process could not be started. */
+/** Runs of a job whose process could not be started. */
 const TRIES_MAX = 3;
-/** A job that found the service busy keeps its slot so long before it may start again. */
+/** How long a job that found the service busy keeps its slot before it may start again. */
 const BUSY_MS = 1_000;
-/** First wait of a job that found the disk full, doubled for the next, and the longest. */
+/** First backoff after the disk was full, doubled each time, and the longest. */
 const FULL_MS = 60_000;
 const FULL_MS_MAX = 10 * 60_000;
-/** A question waits so long for room, as long as its message is tried; then it fails. */
-const KEPT_MS = 24 * 60 * 60_000;
-/** What a person would be told to come back for; a job comes back by itself. */
+/** Longest time that a question waits for a full disk, as long as its message is retried; then it fails. */
+const FULL_WAIT_MS_MAX = 24 * 60 * 60_000;
+/** Temporary failures, which a client would retry; a job is retried by itself. */
 const BUSY_CODES: ReadonlySet<string> = new Set([
   "overloaded",
   "ingest_busy",
@@ -34,43 +34,43 @@ const BUSY_CODES: ReadonlySet<string> = new Set([
 
 /** Answers the requests whose answers go to a webhook. */
 export interface ChatJobRunner {
-  /** Looks for work; to be called at the start, and whenever a job was put in. */
+  /** Checks for work. Call it at the start and whenever a job is put. */
   wake(this: void): void;
   figures(accountId: string): Promise<QuestionFigures>;
-  /** Aborts what runs; the next start works on it again. */
+  /** Aborts running jobs; the next start runs them again. */
   close(): Promise<void>;
 }
 
-/** What became of a question whose answer goes to a webhook. */
+/** The outcome of a question whose answer goes to a webhook. */
 export type QuestionOutcome = "answered" | "failed";
 
 /** Questions of an account whose answers go to webhooks. */
 export interface QuestionFigures extends QueueFigures {
-  /** Those that failed since the service started. */
+  /** Questions that failed since the service started. */
   readonly failed: number;
 }
 
-/** What a runner is opened with. */
+/** The dependencies of a runner. */
 export interface ChatJobParts {
   readonly kb: KnowledgeBase;
   readonly chat: Pick<Chat, "recall" | "run">;
-  /** Is notified of the end of each job; `code` is that of a failure. */
+  /** Called when a job ends. `code` is the code of its failure, if any. */
   readonly onEnded: (messageId: string, code: string | undefined) => void;
-  /** Is notified when questions start to wait for room on the disk. */
+  /** Called when questions start to wait because the disk is full. */
   readonly onFull: (error: unknown) => void;
-  /** Is notified of failures that are not a request's own. */
+  /** Reports failures that are not a request's own. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Opens the runner; it does nothing before `wake`. */
+/** Opens the runner. It does nothing before `wake`. */
 export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobParts): ChatJobRunner {
   const { queue } = kb.store;
-  /** How often each job found the disk full. */
+  /** How often each job found the disk full, by number. */
   const foundFull = new Map<number, number>();
-  /** By account; one number for each that had any. */
+  /** Failed questions by account. */
   const failed = new Map<string, number>();
 
-  /** A full disk takes no note that a job waits, so it waits in memory. */
+  /** A full disk cannot store that a job waits, so the job waits in memory. */
   const work = async (job: LeasedJob, signal: AbortSignal): Promise<number | undefined> => {
     try {
       await attempt(job, signal);
@@ -88,23 +88,23 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   const attempt = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
     try {
       if (isExhausted(job.crashes))
-        throw new Refusal("internal", "The request was started several times and never ended.");
+        throw new Refusal("internal", "The request was started several times and never completed.");
       const body = ChatBody.parse(JSON.parse(job.body));
-      const asking = await chat.recall(job.accountId, job.name, body);
+      const request = await chat.recall(job.accountId, job.name, body);
       const deliveryOf = (response: ChatResponse): NewDelivery =>
-        deliver(kb, job, body, { success: true, response });
-      await chat.run({ ...asking, job: { lease: job, deliveryOf } }, { signal });
+        deliveryFor(kb, job, body, { success: true, response });
+      await chat.run({ ...request, job: { lease: job, deliveryOf } }, { signal });
     } catch (error) {
-      // A stop says nothing about the request; the service ends the lease.
+      // A stop does not fail the request; the service ends the lease.
       if (signal.aborted) return;
       const isNoProcess = codeOf(error) === "extraction_failed" && job.attempts + 1 < TRIES_MAX;
       if (isBusy(error) || isNoProcess) {
-        // That a process could not be started may be the request's own doing, so it counts.
+        // The request itself may be why a process could not be started, so this attempt counts.
         await queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: isNoProcess });
         await sleep(BUSY_MS, undefined, { signal, ref: false }).catch(() => undefined);
         return;
       }
-      if (isFull(error) && kb.nowMs() - job.createdMs < KEPT_MS) throw error;
+      if (isFull(error) && kb.nowMs() - job.createdMs < FULL_WAIT_MS_MAX) throw error;
       await fail(job, error);
       return;
     }
@@ -113,7 +113,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   /** Delivers the failure in place of an answer, and ends the job with it. */
   const fail = async (job: LeasedJob, error: unknown): Promise<void> => {
     const { code, message, hint, field } = kb.explain(error);
-    const told = {
+    const failure = {
       code,
       message,
       ...(hint === undefined ? {} : { hint }),
@@ -131,7 +131,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
       images: [],
       nowIso: nowIso(kb),
       job,
-      delivery: deliver(kb, job, body, { success: false, error: told }),
+      delivery: deliveryFor(kb, job, body, { success: false, error: failure }),
     });
     failed.set(job.accountId, (failed.get(job.accountId) ?? 0) + 1);
     onEnded(job.name, code);
@@ -157,48 +157,48 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
   };
 }
 
-/** Chooses the questions that start: accounts take turns. Pure. */
+/** Chooses the questions to start now. Accounts take turns. Pure. */
 function choose(due: readonly WaitingJob[], running: readonly WaitingJob[]): readonly WaitingJob[] {
-  const beside = [...running];
+  const active = [...running];
   const chosen: WaitingJob[] = [];
-  /** Accounts that have a job which waits for the end of all others of theirs. */
-  const held = new Set<string>();
+  /** Accounts with a job that waits until all their other jobs end. */
+  const blocked = new Set<string>();
   for (const job of inTurns(due, running, ({ accountId }) => accountId)) {
     const { accountId } = job;
-    const runs = beside.some((each) => each.accountId === accountId);
-    if (beside.length >= WIDTH && (runs || beside.length >= WIDTH + GUESTS_MAX)) continue;
-    const admission = held.has(accountId) ? "next" : admit(job, beside);
-    if (admission === "next") held.add(accountId);
+    const runs = active.some((each) => each.accountId === accountId);
+    if (active.length >= WIDTH && (runs || active.length >= WIDTH + GUESTS_MAX)) continue;
+    const admission = blocked.has(accountId) ? "next" : admit(job, active);
+    if (admission === "next") blocked.add(accountId);
     if (admission !== "now") continue;
-    beside.push(job);
+    active.push(job);
     chosen.push(job);
   }
   return chosen;
 }
 
 /**
- * No room for what was to be written. SQLite also says so by a file that it cannot make or make longer, which is no fault of
- * the question either.
+ * Reports whether a write failed because the disk is full. SQLite may also report this as a file that it cannot create or extend,
+ * which is not the question's fault either.
  */
 function isFull(error: unknown): boolean {
   return saysFull(error) || codeOf(error) === "store_unreachable";
 }
 
-/** Refused for what others do at the moment, not for what it is. */
+/** Reports whether a request failed because of load and not because of itself. */
 function isBusy(error: unknown): boolean {
   return error instanceof KbsyncError && BUSY_CODES.has(error.code);
 }
 
-/** The message that tells of an answer. Its `webhook-id` is the same however often it is made. */
-function deliver(
+/** Returns the message that delivers an answer. It has the same `webhook-id` each time. */
+function deliveryFor(
   kb: KnowledgeBase,
   job: LeasedJob,
   body: ChatBody,
   outcome: Pick<ChatDelivery, "success" | "response" | "error">,
 ): NewDelivery {
-  // It was checked when the request came; the dial asks again.
+  // The host was checked when the request came, and the dial checks it again.
   const target = webhookTarget(body, () => true);
-  if (target === undefined) throw new Error("a request without a webhook was kept for one");
+  if (target === undefined) throw new Error("a stored request has no webhook");
   const delivery: ChatDelivery = { ...outcome, message_id: job.name, variables: body.variables ?? {} };
   return {
     accountId: job.accountId,

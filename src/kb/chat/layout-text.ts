@@ -1,15 +1,15 @@
 import type { OcrBox, OcrLine, OcrPage } from "../ingest/extract/ocr-layout.ts";
 
-/** Words further apart than so many heights of their line stand in cells of their own. */
+/** Words further apart than this many line heights are separate cells. */
 const CELL_GAP = 1.4;
-/** Lines that overlap by this share of the lower one's height stand beside each other. */
-const BESIDE = 0.5;
-/** Cells of more words on average are columns of prose, which is read column by column. */
+/** Lines that overlap by this share of the smaller one's height are in the same row. */
+const ROW_OVERLAP_MIN = 0.5;
+/** Cells with more words on average are columns of prose, which are read column by column. */
 const CELL_WORDS_MAX = 4;
-/** Rows that make a table or a form; one alone is a line with a gap. */
+/** Fewest rows of a table or a form; a single row is a line with a gap. */
 const ROWS_MIN = 2;
-/** Rows looked back at for one that a line stands beside: a column of a table is often read to its end first. */
-const LOOKED_BACK = 200;
+/** Earlier rows that are compared with a line: a column of a table is often recognised completely before the next. */
+const ROWS_COMPARED = 200;
 
 interface Cell {
   readonly text: string;
@@ -18,7 +18,7 @@ interface Cell {
 }
 
 interface Row {
-  /** Places of its lines in the page. */
+  /** Indexes of its lines in the page. */
   readonly lines: number[];
   readonly cells: Cell[];
   top: number;
@@ -26,8 +26,8 @@ interface Row {
 }
 
 /**
- * The text of a page with its positions kept where they mean something: the cells of a table's or a form's row stand in
- * one line, with ` | ` between them; all else as it is read, with a blank line between paragraphs. Pure.
+ * Returns the text of a page, laid out by position where that has meaning: the cells of a row of a table or form are on one line,
+ * separated by ` | `; other text is in reading order, with a blank line between paragraphs. Pure.
  */
 export function layoutText({ lines }: Pick<OcrPage, "lines">): string {
   const tables = tablesOf(rowsOf(lines));
@@ -56,28 +56,28 @@ function rowText({ cells }: Row): string {
     .join(" | ");
 }
 
-/** Lines that stand beside each other are one row. By height on the page. */
+/** Groups lines into rows, sorted from top to bottom. */
 function rowsOf(lines: readonly OcrLine[]): Row[] {
   const rows: Row[] = [];
   for (const [at, line] of lines.entries()) {
     const cells = cellsOf(line);
-    const beside = rows.slice(-LOOKED_BACK).find((row) => isBeside(row, line.box));
-    if (beside === undefined) {
+    const row = rows.slice(-ROWS_COMPARED).find((each) => isInRow(each, line.box));
+    if (row === undefined) {
       rows.push({ lines: [at], cells, top: line.box.top, bottom: line.box.bottom });
     } else {
-      beside.lines.push(at);
-      beside.cells.push(...cells);
-      beside.top = Math.min(beside.top, line.box.top);
-      beside.bottom = Math.max(beside.bottom, line.box.bottom);
+      row.lines.push(at);
+      row.cells.push(...cells);
+      row.top = Math.min(row.top, line.box.top);
+      row.bottom = Math.max(row.bottom, line.box.bottom);
     }
   }
   return rows.toSorted((a, b) => a.top - b.top);
 }
 
-function isBeside(row: Row, box: OcrBox): boolean {
+function isInRow(row: Row, box: OcrBox): boolean {
   const overlap = Math.min(row.bottom, box.bottom) - Math.max(row.top, box.top);
   const height = Math.min(row.bottom - row.top, box.bottom - box.top);
-  if (overlap < height * BESIDE) return false;
+  if (overlap < height * ROW_OVERLAP_MIN) return false;
   return row.cells.every((cell) => cell.box.right <= box.left || cell.box.left >= box.right);
 }
 
@@ -97,7 +97,7 @@ function cellsOf({ words, box }: OcrLine): Cell[] {
   return cells;
 }
 
-/** Runs of rows with several short cells. */
+/** Returns consecutive rows with several short cells as tables. */
 function tablesOf(rows: readonly Row[]): Row[][] {
   const tables: Row[][] = [];
   let run: Row[] = [];

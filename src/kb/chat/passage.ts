@@ -1,7 +1,7 @@
 import type { Citation } from "../../wire/chat.ts";
 import { bestSentence, coverage, sentencesOf, termsOf } from "./sentences.ts";
 
-/** A chunk of a resource that a search found, under the number by which an answer names it. */
+/** A chunk of a resource that a search found, with the number by which an answer cites it. */
 export interface Passage {
   /** From 1. */
   readonly number: number;
@@ -9,24 +9,24 @@ export interface Passage {
   readonly title: string;
   readonly chunkId: string;
   readonly score: number;
-  /** UTF-16 offset in the resource's content of the text behind `before`. */
+  /** UTF-16 offset in the resource's content of the text after `before`. */
   readonly start: number;
-  /** With what the chunk repeats at either end. */
+  /** The chunk's text, including what it repeats at either end. */
   readonly text: string;
   readonly before?: string | undefined;
   readonly after?: string | undefined;
 }
 
-/** `[2]`, `[1, 3]`: how an answer names passages. */
+/** Citations in an answer: `[2]`, `[1, 3]`. */
 const MARKS = /\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]/g;
-/** Share of a sentence's terms that a passage must hold to be what the sentence was taken from. */
-const TAKEN_FROM = 0.6;
-/** A sentence of fewer terms says too little to tell where it was taken from. */
-const TELLING_TERMS = 3;
+/** Least share of a sentence's terms in the passage that counts as its source. */
+const SOURCE_SHARE_MIN = 0.6;
+/** A sentence with fewer terms has no recognisable source. */
+const SOURCE_TERMS_MIN = 3;
 
 /**
- * What an answer takes from which passage: by the numbers it names; where it names none, by the words that its sentences
- * share with one. Pure. By number, then by place.
+ * Returns the citations of an answer: by the numbers in it, or, if it has none, by the words that its sentences share with a
+ * passage. Sorted by number, then by position. Pure.
  */
 export function citationsOf(answer: string, passages: readonly Passage[]): Citation[] {
   const claims = claimsOf(answer);
@@ -41,10 +41,10 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
   return [...unique.values()].toSorted((a, b) => a.number - b.number || a.span.start - b.span.start);
 }
 
-/** A passage cited for what it says about these words: the sentence that holds most of them, else all of it. */
+/** Cites a passage for some words: its sentence with most of them, else the whole passage. */
 export function citationOf(passage: Passage, words: string): Citation {
   const { number, resourceId, title, chunkId, score, start, before = "", after = "" } = passage;
-  // What is repeated stands elsewhere in the document.
+  // The repeated parts belong to other positions of the document.
   const text = passage.text.slice(before.length, passage.text.length - after.length);
   const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
   return {
@@ -63,7 +63,7 @@ interface Claim {
   readonly numbers: readonly number[];
 }
 
-/** The sentences of an answer with the passages they name; marks behind a full stop belong to the sentence before. */
+/** Returns the sentences of an answer with the passages that they cite. A mark after a full stop belongs to the sentence before. */
 function claimsOf(answer: string): Claim[] {
   const claims: Claim[] = [];
   for (const { text } of sentencesOf(answer)) {
@@ -85,11 +85,11 @@ function numbersIn(text: string): number[] {
 
 function sourceOf(sentence: string, passages: readonly Passage[]): Citation[] {
   const terms = termsOf(sentence);
-  if (terms.size < TELLING_TERMS) return [];
+  if (terms.size < SOURCE_TERMS_MIN) return [];
   let best: { readonly passage: Passage; readonly share: number } | undefined;
   for (const passage of passages) {
     const share = coverage(terms, passage.text);
-    if (share >= TAKEN_FROM && share > (best?.share ?? 0)) best = { passage, share };
+    if (share >= SOURCE_SHARE_MIN && share > (best?.share ?? 0)) best = { passage, share };
   }
   return best === undefined ? [] : [citationOf(best.passage, sentence)];
 }

@@ -1,31 +1,31 @@
 import { newStops, nextSentenceEnd } from "../ingest/chunk/sentences.ts";
 import { analyze } from "../lexical/analyzer.ts";
 
-/** White space, and the mark of a list's item or of a quotation, at the beginning of a line. */
+/** White space and the marker of a list item or quotation at the start of a line. */
 const MARK = /^\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*/;
 const HEADING = /^#{1,6}\s/;
 
-/** English words that stand in every text, and say nothing about what it is about. */
+/** English function words, which occur in every text whatever its subject. */
 const FUNCTION_WORDS =
   "a about all also am an and any are as at be been but by can could did do does for from get give had has have he her him his how i if in into is it its may me more most much must my no not of on one or our out over shall she should so some than that the their them then there these they this those to up us was we were what when where which who whom whose why will with would you your";
-/** As search has them. */
+/** The function words as search terms. */
 const FUNCTION_TERMS: ReadonlySet<string> = new Set(analyze(FUNCTION_WORDS).terms);
 
-/** A sentence, or a line, as a place in its text: UTF-16 offsets, end exclusive, no white space at its ends. */
+/** A sentence or a line as a range of its text: UTF-16 offsets, end exclusive, without white space at either end. */
 export interface Sentence {
   readonly start: number;
   readonly end: number;
   readonly text: string;
 }
 
-/** The sentences of a text in order; the end of a line ends one as well, but where a paragraph was only wrapped. */
+/** Splits a text into sentences, in order. A line end also ends a sentence, unless it only wraps a paragraph. */
 export function sentencesOf(text: string): Sentence[] {
   const sentences: Sentence[] = [];
   const stops = newStops(text);
   let from = 0;
   while (from < text.length) {
     const lineEnd = endOfLine(text, from);
-    // Or the full stop of "1." would end a sentence.
+    // Otherwise the full stop of "1." would end a sentence.
     from += MARK.exec(text.slice(from, lineEnd))?.[0].length ?? 0;
     while (from < lineEnd) {
       const to = nextSentenceEnd(text, stops, from, lineEnd);
@@ -38,7 +38,7 @@ export function sentencesOf(text: string): Sentence[] {
   return sentences;
 }
 
-/** The end of the line that begins there, and of those in which it goes on: in the midst of a sentence, in small letters. */
+/** Returns the end of the line at `from`, with following lines that continue its sentence in lower case. */
 function endOfLine(text: string, from: number): number {
   for (let at = from; ;) {
     const newline = text.indexOf("\n", at);
@@ -57,11 +57,11 @@ function trimmed(text: string, from: number, to: number): Sentence {
   return { start, end: start + clean.length, text: clean };
 }
 
-/** The distinct terms of a text, as search has them, that say what it is about; all of them where none does. */
+/** Returns the distinct search terms of a text without function words; all terms if there are no others. */
 export function termsOf(text: string): ReadonlySet<string> {
   const { terms } = analyze(text);
-  const telling = terms.filter((term) => !FUNCTION_TERMS.has(term));
-  return new Set(telling.length === 0 ? terms : telling);
+  const content = terms.filter((term) => !FUNCTION_TERMS.has(term));
+  return new Set(content.length === 0 ? terms : content);
 }
 
 /** Share of `wanted` that stands in `text`; 0 where nothing is wanted. */
@@ -72,15 +72,15 @@ export function coverage(wanted: ReadonlySet<string>, text: string): number {
   return found / wanted.size;
 }
 
-/** A sentence, and the share of the wanted terms in it and in what stands over it. */
+/** A sentence, and the share of the wanted terms in it and in its headings. */
 export interface RatedSentence extends Sentence {
   readonly share: number;
 }
 
 /**
- * The sentence that says most to `wanted`, the first of equals; undefined where none does. What it stands under, the
- * title and the nearest heading, counts as said by it: under "Opening hours" nobody repeats these words. A heading itself
- * is chosen only where there is nothing else.
+ * Returns the sentence with the largest share of the wanted terms, the first of equals; undefined if none contains any. The title and
+ * the nearest heading count as part of a sentence, because a text under "Opening hours" does not repeat these words. A heading
+ * itself is chosen only if no sentence matches.
  */
 export function bestSentence(
   text: string,

@@ -11,64 +11,68 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/records.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
-import { ask, modelsOf, type Answerers, type Attempted, type Waiting } from "./attempts.ts";
-import { BUILTIN_MODEL, rememberedBuiltin } from "./builtin.ts";
+import { ask, modelsOf, type Answerers, type AnswerResult, type AnswerOptions } from "./attempts.ts";
+import { BUILTIN_MODEL, builtinMemory } from "./builtin.ts";
 import { findPassages } from "./find-passages.ts";
 import { addThreadImages, loadImages, renderedBytes } from "./images.ts";
-import type { ImageParts, ImageSource, LeftOut } from "./images.ts";
+import type { ImageParts, ImageSource, OmittedImage } from "./images.ts";
 
-/** Turns read of a thread: more than fit into a usual window. */
+/** Most turns read of a thread: more than fit into a usual window. */
 const TURNS_READ_MAX = 200;
-/** Characters of them; a window of a million tokens holds some three million. */
+/** Most characters of these turns; a window of a million tokens holds some three million. */
 const TURN_CHARS_MAX = 1_000_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What a turn works with. */
+/** The dependencies of a turn. */
 export interface TurnParts extends ImageParts {
   readonly answerers: Answerers;
   readonly factsOf: (model: string) => ModelFacts | undefined;
   readonly imageDays: number;
-  /** Room for the bytes of the images that models are shown. */
-  readonly showing: Gate;
-  /** Notified of what went wrong behind an answer that was stored and is given all the same. */
+  /** Bounds the bytes of images in flight to models. */
+  readonly imageGate: Gate;
+  /** Reports failures after an answer was stored; the answer is still returned. */
   readonly onProblem: (error: unknown) => void;
 }
 
-/** A request that was checked. */
-export interface Asking {
+/** A checked request. */
+export interface CheckedRequest {
   readonly accountId: string;
   readonly agent: Agent;
   readonly body: ChatBody;
   readonly sources: readonly ImageSource[];
-  /** Of the answer. */
+  /** The id of the answer. */
   readonly messageId: string;
-  /** The job whose work this is, and what is to be delivered then. */
+  /** Set for a queued request: the lease of its job, and the delivery of its answer. */
   readonly job?: { readonly lease: Lease; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
 }
 
 /**
- * One question and its answer. What is remembered of it is written whole, when the answer is there; when it throws,
- * nothing was. Throws what images, search and models throw, and `agent_not_found` where the agent went meanwhile.
+ * Answers one question. Writes the turn to its thread in one transaction after the answer is complete; if it throws, it has written
+ * nothing. Throws what images, search and models throw, and `agent_not_found` if the agent was deleted meanwhile.
  */
-export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Waiting): Promise<ChatResponse> {
+export async function answerTurn(
+  parts: TurnParts,
+  request: CheckedRequest,
+  options: AnswerOptions,
+): Promise<ChatResponse> {
   const { kb } = parts;
-  const { accountId, agent, body, sources } = asking;
+  const { accountId, agent, body, sources } = request;
   const fetched = new Set<string>();
   try {
-    const system = filled(agent.systemPrompt, body, PROMPT_CHARS_MAX);
-    const user = filled(body.user ?? "", body, USER_CHARS_MAX);
+    const system = fill(agent.systemPrompt, body, PROMPT_CHARS_MAX);
+    const user = fill(body.user ?? "", body, USER_CHARS_MAX);
     const question = user.text.trim();
-    const memory = await remembered(parts, asking);
+    const memory = await readMemory(parts, request);
     const render = modelsOf(agent, parts.answerers).some((model) => model !== BUILTIN_MODEL);
-    const { signal } = waiting;
+    const { signal } = options;
     const own = await loadImages(parts, accountId, sources, { render, signal }, (token) =>
       fetched.add(token),
     );
-    const options = { render, signal, imagesMax: IMAGES_MAX };
-    const { images, leftOut } = await addThreadImages(parts, own, memory.images, options);
+    const threadOptions = { render, signal, imagesMax: IMAGES_MAX };
+    const { images, leftOut } = await addThreadImages(parts, own, memory.images, threadOptions);
     if (question === "" && images.length === 0) throw nothingAsked();
     const passages = await findPassages(kb, accountId, agent.knowledge, question);
-    const work = (): Promise<Attempted> =>
+    const work = (): Promise<AnswerResult> =>
       ask(
         parts.answerers,
         {
@@ -80,37 +84,38 @@ export async function answerTurn(parts: TurnParts, asking: Asking, waiting: Wait
           turns: memory.turns,
           asJson: body.response_type === "json",
         },
-        waiting,
+        options,
       );
     const shownBytes = renderedBytes(images);
     const answered = await (shownBytes === 0
       ? work()
-      : parts.showing.run(work, { signal, weight: shownBytes, path: [accountId] }));
+      : parts.imageGate.run(work, { signal, weight: shownBytes, path: [accountId] }));
     const missing = new Set([...system.missing, ...user.missing]);
     const annotations = annotationsOf(answered, [...missing], leftOut);
     const urls = images.map(({ url }) => url);
-    const response = responseOf(parts, asking, answered, annotations, urls);
+    const response = responseOf(parts, request, answered, annotations, urls);
 
-    const keeps = body.thread_id !== null && body.thread_id !== undefined && answered.finish !== "error";
-    const files = keeps ? own.filter(({ isNew }) => isNew).map(({ file }) => file) : [];
-    // A stream whose reader left: what nobody saw is not remembered.
+    const isRemembered =
+      body.thread_id !== null && body.thread_id !== undefined && answered.finish !== "error";
+    const files = isRemembered ? own.filter(({ isNew }) => isNew).map(({ file }) => file) : [];
+    // An answer whose client left is not remembered.
     signal.throwIfAborted();
-    const isWritten = await addTurn(parts, asking, {
-      turn: keeps ? { user: question, answer: rememberedAnswer(answered) } : undefined,
+    const isWritten = await addTurn(parts, request, {
+      turn: isRemembered ? { user: question, answer: rememberedAnswer(answered) } : undefined,
       files,
       images: own.map(({ file }) => file.token),
-      ...(asking.job === undefined
+      ...(request.job === undefined
         ? {}
-        : { job: asking.job.lease, delivery: asking.job.deliveryOf(response) }),
+        : { job: request.job.lease, delivery: request.job.deliveryOf(response) }),
     });
-    if (isWritten) await keepFiles(parts, files, fetched);
+    if (isWritten) await moveFiles(parts, files, fetched);
     return response;
   } finally {
     for (const token of fetched) await kb.files.discard(token);
   }
 }
 
-/** A thread's images may be all that is asked about: only once they are looked for is it known that nothing is. */
+/** Thrown only after the thread's images were read: they may be all that a question is about. */
 function nothingAsked(): Refusal {
   return invalidField(
     "user",
@@ -118,22 +123,22 @@ function nothingAsked(): Refusal {
   );
 }
 
-/** Throws `text_too_large` where the values make a text of it that is longer than may be sent without them. */
-function filled(text: string, { variables = {} }: ChatBody, charsMax: number): Filled {
-  const done = fillVariables(text, variables, charsMax);
-  if (done !== undefined) return done;
+/** Fills in variables. Throws `text_too_large` if the result exceeds the limit on the text itself. */
+function fill(text: string, { variables = {} }: ChatBody, charsMax: number): Filled {
+  const filled = fillVariables(text, variables, charsMax);
+  if (filled !== undefined) return filled;
   throw new Refusal(
     "text_too_large",
-    `variables: filled in, they make a text of more than ${charsMax} characters.`,
-    { field: "variables", hint: "Send shorter values, or name them less often." },
+    `variables: with them filled in, the text has more than ${charsMax} characters.`,
+    { field: "variables", hint: "Send shorter values, or use them less often." },
   );
 }
 
 /**
- * Moves files whose rows are written to their place. From then on nothing may take their bytes away, nor the answer from
- * whoever asked: where moving fails, they lie in `incoming/`, where the next start finds their rows.
+ * Moves files whose rows are written out of `incoming/`. From here on nothing may remove them or fail the answer: if a move fails, the
+ * next start finds the row and moves the file.
  */
-async function keepFiles(
+async function moveFiles(
   { kb, onProblem }: TurnParts,
   files: readonly StoredFile[],
   fetched: Set<string>,
@@ -142,9 +147,9 @@ async function keepFiles(
   for (const { token } of files) await kb.files.keep(token).catch(onProblem);
 }
 
-async function remembered(
+async function readMemory(
   { kb, imageDays }: TurnParts,
-  { accountId, agent, body }: Asking,
+  { accountId, agent, body }: CheckedRequest,
 ): Promise<ThreadMemory> {
   const { thread_id: threadId } = body;
   if (threadId === null || threadId === undefined) return { turns: [], more: false, images: [] };
@@ -154,24 +159,24 @@ async function remembered(
     threadId: threadId.toWellFormed(),
     turnsMax: TURNS_READ_MAX,
     charsMax: TURN_CHARS_MAX,
-    // Twice as many as take part: some may not be there any more.
+    // Twice as many as a question may have, because some may no longer exist.
     imagesMax: 2 * IMAGES_MAX,
     imagesSinceIso: new Date(kb.nowMs() - imageDays * DAY_MS).toISOString(),
   });
 }
 
-/** As a model is shown it at the next question. */
-function rememberedAnswer({ asked, text }: Attempted): string {
-  return asked === BUILTIN_MODEL ? rememberedBuiltin(text) : text;
+/** Returns an answer in the form in which the next question shows it to a model. */
+function rememberedAnswer({ requestedModel, text }: AnswerResult): string {
+  return requestedModel === BUILTIN_MODEL ? builtinMemory(text) : text;
 }
 
-/** False: there was nothing to write, or an earlier run of the job wrote it. */
+/** Writes the turn. False: there is nothing to write, or an earlier run of the job wrote it. */
 async function addTurn(
   { kb }: TurnParts,
-  { accountId, agent, body, messageId }: Asking,
-  what: Pick<NewTurn, "turn" | "files" | "images" | "job" | "delivery">,
+  { accountId, agent, body, messageId }: CheckedRequest,
+  result: Pick<NewTurn, "turn" | "files" | "images" | "job" | "delivery">,
 ): Promise<boolean> {
-  if (what.turn === undefined && what.job === undefined) return false;
+  if (result.turn === undefined && result.job === undefined) return false;
   try {
     return await kb.store.addTurn({
       accountId,
@@ -181,7 +186,7 @@ async function addTurn(
       threadId: body.thread_id?.toWellFormed(),
       messageId,
       nowIso: nowIso(kb),
-      ...what,
+      ...result,
     });
   } catch (error) {
     if (error instanceof KbsyncError && error.code === "agent_gone") throw noAgent(agent.id, "agent_id");
@@ -190,15 +195,15 @@ async function addTurn(
 }
 
 function annotationsOf(
-  { citations, turnsLeftOut, passagesLeftOut, asked }: Attempted,
+  { citations, turnsLeftOut, passagesLeftOut, requestedModel }: AnswerResult,
   missing: readonly string[],
-  leftOut: readonly LeftOut[],
+  leftOut: readonly OmittedImage[],
 ): Annotation[] {
   const annotations: Annotation[] = [...citations];
   for (const name of missing) annotations.push({ type: "missing_variable", name });
   for (const { url, reason } of leftOut) annotations.push({ type: "image_left_out", url, reason });
-  // The builtin agent never looks at earlier messages, and says what it does.
-  if (turnsLeftOut > 0 && asked !== BUILTIN_MODEL) {
+  // The builtin agent never uses earlier messages, so it leaves none out.
+  if (turnsLeftOut > 0 && requestedModel !== BUILTIN_MODEL) {
     annotations.push({ type: "messages_left_out", count: 2 * turnsLeftOut });
   }
   if (passagesLeftOut > 0) annotations.push({ type: "passages_left_out", count: passagesLeftOut });
@@ -207,13 +212,13 @@ function annotationsOf(
 
 function responseOf(
   { factsOf }: TurnParts,
-  { messageId }: Asking,
-  answered: Attempted,
+  { messageId }: CheckedRequest,
+  answered: AnswerResult,
   annotations: Annotation[],
   images: string[],
 ): ChatResponse {
-  const spent = [answered, ...(answered.refused === undefined ? [] : [answered.refused])];
-  const usage = sumUsage(spent.map((each) => each.usage));
+  const attempts = [answered, ...(answered.refused === undefined ? [] : [answered.refused])];
+  const usage = sumUsage(attempts.map((each) => each.usage));
   return {
     data: {
       id: answered.id === "" ? messageId : answered.id,
@@ -236,35 +241,35 @@ function responseOf(
       cache_read_input_tokens: usage.cacheReadTokens,
       cache_creation_input_tokens: usage.cacheCreationTokens,
       reasoning_tokens: usage.reasoningTokens,
-      cost: spent.reduce((sum, each) => sum + costOf(each.usage, factsOf(each.asked)), 0),
+      cost: attempts.reduce((sum, each) => sum + costOf(each.usage, factsOf(each.requestedModel)), 0),
     },
   };
 }
 
-/** What fills `{{name}}`. */
+/** The values of `{{name}}`. */
 type Variables = Readonly<Record<string, string | number | boolean>>;
 
 /** A text with its variables filled in. */
 interface Filled {
   readonly text: string;
-  /** Names that stand in the text and have no value, each once; there they are left as written. */
+  /** Names in the text without a value, each once. The text keeps them as written. */
   readonly missing: readonly string[];
 }
 
-/** Spaces are part of the match and trimmed later: a pattern that skips them tries every split of a long row of them. */
-const PLACE = /\{\{([^{}\n]{1,200})\}\}/g;
+/** Matches spaces and trims them later: a pattern that skips them would backtrack over many spaces. */
+const VARIABLE = /\{\{([^{}\n]{1,200})\}\}/g;
 
 /**
- * Fills in each `{{name}}`, once: what a value itself holds is text. Undefined: filled in, the text has more than
- * `charsMax` characters; then it is not made. Pure.
+ * Fills in each `{{name}}` once; a value is not searched for variables. Undefined: the result would exceed `charsMax` characters.
+ * Pure.
  */
 export function fillVariables(text: string, variables: Variables, charsMax: number): Filled | undefined {
   const missing = new Set<string>();
   let chars = text.length;
-  const replaced = text.replaceAll(PLACE, (written, spaced: string) => {
+  const replaced = text.replaceAll(VARIABLE, (written, spaced: string) => {
     const name = spaced.trim();
     if (name === "" || chars > charsMax) return written;
-    // An own key: a variable may be called `constructor`.
+    // Checks own keys, because a variable may be called `constructor`.
     if (!Object.hasOwn(variables, name)) {
       missing.add(name);
       return written;

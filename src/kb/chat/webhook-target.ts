@@ -3,15 +3,15 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import { checkedUrl, givenSecret } from "../webhooks/endpoints.ts";
 
-/** Headers that are ours to set, or that change how a request is read. */
-const OURS =
+/** Headers that the service sets, or that change how a request is read. */
+const RESERVED =
   /^(?:webhook-.*|content-type|content-length|content-encoding|transfer-encoding|connection|keep-alive|upgrade|host|te|trailer|expect|user-agent|proxy-.*)$/;
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /**
- * Where a request wants its answer delivered; undefined: in the response. Either in our form, `webhook`, or in the
- * original's, `settings.response_format`. Throws `invalid_field`.
+ * Returns where to deliver the answer of a request; undefined: in the response. Reads both our form, `webhook`, and the original's,
+ * `settings.response_format`. Throws `invalid_field`.
  */
 export function webhookTarget(
   { webhook, settings }: Pick<ChatBody, "webhook" | "settings">,
@@ -33,13 +33,13 @@ export function webhookTarget(
     };
   }
   if (format?.type !== "webhook") return undefined;
-  const place = "settings.response_format.cred";
+  const field = "settings.response_format.cred";
   const { cred } = format;
-  if (cred === undefined) throw invalidField(place, "expected an object, got nothing");
+  if (cred === undefined) throw invalidField(field, "expected an object, got nothing");
   return {
-    url: inField(place, () => checkedUrl({ allowsHost }, cred.url)),
+    url: inField(field, () => checkedUrl({ allowsHost }, cred.url)),
     secrets: [],
-    headers: checkedHeaders(cred.headers, `${place}.headers`),
+    headers: checkedHeaders(cred.headers, `${field}.headers`),
   };
 }
 
@@ -51,21 +51,21 @@ function checkedHeaders(
   for (const [written, value] of Object.entries(given ?? {})) {
     const name = written.toLowerCase();
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value)) {
-      throw invalidField(field, "expected names and values that can stand in an HTTP header");
+      throw invalidField(field, "expected valid names and values of HTTP headers");
     }
-    if (OURS.test(name)) throw invalidField(field, `${name} is set by the service`);
+    if (RESERVED.test(name)) throw invalidField(field, `${name} is set by the service`);
     headers[name] = value;
   }
   return headers;
 }
 
-/** The checks name a field of their own; here it lies deeper. */
-function inField<T>(place: string, check: () => T): T {
+/** Prefixes the field that a check names with its parent. */
+function inField<T>(parent: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
     if (!(error instanceof Refusal) || error.field === undefined) throw error;
     const rule = error.message.replace(`${error.field}: `, "");
-    throw invalidField(`${place}.${error.field}`, rule, error.hint);
+    throw invalidField(`${parent}.${error.field}`, rule, error.hint);
   }
 }

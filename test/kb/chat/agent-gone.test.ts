@@ -6,9 +6,9 @@ import { fileForm, type Running } from "../service/running.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, eventsOf, filesOf, openAsking } from "./asking.ts";
 
-// An agent that is deleted while something of it is under way. What is asked of it later is in threads.test.ts.
+// Deletes an agent while it works. Later questions are in threads.test.ts.
 
-/** For a machine with other work. */
+/** Generous, for a busy machine. */
 const WAIT = { timeout: 60_000, interval: 20 };
 const GONE = { code: "agent_not_found", field: "agent_id" };
 
@@ -16,7 +16,7 @@ let endpoint: ModelEndpoint;
 let receiver: Receiver;
 let running: Running;
 let admin: string;
-/** Runs before the store is given an upload. */
+/** Runs before an upload is written to the store. */
 let beforeFile: () => Promise<unknown>;
 beforeAll(async () => {
   endpoint = await openModelEndpoint();
@@ -55,7 +55,7 @@ const remembers = async (thread_id: string): Promise<number> => {
 const told = (path: string) => receiver.messages.filter((each) => each.path === path).map(({ json }) => json);
 
 describe("an agent that is deleted", { timeout: 120_000 }, () => {
-  it("while its answer streams: the pieces came, then the failure as an event, and nothing is remembered", async () => {
+  it("an answer whose agent is deleted while it streams ends with the failure as an event and is not remembered", async () => {
     endpoint.behave = async () => {
       await remove();
       return { kind: "answer", text: "Too late for all of this." };
@@ -68,7 +68,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     expect(await remembers("stream")).toBe(0);
   });
 
-  it("while it answers what belongs to no thread: the answer is given, for nothing is to be remembered", async () => {
+  it("an answer without a thread completes although its agent is deleted meanwhile", async () => {
     endpoint.behave = async () => {
       await remove();
       return { kind: "answer", text: "Just in time." };
@@ -87,7 +87,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
   };
   const question = (thread_id: string) => ({ agent_id: "passing", user: "Hello", thread_id });
 
-  it("while it answers: the webhook is told so, once, and nothing is remembered", async () => {
+  it("a webhook receives the failure once if the agent is deleted while it answers, and nothing is remembered", async () => {
     endpoint.behave = async () => {
       await remove();
       return { kind: "answer", text: "Too late." };
@@ -97,13 +97,13 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     await expectTold("/answering");
   });
 
-  it("while its question waits: so it is", async () => {
+  it("a webhook receives the failure if the agent is deleted while its question waits", async () => {
     const held = Promise.withResolvers<void>();
     endpoint.behave = async () => {
       await held.promise;
       return { kind: "answer", text: "Too late." };
     };
-    // Questions of a thread are answered in turn: the second waits for the first.
+    // A thread answers one question at a time, so the second waits for the first.
     const asked = endpoint.requests.length;
     const first = ask(running, question("/waiting"));
     await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
@@ -115,7 +115,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     await expectTold("/waiting");
   });
 
-  it("is another matter for `default`, which is as it was then, and keeps its threads: it answers, and its upload stays", async () => {
+  it("deleting `default` restores its configuration, and its threads, answers and uploads stay", async () => {
     const at = { agent_id: "default", thread_id: "reset" };
     const change = () => running.send("PUT", "/v1/agents/default", { key: admin, body: { name: "Changed" } });
     const reset = () => running.send("DELETE", "/v1/agents/default", { key: admin });
@@ -138,7 +138,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     expect(JSON.stringify(endpoint.requests.at(-1))).toContain("image_url");
   });
 
-  it("during an upload to its thread: 404, and neither the file nor its link is kept", async () => {
+  it("an upload to a thread whose agent is deleted meanwhile answers 404 and leaves neither file nor link", async () => {
     const before = await filesOf(running);
     beforeFile = remove;
     const png = sharp({ create: { width: 8, height: 8, channels: 3, background: "#0c0" } }).png();

@@ -11,7 +11,7 @@ export const OWNER = "harbour";
 /** The owner's part of the knowledge base. */
 export const KNOWLEDGE = [{ tier: "fastest" as const, owner: OWNER, top_k: 5 }];
 
-/** A service whose agent `default` asks the endpoint, or nobody, and reads what the owner has. */
+/** Opens a service whose agent `default` uses the endpoint, if any, and reads the owner's documents. */
 export async function openAsking(
   endpoint: ModelEndpoint | undefined,
   chat: Partial<ChatOptions> = {},
@@ -27,18 +27,18 @@ export async function openAsking(
   });
 }
 
-/** A document for the owner. */
+/** Creates a document of the owner. */
 export async function remember(running: Running, content: string, title = "Harbour"): Promise<string> {
   const body = createBody({ content, title, owner_id: OWNER });
   return (await running.send("POST", "/api/rag/resource", { body })).json.data._id;
 }
 
-/** Asks `default`. */
+/** Asks the agent `default`. */
 export function ask(running: Running, body: object): Promise<Answered> {
   return running.send("POST", CHAT, { body: { agent_id: "default", ...body } });
 }
 
-/** The events of a streamed answer. */
+/** Parses the events of a streamed answer. */
 export function eventsOf(text: string): { event: string; data: Record<string, unknown> }[] {
   return text
     .split("\n\n")
@@ -49,7 +49,7 @@ export function eventsOf(text: string): { event: string; data: Record<string, un
     });
 }
 
-/** Begins a request and leaves it to the caller to break it off. */
+/** Starts a request that the caller may abort. */
 export function begin(running: Running, body: object, signal: AbortSignal): Promise<unknown> {
   return request(running.url + CHAT, {
     method: "POST",
@@ -59,7 +59,7 @@ export function begin(running: Running, body: object, signal: AbortSignal): Prom
   }).then((answer) => answer.body.text());
 }
 
-/** Files kept, and files that were not put away. */
+/** Counts stored files, and files in `incoming/`. */
 export async function filesOf(running: Running): Promise<{ kept: number; incoming: number }> {
   const uploads = join(running.stateDir, "uploads");
   const [kept, incoming] = await Promise.all([readdir(uploads), readdir(join(uploads, "incoming"))]);

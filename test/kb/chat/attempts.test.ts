@@ -38,8 +38,8 @@ async function failingAfter(ends: readonly (ModelAnswer["finish"] | "none")[]): 
 }
 
 it.each([
-  ["a whole answer clears the doubts before it", "completed", false],
-  ["a stream that broke off does not clear the doubts before it", "error", true],
+  ["a complete answer clears the failures before it", "completed", false],
+  ["a stream that broke off does not clear the failures before it", "error", true],
 ] as const)("%s", async (_name, finish, isFailing) => {
   expect(await failingAfter(["none", "none", finish, "none"])).toBe(isFailing);
 });

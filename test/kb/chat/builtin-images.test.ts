@@ -5,7 +5,7 @@ import { fileForm } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { ask, openAsking } from "./asking.ts";
 
-/** A picture takes half a second, on a machine with other work many times that. */
+/** A picture takes half a second, and much longer on a busy machine. */
 const SLOW_MS = 120_000;
 
 let running: Running;
@@ -22,7 +22,7 @@ afterAll(() => running.close());
 
 describe("without a model", () => {
   it(
-    "an image is told by format, size, text and the place of each line; lines that fit the question are shown",
+    "an answer without a model describes images with format, size, text and positions, and quotes matching lines",
     async () => {
       const user_urls = [{ type: "image", url: imageUrl }];
       const { json } = await ask(running, { user: "What is the invoice total?", user_urls });
@@ -48,7 +48,7 @@ describe("without a model", () => {
   );
 
   it(
-    "a picture without text, and a reader that is switched off, are told as such",
+    "an answer without a model says if a picture has no text or text recognition is switched off",
     async () => {
       const empty = await sharp({ create: { width: 60, height: 60, channels: 3, background: "#3a7" } })
         .webp()
@@ -57,7 +57,7 @@ describe("without a model", () => {
       try {
         for (const [asked, words] of [
           [running, "(WEBP, 60 × 60 pixels, "],
-          [off, "Recognising text is switched off here"],
+          [off, "Text recognition is switched off"],
         ] as const) {
           const upload = await asked.send("POST", "/files/upload", { body: fileForm(empty, "green.webp") });
           const { json } = await ask(asked, { user_urls: [{ type: "image", url: upload.json.file_url }] });

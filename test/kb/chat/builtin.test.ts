@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => running.close());
 
 describe("without a model", () => {
-  it("the answer quotes the passages that fit, with where they stand, and says what it is", async () => {
+  it("an answer without a model quotes matching passages with their positions, and says that no model made it", async () => {
     const { status, json } = await ask(running, { user: "What does the crane lift?" });
     expect(status).toBe(200);
     const { data, usage } = json.response;
@@ -29,7 +29,7 @@ describe("without a model", () => {
     expect(Object.values(usage)).toEqual([0, 0, 0, 0, 0, 0, 0, 0]);
   });
 
-  it("says so where nothing fits", async () => {
+  it("an answer without a model says if nothing matches", async () => {
     const { json } = await ask(running, { user: "zebras" });
     expect(json.response.data.content).toBe(
       "No language model answered this.\n\nThe knowledge base holds nothing that fits the question.",
@@ -58,13 +58,13 @@ describe("without a model", () => {
       },
     );
 
-  it("no passage is quoted whose score is next to nothing, whatever words it shares", async () => {
+  it("quotes no passage with a minimal score, whatever words it shares", async () => {
     const { text, citations } = await answered([passage(1, 0.004, "The crane may lift its head.")]);
     expect(citations).toEqual([]);
     expect(text).toContain("The knowledge base holds nothing that fits the question.");
   });
 
-  it("each sentence is quoted once, under numbers without gaps", async () => {
+  it("quotes each sentence once, with consecutive numbers", async () => {
     const { text, citations } = await answered([
       passage(1, 0.9, "The crane lifts forty tons."),
       passage(2, 0.8, "The crane  lifts\nforty tons."),
@@ -79,7 +79,7 @@ describe("without a model", () => {
     expect(text).toContain("“A crane lifts boats.” [2]");
   });
 
-  it("comes in pieces as it is made, and as JSON where that was asked for", async () => {
+  it("streams an answer without a model in pieces, and returns JSON on request", async () => {
     const streamed = eventsOf((await ask(running, { user: "crane lifts", stream: true })).text);
     expect(streamed.map(({ event }) => event)).toEqual(["delta", "delta", "completed"]);
     const { json } = await ask(running, { user: "What does the crane lift?", response_type: "json" });
@@ -91,7 +91,7 @@ describe("without a model", () => {
 });
 
 describe("what an agent reads", () => {
-  it("costs no embedding model where no document needs one", async () => {
+  it("a question loads no embedding model if no document needs one", async () => {
     let opened = 0;
     const openEmbedder = () => {
       opened += 1;
@@ -109,7 +109,7 @@ describe("what an agent reads", () => {
     }
   });
 
-  it("is its owner's alone", async () => {
+  it("an agent reads only the documents of its owner", async () => {
     await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: "The submarine dives deep.", owner_id: "navy" }),
     });

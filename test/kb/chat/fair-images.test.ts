@@ -4,7 +4,7 @@ import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { fileForm, type Running } from "../service/running.ts";
 import { CHAT, openAsking } from "./asking.ts";
 
-// Questions with images of one account hold up no other account's.
+// Questions with images of one account do not delay other accounts.
 
 const WAIT = { timeout: 60_000, interval: 20 };
 const PNG = Buffer.from(
@@ -15,12 +15,12 @@ const PNG = Buffer.from(
 const QUESTIONS = 200;
 
 /** The recogniser: it is done with the images of the first account that asks when `released`, with others at once. */
-const recogniser = vi.hoisted(() => ({ slow: "", begun: 0, ...Promise.withResolvers<void>() }));
+const recogniser = vi.hoisted(() => ({ slow: "", started: 0, ...Promise.withResolvers<void>() }));
 vi.mock("../../../src/kb/ingest/extract/ocr.ts", async (original) => {
   const readImage = async (_path: string, _type: string, { tenant }: ReadOptions = {}): Promise<object> => {
     const [account = "nobody"] = tenant ?? [];
     recogniser.slow ||= account;
-    recogniser.begun += 1;
+    recogniser.started += 1;
     if (account === recogniser.slow) await recogniser.promise;
     return { pages: [], unread: [] };
   };
@@ -55,15 +55,15 @@ async function asker(key: string) {
 }
 
 it(
-  "one account's questions about images hold up no other's, asked at once or for a webhook",
+  "one account's questions about images delay no other account, with or without a webhook",
   { timeout: 120_000 },
   async () => {
     const busy = await asker(running.key);
     for (let at = 0; at < QUESTIONS; at += 1)
       expect((await busy({ webhook: { url: `${receiver.url}/busy` } })).status).toBe(202);
-    await vi.waitFor(() => expect(recogniser.begun).toBe(4), WAIT);
+    await vi.waitFor(() => expect(recogniser.started).toBe(4), WAIT);
     const asked = Array.from({ length: 40 }, () => busy());
-    await vi.waitFor(() => expect(recogniser.begun).toBe(16), WAIT);
+    await vi.waitFor(() => expect(recogniser.started).toBe(16), WAIT);
     const quiet = await asker(await running.issueKey("quiet"));
     expect((await quiet()).status).toBe(200);
     expect((await quiet({ webhook: { url: `${receiver.url}/quiet` } })).status).toBe(202);

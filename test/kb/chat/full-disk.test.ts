@@ -4,10 +4,10 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, openAsking } from "./asking.ts";
 
-/** For a machine with other work. */
+/** Generous, for a busy machine. */
 const WAIT = { timeout: 60_000, interval: 20 };
 const HOUR_MS = 60 * 60 * 1000;
-/** The longest that a question waits before it is tried again. */
+/** Longest backoff of a question. */
 const LONGEST_MS = 10 * 60 * 1000;
 /** What is to be so at last; each look may come before a try was put off. */
 const until = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, WAIT);
@@ -59,29 +59,32 @@ async function openFull(path: string, { renews }: { readonly renews: boolean }) 
 
 describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   it.each([
-    ["and is noted as not begun", "/room", true],
-    ["so full that not even that can be noted", "/no-note", false],
-  ])("%s: it is kept, holds up no other, and is answered once there is room", async (_name, path, renews) => {
-    const { running, disk, told, later } = await openFull(path, { renews });
-    try {
-      // More often than a question may begin that ends the process each time.
-      await until(async () => {
-        await later(LONGEST_MS);
-        expect(disk.tries).toBeGreaterThan(4);
-      });
-      expect(told()).toEqual([]);
-      disk.isFull = false;
-      await until(async () => {
-        await later(LONGEST_MS);
-        expect(told()).toMatchObject([{ success: true }]);
-      });
-      expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
-    } finally {
-      await running.close();
-    }
-  });
+    ["a disk on which the job can still be marked as not working", "/room", true],
+    ["a disk so full that not even this mark can be written", "/no-note", false],
+  ])(
+    "a question that finds the disk full waits, delays no other, and is answered once there is space: %s",
+    async (_name, path, renews) => {
+      const { running, disk, told, later } = await openFull(path, { renews });
+      try {
+        // More often than a job that crashes its process may restart.
+        await until(async () => {
+          await later(LONGEST_MS);
+          expect(disk.tries).toBeGreaterThan(4);
+        });
+        expect(told()).toEqual([]);
+        disk.isFull = false;
+        await until(async () => {
+          await later(LONGEST_MS);
+          expect(told()).toMatchObject([{ success: true }]);
+        });
+        expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
+      } finally {
+        await running.close();
+      }
+    },
+  );
 
-  it("is not asked again at once", async () => {
+  it("a question that finds the disk full is not retried at once", async () => {
     const { running, disk, later } = await openFull("/at-once", { renews: true });
     try {
       await later(1000);
@@ -92,7 +95,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
     }
   });
 
-  it("is asked again in time, whatever the clock is set back to meanwhile", async () => {
+  it("a question that finds the disk full is retried on time after the clock is set back", async () => {
     const { running, disk, told, later } = await openFull("/set-back", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
@@ -105,7 +108,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
     }
   });
 
-  it("for a day is told as failed, in the words of an answer at once", async () => {
+  it("a question that finds the disk full for a day fails with the message of a direct answer", async () => {
     const { running, told, later } = await openFull("/day", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   endpoint = await openModelEndpoint();
   const small = await png.clone().toBuffer();
   const tiff = await green(50, 20).tiff().toBuffer();
-  // Bytes behind a picture's end are not looked at: a picture of any size on the disk.
+  // Bytes after the end of a picture are ignored, so a picture can have any size on the disk.
   const sized = (bytes: number) => Buffer.concat([small, Buffer.alloc(bytes - small.length)]);
   const page = (body: string | Buffer) => (_request: unknown, response: import("node:http").ServerResponse) =>
     void response.end(body);
@@ -39,7 +39,7 @@ beforeAll(async () => {
     "/bomb.png": page(hugePng()),
     "/broken.png": page(small.subarray(0, 60)),
     "/unsized.png": (_request, response) => {
-      // Without a length: what counts is what comes.
+      // Without content-length, only the received bytes count.
       response.writeHead(200, { "transfer-encoding": "chunked" });
       response.end(sized(IMAGES_BYTES_MAX + 1));
     },
@@ -95,7 +95,7 @@ function crc(bytes: Buffer): number {
 const image = (path: string) => ({ type: "image", url: path.startsWith("http") ? path : web.url(path).href });
 
 describe("images", SLOW, () => {
-  it("by public address and by either upload reach the model decoded, in an accepted form, once each", async () => {
+  it("images by public address and by either upload reach the model once each, decoded, in an accepted form", async () => {
     const webp = await green(30, 30).webp().toBuffer();
     const one = await running.send("POST", "/files/upload", { body: fileForm(webp, "a.webp") });
     const key = await running.issueKey("local", ["write"]);
@@ -125,7 +125,7 @@ describe("images", SLOW, () => {
     expect((await filesOf(running)).incoming).toBe(0);
   });
 
-  it("alone are a question", async () => {
+  it("images without text are a question", async () => {
     const body = { user_urls: [{ type: "image", url: web.url("/small.png").href }] };
     expect((await ask(running, body)).status).toBe(200);
     expect(JSON.stringify(endpoint.requests.at(-1)?.messages.at(-1)?.content)).toContain(
@@ -133,10 +133,10 @@ describe("images", SLOW, () => {
     );
   });
 
-  it("of a thread take part as far as 32 MB reach beside the question's own, and those left out are told", async () => {
+  it("images of a thread are included up to 32 MB with the question's own, and the answer lists those left out", async () => {
     const put = async (path: string) => {
       const bytes = Buffer.from(await (await fetch(web.url(path))).arrayBuffer());
-      // Another picture of the same size: the same one twice is one.
+      // Another picture of the same size, because a repeated picture counts once.
       bytes[bytes.length - 1] = 1;
       const form = fileForm(bytes, "linked.png");
       form.append("agent_id", "default");
@@ -159,11 +159,11 @@ describe("images", SLOW, () => {
     expect(json.response.data.annotations).toContainEqual({
       type: "image_left_out",
       url: large,
-      reason: expect.stringContaining("no room"),
+      reason: expect.stringContaining("take up the limit"),
     });
   });
 
-  it("that two models cannot look at are told in the words of both", async () => {
+  it("reports the messages of both models if neither can read the images", async () => {
     const body = {
       agent_id: "lost",
       user: "Look",
@@ -178,16 +178,16 @@ describe("images", SLOW, () => {
 
 describe("a question with images is refused", SLOW, () => {
   it.each<[string, () => object[], number, string, number]>([
-    ["no address", () => [image("httpx")], 400, "invalid_field", 0],
+    ["not an address", () => [image("httpx")], 400, "invalid_field", 0],
     [
-      "an address of another scheme",
+      "an address with another scheme",
       () => [{ type: "image", url: "ftp://a.b/c.png" }],
       400,
       "invalid_field",
       0,
     ],
-    ["an address inside", () => [{ type: "image", url: "http://10.1.2.3/a.png" }], 422, "link_refused", 0],
-    ["nothing there", () => [image("/small.png"), image("/gone.png")], 422, "link_failed", 1],
+    ["at a private address", () => [{ type: "image", url: "http://10.1.2.3/a.png" }], 422, "link_refused", 0],
+    ["missing on its server", () => [image("/small.png"), image("/gone.png")], 422, "link_failed", 1],
     [
       "a file_url that was never issued",
       () => [image(`${running.url}/files/${"a".repeat(43)}/a.png`)],
@@ -196,25 +196,31 @@ describe("a question with images is refused", SLOW, () => {
       0,
     ],
     ["a file_url of a text", () => [image(textUrl)], 415, "unsupported_media_type", 0],
-    ["a page", () => [image("/page")], 415, "unsupported_media_type", 0],
-    ["nothing in it", () => [image("/empty")], 422, "link_failed", 0],
-    ["half a picture", () => [image("/broken.png")], 422, "damaged_image", 0],
+    ["a web page", () => [image("/page")], 415, "unsupported_media_type", 0],
+    ["empty", () => [image("/empty")], 422, "link_failed", 0],
+    ["truncated", () => [image("/broken.png")], 422, "damaged_image", 0],
     ["10,000 × 10,000 pixels", () => [image("/small.png"), image("/bomb.png")], 413, "image_too_large", 1],
     [
-      "32 MB and a byte together",
+      "over 32 MB by a byte with the others",
       () => [image("/half.png"), image("/half-more.png")],
       413,
       "images_too_large",
       1,
     ],
-    ["32 MB and a byte alone, however it is sent", () => [image("/unsized.png")], 413, "images_too_large", 0],
-  ])("with an image that is %s", async (_name, urls, status, code, at) => {
+    [
+      "over 32 MB by a byte without content-length",
+      () => [image("/unsized.png")],
+      413,
+      "images_too_large",
+      0,
+    ],
+  ])("refuses a question with an image that is %s", async (_name, urls, status, code, at) => {
     const answer = await ask(running, { user: "Hello", thread_id: "images", user_urls: urls() });
     expect(answer).toMatchObject({ status, json: { error: { code, field: `user_urls[${at}].url` } } });
     expect(await filesOf(running)).toEqual(before);
   });
 
-  it("with another account's file_url", async () => {
+  it("refuses a question with another account's file_url", async () => {
     const key = await running.issueKey("someone-else");
     const body = fileForm(await png.clone().toBuffer(), "a.png");
     const { json } = await running.send("POST", "/files/upload", { key, body });
@@ -222,7 +228,7 @@ describe("a question with images is refused", SLOW, () => {
     expect(answer).toMatchObject({ status: 400, json: { error: { field: "user_urls[0].url" } } });
   });
 
-  it("but not with 32 MB of images exactly", async () => {
+  it("accepts a question with exactly 32 MB of images", async () => {
     const user_urls = [image("/half.png"), image("/other-half.png")];
     expect((await ask(running, { user: "Hello", user_urls })).status).toBe(200);
   });
@@ -231,7 +237,7 @@ describe("a question with images is refused", SLOW, () => {
 describe("an upload for chat at its bound is kept, and refused above it", SLOW, () => {
   const upload = (bytes: Buffer) => running.send("POST", "/files/upload", { body: fileForm(bytes, "a.png") });
 
-  it("of bytes", async () => {
+  it("accepts an upload of the most bytes, and refuses one more byte", async () => {
     const small = await png.clone().toBuffer();
     const sized = (bytes: number) => Buffer.concat([small, Buffer.alloc(bytes - small.length)]);
     expect((await upload(sized(IMAGES_BYTES_MAX))).status).toBe(200);
@@ -241,7 +247,7 @@ describe("an upload for chat at its bound is kept, and refused above it", SLOW, 
     expect(await filesOf(running)).toEqual(kept);
   });
 
-  it("of pixels: 64 million, and one more", async () => {
+  it("accepts an upload of 64 million pixels, and refuses one more", async () => {
     expect((await upload(hugePng(8000))).status).toBe(200);
     const kept = await filesOf(running);
     const above = await upload(bitmapHeader(12_277, 5213));
@@ -257,16 +263,16 @@ describe("an upload for chat is refused", SLOW, () => {
     return made;
   };
   it.each<[string, () => ReturnType<typeof form>, number, string]>([
-    ["that is a text", () => form("words"), 415, "unsupported_media_type"],
-    ["of no bytes", () => form(""), 400, "empty_file"],
+    ["a text", () => form("words"), 415, "unsupported_media_type"],
+    ["without bytes", () => form(""), 400, "empty_file"],
     [
-      "of too many pixels, told by 54 bytes",
+      "with too many pixels, known from 54 bytes",
       () => form(bitmapHeader(10_000, 10_000)),
       413,
       "image_too_large",
     ],
-    ["of a broken header", () => form(hugePng().subarray(0, 20)), 422, "damaged_image"],
-  ])("%s", async (_name, body, status, code) => {
+    ["with a broken header", () => form(hugePng().subarray(0, 20)), 422, "damaged_image"],
+  ])("refuses an upload for chat: %s", async (_name, body, status, code) => {
     const kept = await filesOf(running);
     const answer = await running.send("POST", "/files/upload", { body: body() });
     expect(answer).toMatchObject({ status, json: { error: { code } } });
@@ -277,8 +283,8 @@ describe("an upload for chat is refused", SLOW, () => {
     ["with an agent and no thread", { agent_id: "default" }, 400, "thread_id"],
     ["with a thread and no agent", { thread_id: "t" }, 400, "agent_id"],
     ["with an empty thread", { agent_id: "default", thread_id: "" }, 400, "thread_id"],
-    ["with an agent that is not there", { agent_id: "nobody", thread_id: "t" }, 404, "agent_id"],
-  ])("%s", async (_name, fields, status, field) => {
+    ["with an agent that does not exist", { agent_id: "nobody", thread_id: "t" }, 404, "agent_id"],
+  ])("refuses an upload for chat: %s", async (_name, fields, status, field) => {
     const kept = await filesOf(running);
     const answer = await running.send("POST", "/files/upload", {
       body: form(await png.clone().toBuffer(), fields),

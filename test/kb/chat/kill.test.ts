@@ -29,7 +29,7 @@ afterAll(async () => {
 const messagesTo = (path: string) => receiver.messages.filter((message) => message.path === path);
 
 describe("an answer by webhook", () => {
-  it("kill -9 while the model answers, and between answer and delivery, loses nothing", async () => {
+  it("kill -9 during the model's answer, and between answer and delivery, loses no answer by webhook", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-chat-kill-"));
     const key = generateKey();
     const start = async () => {
@@ -58,7 +58,7 @@ describe("an answer by webhook", () => {
       const first = await post("/stalled");
       await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
       await service.kill();
-      // Answered, but nobody took the message yet.
+      // Answered, but the message is not delivered yet.
       ready = true;
       receiver.answer = () => new Promise<never>(() => undefined);
       service = await start();
@@ -82,14 +82,14 @@ describe("an answer by webhook", () => {
         new Set([`msg_${first}`]),
         new Set([`msg_${second}`]),
       ]);
-      // What was answered is delivered again, not asked again.
+      // A stored answer is delivered again; its question is not asked again.
       expect(endpoint.requests.length).toBe(before);
     } finally {
       await rm(stateDir, { recursive: true });
     }
   }, 600_000);
 
-  it("waits through any number of stops, and is answered by the next start that lives long enough", async () => {
+  it("a question survives any number of stops, and the next start that runs long enough answers it", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-chat-stops-"));
     try {
       endpoint.behave = () => ({ kind: "stall" });

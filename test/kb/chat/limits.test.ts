@@ -6,10 +6,10 @@ import { openWeb, type Page, type Web } from "../fetch/web.ts";
 import { fileForm, type Answered, type Running } from "../service/running.ts";
 import { ask, CHAT, filesOf, openAsking } from "./asking.ts";
 
-// Every bound of a question, of an agent and of an upload's fields: one thing at it is taken, one more is refused with the
-// field's name, and nothing of it is kept. Bounds of bytes and pixels are in images.test.ts.
+// Every limit of a question, an agent and an upload's fields: a value at the limit is accepted, one above it is refused with the
+// field's name and leaves nothing. Limits of bytes and pixels are in images.test.ts.
 
-/** Each image is looked at by its reader's process. */
+/** Each image is read in a separate process. */
 const SLOW = { timeout: 120_000 };
 const BODY_BYTES_MAX = 6 * 1024 * 1024;
 const JOBS_MAX = 1000;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const show: Page = (_request, response) => void response.end(png);
   for (let at = 0; at < 21; at++) pages[`/${at}.png`] = show;
   pages[pathOf(8192)] = show;
-  // Questions with a webhook stay in the queue, where they can be counted.
+  // Questions with a webhook stay in the queue, where the tests count them.
   const wrapStore = (store: Store): Store => ({
     ...store,
     queue: { ...store.queue, due: async (query) => (query.queue === "chat" ? [] : store.queue.due(query)) },
@@ -133,13 +133,16 @@ describe("a question at a bound is taken, and refused above it", SLOW, () => {
       (more) => original({ url: HOOK, headers: numbered(20 + more) }),
       "settings.response_format.cred.headers",
     ],
-  ])("%s", async (_name, change, field, status = 400) => {
-    const taken = await ask(running, { user: "Hello", ...change(0) });
-    expect(taken.json.error).toBeUndefined();
-    await expectRefused(() => ask(running, { user: "Hello", ...change(1) }), status, field);
-  });
+  ])(
+    "accepts a question at the limit of %s, and refuses it above",
+    async (_name, change, field, status = 400) => {
+      const taken = await ask(running, { user: "Hello", ...change(0) });
+      expect(taken.json.error).toBeUndefined();
+      await expectRefused(() => ask(running, { user: "Hello", ...change(1) }), status, field);
+    },
+  );
 
-  it("body", async () => {
+  it("accepts a question at the limit of the body, and refuses it above", async () => {
     const send = (bytes: number): Promise<Answered> => {
       const body = JSON.stringify({ agent_id: "default", user: "Hello" });
       const headers = { "content-type": "application/json" };
@@ -164,13 +167,13 @@ describe("an agent at a bound is made, and refused above it", () => {
     ["top_k", (more) => ({ knowledge: [{ top_k: 50 + more }] }), "knowledge[0].top_k"],
     ["top_k, at least", (more) => ({ knowledge: [{ top_k: 1 - more }] }), "knowledge[0].top_k"],
     ["score", (more) => ({ knowledge: [{ score: 1 + more / 10 }] }), "knowledge[0].score"],
-  ])("%s", async (_name, change, field) => {
+  ])("accepts an agent at the limit of %s, and refuses it above", async (_name, change, field) => {
     const send = (method: string, path: string, body?: object): Promise<Answered> =>
       running.send(method, `/v1/agents${path}`, { key: admin, ...(body && { body }) });
     const made = await send("POST", "", { name: "One", ...change(0) });
     expect(made.status).toBe(201);
     await expectRefused(() => send("POST", "", { name: "One", ...change(1) }), 400, field);
-    // What is made cannot be changed into what could not be made; an id is nothing to be changed.
+    // A change is checked like a create. An id cannot be changed.
     if (field !== "id")
       await expectRefused(() => send("PUT", `/${made.json.data._id}`, change(1)), 400, field);
     await send("DELETE", `/${made.json.data._id}`);
@@ -181,7 +184,7 @@ describe("an upload's fields", SLOW, () => {
   it.each<[string, (more: 0 | 1) => Record<string, string>, string]>([
     ["agent_id", (more) => ({ agent_id: text(64 + more), thread_id: "t" }), "agent_id"],
     ["thread_id", (more) => ({ agent_id: "default", thread_id: text(256 + more) }), "thread_id"],
-  ])("%s at its bound is taken, and refused above it", async (_name, fields, field) => {
+  ])("accepts an upload at the limit of %s, and refuses it above", async (_name, fields, field) => {
     await running.send("POST", "/v1/agents", { key: admin, body: { id: text(64), name: "Long" } });
     const png = sharp({ create: { width: 4, height: 4, channels: 3, background: "#00c" } }).png();
     const bytes = await png.toBuffer();
@@ -195,7 +198,7 @@ describe("an upload's fields", SLOW, () => {
   });
 });
 
-it("a thread has one question that is answered and 16 that wait; one more is told so", SLOW, async () => {
+it("a thread accepts one running question and 16 waiting ones, and refuses one more", SLOW, async () => {
   const asked = Array.from({ length: 18 }, () => ask(running, { user: "Hello", thread_id: "line" }));
   const refused = await Promise.race(asked);
   expect(refused).toMatchObject({
@@ -209,7 +212,7 @@ it("a thread has one question that is answered and 16 that wait; one more is tol
 });
 
 it(
-  "the questions of one account fill three quarters of a queue of 1000, and one more is refused",
+  "accepts three quarters of the queue's 1000 questions from one account, and refuses one more",
   SLOW,
   async () => {
     const { _id } = (await running.send("GET", "/v1/agents", { key: admin })).json.data.agents[0];

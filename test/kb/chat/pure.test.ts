@@ -11,29 +11,47 @@ import { costOf } from "../../../src/kb/models/price.ts";
 
 describe("variables", () => {
   it.each<[string, string, Record<string, string | number | boolean>, string, string[]]>([
-    ["are filled in, with spaces and without", "{{a}} {{ b }}", { a: "x", b: 2 }, "x 2", []],
-    ["that are missing stay, named once", "{{a}}{{a}} {{b}}", { b: true }, "{{a}}{{a}} true", ["a"]],
-    ["in a value are text", "{{a}}", { a: "{{b}}", b: "no" }, "{{b}}", []],
-    ["called like a method are missing", "{{constructor}}", {}, "{{constructor}}", ["constructor"]],
-    ["in JSON or code are none", "{a} {{}} {{\n}}", { a: "x" }, "{a} {{}} {{\n}}", []],
+    ["fills in variables with and without spaces", "{{a}} {{ b }}", { a: "x", b: 2 }, "x 2", []],
+    [
+      "keeps missing variables, and lists each once",
+      "{{a}}{{a}} {{b}}",
+      { b: true },
+      "{{a}}{{a}} true",
+      ["a"],
+    ],
+    ["does not fill in variables within a value", "{{a}}", { a: "{{b}}", b: "no" }, "{{b}}", []],
+    [
+      "treats a name like that of a method as missing",
+      "{{constructor}}",
+      {},
+      "{{constructor}}",
+      ["constructor"],
+    ],
+    ["finds no variables in JSON or code", "{a} {{}} {{\n}}", { a: "x" }, "{a} {{}} {{\n}}", []],
   ])("%s", (_name, text, variables, filled, missing) => {
     expect(fillVariables(text, variables, 1000)).toEqual({ text: filled, missing });
   });
 
-  it("are found in time that grows with the text alone, whatever it holds", () => {
-    // What backtracks over the spaces takes minutes here.
+  it("finds variables in linear time, whatever the text", () => {
+    // A pattern that backtracks over the spaces takes minutes here.
     const text = `{{${" ".repeat(150)}`.repeat(1300);
-    const beganMs = performance.now();
+    const startMs = performance.now();
     expect(fillVariables(text, {}, 200_000)).toEqual({ text, missing: [] });
     expect(fillVariables("{{ }}", {}, 10)).toEqual({ text: "{{ }}", missing: [] });
-    expect(performance.now() - beganMs).toBeLessThan(1000);
+    expect(performance.now() - startMs).toBeLessThan(1000);
   });
 
   it.each<[string, string, string, number, string | undefined]>([
-    ["as long as may be", "{{a}}{{a}}!", "xxxxx", 11, "xxxxxxxxxx!"],
-    ["longer by one", "{{a}}{{a}}!!", "xxxxx", 11, undefined],
-    ["far longer, which is never made", "{{a}}".repeat(40_000), "x".repeat(20_000), 200_000, undefined],
-  ])("make a text %s", (_name, text, a, charsMax, filled) => {
+    ["returns a filled-in text at the limit", "{{a}}{{a}}!", "xxxxx", 11, "xxxxxxxxxx!"],
+    ["returns no filled-in text above the limit by one", "{{a}}{{a}}!!", "xxxxx", 11, undefined],
+    [
+      "returns no filled-in text far above the limit, and does not build it",
+      "{{a}}".repeat(40_000),
+      "x".repeat(20_000),
+      200_000,
+      undefined,
+    ],
+  ])("%s", (_name, text, a, charsMax, filled) => {
     expect(fillVariables(text, { a }, charsMax)?.text).toBe(filled);
   });
 });
@@ -53,39 +71,43 @@ describe("citations", () => {
     passage(2, "Twice a day the water rises."),
   ];
   it.each<[string, string, [number, string, number][]]>([
-    ["behind a sentence", "The crane lifts forty tons [1].", [[1, "The new crane lifts forty tons.", 120]]],
     [
-      "behind its full stop",
+      "a citation after a sentence",
+      "The crane lifts forty tons [1].",
+      [[1, "The new crane lifts forty tons.", 120]],
+    ],
+    [
+      "a citation after the full stop",
       "The crane lifts forty tons. [1]",
       [[1, "The new crane lifts forty tons.", 120]],
     ],
     [
-      "several at once",
+      "several citations at once",
       "The crane lifts, and water rises [1, 2].",
       [
         [1, "The new crane lifts forty tons.", 120],
         [2, "Twice a day the water rises.", 0],
       ],
     ],
-    ["that does not exist", "So it is [7].", []],
+    ["a citation that does not exist", "So it is [7].", []],
     [
-      "none, though the words are a passage's",
+      "no citation, but words of a passage",
       "The new crane lifts forty tons.",
       [[1, "The new crane lifts forty tons.", 120]],
     ],
-    ["none, and words of its own", "I cannot tell from what I was given here.", []],
+    ["no citation, and other words", "I cannot tell from what I was given here.", []],
     [
-      "of which no word is there: all of the passage",
+      "a citation of a passage without common words",
       "Nonsense [2].",
       [[2, "Twice a day the water rises.", 0]],
     ],
-  ])("name %s", (_name, answer, cited) => {
+  ])("citationsOf resolves %s", (_name, answer, cited) => {
     const found = citationsOf(answer, PASSAGES);
     expect(found.map(({ number, span }) => [number, span.text, span.start])).toEqual(cited);
     for (const { span } of found) expect(span.end - span.start).toBe(span.text.length);
   });
 
-  it("have spans that are their text, whatever the passage", () => {
+  it("spans of sentences match their text, whatever the passage", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
         for (const { start, end, text: sentence } of sentencesOf(text)) {
@@ -102,26 +124,38 @@ describe("the sentence that says most to a question", () => {
     "# The dome\n\nIt has a shutter of two leaves.\n\n## Opening\n\n1. Read the panel.\n2. Unlock the shutter at the cabinet.\n";
   it.each<[string, string, string, string, string | undefined]>([
     [
-      "goes on in the next line of its paragraph",
+      "continues in the next line of its paragraph",
       "When was its motor replaced?",
       "It was built in 1962 and its motor was replaced\nin 2019.\nThe mat is red.",
       "",
       "It was built in 1962 and its motor was replaced\nin 2019.",
     ],
-    ["ends with a line that stands alone", "Colour?", "Colour: red\nSize: 8", "", "Colour: red"],
-    ["is one with its words", "Where is the cabinet?", DOME, "", "Unlock the shutter at the cabinet."],
-    ["is the first under a heading with them", "How is the opening done?", DOME, "", "Read the panel."],
+    ["ends with its line outside a paragraph", "Colour?", "Colour: red\nSize: 8", "", "Colour: red"],
     [
-      "counts the title as said",
+      "contains the words of the question",
+      "Where is the cabinet?",
+      DOME,
+      "",
+      "Unlock the shutter at the cabinet.",
+    ],
+    [
+      "is the first one under a heading with these words",
+      "How is the opening done?",
+      DOME,
+      "",
+      "Read the panel.",
+    ],
+    [
+      "counts the title as part of it",
       "Which shutter has the observatory?",
       DOME,
       "Observatory",
       "It has a shutter of two leaves.",
     ],
-    ["is not one that shares words of every text", "What is the wifi password?", DOME, "", undefined],
-    ["is a heading where there is nothing else", "Which dome?", "# The dome", "", "# The dome"],
-    ["is found by such words where there are no others", "Who is it?", "It is me.", "", "It is me."],
-  ])("%s", (_name, question, text, title, found) => {
+    ["shares more than function words", "What is the wifi password?", DOME, "", undefined],
+    ["is a heading if no other sentence matches", "Which dome?", "# The dome", "", "# The dome"],
+    ["is found by function words if the question has no others", "Who is it?", "It is me.", "", "It is me."],
+  ])("the best sentence %s", (_name, question, text, title, found) => {
     const best = bestSentence(text, termsOf(question), title);
     expect(best?.text).toBe(found);
     expect(best && text.slice(best.start, best.end)).toBe(found);
@@ -130,19 +164,19 @@ describe("the sentence that says most to a question", () => {
 
 describe("the JSON of an answer", () => {
   it.each<[string, string, string | undefined]>([
-    ["stands alone", ' {"a": 1}\n', '{"a": 1}'],
-    ["stands between fences", '```json\n{"a": 1}\n```', '{"a": 1}'],
-    ["stands between fences without a word", '\n```\n{"a": "```"}\n```\n', '{"a": "```"}'],
-    ["is no list", "[1]", undefined],
-    ["is no null", "null", undefined],
-    ["is not text", "forty", undefined],
-    ["is not two objects", "{}{}", undefined],
-    ["is not between fences that do not close", "```json\n{}", undefined],
-    ["is not a megabyte of fences", "```" + "\n".repeat(500_000) + "{", undefined],
-  ])("%s", (_name, text, json) => {
-    const beganMs = performance.now();
+    ["accepts an object alone", ' {"a": 1}\n', '{"a": 1}'],
+    ["accepts an object between code fences", '```json\n{"a": 1}\n```', '{"a": 1}'],
+    ["accepts an object between fences without a language", '\n```\n{"a": "```"}\n```\n', '{"a": "```"}'],
+    ["refuses a list", "[1]", undefined],
+    ["refuses null", "null", undefined],
+    ["refuses text", "forty", undefined],
+    ["refuses two objects", "{}{}", undefined],
+    ["refuses fences that do not close", "```json\n{}", undefined],
+    ["refuses a megabyte of fences quickly", "```" + "\n".repeat(500_000) + "{", undefined],
+  ])("jsonObjectOf %s", (_name, text, json) => {
+    const startMs = performance.now();
     expect(jsonObjectOf(text)).toBe(json);
-    expect(performance.now() - beganMs).toBeLessThan(1000);
+    expect(performance.now() - startMs).toBeLessThan(1000);
   });
 });
 
@@ -167,7 +201,7 @@ describe("the prompt", () => {
     text: "word ".repeat(200),
   };
 
-  it("never takes more than the window less the answer's share, roles in turn, the newest turns kept", () => {
+  it("the prompt leaves the answer's share of the window free, alternates roles, and includes the newest turns", () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -203,7 +237,7 @@ describe("the prompt", () => {
     );
   });
 
-  it("is none where the question alone is too long", () => {
+  it("there is no prompt if the question alone is too long", () => {
     expect(makePrompt(parts({ question: "x".repeat(20_000) }))).toBeUndefined();
   });
 });
@@ -224,7 +258,7 @@ describe("text with positions", () => {
     return { text: words.map((word) => word.text).join(" "), confidence: 0.9, box, words, startsParagraph };
   };
 
-  it("of a table read column by column is its rows", () => {
+  it("layoutText writes a table that was read by columns as rows", () => {
     const lines = [
       line("Prices", 0, 0, true),
       line("Item", 0, 60, true),
@@ -238,7 +272,7 @@ describe("text with positions", () => {
     expect(layoutText({ lines })).toBe("Prices\n\nItem | Tons\nRope | 12.50\nPaint | 8\n\nAll without tax.");
   });
 
-  it("of a form keeps what belongs to which label", () => {
+  it("layoutText keeps the values of a form with their labels", () => {
     const lines = [
       line("Name:   Ada Byron", 0, 0, true),
       line("Born:   1815", 0, 40),
@@ -247,13 +281,13 @@ describe("text with positions", () => {
     expect(layoutText({ lines })).toBe("Name: | Ada Byron\nBorn: | 1815\n\nSigned in London");
   });
 
-  it("of two columns of prose is read column by column", () => {
+  it("layoutText reads two columns of prose one after another", () => {
     const column = (left: number, word: string) =>
       [0, 40, 80].map((top) => line(`${word} ${word} ${word} ${word} ${word} ${word}`, left, top, top === 0));
     expect(layoutText({ lines: [...column(0, "one"), ...column(500, "two")] })).toMatch(/^[one\s]+[two\s]+$/);
   });
 
-  it("holds every word once, whatever stands where", () => {
+  it("layoutText contains every word once, whatever the layout", () => {
     const anyLine = fc.record({
       text: fc.array(fc.stringMatching(/^[a-z0-9]{1,8}$/), { minLength: 1, maxLength: 6 }),
       left: fc.integer({ min: 0, max: 1000 }),
@@ -279,9 +313,17 @@ describe("the cost of an answer", () => {
     reasoningTokens: 0,
   };
   it.each([
-    ["is 0 for a model of which nothing is known", undefined, 0],
-    ["counts cached input at its price", { inputPrice: 10, cachedInputPrice: 1, outputPrice: 20 }, 0.0084],
-    ["counts it as other input where it has none", { inputPrice: 10, outputPrice: 20 }, 0.012],
+    ["the cost is 0 for an unknown model", undefined, 0],
+    [
+      "the cost counts cached input at its own price",
+      { inputPrice: 10, cachedInputPrice: 1, outputPrice: 20 },
+      0.0084,
+    ],
+    [
+      "the cost counts cached input as input if it has no own price",
+      { inputPrice: 10, outputPrice: 20 },
+      0.012,
+    ],
   ])("%s", (_name, facts, cost) => {
     expect(costOf(usage, facts)).toBeCloseTo(cost, 10);
   });

@@ -5,13 +5,13 @@ import { ask, openAsking } from "./asking.ts";
 let nowMs = Date.parse("2026-11-21T12:00:00Z");
 let running: Running;
 beforeAll(async () => {
-  // Of keys more than is asked here; where keys are not limited, nothing is.
+  // The limit of keys is higher than these tests need. Without a limit of keys there are no others.
   const rate = { perMinute: 10_000, burst: 10_000 };
   running = await openAsking(undefined, { defaultKnowledge: () => [] }, { rate, nowMs: () => nowMs });
 });
 afterAll(() => running.close());
 
-/** Fewer at once than may wait for one thread. */
+/** Fewer concurrent questions than may wait for one thread. */
 const AT_ONCE = 10;
 const statuses = async (count: number, body: object): Promise<number[]> => {
   const found: number[] = [];
@@ -26,7 +26,7 @@ const statuses = async (count: number, body: object): Promise<number[]> => {
 const times = (count: number): number[] => Array.from({ length: count }, () => 200);
 
 describe("where requests are limited", () => {
-  it("a thread is asked 20 times a minute, and an agent 100 times", async () => {
+  it("limits a thread to 20 questions a minute, and an agent to 100", async () => {
     expect(await statuses(20, { thread_id: "busy" })).toEqual(times(20));
     const refused = await ask(running, { user: "Hello", thread_id: "busy" });
     expect(refused).toMatchObject({
@@ -34,7 +34,7 @@ describe("where requests are limited", () => {
       json: { message: expect.stringMatching(/^The thread/), error: { code: "rate_limited" } },
     });
     expect(refused.headers["retry-after"]).toBe("3");
-    // What the thread was refused did not count for its agent.
+    // Questions that the thread refused do not count for its agent.
     expect(await statuses(80, {})).toEqual(times(80));
     const over = await ask(running, { user: "Hello", thread_id: "another" });
     expect(over).toMatchObject({ status: 429, json: { message: expect.stringMatching(/^The agent/) } });
@@ -48,7 +48,7 @@ describe("where requests are limited", () => {
     expect(await statuses(20, { thread_id: "busy" })).toEqual(times(20));
   });
 
-  it("a question that is refused for what it is costs nothing", async () => {
+  it("an invalid question does not count for the rate", async () => {
     nowMs += 60_000;
     const wrong = { user: "", thread_id: "wrong" };
     expect(new Set(await statuses(30, wrong))).toEqual(new Set([400]));

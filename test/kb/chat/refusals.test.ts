@@ -14,7 +14,7 @@ afterAll(async () => {
   await endpoint.close();
 });
 
-it("a refused value is named beside the ones that are taken, as they are sent", async () => {
+it("a refusal names the value and the accepted ones as they are sent", async () => {
   const messageOf = async (change: object): Promise<string> => {
     return (await ask(running, { user: "Hello?", ...change })).json.message;
   };
@@ -30,19 +30,19 @@ describe("a question is refused", () => {
   it.each<[string, object, number, string, string | undefined]>([
     ["without agent_id", { agent_id: undefined }, 400, "invalid_field", "agent_id"],
     ["with an agent_id that is no text", { agent_id: 5 }, 400, "invalid_field", "agent_id"],
-    ["with one of 65 characters", { agent_id: "a".repeat(65) }, 400, "invalid_field", "agent_id"],
-    ["of an agent that is not there", { agent_id: "nobody" }, 404, "agent_not_found", "agent_id"],
+    ["with an agent_id of 65 characters", { agent_id: "a".repeat(65) }, 400, "invalid_field", "agent_id"],
+    ["of an agent that does not exist", { agent_id: "nobody" }, 404, "agent_not_found", "agent_id"],
     ["without user and images", { user: undefined }, 400, "invalid_field", "user"],
     ["with a blank user", { user: " \n" }, 400, "invalid_field", "user"],
     ["with a user that is no text", { user: ["Hello"] }, 400, "invalid_field", "user"],
-    ["with one of 200,001 characters", { user: "a".repeat(200_001) }, 400, "invalid_field", "user"],
+    ["with a user of 200,001 characters", { user: "a".repeat(200_001) }, 400, "invalid_field", "user"],
     ["with an empty thread_id", { thread_id: "" }, 400, "invalid_field", "thread_id"],
-    ["with one of 257 characters", { thread_id: "t".repeat(257) }, 400, "invalid_field", "thread_id"],
+    ["with a thread_id of 257 characters", { thread_id: "t".repeat(257) }, 400, "invalid_field", "thread_id"],
     ["with an unknown response_type", { response_type: "xml" }, 400, "invalid_field", "response_type"],
     ["with variables that are a list", { variables: ["a"] }, 400, "invalid_field", "variables"],
     ["with a variable that is an object", { variables: { a: {} } }, 400, "invalid_field", "variables.a"],
     [
-      "with one of 20,001 characters",
+      "with a variable of 20,001 characters",
       { variables: { a: "a".repeat(20_001) } },
       400,
       "invalid_field",
@@ -56,7 +56,7 @@ describe("a question is refused", () => {
       "variables",
     ],
     [
-      "with variables that make of it more than a question may hold",
+      "with variables that make the question too long",
       { user: "{{a}}".repeat(11), variables: { a: "a".repeat(20_000) } },
       413,
       "text_too_large",
@@ -85,17 +85,29 @@ describe("a question is refused", () => {
       "user_urls",
     ],
     ["with stream that is a word", { stream: "yes" }, 400, "invalid_field", "stream"],
-    ["with a webhook of no address", { webhook: { url: "nowhere" } }, 400, "invalid_field", "webhook.url"],
-    ["with a webhook inside", { webhook: { url: "http://10.0.0.1/" } }, 400, "invalid_field", "webhook.url"],
     [
-      "with a secret that is none",
+      "with a webhook without a valid address",
+      { webhook: { url: "nowhere" } },
+      400,
+      "invalid_field",
+      "webhook.url",
+    ],
+    [
+      "with a webhook at a private address",
+      { webhook: { url: "http://10.0.0.1/" } },
+      400,
+      "invalid_field",
+      "webhook.url",
+    ],
+    [
+      "with an invalid secret",
       { webhook: { url: "https://a.example/", secret: "s" } },
       400,
       "invalid_field",
       "webhook.secret",
     ],
     [
-      "with a header that is ours",
+      "with a reserved header",
       { webhook: { url: "https://a.example/", headers: { "Webhook-Id": "1" } } },
       400,
       "invalid_field",
@@ -123,13 +135,13 @@ describe("a question is refused", () => {
       "settings.response_format.type",
     ],
     [
-      "with a response_format of no address",
+      "with a response_format without an address",
       { settings: { response_format: { type: "webhook" } } },
       400,
       "invalid_field",
       "settings.response_format.cred",
     ],
-  ])("%s", async (_name, change, status, code, field) => {
+  ])("refuses a question %s", async (_name, change, status, code, field) => {
     const asked = endpoint.requests.length;
     const answer = await ask(running, { user: "Hello", ...change });
     expect(answer).toMatchObject({ status, json: { success: false, error: { code } } });

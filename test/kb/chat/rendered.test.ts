@@ -16,7 +16,7 @@ afterAll(async () => {
   await endpoint.close();
 });
 
-/** A picture that nothing makes small, but few levels of its colours. */
+/** A picture that compresses badly, except with few levels of its colours. */
 const noise = (side: number, level = (value: number) => value) => {
   const data = Buffer.alloc(side * side * 3);
   let state = 1;
@@ -32,7 +32,7 @@ const upload = async (bytes: Buffer, name: string): Promise<{ type: "image"; url
 };
 
 describe("images as models get them", () => {
-  it("are JPEG where a PNG is large", async () => {
+  it("renders a picture as JPEG if the PNG is large", async () => {
     const user_urls = [await upload(await noise(1300).png({ compressionLevel: 1 }).toBuffer(), "noise.png")];
     expect((await ask(running, { user: "What?", user_urls })).status).toBe(200);
     const content = JSON.stringify(endpoint.requests.at(-1)?.messages.at(-1)?.content);
@@ -40,15 +40,15 @@ describe("images as models get them", () => {
     expect(content.length).toBeLessThan(5_000_000);
   });
 
-  it("stay PNG where that is small", async () => {
+  it("renders a picture as PNG if that is small", async () => {
     const user_urls = [await upload(await noise(40).png().toBuffer(), "small.png")];
     expect((await ask(running, { user: "What?", user_urls })).status).toBe(200);
     const content = JSON.stringify(endpoint.requests.at(-1)?.messages.at(-1)?.content);
     expect(content).toContain("data:image/png;base64,");
   });
 
-  it("are counted as they are sent, not as they came", async () => {
-    // Three bits a pixel as they come, and much more in the form in which they are sent.
+  it("counts images as they are sent to the model, not as they were received", async () => {
+    // Three bits a pixel as received, and many more as sent.
     const blackOrWhite = (value: number): number => (value < 128 ? 0 : 255);
     const bytes = await noise(2048, blackOrWhite).webp({ lossless: true, effort: 0 }).toBuffer();
     const count = 12;

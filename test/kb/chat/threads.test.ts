@@ -59,7 +59,7 @@ const widthsSent = async (): Promise<[string, number[]][]> =>
 const words = () => sent().map(({ role, content }) => [role, content]);
 
 describe("a thread", () => {
-  it("remembers what was said in it, by agent, and nothing of another one", async () => {
+  it("a thread remembers its messages for its agent only", async () => {
     await ask(running, { user: "I am Ada.", thread_id: "a" });
     await ask(running, { user: "Who am I?", thread_id: "a" });
     expect(words().slice(1)).toEqual([
@@ -79,7 +79,7 @@ describe("a thread", () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it("answers questions that come at once in their order, each knowing those before it", async () => {
+  it("a thread answers concurrent questions in order, each with the ones before it", async () => {
     await Promise.all(["one", "two", "three"].map((user) => ask(running, { user, thread_id: "order" })));
     expect(words().filter(([role]) => role === "user")).toEqual([
       ["user", "one"],
@@ -88,7 +88,7 @@ describe("a thread", () => {
     ]);
   });
 
-  it("keeps to the model's window: the oldest messages are left out, and that is said", async () => {
+  it("a thread leaves out the oldest messages to fit the model's window, and says so", async () => {
     const long = "word ".repeat(500);
     for (const user of ["first", "second", "third"])
       await ask(running, { user: user + long, thread_id: "long" });
@@ -104,7 +104,7 @@ describe("a thread", () => {
   });
 
   it(
-    "knows its images without their being sent again, uploaded to it or named once, for 7 days",
+    "a thread shows its images, uploaded or named once, to later questions for 7 days",
     { timeout: 60_000 },
     async () => {
       const form = fileForm(await sharp(png).resize(10, 10).png().toBuffer(), "small.png");
@@ -118,7 +118,7 @@ describe("a thread", () => {
       const { json } = await ask(running, { user: "And its size?", thread_id: "seen" });
       expect(imagesSent()).toBe(2);
       expect(json.response.data.images).toContain(upload.json.file_url);
-      // Fetched once: it is ours from then on.
+      // Fetched once; later questions use the stored copy.
       expect(web.requests).toHaveLength(1);
       await ask(running, { user: "What?", thread_id: "another" });
       expect(imagesSent()).toBe(0);
@@ -129,7 +129,7 @@ describe("a thread", () => {
     },
   );
 
-  it("shows each image with the question that it came with, in the order in which they came", async () => {
+  it("a thread shows each image with its question, in order", async () => {
     const wide = await openAsking(endpoint, { contextTokens: 32_000 });
     const thread = { agent_id: "default", thread_id: "ordered" };
     const upload = async (width: number, fields: Readonly<Record<string, string>> = {}): Promise<string> => {
@@ -151,7 +151,7 @@ describe("a thread", () => {
       ["And?", [13, 14]],
       ["All?", []],
     ]);
-    // Named again, it belongs to the question that names it.
+    // An image that is named again belongs to the question that names it.
     await ask(wide, { ...thread, user: "Again?", ...named(two) });
     expect(await widthsSent()).toEqual([
       ["These?", [11]],
@@ -163,7 +163,7 @@ describe("a thread", () => {
     await wide.close();
   }, 60_000);
 
-  it("keeps nothing of an answer that failed", async () => {
+  it("a thread remembers nothing of a failed answer", async () => {
     const before = await filesOf(running);
     endpoint.behave = () => ({ kind: "fail", status: 400 });
     const user_urls = [{ type: "image", url: web.url("/blue.png").href }];
@@ -176,7 +176,7 @@ describe("a thread", () => {
 });
 
 describe("a client that goes away", () => {
-  it("while its image is fetched: the fetch is broken off", async () => {
+  it("a client that disconnects aborts the fetch of its image", async () => {
     const leaving = new AbortController();
     const seen = web.requests.length;
     const user_urls = [{ type: "image", url: web.url("/silent.png").href }];
@@ -184,7 +184,7 @@ describe("a client that goes away", () => {
     await vi.waitFor(() => expect(web.requests.length).toBe(seen + 1), { timeout: 10_000 });
     leaving.abort();
     await expect(gone).rejects.toThrow(/abort/i);
-    // Long before the time of a fetch is over.
+    // Long before the timeout of a fetch.
     await vi.waitFor(() => expect(web.requests.at(-1)?.socket.destroyed).toBe(true), { timeout: 10_000 });
   });
 });
@@ -200,14 +200,14 @@ it("remembers nothing of an answer whose client went away before it was stored",
       return store.thread(query);
     },
   });
-  // No model: nothing between here and the store asks whether anybody waits.
+  // Without a model, nothing between here and the store checks for a disconnect.
   const plain = await openAsking(undefined, {}, { wrapStore });
   const leaving = new AbortController();
   const gone = begin(plain, { user: "First?", thread_id: "left" }, leaving.signal);
   await vi.waitFor(() => expect(reads).toBe(1), { timeout: 10_000 });
   leaving.abort();
   await expect(gone).rejects.toThrow(/abort/i);
-  // What comes behind the end of a connection is read behind it.
+  // Data after the end of a connection is read after it.
   for (let times = 0; times < 3; times += 1) await plain.send("GET", "/v1/queues");
   held.resolve();
   expect((await ask(plain, { user: "Second?", thread_id: "left" })).status).toBe(200);
@@ -219,9 +219,9 @@ it("remembers nothing of an answer whose client went away before it was stored",
 });
 
 describe("an answer that was stored", () => {
-  it("is given though its image cannot be put in its place, and the image is not lost", async () => {
+  it("returns a stored answer although its image cannot be moved, and does not lose the image", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-keep-"));
-    // The bytes are noted then; a folder where they are to go keeps them from going there.
+    // The row is written by then; a folder at the target path prevents the move.
     const wrapStore = (store: Store): Store => ({
       ...store,
       addTurn: async (turn) => {
@@ -235,7 +235,7 @@ describe("an answer that was stored", () => {
     try {
       const answer = await ask(blocked, { user: "Colour?", thread_id: "kept", user_urls });
       expect(answer.status).toBe(200);
-      expect(blocked.log()).toContain("was not put in its place");
+      expect(blocked.log()).toContain("was not moved out of incoming");
       expect(await filesOf(blocked)).toEqual({ kept: 1, incoming: 1 });
     } finally {
       await blocked.close();
@@ -249,7 +249,7 @@ describe("an agent deleted in mid-thread", () => {
     running.send("POST", "/v1/agents", { key: admin, body: { id, name: "Passing" } });
   const remove = (id: string) => running.send("DELETE", `/v1/agents/${id}`, { key: admin });
 
-  it("is not there for the next question, and takes its thread along", async () => {
+  it("a deleted agent is missing for the next question, and its thread is removed", async () => {
     expect((await make("passing")).status).toBe(201);
     await ask(running, { agent_id: "passing", user: "I am Ada.", thread_id: "p" });
     expect((await remove("passing")).status).toBe(200);
@@ -262,7 +262,7 @@ describe("an agent deleted in mid-thread", () => {
     expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
   });
 
-  it("and made anew while it answers: the new one has no thread of the old", async () => {
+  it("an agent that is deleted and created again while it answers does not get the old thread", async () => {
     await make("renewed");
     endpoint.behave = async () => {
       await remove("renewed");
@@ -280,7 +280,7 @@ describe("an agent deleted in mid-thread", () => {
     expect(sent().filter(({ role }) => role !== "system")).toHaveLength(1);
   });
 
-  it("while it answers: 404, and nothing is stored", async () => {
+  it("an agent that is deleted while it answers is 404, and nothing is stored", async () => {
     await make("going");
     const before = await filesOf(running);
     endpoint.behave = async () => {

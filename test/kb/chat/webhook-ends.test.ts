@@ -7,10 +7,10 @@ import { openModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openReceiver } from "../webhooks/receiver.ts";
 import { ask, openAsking } from "./asking.ts";
 
-/** For a machine with other work. */
+/** Generous, for a busy machine. */
 const WAIT = { timeout: 60_000, interval: 20 };
 
-it("questions that were under way when the process ended are asked again one at a time, a new one beside them", async () => {
+it("after a crash, interrupted questions restart one at a time, and a new one runs at the same time", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "kbsync-ends-"));
   const endpoint = await openModelEndpoint();
   const receiver = await openReceiver();
@@ -37,7 +37,7 @@ it("questions that were under way when the process ended are asked again one at 
       (a, b) => a.number - b.number,
     );
     expect(jobs.map(({ crashes }) => crashes)).toEqual([0, 0, 0]);
-    // As a crash with all of them leaves them, and three more with the first alone.
+    // The state after a crash with all of them, and three more crashes with only the first.
     const crash = async (numbers: readonly number[], worker: string): Promise<void> => {
       for (const number of numbers) await store.queue.lease({ number, worker, nowMs });
       await store.queue.resume("next", nowMs, true);

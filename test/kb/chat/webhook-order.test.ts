@@ -8,16 +8,16 @@ import { ask, openAsking } from "./asking.ts";
 
 // Questions of one thread whose answers go to webhooks are answered in the order in which they were accepted.
 
-/** For a machine with other work. */
+/** Generous, for a busy machine. */
 const WAIT = { timeout: 60_000, interval: 10 };
-/** The longest that a question waits for room before it is tried again. */
+/** Longest backoff of a question on a full disk. */
 const LONGEST_MS = 10 * 60 * 1000;
 
 let endpoint: ModelEndpoint;
 let receiver: Receiver;
 let running: Running;
 let nowMs = Date.now();
-/** Threads whose next question finds the store busy, and those whose next answer finds no room. */
+/** Threads whose next question finds the store busy, and those whose next answer finds the disk full. */
 const busy = new Set<string>();
 const full = new Set<string>();
 beforeAll(async () => {
@@ -50,11 +50,11 @@ const send = async (user: string, thread_id: string): Promise<void> => {
   expect((await ask(running, { user, thread_id, webhook })).status).toBe(202);
 };
 const told = (thread: string) => receiver.messages.filter(({ path }) => path === `/${thread}`).length;
-/** What the model was asked, in its order: each question, and the messages that came with it. */
+/** The requests to the model in order: each question, and the number of its messages. */
 const asked = (from: number) =>
   endpoint.requests.slice(from).map(({ messages }) => [messages.at(-1)?.content, messages.length]);
 
-it("also where the first finds the service busy and is begun again", async () => {
+it("answers a thread's questions in order if the first finds the service busy and restarts", async () => {
   const from = endpoint.requests.length;
   busy.add("busy");
   await send("first", "busy");
@@ -66,7 +66,7 @@ it("also where the first finds the service busy and is begun again", async () =>
   ]);
 });
 
-it("also where the first waits for room on the disk; other threads do not wait with it", async () => {
+it("answers a thread's questions in order if the first waits for a full disk, and does not delay other threads", async () => {
   const from = endpoint.requests.length;
   full.add("full");
   await send("first", "full");
@@ -88,7 +88,7 @@ it("also where the first waits for room on the disk; other threads do not wait w
   ]);
 });
 
-it("and a thread with many of them holds up no other", async () => {
+it("a thread with many questions does not delay other threads", async () => {
   const held = Promise.withResolvers<void>();
   endpoint.behave = async ({ messages }) => {
     if (messages.at(-1)?.content === "many 0") await held.promise;

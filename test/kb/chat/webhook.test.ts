@@ -22,7 +22,7 @@ afterAll(async () => {
 const messagesTo = (path: string) => receiver.messages.filter((message) => message.path === path);
 
 describe("an answer by webhook", () => {
-  it("is accepted at once and delivered signed; a failure is delivered too; both forms are taken", async () => {
+  it("accepts a question with a webhook at once, delivers its signed answer or failure, and accepts both forms", async () => {
     const running = await openAsking(endpoint);
     try {
       const secret = newSecret();
@@ -47,7 +47,7 @@ describe("an answer by webhook", () => {
         variables: { a: 1 },
         response: { data: { content: "Forty.", message_id, finish_reason: "completed" } },
       });
-      // It is part of its thread.
+      // The answer is part of its thread.
       await ask(running, { user: "Sure?", thread_id: "w" });
       expect(endpoint.requests.at(-1)?.messages).toHaveLength(4);
 
@@ -70,10 +70,10 @@ describe("an answer by webhook", () => {
   it.each<[string, (url: string) => object]>([
     ["a webhook without a secret", (url) => ({ webhook: { url } })],
     [
-      "the original's form, which has none",
+      "the original's form, which has no secret",
       (url) => ({ settings: { response_format: { type: "webhook", cred: { url } } } }),
     ],
-  ])("is announced as unsigned, and is, with %s", async (name, target) => {
+  ])("announces an unsigned delivery, and sends it, for %s", async (name, target) => {
     const running = await openAsking(undefined);
     const path = `/${encodeURIComponent(name)}`;
     try {
@@ -87,7 +87,7 @@ describe("an answer by webhook", () => {
     }
   });
 
-  it("is asked for once, however often the request comes under its Idempotency-Key", async () => {
+  it("asks a question once, however often it is sent under its Idempotency-Key", async () => {
     const running = await openAsking(undefined);
     try {
       const send = (user: string, key = "q1") =>
@@ -103,7 +103,7 @@ describe("an answer by webhook", () => {
       expect(first.status).toBe(202);
       for (const other of others) expect(other).toMatchObject({ status: 202, text: first.text });
       await vi.waitFor(() => expect(messagesTo("/once")).toHaveLength(1), WAIT);
-      // Answered by then: the note outlives the question.
+      // Answered by now: the note outlives the question.
       await vi.waitFor(
         async () =>
           expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 }),
@@ -116,7 +116,7 @@ describe("an answer by webhook", () => {
         status: 409,
         json: { error: { code: "idempotency_conflict" } },
       });
-      // Only what was accepted is noted.
+      // Only accepted requests are recorded.
       expect((await send("", "q2")).status).toBe(400);
       expect((await send("Something else?", "q2")).status).toBe(202);
     } finally {
@@ -124,7 +124,7 @@ describe("an answer by webhook", () => {
     }
   });
 
-  it("that nobody takes for a day is a dead letter, listed and replayed under the same id", async () => {
+  it("an answer that is not accepted for a day is a dead letter, listed and replayed under the same id", async () => {
     let nowMs = Date.now();
     const running = await openAsking(undefined, {}, { nowMs: () => nowMs });
     try {
@@ -171,9 +171,9 @@ describe("an answer by webhook", () => {
     }
   });
 
-  it("comes in spite of what passes, and tells what does not in the words of an answer at once", async () => {
+  it("retries after temporary failures, and delivers permanent ones with the message of a direct answer", async () => {
     const failing = (code: string, message: string) => new KbsyncError(message, { code });
-    // Each throws so often what the store or an extractor would.
+    // Each fails this often, as the store or an extractor would.
     const trouble = new Map<string, { left: number; readonly error: Error }>([
       ["busy", { left: 4, error: failing("store_busy", "the store at /secret/place is busy") }],
       ["unable", { left: 2, error: failing("extraction_failed", "no process could be had") }],
@@ -215,8 +215,8 @@ describe("an answer by webhook", () => {
     }
   });
 
-  it("goes to no private address that a name leads to", async () => {
-    // A name that seems public until it is dialled.
+  it("delivers no answer to a private address behind a public name", async () => {
+    // The name seems public until it is dialled.
     const running = await openAsking(
       undefined,
       {},
@@ -238,7 +238,7 @@ describe("an answer by webhook", () => {
     }
   });
 
-  it("comes later where too many questions are waiting, which are told so themselves", async () => {
+  it("delays an answer by webhook while too many questions wait, and refuses direct ones", async () => {
     let postponed = 0;
     const wrapStore = (store: Store): Store => ({
       ...store,
@@ -251,7 +251,7 @@ describe("an answer by webhook", () => {
     try {
       const held = Promise.withResolvers<Behaviour>();
       endpoint.behave = () => held.promise;
-      // 16 are answered at once and 96 of one account wait; a webhook's has to come back.
+      // 16 run at once and 96 of one account wait, so the question with a webhook is retried.
       const asked = Array.from({ length: 16 + 96 }, () => ask(running, { user: "Hello" }));
       await vi.waitFor(async () => {
         const over = await ask(running, { user: "One more" });
