@@ -4,48 +4,48 @@ import { nextSentenceEnd } from "./sentences.ts";
 import type { Stops } from "./sentences.ts";
 
 /**
- * The smallest parts of a text that a chunk is made of, as parallel arrays: ascending, apart, each with a character
- * that is not white space, together holding every such character. `costs[i]` is the price of a cut before piece i.
+ * The smallest parts of a text that chunks consist of, as parallel arrays. Pieces are ascending and do not overlap; each contains a
+ * character other than white space, and together they contain all of these. `costs[i]` is the cost of a cut before piece i.
  */
 export interface Pieces {
   readonly begins: number[];
   readonly ends: number[];
   readonly costs: number[];
-  /** Least offset from which a chunk that begins with piece i may share text: no heading or fence lies between. */
+  /** Smallest offset from which a chunk that starts with piece i may share text: no heading or fence is in between. */
   readonly floors: number[];
-  /** 1 where a piece begins in the middle of a sentence. */
+  /** 1 if a piece starts inside a sentence. */
   readonly inside: number[];
-  /** The block that piece i is part of, as an index into `frames`; -1 for none. */
+  /** The block of piece i as an index into `frames`; -1 for none. */
   readonly blocks: number[];
-  /** What is repeated where a block is split. */
+  /** What chunks repeat of a split block. */
   readonly frames: Frame[];
-  /** What the next piece gets. */
+  /** The properties of the next piece. */
   readonly next: NextPiece;
 }
 
-/** What each chunk repeats that holds a part of a table or code block, so that the part can be read alone. */
+/** What each chunk with a part of a table or code block repeats, so that the part can be read alone. */
 export interface Frame {
-  /** First piece of the block, and of what is not repeated: a table's third row, the line behind a fence. */
+  /** First piece of the block, and first piece after the repeated head: a table's third row, the line after a fence. */
   readonly first: number;
   readonly body: number;
-  /** Last piece of the block; Infinity while it is open, and where it never ends. */
+  /** Last piece of the block; Infinity while it is open, and if it never ends. */
   last: number;
-  /** The head of a table, or the opening fence; with a line's end. */
+  /** The head of a table, or the opening fence; ends with a line break. */
   readonly before: string;
-  /** The closing fence behind a line's end; empty for a table. */
+  /** The closing fence after a line break; empty for a table. */
   readonly after: string;
 }
 
-/** State of the reading that the pieces being added take over. */
+/** State of the reader that the next pieces inherit. */
 export interface NextPiece {
   floor: number;
-  /** The floor is the next piece's own begin. */
+  /** Whether the floor is the next piece's own start. */
   isFloor: boolean;
   inside: 0 | 1;
   block: number;
 }
 
-/** No pieces yet. */
+/** Returns empty pieces. */
 export function newPieces(): Pieces {
   return {
     begins: [],
@@ -59,19 +59,19 @@ export function newPieces(): Pieces {
   };
 }
 
-/** What a chunk that begins with a piece repeats before it. */
+/** Returns what a chunk that starts with a piece repeats before it. */
 export function beforePiece({ blocks, frames }: Pieces, piece: number): string {
   const frame = frames[blocks[piece] ?? -1];
   return frame !== undefined && piece >= frame.body ? frame.before : "";
 }
 
-/** What a chunk that ends with a piece repeats after it. */
+/** Returns what a chunk that ends with a piece repeats after it. */
 export function afterPiece({ blocks, frames }: Pieces, piece: number): string {
   const frame = frames[blocks[piece] ?? -1];
   return frame !== undefined && piece < frame.last ? frame.after : "";
 }
 
-/** A text being taken apart: what `addWhole` and `addSentences` read, and the pieces they add to. */
+/** A text that is being split: the input of `addWhole` and `addSentences`, and the pieces that they add to. */
 export interface Cutting {
   readonly text: string;
   readonly sizes: Sizes;
@@ -79,20 +79,20 @@ export interface Cutting {
   readonly pieces: Pieces;
 }
 
-/** The sizes that follow from a resource's settings, in UTF-16 units. */
+/** Sizes derived from a resource's settings, in UTF-16 units. */
 export interface Sizes {
   /** Longest chunk. */
   readonly chunk: number;
   readonly overlap: number;
-  /** What a chunk can hold beside a full overlap: the longest block that is kept whole. */
+  /** Size of a chunk without a full overlap: the longest block that stays whole. */
   readonly room: number;
-  /** Length aimed at when a piece has to be made of words. */
+  /** Target length of a piece that consists of words. */
   readonly grain: number;
-  /** A sentence shorter than this stays with the next one. */
+  /** A shorter sentence stays with the next one. */
   readonly sentenceMin: number;
 }
 
-/** Works out the sizes; `chunkOverlap < chunkSize` is the caller's invariant. */
+/** Derives the sizes. The caller ensures `chunkOverlap < chunkSize`. */
 export function sizesOf(chunkSize: number, chunkOverlap: number): Sizes {
   const room = chunkSize - chunkOverlap;
   return {
@@ -104,14 +104,14 @@ export function sizesOf(chunkSize: number, chunkOverlap: number): Sizes {
   };
 }
 
-/** Adds `[begin, end)` as one piece, or as several made of words where it is longer than `limit`. */
+/** Adds `[begin, end)` as one piece, or as several pieces of words if it is longer than `limit`. */
 export function addWhole(cutting: Cutting, begin: number, end: number, cost: number, limit: number): void {
   if (end - begin <= limit) push(cutting.pieces, begin, end, cost);
   else addWords(cutting, begin, end, cost);
 }
 
 /**
- * Adds `[begin, end)` sentence by sentence. `cost` is that of a cut before the first, `limit` the longest it may be;
+ * Adds `[begin, end)` sentence by sentence. `cost` is the cost of a cut before the first sentence, `limit` its maximum length;
  * `extraCost` is added to the cuts between sentences. Call with ascending `begin`.
  */
 export function addSentences(
@@ -140,13 +140,13 @@ export function addSentences(
   }
 }
 
-/** Whether a unit is a small Latin letter without accents. */
+/** Whether a unit is a lower-case Latin letter without accents. */
 export function isLowerCase(code: number): boolean {
   return code >= 0x61 && code <= 0x7a;
 }
 
 function addWords({ text, sizes, pieces }: Cutting, begin: number, end: number, cost: number): void {
-  let from = -1; // begin of the piece being filled with words
+  let from = -1; // start of the current piece
   let until = -1;
   let nextCost = cost;
   const flush = (): void => {
@@ -162,11 +162,11 @@ function addWords({ text, sizes, pieces }: Cutting, begin: number, end: number, 
     if (from >= 0 && wordUntil - from > sizes.grain) flush();
     if (from < 0) from = word;
     until = wordUntil;
-    // A word that fits into a chunk takes some of the overlap's room; a longer one is cut so that all of it is kept.
+    // A word that fits into a chunk may use space of the overlap; a longer one is cut so that all of it is included.
     const most = until - from > sizes.chunk ? sizes.room : sizes.chunk;
     while (until - from > most) {
       const cut = wholeCharacterBefore(text, from, from + sizes.room);
-      if (cut >= until) break; // a surrogate pair where a chunk holds one unit
+      if (cut >= until) break; // a surrogate pair, while a chunk holds one unit
       push(pieces, from, cut, nextCost);
       pieces.next.inside = 1;
       nextCost = CHARACTER_COST;

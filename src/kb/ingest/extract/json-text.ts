@@ -1,15 +1,15 @@
-/** Lines of JSON that people laid out are shorter than this on the average. */
+/** JSON that was formatted for people has shorter lines on average. */
 const LINE_CHARS = 500;
-/** Deeper values are not indented further: spaces would be all there is. */
+/** Deeper values are not indented further; otherwise the text would be mostly spaces. */
 const INDENT_MAX = 8;
-/** Lists and objects up to this long stay in one line: a record with the names of its values is found as a whole. */
+/** Lists and objects up to this length stay on one line, so that a search finds a record with the names of its values. */
 const RECORD_CHARS = 240;
-/** Line breaks and indents may make the text so many times as long; lists of nothing but lists would grow further. */
+/** Largest growth of the text by line breaks and indents; nested empty lists would grow more. */
 const GROWTH_MAX = 4;
 
 /**
- * Puts line breaks and indents into JSON that has none, and changes nothing else: numbers of any length, escapes and the
- * order of keys stay as they are written. Undefined for what is no JSON, has lines already, or would grow too much.
+ * Adds line breaks and indents to one-line JSON and changes nothing else: numbers of any length, escapes and the order of keys stay as
+ * written. Undefined: the text is no JSON, has lines already, or would grow too much.
  */
 export function layOutJson(text: string): string | undefined {
   const trimmed = text.trim();
@@ -43,7 +43,7 @@ export function layOutJson(text: string): string | undefined {
       if (written.length > charsMax) return undefined;
       continue;
     }
-    // A list or object that holds nothing stays in one line.
+    // An empty list or object stays on one line.
     if (before === "," || closes !== (before === "{" || before === "["))
       written += LINE_BREAKS[Math.min(depth, INDENT_MAX)];
     if (sign === "{" || sign === "[") depth += 1;
@@ -56,7 +56,7 @@ export function layOutJson(text: string): string | undefined {
   return written;
 }
 
-/** Where each list and object begins that holds something and fits into a line, and where it ends. */
+/** Returns the start and end of each non-empty list and object that fits on a line. */
 function recordEnds(json: string): ReadonlyMap<number, number> {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -65,15 +65,15 @@ function recordEnds(json: string): ReadonlyMap<number, number> {
     const end = SPACES.has(sign) ? at + 1 : tokenEnd(json, at, sign);
     if (sign === "{" || sign === "[") open.push(at);
     if (sign === "}" || sign === "]") {
-      const begin = open.pop() ?? at;
-      if (end - begin <= RECORD_CHARS) ends.set(begin, end);
+      const start = open.pop() ?? at;
+      if (end - start <= RECORD_CHARS) ends.set(start, end);
     }
     at = end;
   }
   return ends;
 }
 
-/** A part of JSON with single spaces behind colons and commas, and no other white space. */
+/** Writes a part of JSON on one line, with single spaces after colons and commas. */
 function inOneLine(json: string, from: number, to: number): string {
   let written = "";
   for (let at = from; at < to;) {
@@ -93,7 +93,7 @@ const LINE_BREAKS = Array.from({ length: INDENT_MAX + 1 }, (_, depth) => `\n${" 
 const SPACES = new Set(" \t\r\n");
 const STRUCTURE = new Set("{}[]:,");
 
-/** Where a string, another value, or a single sign of structure ends; `text` is valid JSON. */
+/** Returns the end of the token at `start`: a string, another value or a structural character. `text` is valid JSON. */
 function tokenEnd(text: string, start: number, sign: string): number {
   let at = start + 1;
   if (STRUCTURE.has(sign)) return at;

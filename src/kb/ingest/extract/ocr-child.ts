@@ -8,20 +8,20 @@ import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layou
 import { openDrawnPdf } from "./ocr-page-image.ts";
 import { type OcrFailure, openPicture, type Picture } from "./ocr-picture.ts";
 
-/** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` where it is packed. */
+/** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` if packed. */
 export interface OcrData {
   readonly languages: readonly string[];
   readonly folder: string;
   readonly packed: boolean;
 }
 
-/** What the parent asks: a page (from 1), or of an image how many there are. */
+/** A request of the parent process: the text of a page (from 1), or the number of pages of an image. */
 export interface OcrRequest {
   readonly path: string;
   readonly mediaType: string;
-  /** Size of a PDF, which bounds what drawing a page of it may take. */
+  /** Size of a PDF, which limits the processor time for drawing a page. */
   readonly bytes?: number;
-  /** Undefined: how many there are. */
+  /** Undefined: return the number of pages. */
   readonly page?: number;
   readonly pixelsMax: number;
   /** Most pages of one image file. */
@@ -29,23 +29,23 @@ export interface OcrRequest {
   readonly data: OcrData;
 }
 
-/** What the parent is told. */
+/** An answer to the parent process. */
 export type OcrPart = OcrPage | { readonly pageCount: number };
 
-/** Of smaller pictures the letters are those of a screen: twice the size is read better. */
+/** Smaller pictures have the letters of a screen, which are recognised better at twice the size. */
 const SCREEN_PIXELS = 3_500_000;
-/** A scan says its resolution, and needs no enlarging. */
+/** A scan declares its resolution, and needs no enlargement. */
 const SCAN_DENSITY = 150;
-/** Larger pictures are made smaller before they are read: an A3 page at 300 dots an inch has 17 million. */
+/** Larger pictures are reduced before they are read. An A3 page at 300 dots an inch has 17 million pixels. */
 const READ_PIXELS_MAX = 20_000_000;
-/** The side to which a picture is reduced to find out how it lies. */
+/** Longest side of the reduced picture that is used to find its orientation. */
 const TURN_SIDE_PX = 1600;
-/** Processor time for recognising the text of a page that is drawn: some five times what the largest takes, from all sides. */
+/** Processor time for recognising a drawn page: some five times that of the largest page in all orientations. */
 const READ_CPU_MS = 120_000;
-/** Text that is read as well as this stands upright. */
+/** Text of this quality is upright. */
 const UPRIGHT_QUALITY = 0.6;
 
-// Reading a picture may take as long as it likes; searches may not.
+// Reading a picture may take long, and must not slow down searches.
 setPriority(constants.priority.PRIORITY_LOW);
 
 let recogniser: Promise<Worker> | undefined;
@@ -56,7 +56,7 @@ answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give, allow) => 
     give({ pageCount: (await openImage(request)).pages });
     return;
   }
-  // Loading takes a second, and the data is the same for all requests of a process.
+  // Loading takes a second, and all requests of a process use the same data.
   const worker = await (recogniser ??= startRecogniser(request.data));
   give(
     await (request.mediaType === "application/pdf"
@@ -74,7 +74,7 @@ async function startRecogniser({ languages, folder, packed }: OcrData): Promise<
       errorHandler: () => undefined,
     });
   } catch (error) {
-    // The next request tries again: what was missing or out of memory now may be there then.
+    // The next request tries again: the data or the memory that was missing may be available then.
     recogniser = undefined;
     throw error;
   }
@@ -122,7 +122,7 @@ const NOTHING_DRAWN: Omit<OcrPage, "page"> = {
   lines: [],
 };
 
-/** Reads a picture; one that makes little sense is looked at from all sides, small, and read from the best one. */
+/** Reads a picture. If the text makes little sense, tries all orientations on a reduced copy and reads the picture in the best one. */
 async function recognise(worker: Worker, picture: Sharp, wanted: number): Promise<Omit<OcrPage, "page">> {
   const { data, info } = await decodeRaw(picture);
   const scale = Math.min(wanted, Math.sqrt(READ_PIXELS_MAX / (info.width * info.height)));
@@ -185,7 +185,7 @@ async function readTurned(
 }
 
 function codeFor(error: unknown): OcrFailure {
-  // Thrown here alone, with these codes.
+  // Thrown only in this file and ocr-picture.ts, with these codes.
   if (error instanceof CappedRefusal) return error.code as OcrFailure;
   const kind = foreignKind(error);
   if (kind === "memory") return "memory";

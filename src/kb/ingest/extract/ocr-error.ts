@@ -5,15 +5,15 @@ import type { OcrRequest } from "./ocr-child.ts";
 import type { OcrFailure } from "./ocr-picture.ts";
 import { timeWords } from "./pdf-error.ts";
 
-const SAVE_ANEW = "open it and save it anew";
+const SAVE_AGAIN = "open it and save it again";
 const HINTS = {
   memory: "make the picture smaller",
   time: "split the document, make the picture smaller, or print it to a new PDF",
-  fall: SAVE_ANEW,
+  fall: SAVE_AGAIN,
   unable: undefined,
 };
 
-/** The error that a caller gets when text cannot be recognised. No path is in its message. */
+/** Returns the error for a failed text recognition. Its message contains no path. */
 export function ocrError(
   code: OcrFailure | CappedEnd,
   {
@@ -35,7 +35,7 @@ export function ocrError(
         "make it smaller: text needs no more than 300 dots an inch",
       );
     case "damaged_image":
-      return refused("the image is damaged and cannot be read", SAVE_ANEW);
+      return refused("the image is damaged and cannot be read", SAVE_AGAIN);
     case "damaged_pdf":
       return refused(
         "the pages of the PDF cannot be drawn, so their text cannot be recognised",
@@ -50,10 +50,10 @@ export function ocrError(
     case "time":
     case "fall":
     case "unable": {
-      const words = endWords("recognising text", limits);
+      const messages = endWords("recognising text", limits);
       if (bytes !== undefined)
-        words.time = `recognising text takes longer than a page of a PDF of its size may (${timeWords(bytes, limits)})`;
-      return endFailure(code, words, { ...facts, hint: HINTS[code] });
+        messages.time = `recognising text takes longer than a page of a PDF of its size may (${timeWords(bytes, limits)})`;
+      return endFailure(code, messages, { ...facts, hint: HINTS[code] });
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A rectangle in pixels of the picture as it is read, the origin at the top left. */
+/** A rectangle in pixels of the picture that was read, with the origin at the top left. */
 export interface OcrBox {
   readonly left: number;
   readonly top: number;
@@ -6,7 +6,7 @@ export interface OcrBox {
   readonly bottom: number;
 }
 
-/** A word with its place; confidence from 0 to 1. */
+/** A word with its position; confidence from 0 to 1. */
 export interface OcrWord {
   readonly text: string;
   readonly confidence: number;
@@ -16,27 +16,27 @@ export interface OcrWord {
 /** A line of words, in reading order. */
 export interface OcrLine extends OcrWord {
   readonly words: readonly OcrWord[];
-  /** The first line of a paragraph. */
+  /** Whether it is the first line of a paragraph. */
   readonly startsParagraph: boolean;
 }
 
-/** What was read on one picture: an image, or a page of a document. */
+/** The recognised text of one picture: an image, or a page of a document. */
 export interface OcrPage {
   /** Number of the page, from 1. */
   readonly page: number;
-  /** Size of the picture that was read, after turning and scaling: what the boxes are in. */
+  /** Size of the picture that was read, after rotation and scaling. Boxes refer to it. */
   readonly widthPx: number;
   readonly heightPx: number;
-  /** By how many degrees it was turned clockwise to stand upright. */
+  /** Clockwise rotation in degrees that made it upright. */
   readonly turned: 0 | 90 | 180 | 270;
-  /** Size of the picture itself, as programs show it. */
+  /** Size of the original picture, as programs show it. */
   readonly pictureWidthPx: number;
   readonly pictureHeightPx: number;
-  /** In reading order; empty where there is no text. */
+  /** In reading order; empty if there is no text. */
   readonly lines: readonly OcrLine[];
 }
 
-/** A box in pixels of the picture itself: neither turned nor scaled as it was to be read. Pure. */
+/** Converts a box to pixels of the original picture, before rotation and scaling. Pure. */
 export function boxInPicture(page: Omit<OcrPage, "page" | "lines">, box: OcrBox): OcrBox {
   const { widthPx, heightPx, turned, pictureWidthPx, pictureHeightPx } = page;
   const { left, top, right, bottom } = box;
@@ -74,33 +74,33 @@ interface Found {
   readonly confidence: number;
   readonly bbox: FoundBox;
 }
-/** The part of the recogniser's result that is used. */
+/** The used part of the recogniser's result. */
 export interface FoundBlock {
   readonly paragraphs: readonly {
     readonly lines: readonly (Found & { readonly words: readonly Found[] })[];
   }[];
 }
 
-/** Words below this are guesses at specks and drawings; true words on bad scans lie well above. */
+/** Words with a lower confidence are guesses at specks and drawings; true words on bad scans are well above. */
 const WORD_CONFIDENCE_MIN = 0.2;
 
-/** A gap between two lines that is larger than this many of their heights begins a paragraph. */
+/** A gap between two lines that exceeds this many line heights starts a paragraph. */
 const PARAGRAPH_GAP = 0.9;
 
-/** Lines and words of what was recognised, without guesses. */
+/** Returns the recognised lines and words, without guesses. */
 export function linesOf(blocks: readonly FoundBlock[]): OcrLine[] {
   const lines: OcrLine[] = [];
   for (const { paragraphs } of blocks) {
     for (const paragraph of paragraphs) {
-      let begins = true;
+      let isFirst = true;
       for (const line of paragraph.lines) {
         const words = line.words.map(wordOf).filter(isWord);
         if (words.length === 0) continue;
         const text = words.map((word) => word.text).join(" ");
         const box = boxOf(line.bbox);
-        const startsParagraph = begins || isApart(lines.at(-1)?.box ?? box, box);
+        const startsParagraph = isFirst || isApart(lines.at(-1)?.box ?? box, box);
         lines.push({ text, confidence: meanConfidence(words), box, words, startsParagraph });
-        begins = false;
+        isFirst = false;
       }
     }
   }
@@ -129,20 +129,20 @@ function meanConfidence(words: readonly OcrWord[]): number {
   return words.reduce((sum, { text, confidence }) => sum + confidence * text.length, 0) / Math.max(chars, 1);
 }
 
-/** How much was read with confidence: what tells an upright picture from one that lies on its side. */
+/** Returns how much was read with confidence. Distinguishes an upright picture from a sideways one. */
 export function readingScore(lines: readonly OcrLine[]): number {
   let score = 0;
   for (const { words } of lines) {
     for (const { text, confidence } of words) {
       const letters = text.replaceAll(/[^\p{L}\p{N}]+/gu, "").length;
-      // Sideways text is read as short scraps of signs, with a confidence that words seldom have.
+      // Sideways text is read as short scraps of characters, with a low confidence.
       if (letters >= 2 && confidence >= 0.6) score += letters * confidence;
     }
   }
   return score;
 }
 
-/** Share of the letters that were read with confidence; 0 for none. */
+/** Returns the share of letters that were read with confidence; 0 without letters. */
 export function readingQuality(lines: readonly OcrLine[]): number {
   const letters = letterCount(lines);
   return letters === 0 ? 0 : readingScore(lines) / letters;
@@ -153,24 +153,24 @@ function letterCount(lines: readonly OcrLine[]): number {
 }
 
 /**
- * Of 23 pictures with text in the recogniser's languages (scans, screens, a street with signs) the least has 0.66; of 18 drawings,
- * charts and texts in other scripts the most has 0.31.
+ * Measured: 23 pictures with text in the recogniser's languages (scans, screens, a street with signs) have at least 0.66; 18
+ * drawings, charts and texts in other scripts have at most 0.31.
  */
 const TEXT_QUALITY_MIN = 0.5;
-/** Fewer letters are specks on an empty page, of which there is nothing to say. */
+/** Fewer letters are specks on an empty page, and not reported. */
 const SCRAP_LETTERS_MIN = 5;
 
-/** Whether what was read is text, and not scraps of a drawing or of a script that the recogniser does not know. */
+/** Reports whether the result is text, not scraps of a drawing or of an unknown script. */
 export function holdsText(lines: readonly OcrLine[]): boolean {
   return readingScore(lines) >= 2 && readingQuality(lines) >= TEXT_QUALITY_MIN;
 }
 
-/** Whether what was read is such scraps: there is something, but no text. */
+/** Reports whether the result is only such scraps. */
 export function holdsScraps(lines: readonly OcrLine[]): boolean {
   return !holdsText(lines) && letterCount(lines) >= SCRAP_LETTERS_MIN;
 }
 
-/** The text of a picture: one line a line, a blank line between paragraphs. */
+/** Returns the text of a picture, line by line, with a blank line between paragraphs. */
 export function ocrText({ lines }: Pick<OcrPage, "lines">): string {
   let text = "";
   for (const line of lines) {

@@ -6,12 +6,12 @@ import sharp, { type Sharp } from "sharp";
 
 /** A PDF whose pages can be drawn. */
 export interface DrawnPdf {
-  /** Draws a page (from 1) in greys; undefined for one that is of one colour throughout. */
+  /** Draws a page (from 1) in greys; undefined if it has only one colour. */
   draw(page: number): Promise<Sharp | undefined>;
   close(): Promise<void>;
 }
 
-/** What scans are made with; more makes recognition slower and no better. */
+/** The usual resolution of scans. A higher one makes recognition slower but no better. */
 const DOTS_PER_INCH = 300;
 /** PDF's own unit: a point is a seventy-second of an inch. */
 const POINTS_PER_INCH = 72;
@@ -19,7 +19,7 @@ const POINTS_PER_INCH = 72;
 const asset = (folder: string): string =>
   fileURLToPath(new URL(`${folder}/`, import.meta.resolve("pdfjs-dist/package.json")));
 
-/** Opens a PDF for drawing; fonts, tables and decoders come from the package, none from the network or the system. */
+/** Opens a PDF for drawing. Fonts, tables and decoders come from the package, never from the network or the system. */
 export async function openDrawnPdf(path: string, pixelsMax: number): Promise<DrawnPdf> {
   const document = await getDocument({
     data: new Uint8Array(await readFile(path)),

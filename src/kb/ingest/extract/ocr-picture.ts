@@ -3,7 +3,7 @@ import { createCanvas, loadImage } from "@napi-rs/canvas";
 import sharp, { type Sharp } from "sharp";
 import { CappedRefusal } from "../../../lib/capped/child.ts";
 
-/** Why nothing was read. */
+/** Why a picture yields no text. */
 export type OcrFailure =
   | "image_too_large"
   | "damaged_image"
@@ -16,24 +16,24 @@ export type OcrFailure =
 export interface Picture {
   readonly widthPx: number;
   readonly heightPx: number;
-  /** Dots an inch where it says so. */
+  /** Declared resolution in dots an inch, if any. */
   readonly density: number | undefined;
-  /** Pages of a TIFF; 1 of everything else. */
+  /** Pages of a TIFF; 1 for other formats. */
   readonly pages: number;
-  /** Decodes a page (from 0), upright as the camera says, in greys on white. */
+  /** Decodes a page (from 0), rotated upright by the camera's metadata, in greys on white. */
   decode(page: number): Sharp;
 }
 
 /**
- * Reads a picture's header and refuses one of too many pixels before any is decoded: 10,000 × 10,000 pixels of one colour
- * are 20 KB as a PNG and 400 MB in memory. Only the first picture of an animation counts.
+ * Reads a picture's header and refuses too many pixels before it decodes any: 10,000 × 10,000 pixels of one colour are 20 KB as a PNG
+ * and 400 MB in memory. Reads only the first picture of an animation.
  */
 export async function openPicture(path: string, mediaType: string, pixelsMax: number): Promise<Picture> {
   const input = await pictureInput(path, mediaType, pixelsMax);
   const options = { limitInputPixels: pixelsMax, failOn: "error", unlimited: false } as const;
   let meta;
   try {
-    // Its own limit would refuse without saying the size.
+    // sharp's own limit would not report the size.
     meta = await sharp(input, { ...options, limitInputPixels: false }).metadata();
   } catch (error) {
     throw new CappedRefusal<OcrFailure>("damaged_image", String(error));
@@ -54,7 +54,7 @@ export async function openPicture(path: string, mediaType: string, pixelsMax: nu
   };
 }
 
-/** What sharp can read of a picture: the file itself, but of a bitmap its pixels in another form. */
+/** Returns an input that sharp can read: the file itself, or a converted copy of a bitmap. */
 export async function pictureInput(
   path: string,
   mediaType: string,
@@ -68,16 +68,16 @@ function refusePixels(widthPx: number, heightPx: number, pixelsMax: number): voi
     throw new CappedRefusal<OcrFailure>("image_too_large", `${widthPx} × ${heightPx}`);
 }
 
-/** Where a Windows bitmap says its size: after the file's header of 14 bytes and the length of its own. */
+/** Offsets of the size in a Windows bitmap: after the file header of 14 bytes and the length of the second header. */
 const BITMAP_WIDTH_AT = 18;
 const BITMAP_HEIGHT_AT = 22;
 
-/** The one format of these that sharp does not read. */
+/** Converts a bitmap to PNG, because sharp does not read bitmaps. */
 async function decodeBitmap(path: string, pixelsMax: number): Promise<Buffer> {
   const bytes = await readFile(path);
   if (bytes.length < BITMAP_HEIGHT_AT + 4)
     throw new CappedRefusal<OcrFailure>("damaged_image", "the header is cut off");
-  // A bitmap from the top down has a negative height.
+  // A top-down bitmap has a negative height.
   refusePixels(
     Math.abs(bytes.readInt32LE(BITMAP_WIDTH_AT)),
     Math.abs(bytes.readInt32LE(BITMAP_HEIGHT_AT)),

@@ -11,59 +11,58 @@ import { ocrError } from "./ocr-error.ts";
 import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { OcrPage } from "./ocr-layout.ts";
 
-/** How text in pictures is recognised; each has a default. */
+/** Options of text recognition; each has a default. */
 export interface OcrOptions {
   /** Languages by their three letters (ISO 639-2), the likeliest first. Default: English. */
   readonly languages?: readonly string[];
-  /** Folder with the data of each language, all packed or none. Default: the package's, which is English alone. */
+  /** Folder with the data of each language, either all packed or none. Default: the package's, which has only English. */
   readonly dataDir?: string | undefined;
   /**
-   * Most pages of one document whose text is recognised; 0: none is ever. Of a PDF with more the first ones are, an image
-   * is refused. Default 100, some ten minutes.
+   * Most pages of one document whose text is recognised; 0 switches recognition off. Of a PDF with more pages the first ones are read; an
+   * image with more is refused. Default 100, some ten minutes.
    */
   readonly pagesMax?: number;
   /** Most pixels of a picture. Default 64 million: an A4 page at 600 dots an inch has 35. */
   readonly pixelsMax?: number;
-  /** Pictures read at once, each with a core of its own. Default 1. */
+  /** Most pictures read at the same time, each on one core. Default 1. */
   readonly processes?: number;
   /**
-   * Memory of one process, beyond what Node takes, reserved and unused included: of that the recogniser's thread has some
-   * 1500 MB. Default 3584: a page takes 600 MB in truth, the largest picture 1 GB.
+   * Address space of one process in addition to Node's own; the recogniser's thread alone reserves some 1500 MB. Default 3584. A page
+   * actually uses 600 MB, the largest picture 1 GB.
    */
   readonly memoryMb?: number;
-  /** Time for one page. Default 180 s: ten times what it takes where nothing else runs. */
+  /** Timeout of one page. Default 180 s, ten times what a page takes on an idle machine. */
   readonly timeoutMs?: number;
   /**
-   * Time for one document as a whole: no page of it is begun after that. Its pages wait for those of all others, which does
-   * not count. Default 30 min.
+   * Time for one document: no page starts after it. Waits for other documents' pages do not count. Default 30 min.
    */
   readonly documentMs?: number;
-  /** How long a process waits for the next picture. Default 30 s: starting one takes a second. */
+  /** How long an idle process waits for the next picture. Default 30 s; a start takes a second. */
   readonly idleMs?: number;
-  /** A clock that nobody sets, for `documentMs`. Default: that of the timers. */
+  /** A monotonic clock for `documentMs`. Default: that of the timers. */
   readonly elapsedMs?: () => number;
 }
 
-/** What was read of a document's pages. */
+/** The recognised pages of a document. */
 export interface ReadPages {
   readonly pages: readonly OcrPage[];
   /** In order. */
   readonly unread: readonly UnreadPage[];
 }
 
-/** A page that was not read: it failed, the bounds of one document left it out, or it came after too many that failed. */
+/** A page that was not read: it failed, exceeds the bounds of one document, or follows too many failures. */
 export interface UnreadPage {
   readonly page: number;
   readonly why: "bound" | "failures" | KbsyncError;
 }
 
 /**
- * Pages of one document that may fail: each may take all the time of a page, and most often all fail for one reason. Those of
- * a PDF together take no longer than one of them may.
+ * Failed pages after which a document ends: each may use the whole time of a page, and usually all fail for one reason. The failed
+ * pages of a PDF together may take no longer than one page.
  */
 const FAILURES_MAX = 3;
 
-/** What a page may fail of, which others of its document need not. */
+/** Failures of a single page; other pages of the document may succeed. */
 const PAGE_FAILURES: ReadonlySet<string> = new Set([
   "damaged_image",
   "damaged_pdf",
@@ -72,30 +71,30 @@ const PAGE_FAILURES: ReadonlySet<string> = new Set([
   "extraction_crashed",
 ]);
 
-/** How a document is read. */
+/** Options of reading a document. */
 export type ReadOptions = Pick<AskOptions, "signal" | "tenant">;
 
 /** Recognises text in pictures. */
 export interface Ocr {
-  /** Most pages of one document; 0: it is switched off. */
+  /** Most pages of one document; 0: text recognition is switched off. */
   readonly pagesMax: number;
   /**
-   * Reads an image: each page of a TIFF as `readPages` does, the first picture of an animation. Rejects with
-   * `image_too_large`, `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason, and where no page was
-   * read with `damaged_image`, `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
+   * Reads an image: the pages of a TIFF as `readPages` does, the first picture of an animation. Rejects with `image_too_large`,
+   * `too_many_pages`, `extraction_failed`, `extractor_busy`, or the signal's reason; if no page was read also with `damaged_image`,
+   * `extraction_memory`, `extraction_timeout` or `extraction_crashed`.
    */
   readImage(path: string, mediaType: MediaType, options?: ReadOptions): Promise<ReadPages>;
   /**
-   * Reads these pages (from 1) of a PDF, in order, as far as the bounds of one document allow, and the first in any case.
-   * Rejects with `extraction_failed`, `extractor_busy`, or the signal's reason; what single pages failed of is in `unread`.
+   * Reads the given pages (from 1) of a PDF, in order, within the bounds of one document; always the first. Rejects with
+   * `extraction_failed`, `extractor_busy`, or the signal's reason; `unread` has the failures of single pages.
    */
   readPages(path: string, pages: readonly number[], options?: ReadOptions): Promise<ReadPages>;
   close(): void;
 }
 
 /**
- * Opens the recogniser. Its process starts with the first picture. Throws `ocr_data_missing` at once where a language's
- * data is not there: nothing is ever fetched.
+ * Opens the recogniser. The first picture starts its process. Throws `ocr_data_missing` at once if the data of a language is missing;
+ * nothing is ever downloaded.
  */
 export function openOcr(options: OcrOptions = {}): Ocr {
   const pagesMax = options.pagesMax ?? 100;
@@ -107,7 +106,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   const pool = openCappedPool<OcrRequest, OcrPart, OcrFailure>(
     {
       module: siblingModule(import.meta.url, "ocr-child"),
-      // The decoders are native, and the recogniser keeps a thread.
+      // The decoders are native, and the recogniser has a thread.
       flags: ["--allow-addons", "--allow-worker"],
       cpuMs: ({ bytes }) => (bytes === undefined ? undefined : pdfCpuMs(bytes)),
       failure: (code, request, detail) => ocrError(code, request, limits, detail),
@@ -121,7 +120,7 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   );
   const ask = { pixelsMax, pagesMax, data };
 
-  /** One by one, so that another document's pages and images take their turn in between. */
+  /** Reads pages one by one, so that other documents take turns in between. */
   const readEach = async (
     request: OcrRequest,
     pages: readonly number[],
@@ -176,12 +175,12 @@ export function openOcr(options: OcrOptions = {}): Ocr {
   };
 }
 
-/** What the first page that failed failed of. */
+/** Returns the error of the first failed page, if any. */
 export function failureOf({ unread }: Pick<ReadPages, "unread">): KbsyncError | undefined {
   return unread.map(({ why }) => why).find((why) => typeof why !== "string");
 }
 
-/** Where the languages' data lies: in the given folder, or of English in the package. */
+/** Finds the data of the languages: in the given folder, or in the package for English. */
 function dataAt(languages: readonly string[], dataDir: string | undefined): OcrData {
   const folder =
     dataDir ?? join(dirname(fileURLToPath(import.meta.resolve("@tesseract.js-data/eng"))), "4.0.0_best_int");

@@ -7,15 +7,15 @@ import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
 
-/** What the parent asks of the child: one document at a time. */
+/** A request of the parent process: one document at a time. */
 export interface PdfRequest {
   readonly path: string;
-  /** Size of the file, which bounds the pages that it may say to have. */
+  /** Size of the file, which limits the number of pages. */
   readonly bytes: number;
   readonly charsMax: number;
 }
 
-/** Why a document gave no text; the parent makes the error of it. */
+/** Why a document yields no text. The parent process turns it into an error. */
 export type PdfFailure =
   | "encrypted_pdf"
   | "damaged_pdf"
@@ -24,24 +24,24 @@ export type PdfFailure =
   | "unable"
   | "text_too_large";
 
-/** Texts of pages, in order: one message a page is slow, one a document is a second copy of all. */
+/** Texts of pages, in order. One message for each page would be slow; one for the document would be a second copy. */
 export type PdfPart = readonly string[];
 
-/** Pages are sent together up to this size. */
+/** Characters of the pages in one message. */
 const MESSAGE_CHARS = 256 * 1024;
 
 /**
- * Tables that fonts of Chinese, Japanese and Korean texts refer to without holding them: a page set in one of these has
- * no text without them.
+ * Tables that fonts of Chinese, Japanese and Korean texts refer to without including them. A page in such a font has no text without
+ * its table.
  */
 const CMAPS = fileURLToPath(new URL("cmaps/", import.meta.resolve("pdfjs-dist/package.json")));
 
-/** PDF.js carries on after most errors inside a page and only warns: a refused allocation would lose text unseen. */
+/** Set by warnings: PDF.js continues after most errors in a page, so a refused allocation would silently lose text. */
 let memoryRefused = false;
 const watchWarnings = (...words: unknown[]): void => {
   memoryRefused ||= words.some((word) => isOutOfMemory(String(word)));
 };
-// oxlint-disable-next-line no-console -- PDF.js knows no other way to tell
+// oxlint-disable-next-line no-console -- PDF.js has no other way to report
 Object.assign(console, { log: watchWarnings, warn: watchWarnings, info: watchWarnings });
 
 answerRequests<PdfRequest, PdfPart, PdfFailure>(async (request, give) => {
@@ -103,7 +103,7 @@ async function readPage(
 }
 
 function codeFor(error: unknown): PdfFailure {
-  // Thrown here alone, with these codes.
+  // Thrown only in this file, with these codes.
   if (error instanceof CappedRefusal) return error.code as PdfFailure;
   if (error instanceof Error && error.name === "PasswordException") return "encrypted_pdf";
   const kind = foreignKind(error);

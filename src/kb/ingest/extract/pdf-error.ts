@@ -4,13 +4,13 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { pdfCpuMs } from "./pdf-budget.ts";
 import type { PdfFailure, PdfRequest } from "./pdf-child.ts";
 
-const PRINT_ANEW = "open it and print it to a new PDF";
+const PRINT_AGAIN = "open it and print it to a new PDF";
 const SPLIT = "split the document, or print it to a new PDF";
-const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_ANEW, unable: undefined };
+const HINTS = { memory: SPLIT, time: SPLIT, fall: PRINT_AGAIN, unable: undefined };
 
 /**
- * The error that a caller of `extractText` gets. `detail`, usually PDF.js's own words, becomes its cause; the message has
- * none of them, and no file names or paths.
+ * Returns the error for a failed PDF. `detail`, usually a message of PDF.js, becomes its cause. The error's own message contains no
+ * foreign text, file names or paths.
  */
 export function pdfError(
   code: PdfFailure | CappedEnd,
@@ -27,7 +27,7 @@ export function pdfError(
     case "damaged_pdf":
       return refused("the PDF is damaged and cannot be read", "open it and save or print it to a new PDF");
     case "too_many_pages":
-      return refused(`the PDF says that it has ${detail}, more than a file of its size can hold`, PRINT_ANEW);
+      return refused(`the PDF claims to have ${detail}, more than a file of its size can hold`, PRINT_AGAIN);
     case "text_too_large":
       return refused(
         `the PDF holds more text than the limit of ${charsMax} characters`,
@@ -44,7 +44,7 @@ export function pdfError(
   }
 }
 
-/** What a PDF of so many bytes may take, in words. */
+/** Describes the time limits of a PDF of the given size. */
 export function timeWords(bytes: number, { timeoutMs }: Pick<CappedLimits, "timeoutMs">): string {
   return `${Math.round(pdfCpuMs(bytes) / 1000)} s of processor time, ${timeoutMs / 1000} s in all`;
 }

@@ -6,25 +6,25 @@ import { structuredCharsMax, structuredText } from "./structured-text.ts";
 import type { StructuredMethods } from "./structured-worker.ts";
 import type { TextForm } from "./text-form.ts";
 
-/** Texts up to this long are laid out in place: it takes less than the way to the worker and back, or little more. */
+/** Texts up to this length are laid out in this thread, which takes about as long as a message to the worker. */
 const INLINE_CHARS_MAX = 64 * 1024;
-/** Texts that may wait for the worker: each holds 2 million characters at most, and takes it up to two seconds. */
+/** Most texts that wait for the worker. Each has at most 2 million characters and takes up to two seconds. */
 const LINE_MAX = 64;
-/** Of one account, so that another one finds room. */
+/** Most waiting texts of one account, so that others can still queue. */
 const LINE_SHARE_MAX = 48;
 
-/** `structuredText`, of long texts in a thread of its own: of 2 million characters it takes seconds. */
+/** Runs `structuredText`; for long texts in a separate thread, because 2 million characters take seconds. */
 export interface StructuredReader {
-  /** Throws `extractor_busy` when too many texts are waiting already. */
+  /** Throws `extractor_busy` when too many texts are waiting. */
   layOut(this: void, text: string, form: TextForm, tenant?: readonly string[]): Promise<string>;
-  /** Ends the thread; a text under way fails. */
+  /** Ends the thread. A text in flight fails. */
   close(): void;
 }
 
-/** Starts nothing before the first long text. */
+/** Opens the reader. The first long text starts the thread. */
 export function openStructuredReader(): StructuredReader {
   const worker = lazyWorker<StructuredMethods>(siblingModule(import.meta.url, "structured-worker"), "layout");
-  const line = openGate({
+  const gate = openGate({
     width: 1,
     lineMax: LINE_MAX,
     shareMax: LINE_SHARE_MAX,
@@ -38,7 +38,7 @@ export function openStructuredReader(): StructuredReader {
     layOut: async (text, form, tenant) =>
       text.length <= INLINE_CHARS_MAX || text.length > structuredCharsMax(form)
         ? structuredText(text, form)
-        : await line.run(() => worker.call("layOut", { text, form }), { path: tenant }),
+        : await gate.run(() => worker.call("layOut", { text, form }), { path: tenant }),
     close: () => void worker.close(),
   };
 }

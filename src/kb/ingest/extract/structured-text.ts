@@ -6,19 +6,20 @@ import { layOutJson } from "./json-text.ts";
 import type { TextForm } from "./text-form.ts";
 
 /**
- * Longer texts stay as they are: laying one out takes up to a second a million characters where they are many short
- * values, and makes three times as many of them.
+ * Longer texts stay unchanged: laying out many short values takes up to a second for a million characters, and triples their
+ * number.
  */
 const STRUCTURED_CHARS_MAX = 2_000_000;
 
-/** Longest text that `structuredText` looks at, in characters. Most of a notebook or an RTF are pictures, which are left out at once. */
+/** Longest text that `structuredText` lays out, in characters. Notebooks and RTF have no limit: most of them are pictures, which are dropped. */
 export function structuredCharsMax(form: TextForm): number {
   return form === "notebook" || form === "rtf" ? Infinity : STRUCTURED_CHARS_MAX;
 }
 
 /**
- * Gives data a form in which a part of it makes sense by itself, as chunks are: JSON in one line gets lines, each row of a
- * table that is declared as one (CSV, TSV) names its columns, subtitles become paragraphs and notebooks Markdown. Every other text stays as it is. Deterministic.
+ * Lays out data so that each chunk makes sense by itself: splits one-line JSON into lines, adds the column names to each row of a
+ * declared table (CSV, TSV), and converts subtitles to paragraphs and notebooks to Markdown. Other texts stay unchanged.
+ * Deterministic.
  */
 export function structuredText(text: string, form: TextForm): string {
   if (text.length > structuredCharsMax(form)) return text;

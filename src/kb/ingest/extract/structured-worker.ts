@@ -8,7 +8,7 @@ const METHODS = {
     structuredText(text, form),
 };
 
-/** What the thread does for `StructuredReader`. */
+/** The methods of the thread of `StructuredReader`. */
 export type StructuredMethods = typeof METHODS;
 
 if (parentPort === null) throw new Error("structured-worker.ts runs only as a worker thread");

@@ -5,10 +5,10 @@ import { TextDecoder } from "node:util";
 /** Encodings a text file may have. UTF-16 needs its byte-order mark; UTF-8 may have one. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
 
-/** Read size: a slice is checked in well under a millisecond, so a large file never holds up the event loop. */
+/** Read size: checking a slice takes well under a millisecond, so a large file never blocks the event loop. */
 const SLICE_BYTES = 256 * 1024;
 
-/** The encoding that a file's first bytes announce; UTF-8 without any. Four bytes are enough to tell. */
+/** Returns the encoding by the byte-order mark in a file's first four bytes; UTF-8 without one. */
 export function announcedEncoding(head: Uint8Array): TextEncoding {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
@@ -16,8 +16,8 @@ export function announcedEncoding(head: Uint8Array): TextEncoding {
 }
 
 /**
- * Decodes a text file slice by slice; the byte-order mark is left out. Ends early, with the return value "not-text", at
- * the first byte that is not valid in its encoding and at a NUL: no text has one, and all kinds of binary data do.
+ * Decodes a text file slice by slice, without its byte-order mark. Ends early with the return value "not-text" at the first invalid
+ * byte, and at a NUL, which binary data has and text has not.
  */
 export async function* decodeTextFile(
   path: string,
@@ -33,20 +33,20 @@ export async function* decodeTextFile(
   return decodeOrNothing(decoder, undefined) === undefined ? "not-text" : "text";
 }
 
-/** The first bytes of a file, fewer where it is shorter. */
+/** Reads the first bytes of a file, fewer if it is shorter. */
 export async function readHead(path: string, bytes: number): Promise<Uint8Array> {
   await using file = await open(path);
   const { buffer, bytesRead } = await file.read(new Uint8Array(bytes), 0, bytes, 0);
   return buffer.subarray(0, bytesRead);
 }
 
-/** Undefined for the slice (or, at the end, the rest) that is not text. */
+/** Decodes a slice, or the rest at the end. Undefined: it is not text. */
 function decodeOrNothing(decoder: TextDecoder, slice: Uint8Array | undefined): string | undefined {
   try {
     const piece = slice === undefined ? decoder.decode() : decoder.decode(slice, { stream: true });
     return piece.includes("\0") ? undefined : piece;
   } catch (error) {
-    if (error instanceof TypeError) return undefined; // what a fatal decoder throws at invalid bytes
+    if (error instanceof TypeError) return undefined; // a fatal decoder throws it for invalid bytes
     throw error;
   }
 }

@@ -1,9 +1,18 @@
 /**
- * How a text is read. `as-written`: to the letter, whatever it looks like. `page`: HTML, of which the readable part counts.
- * `csv`, `tsv`: a table, if its first row names the columns. `json`: gets line breaks where it has none. `subtitles`: WebVTT
- * or SubRip, `notebook`: Jupyter, `rtf`: Rich Text Format, of which the text counts, `mail`: an e-mail, which is taken apart before; what
- * is none stays as written. `undeclared`: neither type nor name says anything, so that what begins as a page of HTML is one, and JSON gets its line breaks; no text
- * becomes a table for its tabs or commas.
+ * How a text is read:
+ *
+ * - `as-written`: verbatim, whatever it looks like
+ * - `page`: the readable part of an HTML page
+ * - `csv`, `tsv`: a table, if its first row names the columns
+ * - `json`: with line breaks added if it has none
+ * - `subtitles`: WebVTT or SubRip
+ * - `notebook`: Jupyter
+ * - `rtf`: the text of Rich Text Format
+ * - `mail`: an e-mail, which is parsed before
+ * - `undeclared`: neither type nor name says more. A text that starts like an HTML page is read as one, and JSON gets line breaks,
+ *   but tabs or commas make no table.
+ *
+ * A text that does not have its declared form stays as written.
  */
 export type TextForm =
   | "as-written"
@@ -50,19 +59,19 @@ const BY_EXTENSION: ReadonlyMap<string, TextForm> = new Map<string, TextForm>([
   ["eml", "mail"],
 ]);
 
-/** Names of text that is never anything else, whatever type is declared with it. */
-const WRITTEN = /\.(?:txt|text|md|markdown|mdown|mkd|mdx|rst|adoc|org|log)$/i;
+/** Names of texts that are always read as written, whatever their declared type. */
+const PLAIN_TEXT_NAME = /\.(?:txt|text|md|markdown|mdown|mkd|mdx|rst|adoc|org|log)$/i;
 
 /**
- * The form that a text is declared to have: by the type that came with it, or else by its name. `text/plain` counts last, for
- * clients declare it of every text, and forms have it where nothing is declared.
+ * Returns the form of a text by its declared type, else by its name. `text/plain` counts last, because clients declare it for every
+ * text, and forms contain it if nothing is declared.
  */
 export function textFormOf(type: string | undefined, name: string): TextForm {
-  if (WRITTEN.test(name)) return "as-written";
+  if (PLAIN_TEXT_NAME.test(name)) return "as-written";
   const essence = (type ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   const extension = /\.([a-z0-9]{1,10})$/i.exec(name)?.[1]?.toLowerCase() ?? "";
-  const named = BY_EXTENSION.get(extension);
-  // Notebooks are JSON, and are declared so by clients that know no more.
-  const form = named === "notebook" ? named : (BY_TYPE.get(essence) ?? named);
+  const byName = BY_EXTENSION.get(extension);
+  // Notebooks are JSON, and clients that do not know them declare them as JSON.
+  const form = byName === "notebook" ? byName : (BY_TYPE.get(essence) ?? byName);
   return form ?? (essence === "text/plain" ? "as-written" : "undeclared");
 }

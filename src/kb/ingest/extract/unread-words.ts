@@ -1,11 +1,11 @@
 import type { UnreadPage } from "./ocr.ts";
 
-/** Runs of pages that a sentence names; a document of more has mostly every other page without text. */
-const RUNS_NAMED = 10;
+/** Most ranges of pages in a sentence. In a document with more, mostly every other page has no text. */
+const RANGES_MAX = 10;
 
 /**
- * Says which pages were not read, and why, in sentences for a person; undefined where all were. `sought` is how many pages
- * had to be recognised, in words, and their number.
+ * Describes in sentences which pages were not read, and why; undefined if all were. `sought` is the number of pages to recognise,
+ * as a number and in words.
  */
 export function unreadWords(
   unread: readonly UnreadPage[],
@@ -20,15 +20,15 @@ export function unreadWords(
     pages.push(page);
   }
   const sentences = [...byReason].map(([reason, pages]) => {
-    const named = `${pagesWords(pages)} ${pages.length === 1 ? "was" : "were"} not`;
-    if (reason === "failures") return `${named} tried after these.`;
-    if (reason !== "bound") return `${named} read: ${reason}.`;
-    return `${named} read: ${sought.words}, and text was recognised on the first ${sought.count - pages.length} of them, as many as one document may take (kb.ocr.pagesMax, or its time).`;
+    const subject = `${pagesWords(pages)} ${pages.length === 1 ? "was" : "were"} not`;
+    if (reason === "failures") return `${subject} tried after these.`;
+    if (reason !== "bound") return `${subject} read: ${reason}.`;
+    return `${subject} read: ${sought.words}, and text was recognised on the first ${sought.count - pages.length} of them, as many as one document may take (kb.ocr.pagesMax, or its time).`;
   });
   return sentences.join(" ");
 }
 
-/** Says which pages were left out because what was recognised there is no text; undefined for none. */
+/** Describes which pages were left out because their recognised text is only scraps; undefined for none. */
 export function scrapsWords(pages: readonly number[]): string | undefined {
   if (pages.length === 0) return undefined;
   const were = pages.length === 1 ? "was" : "were";
@@ -42,9 +42,9 @@ function pagesWords(pages: readonly number[]): string {
     if (run?.last === page - 1) run.last = page;
     else runs.push({ first: page, last: page });
   }
-  const named = runs
-    .slice(0, RUNS_NAMED)
+  const ranges = runs
+    .slice(0, RANGES_MAX)
     .map(({ first, last }) => (first === last ? `${first}` : `${first}–${last}`));
-  const more = runs.length > RUNS_NAMED ? " and later ones" : "";
-  return `${pages.length === 1 ? "Page" : "Pages"} ${named.join(", ")}${more}`;
+  const more = runs.length > RANGES_MAX ? " and later ones" : "";
+  return `${pages.length === 1 ? "Page" : "Pages"} ${ranges.join(", ")}${more}`;
 }

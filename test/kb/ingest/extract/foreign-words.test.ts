@@ -33,7 +33,7 @@ it.each([
 const OURS = [
   "the PDF is protected by a password",
   "the PDF is damaged and cannot be read",
-  /^the PDF says that it has \d+ pages, more than a file of its size can hold$/,
+  /^the PDF claims to have \d+ pages, more than a file of its size can hold$/,
   /^reading the PDF takes (?:more memory than the limit of \d+ MB|longer than a file of its size may \(.*\))$/,
   "the process reading the PDF crashed, twice",
   /^the PDF has no text on its (?:only page|\d+ pages): it holds images only, or nothing$/,
