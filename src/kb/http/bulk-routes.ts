@@ -15,7 +15,7 @@ import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { hasLeft } from "./disconnect.ts";
-import { openLineBudget, type LineBudget } from "./line-budget.ts";
+import { openAccountBudget, type AccountBudget } from "./account-budget.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
@@ -77,7 +77,7 @@ export async function addBulkRoutes(
     isUrgent: parts.urgent.isUnderWay,
     urgentMsMax: SEARCHES_FIRST_MS,
   });
-  const budget = openLineBudget({ perSecond: UNREADABLE_PER_SECOND, burst: UNREADABLE_BURST });
+  const budget = openAccountBudget({ perSecond: UNREADABLE_PER_SECOND, burst: UNREADABLE_BURST });
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
     done(null, body);
@@ -163,7 +163,7 @@ function stalled(idleMs: number): Refusal {
 /** What the lines of all bulks share. */
 interface Pace {
   readonly slice: TurnSlice;
-  readonly budget: LineBudget;
+  readonly budget: AccountBudget;
 }
 
 /**

@@ -20,6 +20,7 @@ import { callerOf, requireKey, routeConfig, send } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import type { RouteDoc } from "./route-table.ts";
+import { openUploadPace, type UploadPace } from "./upload-pace.ts";
 import { readInput } from "./validate.ts";
 
 const DOC: RouteDoc = {
@@ -43,19 +44,22 @@ const FORM_BYTES = 64 * 1024;
 export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, chat: Chat): Promise<void> {
   const { kb } = parts;
   const { uploadBytes } = kb.limits;
+  const pace = openUploadPace(
+    async (accountId) => (await kb.store.queue.figures("ingest", accountId)).waiting,
+  );
   await scope.register(multipart, {
     // One byte more than allowed: the receiver counts and refuses in its own words.
     limits: { fileSize: uploadBytes + 1, files: 1, fields: 20, parts: 21, fieldSize: 4096, headerPairs: 50 },
     throwFileSizeLimit: false,
   });
-  addUpload(scope, parts, {
+  addUpload(scope, parts, pace, {
     url: ROUTES.upload,
     scope: "write",
     doc: DOC,
     fields: [],
     check: async () => ({}),
   });
-  addUpload(scope, parts, {
+  addUpload(scope, parts, pace, {
     url: ROUTES.chatUpload,
     scope: "chat",
     doc: CHAT_DOC,
@@ -88,7 +92,7 @@ interface ReceivedForm {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): void {
+function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, upload: Upload): void {
   const { kb, keyring, idempotency } = parts;
   const { uploadBytes } = kb.limits;
   const hooks = {
@@ -99,6 +103,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, upload: Upload): vo
     const { accountId } = callerOf(request);
     const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
     refuseForm(request, uploadBytes);
+    await pace.turn(accountId);
     const form = await receiveFile(parts, request, upload.fields);
     const { received, name, type, fields } = form;
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createBody, openRunning, type Running } from "../service/running.ts";
+import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
 
 let running: Running | undefined;
 const sockets: Socket[] = [];
@@ -167,4 +167,35 @@ it("lets the lines of an account wait that has sent too many unreadable ones, an
   expect(answered).toBeLessThan(25);
   expect(await Promise.all(bulks)).toEqual(Array.from({ length: 25 }, () => 101));
   expect(performance.now() - startMs).toBeGreaterThan(1500);
+});
+
+it("lets uploads of an account wait while hundreds of its documents do, and no other's", async () => {
+  let hostileId = "";
+  const on = (running = await openRunning({
+    wrapStore: (store) => ({
+      ...store,
+      queue: {
+        ...store.queue,
+        figures: async (queue, accountId) => ({
+          ...(await store.queue.figures(queue, accountId)),
+          waiting: accountId === hostileId ? 500 : 0,
+        }),
+      },
+    }),
+  }));
+  const hostile = await on.issueKey("hostile");
+  hostileId = (await on.store.accounts()).find(({ name }) => name === "hostile")?.id ?? "";
+  const upload = async (key: string): Promise<number> =>
+    (await on.send("POST", "/image/processing/upload", { key, body: fileForm("words") })).status;
+  const startMs = performance.now();
+  let answered = 0;
+  const uploads = Array.from({ length: 40 }, async () => {
+    const status = await upload(hostile);
+    answered += 1;
+    return status;
+  });
+  await Promise.all(Array.from({ length: 25 }, () => upload(on.key)));
+  expect(answered).toBeLessThan(40);
+  expect(await Promise.all(uploads)).toEqual(Array.from({ length: 40 }, () => 200));
+  expect(performance.now() - startMs).toBeGreaterThan(1900);
 });

@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
-import { openLineBudget } from "../../../src/kb/http/line-budget.ts";
+import { openAccountBudget } from "../../../src/kb/http/account-budget.ts";
 
 const RULE = { perSecond: 10, burst: 3 };
 
-/** Sends unreadable lines of one account at these times; returns how long the next line would wait at each. */
+/** Spends for one account at these times; returns how long the next one would wait at each. */
 function waitsOf(times: readonly number[]): number[] {
-  const budget = openLineBudget(RULE);
+  const budget = openAccountBudget(RULE);
   return times.map((atMs) => {
     budget.spend("a", atMs);
     return Math.round(budget.waitMs("a", atMs));
@@ -13,30 +13,30 @@ function waitsOf(times: readonly number[]): number[] {
 }
 
 it.each([
-  ["lets a burst through, then one line in a tenth of a second", [0, 0, 0, 0, 0], [0, 0, 0, 100, 200]],
+  ["lets a burst through, then one in a tenth of a second", [0, 0, 0, 0, 0], [0, 0, 0, 100, 200]],
   ["refills at its rate", [0, 0, 0, 0, 100, 200], [0, 0, 0, 100, 100, 100]],
   ["never holds more than a burst", [0, 3_600_000, 3_600_000, 3_600_000, 3_600_000], [0, 0, 0, 0, 100]],
 ])("%s", (_name, times, waits) => {
   expect(waitsOf(times)).toEqual(waits);
 });
 
-it("lets a line through at the time that it announced", () => {
-  const budget = openLineBudget(RULE);
-  for (let line = 0; line < 20; line += 1) budget.spend("a", 0);
+it("is within its bounds again at the time that it announced", () => {
+  const budget = openAccountBudget(RULE);
+  for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   const waitMs = budget.waitMs("a", 0);
   expect(budget.waitMs("a", waitMs)).toBe(0);
   expect(budget.waitMs("a", waitMs - 1)).toBeGreaterThan(0);
 });
 
 it("counts each account by itself", () => {
-  const budget = openLineBudget(RULE);
-  for (let line = 0; line < 20; line += 1) budget.spend("a", 0);
+  const budget = openAccountBudget(RULE);
+  for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   expect(budget.waitMs("b", 0)).toBe(0);
 });
 
 it("remembers accounts that are over their budget, however many others there are", () => {
-  const budget = openLineBudget(RULE);
-  for (let line = 0; line < 20; line += 1) budget.spend("a", 0);
+  const budget = openAccountBudget(RULE);
+  for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   for (let account = 0; account < 3000; account += 1) budget.spend(String(account), account / 2);
   expect(budget.waitMs("a", 1500)).toBeGreaterThan(0);
 });

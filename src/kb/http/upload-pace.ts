@@ -1,0 +1,52 @@
+import { openAccountBudget } from "./account-budget.ts";
+
+/** Slows the uploads of accounts whose documents are read more slowly than they come. */
+export interface UploadPace {
+  /** Resolves when the account may upload a file. */
+  turn(this: void, account: string): Promise<void>;
+}
+
+/** Waiting documents of an account beyond which its uploads are paced: enough work for all processes until more has come. */
+const WAITING_MAX = 100;
+/**
+ * Uploads of it meanwhile, at once and in the long run. A file costs the loop some 4 ms, and these would only wait unread:
+ * sixteen clients that send as fast as they can took half of the loop (bench/hostile-account.ts).
+ */
+const BURST = 20;
+const PER_SECOND = 10;
+/** How old the number of waiting documents may be. */
+const COUNT_MS = 250;
+/** Accounts whose number is remembered; one more forgets all. */
+const COUNTS_MAX = 1000;
+
+/** Opens the pace. `countWaiting` returns how many documents of an account wait to be processed. */
+export function openUploadPace(
+  countWaiting: (account: string) => Promise<number>,
+  nowMs = (): number => performance.now(),
+): UploadPace {
+  const budget = openAccountBudget({ perSecond: PER_SECOND, burst: BURST });
+  const counts = new Map<string, { readonly atMs: number; readonly waiting: Promise<number> }>();
+  const isBehind = async (account: string): Promise<boolean> => {
+    let count = counts.get(account);
+    if (count === undefined || nowMs() - count.atMs >= COUNT_MS) {
+      if (counts.size >= COUNTS_MAX) counts.clear();
+      count = { atMs: nowMs(), waiting: countWaiting(account) };
+      counts.set(account, count);
+    }
+    return (await count.waiting) > WAITING_MAX;
+  };
+  return {
+    turn: async (account) => {
+      if (!(await isBehind(account))) return;
+      budget.spend(account, nowMs());
+      const endMs = nowMs() + budget.waitMs(account, nowMs());
+      // Asked again: the documents may be read before that.
+      for (let leftMs = endMs - nowMs(); leftMs > 0 && (await isBehind(account)); leftMs = endMs - nowMs())
+        await sleep(Math.min(leftMs, COUNT_MS));
+    },
+  };
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}
