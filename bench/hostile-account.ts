@@ -1,11 +1,12 @@
 /**
  * One account at full load beside another: the victim's searches, and a PDF of its own, while a hostile account does what it
  * can, against the same in the same run while nobody else is there. The service, the victim and the hostile client have a
- * process each. The hostile client has the lowest priority: a real one is elsewhere and takes no processor time from the
- * service. The parts, without and with it, take turns; of each the round with the least p99 counts, which other work on the
- * machine disturbed least.
+ * process each. A real hostile client is elsewhere and takes no processor time from the service: this one has the lowest
+ * priority and prepares its bodies before it starts. How many requests it gets answered is part of the result, because a
+ * client that is starved attacks nobody. The parts, without and with it, take turns; of each the round with the least p99
+ * counts, which other work on the machine disturbed least.
  *
- *     node bench/hostile-account.ts [seconds of each part=10] [rounds=3]
+ *     node bench/hostile-account.ts [seconds of each part=10] [rounds=3] [attacks, separated by commas=all]
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -41,6 +42,9 @@ setGlobalDispatcher(new Agent({ keepAliveTimeout: 500, keepAliveMaxTimeout: 500,
 
 type Attack = (url: string, key: string) => Promise<void>;
 
+/** Requests of the hostile client that were answered. */
+let answered = 0;
+
 const headers = (key: string, more: object = {}) => ({ pauthkey: key, ...more });
 const json = { "content-type": "application/json" };
 
@@ -65,8 +69,15 @@ async function unfinished(url: string, head: string, body = ""): Promise<void> {
   await once(socket, "close");
 }
 
-async function post(url: string, path: string, key: string, body: string | FormData, more: object = {}) {
+async function post(
+  url: string,
+  path: string,
+  key: string,
+  body: string | Buffer | FormData,
+  more: object = {},
+) {
   const answer = await request(url + path, { method: "POST", headers: headers(key, more), body });
+  answered += 1;
   return (await answer.body.json()) as { file_url?: string; data?: unknown }; // what these operations answer
 }
 
@@ -74,6 +85,14 @@ function form(pdf: Buffer): FormData {
   const data = new FormData();
   data.append("file", new Blob([new Uint8Array(pdf)]), "a.pdf");
   return data;
+}
+
+const BOUNDARY = "b";
+
+/** A form with a file as bytes: to encode a `FormData` for each request takes the client as long as the service. */
+function encodedForm(pdf: Buffer): Buffer {
+  const head = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), pdf, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
 }
 
 const record = (more: object): string =>
@@ -101,7 +120,7 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
   broken: {
     words: "4 bulks at a time of 1.2 MB of broken lines",
     run: async (url, key) => {
-      const lines = "x\n".repeat(600_000);
+      const lines = Buffer.from("x\n".repeat(600_000));
       await forever(4, () =>
         post(url, "/api/rag/resources/bulk", key, lines, { "content-type": "application/x-ndjson" }),
       );
@@ -110,11 +129,12 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
   pdfs: {
     words: "hostile PDFs, 16 at a time and hundreds queued",
     run: async (url, key) => {
-      const pdfs = [nestedFormsPdf(), repeatedPagePdf(1000), repeatedPagePdf(200_000)];
+      const forms = [nestedFormsPdf(), repeatedPagePdf(1000), repeatedPagePdf(200_000)].map(encodedForm);
+      const multipart = { "content-type": `multipart/form-data; boundary=${BOUNDARY}` };
       let at = 0;
       await forever(16, async () => {
-        const pdf = pdfs[(at += 1) % pdfs.length] ?? Buffer.alloc(0);
-        const { file_url: fileUrl } = await post(url, "/image/processing/upload", key, form(pdf));
+        const body = forms[(at += 1) % forms.length] ?? Buffer.alloc(0);
+        const { file_url: fileUrl } = await post(url, "/image/processing/upload", key, body, multipart);
         await post(url, "/api/rag/resource", key, record({ url: fileUrl }), {
           ...json,
           prefer: "respond-async",
@@ -145,6 +165,8 @@ async function serve(stateDir: string): Promise<void> {
 interface Measured {
   readonly searchMs: readonly number[];
   readonly pdfMs: number;
+  /** Requests of the hostile client that were answered in a second. */
+  readonly hostilePerSecond?: number;
 }
 
 /** The victim's searches for so long, and one PDF of its own meanwhile. */
@@ -197,12 +219,19 @@ async function beside(
   hostileKey: string,
   work: () => Promise<Measured>,
 ): Promise<Measured> {
-  const attacker = spawn(process.execPath, [SELF, "attack", name, url, hostileKey], { stdio: "inherit" });
+  const attacker = spawn(process.execPath, [SELF, "attack", name, url, hostileKey], {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+  });
+  let hostileAnswered = 0;
+  attacker.on("message", (count) => (hostileAnswered = Number(count)));
   const gone = once(attacker, "exit");
   try {
     if (attacker.pid !== undefined) setPriority(attacker.pid, constants.priority.PRIORITY_LOW);
     await sleep(3000);
-    return await work();
+    const [fromMs, from] = [performance.now(), hostileAnswered];
+    const measured = await work();
+    const seconds = (performance.now() - fromMs) / 1000;
+    return { ...measured, hostilePerSecond: (hostileAnswered - from) / seconds };
   } finally {
     attacker.kill("SIGKILL");
     await gone;
@@ -210,7 +239,13 @@ async function beside(
   }
 }
 
-async function bench(seconds: number, rounds: number): Promise<void> {
+/** Attacks, and reports how many requests were answered. */
+async function attack(name: string, url: string, key: string): Promise<void> {
+  setInterval(() => process.send?.(answered), 100);
+  await ATTACKS[name]?.run(url, key);
+}
+
+async function bench(seconds: number, rounds: number, attacks: readonly string[]): Promise<void> {
   const state = temporaryFolder("bench-hostile");
   const service = spawn(process.execPath, [SELF, "serve", state.path], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -237,6 +272,7 @@ async function bench(seconds: number, rounds: number): Promise<void> {
     const rows: string[][] = [];
     let held = true;
     for (const [name, { words }] of Object.entries(ATTACKS)) {
+      if (!attacks.includes(name)) continue;
       const quietParts: Measured[] = [];
       const loudParts: Measured[] = [];
       const part = () => measure(url, victim, collectionId, seconds);
@@ -260,6 +296,7 @@ async function bench(seconds: number, rounds: number): Promise<void> {
         ratio.toFixed(2),
         ratio <= RATIO_MAX ? "held" : "NOT held",
         ms([quiet.pdfMs, loud.pdfMs]),
+        (loud.hostilePerSecond ?? 0).toFixed(0),
       ]);
     }
     printTable(
@@ -270,6 +307,7 @@ async function bench(seconds: number, rounds: number): Promise<void> {
         "ratio of p99",
         `bound ${RATIO_MAX}`,
         "a PDF of one page",
+        "hostile requests answered a second",
       ],
       rows,
     );
@@ -283,5 +321,8 @@ async function bench(seconds: number, rounds: number): Promise<void> {
 
 const [mode, first = "", url = "", key = ""] = process.argv.slice(2);
 if (mode === "serve") await serve(first);
-else if (mode === "attack") await ATTACKS[first]?.run(url, key);
-else await bench(Number(mode ?? 10), Number(first === "" ? 3 : first));
+else if (mode === "attack") await attack(first, url, key);
+else {
+  const attacks = url === "" ? Object.keys(ATTACKS) : url.split(",");
+  await bench(Number(mode ?? 10), Number(first === "" ? 3 : first), attacks);
+}
