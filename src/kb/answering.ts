@@ -10,19 +10,19 @@ import type { ModelFacts } from "./models/price.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { isDamage } from "./store/damage.ts";
 
-/** How questions are answered. */
+/** Options of answering questions. */
 export interface ChatOptions {
   readonly agents: readonly AgentConfig[];
-  /** What the agent `default` reads; asked at each question, for it may change while the service runs. */
+  /** What the agent `default` reads. Called for each question, because it may change while the service runs. */
   readonly defaultKnowledge: () => readonly KnowledgePart[];
-  /** What is known of models, by name. */
+  /** Facts about models, by name. */
   readonly models: Readonly<Record<string, ModelFacts>>;
-  /** Window of a model of which it is not known. */
+  /** Window of a model without known facts. */
   readonly contextTokens: number;
   readonly timeoutMs: number;
 }
 
-/** What holds where nobody said otherwise. */
+/** The default options. */
 export const DEFAULT_CHAT: ChatOptions = {
   agents: [],
   defaultKnowledge: () => [],
@@ -31,35 +31,35 @@ export const DEFAULT_CHAT: ChatOptions = {
   timeoutMs: 120_000,
 };
 
-/** Questions an agent and a thread may be asked a minute, where the requests of keys are limited at all. */
+/** Rates of questions to one agent and one thread. They apply only if the requests of keys are limited. */
 const AGENT_RATE: RateRule = { perMinute: 100, burst: 100 };
 const THREAD_RATE: RateRule = { perMinute: 20, burst: 20 };
 
-/** What questions are answered with, beside the knowledge base. */
+/** The dependencies of answering questions. */
 export interface AnsweringParts {
   readonly kb: KnowledgeBase;
   readonly log: Logger;
-  /** The caller's. Undefined: none is configured, and the builtin agent answers. */
+  /** Owned by the caller. Undefined: none is configured, and the builtin agent answers. */
   readonly endpoint: Answerers["endpoint"];
   readonly options: Partial<ChatOptions> | undefined;
-  /** For images; its bytes are counted where they are kept. */
+  /** Fetches images. The limit on bytes applies where they are stored. */
   readonly fetcher: Fetcher;
   readonly imageDays: number;
   readonly allowsHost: (host: string) => boolean;
-  /** Whether questions are counted at all. */
+  /** Whether rates apply. */
   readonly isRated: boolean;
-  /** Notified how each question ended whose answer goes to a webhook. */
+  /** Reports the outcome of each question whose answer goes to a webhook. */
   readonly onEnded: ((outcome: QuestionOutcome) => void) | undefined;
 }
 
-/** Chat with what it runs on. */
+/** The chat and its queue. */
 export interface Answering {
   readonly chat: Chat;
   readonly jobs: ChatJobRunner;
   close(): Promise<void>;
 }
 
-/** Puts together what answers questions: agents, the model or its builtin stand-in, images, and the queue of later answers. */
+/** Assembles chat: agents, the model or the builtin agent, images, and the queue of answers by webhook. */
 export function openAnswering(parts: AnsweringParts): Answering {
   const { kb, log, endpoint, isRated } = parts;
   const options = { ...DEFAULT_CHAT, ...parts.options };
@@ -93,7 +93,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
       ),
     allowsHost: parts.allowsHost,
     takeTurn: (accountId, agentId, threadId) => {
-      // The narrower one first: what a thread is refused, its agent does not pay for.
+      // The narrower rate first: a question that its thread refuses does not count for the agent.
       if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.steadyMs());
       agentRate.take(`${accountId}/${agentId}`, kb.steadyMs());
     },
@@ -107,10 +107,10 @@ export function openAnswering(parts: AnsweringParts): Answering {
         log.warn({ messageId, code }, "a question could not be answered; its webhook is notified");
     },
     onFull: (error) =>
-      log.error({ err: error }, "questions wait for room on the disk; each for a day at most"),
+      log.error({ err: error }, "questions wait because the disk is full; each for a day at most"),
     onProblem: (error) => {
-      // Of a damaged store the service tells when it is first met.
-      if (!isDamage(error)) log.error({ err: error }, "the queue of questions stands still, tries again");
+      // The service reports a damaged store once, when it is first found.
+      if (!isDamage(error)) log.error({ err: error }, "the queue of questions is stuck; retrying");
     },
   });
   return {

@@ -4,7 +4,7 @@ import { NO_LANGUAGE_MODEL, type LanguageService } from "./ingest/language-servi
 import type { Model, ModelState } from "./ingest/model.ts";
 import type { Reranker, RerankerState } from "./search/reranker.ts";
 
-/** What the service tells of itself. */
+/** The parts whose state health reports. */
 export interface HealthParts {
   readonly admission: Pick<Admission, "state">;
   readonly version: string;
@@ -13,11 +13,11 @@ export interface HealthParts {
   readonly language: LanguageService | undefined;
   readonly isBackfilling: boolean;
   readonly isDamaged: boolean;
-  /** A part of the store does not work at present. */
+  /** Whether a part of the store does not work at present. */
   readonly isFailing: boolean;
 }
 
-/** Of the parts as they are now. */
+/** Returns the health of the service at present. */
 export function healthOf({
   admission,
   version,
@@ -57,7 +57,7 @@ function moderateNow(state: ModelState["state"]): string {
   switch (state) {
     case "off":
     case "unavailable":
-      return "words alone (BM25), for want of a model";
+      return "words alone (BM25), because there is no model";
     case "failing":
       return "words alone (BM25), while the model fails";
     case "idle":
@@ -67,7 +67,7 @@ function moderateNow(state: ModelState["state"]): string {
   }
 }
 
-/** What `high_accuracy` does at present. */
+/** Describes how `high_accuracy` searches at present. */
 function highAccuracyNow(
   model: ModelState["state"],
   reranker: RerankerState["state"],
@@ -76,6 +76,8 @@ function highAccuracyNow(
   const found = moderateNow(model);
   if (reranker === "ready" || reranker === "idle") return `${found}, the best reranked by the reranker`;
   if (model === "off" || model === "unavailable" || model === "failing") return found;
-  const pending = isBackfilling ? "; some documents keep their fused place until theirs are embedded" : "";
+  const pending = isBackfilling
+    ? "; some documents keep their fused rank until their sentences are embedded"
+    : "";
   return `${found}, the best reranked by their sentences${pending}`;
 }

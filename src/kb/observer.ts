@@ -7,39 +7,39 @@ import type { RerankerState } from "./search/reranker.ts";
 import type { Store } from "./store/store.ts";
 import type { ServiceState } from "./http/admission.ts";
 
-/** What taking a document in consists of, as it is measured: `fetch` a link, then the stages of ingest, then the write. */
+/** The measured stages of ingesting a document: `fetch` of a link, the stages of ingest, then the write. */
 export type MeasuredStage = "fetch" | IngestStage | "store";
 
-/** Notified of what the service does, for whoever measures it. Nothing here names an account, an owner or a document. */
+/** Observes the service for metrics. No argument identifies an account, an owner or a document. */
 export interface ServiceObserver {
   /**
-   * A request is over. `operation` is method and path as registered, `other` where there is no such operation; `status`
-   * is undefined where the client went away before the answer.
+   * Called when a request ends. `operation` is the registered method and path, or `other` for an unknown operation. `status` is
+   * undefined if the client disconnected before the answer.
    */
   request(operation: string, status: number | undefined, seconds: number): void;
-  /** A search was answered. */
+  /** Called when a search is answered. */
   search(tier: Tier, seconds: number): void;
-  /** A stage of taking a document in went well. */
+  /** Called when a stage of ingestion succeeds. */
   stage(stage: MeasuredStage, seconds: number): void;
-  /** A question is over whose answer goes to a webhook. */
+  /** Called when a question with a webhook ends. */
   question(outcome: QuestionOutcome): void;
 }
 
-/** Where the service stands, as of now. */
+/** The current figures of the service. */
 export interface ServiceFigures {
   readonly state: ServiceState;
-  /** Requests that were let in and have no answer yet. */
+  /** Requests in flight. */
   readonly requestsUnderWay: number;
-  /** Documents that wait to be taken in after their answer, of all accounts. */
+  /** Queued documents of all accounts. */
   readonly jobsWaiting: number;
-  /** Age of the oldest of them in seconds; 0 where none waits. */
+  /** Age of the oldest of them in seconds; 0 if none waits. */
   readonly oldestJobSeconds: number;
-  /** Questions that wait for an answer by webhook, of all accounts, and the age of the oldest of them in seconds. */
+  /** Queued questions of all accounts, and the age of the oldest in seconds. */
   readonly questionsWaiting: number;
   readonly oldestQuestionSeconds: number;
-  /** Messages to webhooks, of all accounts: those on their way, and those that were given up and wait to be replayed. */
+  /** Messages to webhooks of all accounts: waiting ones, and dead letters. */
   readonly messages: { readonly waiting: number; readonly dead: number };
-  /** Resources whose last text could not be taken in. */
+  /** Resources whose last ingestion failed. */
   readonly resourcesFailed: number;
   readonly models: {
     readonly embedder: ModelState["state"];
@@ -48,7 +48,7 @@ export interface ServiceFigures {
   };
 }
 
-/** The same store; `onStored` hears how long it took to write a text with its chunks. */
+/** Wraps a store to report to `onStored` the duration of each write of a text with its chunks. */
 export function timeWrites(store: Store, onStored: (seconds: number) => void): Store {
   const timed = async <T>(write: () => Promise<T>): Promise<T> => {
     const startMs = performance.now();

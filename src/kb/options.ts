@@ -12,104 +12,104 @@ import type { Retention } from "./resources/housekeeping.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
 import type { Store } from "./store/store.ts";
 
-/** What the service is opened with. */
+/** Options of the service. */
 export interface ServiceOptions {
-  /** Holds uploaded files, in `uploads/`. Made when missing. */
+  /** Folder of the state, with uploaded files in `uploads/`. Created if missing. */
   readonly stateDir: string;
-  /** The service closes it. */
+  /** Closed by the service. */
   readonly store: Store;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Where clients reach uploaded files, without a slash at the end. Default: where the service listens. */
+  /** Public address of uploaded files, without a trailing slash. Default: the address on which the service listens. */
   readonly resourcesUrl?: string;
-  /** Finds the embedding model when it is first needed. Undefined: run on words alone. */
+  /** Opens the embedding model when it is first needed. Undefined: searches use words alone. */
   readonly openEmbedder?: () => Promise<FoundModel>;
   /**
-   * Opens the model of a fingerprint that was used before `openEmbedder` gave another one. It serves until the vectors of
-   * the new one are complete. Undefined: then the new one serves at once, as far as it has come.
+   * Opens an earlier model by its fingerprint. It serves until the vectors of the model of `openEmbedder` are complete. Undefined: the
+   * new model serves at once, with the vectors that exist.
    */
   readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
   /**
-   * The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent
-   * answers, and documents are divided by meaning.
+   * The model that answers questions and splits documents with strategy `agentic`. Default: none; the builtin agent answers, and
+   * documents are split by meaning.
    */
   readonly languageModel?: LanguageModelOptions;
-  /** The model that `high_accuracy` reranks with. Default: none, it reranks by sentences. */
+  /** The reranking model of `high_accuracy`. Default: none; it reranks by sentences. */
   readonly reranker?: Omit<RerankerOptions, "nowMs" | "onChange">;
   readonly log: Logger;
-  /** Told by the health route. */
+  /** Version in the health answer. */
   readonly version: string;
-  /** Hosts, addresses and ranges that links may be fetched from although they are not public. Default none. */
+  /** Non-public hosts, addresses and ranges from which links may be fetched. Default: none. */
   readonly fetchAllow?: readonly string[];
-  /** Resolves the names of links and webhooks; given by tests. Default the system's. */
+  /** Resolves the names of links and webhooks; set by tests. Default: the system's resolver. */
   readonly resolveHost?: ResolveAll;
-  /** The requests each key may send. Default: as many as it likes where nobody else reaches the service, else `RATE_DEFAULT`. */
+  /** Rate of each key. Default: unlimited if only this machine reaches the service, else `RATE_DEFAULT`. */
   readonly rate?: RateRule;
-  /** SHA-256 in hex of a key that the default for `rate` does not bind; asked at each request. Default: there is none. */
+  /** Returns the SHA-256 in hex of a key that is exempt from the default rate; called for each request. Default: none. */
   readonly unratedKey?: () => string | undefined;
-  /** Uploaded files are served only to keys of their account. Default false: whoever has the address can read. */
+  /** Whether uploaded files require a key of their account. Default false: the address is enough. */
   readonly filesNeedKey?: boolean;
-  /** Hosts, addresses and ranges that webhooks may be sent to although they are not public. Default none. */
+  /** Non-public hosts, addresses and ranges to which webhooks may be sent. Default: none. */
   readonly webhookAllow?: readonly string[];
   readonly retention?: Partial<Retention>;
-  /** Agents, and what is known of models. Default: the agent `default` alone. */
+  /** Agents and facts about models. Default: only the agent `default`. */
   readonly chat?: Partial<ChatOptions>;
-  /** How text in pictures is recognised. */
+  /** Options of text recognition. */
   readonly ocr?: OcrOptions;
   readonly limits?: Partial<ServiceLimits>;
   readonly nowMs?: () => number;
-  /** Other processes work on the store too. Default false: a start ends the leases that an earlier process left. */
+  /** Whether other processes use the store too. Default false: a start ends the leases that an earlier process left. */
   readonly sharesStore?: boolean;
-  /** Notified of what the service does. */
+  /** Observes the service for metrics. */
   readonly observer?: ServiceObserver;
   /**
-   * What `GET /metrics` answers. The route is there only where this machine alone reaches the service, by `host` and by
-   * `resourcesUrl`: metrics are of all accounts together, so that no account's key may open them. Default: there is none.
+   * Returns the answer of `GET /metrics`. The route exists only if `host` and `resourcesUrl` are reachable from this machine alone:
+   * metrics cover all accounts, so no account's key may read them. Default: none.
    */
   readonly metrics?: () => Promise<MetricsText>;
 }
 
-/** What a key may send where others than this machine reach the service: ten a second, as a program does. */
+/** Rate of a key if other machines reach the service: ten requests a second, as a program sends them. */
 export const RATE_DEFAULT: RateRule = { perMinute: 600, burst: 1200 };
 
-/** The language model and where it answers. */
+/** The language model and its endpoint. */
 export interface LanguageModelOptions extends Pick<OpenAiOptions, "baseUrl" | "apiKey"> {
-  /** As its endpoint names it. */
+  /** Its name at the endpoint. */
   readonly model: string;
 }
 
-/** Bounds, each with a default. */
+/** Limits, each with a default. */
 export interface ServiceLimits {
   /** Longest text of a resource in bytes. Default 32 MB. */
   readonly contentBytes: number;
   /** Largest upload in bytes. Default 32 MB. */
   readonly uploadBytes: number;
-  /** Requests under way at once. Default 1024. */
+  /** Requests in flight. Default 1024. */
   readonly requests: number;
-  /** Bytes of bodies under way at once. Default 256 MB. */
+  /** Bytes of request bodies in flight. Default 256 MB. */
   readonly bodyBytes: number;
-  /** Bytes of long answers under way at once. Default 256 MB. */
+  /** Bytes of long answers in flight. Default 256 MB. */
   readonly answerBytes: number;
-  /** Creates, updates and uploads under way at once. Default 512. */
+  /** Creates, updates and uploads in flight. Default 512. */
   readonly ingests: number;
-  /** Connections open at once from one address. Default 512, a quarter of all. */
+  /** Open connections from one address. Default 512, a quarter of all. */
   readonly connectionsPerAddress: number;
   /**
-   * How long a request may take to arrive. Of a bulk create, how long may pass without a byte while the service is ready to
-   * read on. Default 5 minutes: the slowest line we serve (1 Mbit/s) carries 32 MB in it.
+   * Timeout for receiving a request; for a bulk create, for each pause without a byte while the service is ready to read. Default 5
+   * minutes, in which the slowest supported connection (1 Mbit/s) transfers 32 MB.
    */
   readonly requestMs: number;
-  /** How long a bulk create may take in all. Default 6 hours. */
+  /** Timeout of a whole bulk create. Default 6 hours. */
   readonly bulkMs: number;
-  /** How long an answer waits for a client that does not read on. Default 2 minutes. */
+  /** How long an answer waits for a client that stops reading. Default 2 minutes. */
   readonly answerIdleMs: number;
-  /** How long closing waits for requests under way. Default 10 s. */
+  /** How long a close waits for requests in flight. Default 10 s. */
   readonly drainMs: number;
 }
 
-/** What holds where nobody said otherwise. */
+/** The default limits. */
 export const DEFAULT_LIMITS: ServiceLimits = {
   contentBytes: UPLOAD_BYTES_MAX,
   uploadBytes: UPLOAD_BYTES_MAX,

@@ -58,32 +58,32 @@ import { openWebhooks } from "./webhooks/webhooks.ts";
 
 /** The knowledge-base service. */
 export interface Service {
-  /** Listens; resolves with its address when it is ready to answer. Throws what `listenFailure` tells. */
+  /** Starts to listen, and resolves with the address when the service is ready. Throws the errors of `listenFailure`. */
   start(): Promise<{ readonly url: string; readonly port: number }>;
-  /** Makes a key and stores its hash. This is the only time the key itself is seen. */
+  /** Creates a key and stores its hash. The key itself is never shown again. */
   issueKey(grant: KeyGrant): Promise<string>;
-  /** Stores the hash of a key that exists already; doing so again replaces its grant. */
+  /** Stores the hash of an existing key. Storing it again replaces its grant. */
   acceptKey(key: string, grant: KeyGrant): Promise<KeyRecord>;
-  /** What is known of a key; undefined: nothing. */
+  /** Returns the record of a key; undefined for an unknown key. */
   knownKey(key: string): Promise<KeyRecord | undefined>;
-  /** Every operation by method and path, as the server has them. */
+  /** Returns every operation by method and path. */
   routes(): readonly Route[];
   health(): Health;
-  /** For metrics. Rejects where the store cannot be read. */
+  /** Returns the figures for metrics. Rejects if the store cannot be read. */
   figures(): Promise<ServiceFigures>;
   /**
-   * Asks the threads that every request needs for something small; resolves when all have answered, even with a failure:
-   * a full disk is no hang. Rejects where one of them is gone.
+   * Sends a small request to each thread that requests need. Resolves when all have answered, even with a failure: a full disk does not
+   * count as a hang. Rejects if a thread has ended.
    */
   probe(): Promise<void>;
   /**
-   * Refuses what is new, finishes what is under way within a bound, and closes everything. Idempotent. `withinMs`: that
-   * bound, where it is less than `limits.drainMs`.
+   * Refuses new requests, completes requests in flight within a time limit, and closes everything. Idempotent. `withinMs` replaces
+   * `limits.drainMs` if it is shorter.
    */
   close(withinMs?: number): Promise<void>;
 }
 
-/** Composes the service. It answers after `start`. */
+/** Opens the service. It answers requests after `start`. */
 export async function openService(given: ServiceOptions): Promise<Service> {
   const { log, observer } = given;
   let isDamaged = false;
@@ -94,9 +94,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       log.error({ hint }, message);
     }),
   };
-  /** Tells of a failure that no caller hears of; of a damaged store that was done when it was first met. */
-  const fail = (words: string) => (error: unknown) => {
-    if (!isDamage(error)) log.error({ err: error }, words);
+  /** Logs a failure that no caller sees, except those of a damaged store, which was logged when it was first found. */
+  const fail = (message: string) => (error: unknown) => {
+    if (!isDamage(error)) log.error({ err: error }, message);
   };
   const host = options.host ?? "127.0.0.1";
   const nowMs = options.nowMs ?? Date.now;
@@ -117,7 +117,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       nowMs: steadyMs,
       onChange: (problem) => {
         if (problem === undefined) log.info("the reranker works again");
-        else log.warn({ err: problem }, "the reranker fails, high_accuracy reranks by sentences");
+        else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
       },
     });
   const serving = openServing(model, options.store, options.openEarlierEmbedder, steadyMs);
@@ -148,12 +148,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
   const worker = randomUUID();
-  const leases = openLeases(
-    store.queue,
-    worker,
-    steadyMs,
-    fail("leases of jobs were not renewed, tries again"),
-  );
+  const leases = openLeases(store.queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
   let resourcesUrl = options.resourcesUrl;
 
   const fetching = {
@@ -171,14 +166,14 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       language,
       embedderFor: serving.embedderFor,
       embeddedChunks: (at, fingerprint) => store.embeddedChunks(at, fingerprint),
-      onOtherStrategy: (asked, used, reason) =>
-        log.info({ asked, used }, `a text was split by another strategy: ${reason}`),
+      onOtherStrategy: (requested, used, reason) =>
+        log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
       extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
-      busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be taken in."),
+      busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be processed."),
       ...(observer && { onStage: (stage, seconds) => observer.stage(stage, seconds) }),
     }),
     files: await openFileArea(join(options.stateDir, "uploads")),
-    // One that listens for others now may have been this machine's alone when its first files came.
+    // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl ?? "", true),
     fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
     pages: openPageReader(),
@@ -190,7 +185,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     limits,
     explain: (error) => {
       const { status, retryAfterSeconds, body } = refusalAnswer(error);
-      if (status === 500) log.error({ err: error }, "taking in a document failed");
+      if (status === 500) log.error({ err: error }, "a document could not be processed");
       return { ...body.error, message: body.message, retryAfterSeconds };
     },
     isEnding: () => admission.state() === "draining",
@@ -198,7 +193,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     steadyMs,
     ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),
   };
-  const jobs = openJobRunner(kb, fail("the queue of documents stands still, tries again"));
+  const jobs = openJobRunner(kb, fail("the queue of documents is stuck; retrying"));
   const reachable = addressRules(options.webhookAllow ?? []);
   const webhooks = openWebhooks({
     store,
@@ -211,13 +206,13 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     agent: `kbsync/${options.version} (webhooks)`,
     chance: Math.random,
     report: (report) => logDelivery(log, report),
-    onProblem: fail("the queue of webhook messages stands still, tries again"),
+    onProblem: fail("the queue of webhook messages is stuck; retrying"),
   });
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const isReachedByOthers = isExposed({ host, publicUrl: options.resourcesUrl });
   const rate = options.rate ?? (isReachedByOthers ? RATE_DEFAULT : undefined);
   const limiter = openRateLimiter(rate);
-  /** Whoever set no rate did not mean the program's own daemon, which has thousands of files to send. */
+  /** The default rate exempts the program's own daemon, which has thousands of files to send. */
   const isUnrated = (sha256: string): boolean =>
     options.rate === undefined && sha256 === options.unratedKey?.();
   const answering = openAnswering({
@@ -225,7 +220,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     log,
     endpoint,
     options: options.chat,
-    // Images are counted where they are kept, for all of a request together.
+    // The limit on bytes applies to all images of a request together, where they are stored.
     fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (images)`, bytesMax: Infinity }),
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
@@ -238,7 +233,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     retention,
     nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),
-    onProblem: fail("housekeeping failed, tries again later"),
+    onProblem: fail("housekeeping failed; retrying later"),
   });
   const health = (): Health =>
     healthOf({
@@ -283,15 +278,15 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     const drainMs = Math.round(Math.min(withinMs, limits.drainMs));
     const endMs = performance.now() + drainMs;
     admission.become("draining");
-    // The port is free at once, for the next start; connections with requests under way stay until these are answered.
+    // Frees the port for the next start at once. Connections with requests in flight stay open until these are answered.
     server.server.close();
     kb.jobCompletions.release();
     if ((await admission.empty(drainMs)) === "timeout") {
-      log.warn({ drainMs }, "closing with requests under way");
+      log.warn({ drainMs }, "closing with requests in flight");
       server.server.closeAllConnections();
     }
     await server.close();
-    // What requests left over of the bound: jobs are durable, and one that is broken off is done at the next start.
+    // Jobs get the rest of the time limit. They are durable, and the next start repeats an aborted one.
     await jobs.close(Math.max(0, endMs - performance.now()));
     await answering.close();
     await webhooks.close();
@@ -299,7 +294,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     await housekeeping.close();
     kb.pages.close();
     kb.mails.close();
-    // Together: vectors that are being made end with the model that makes them.
+    // Closed together: a backfill in progress ends with its model.
     await Promise.all([backfill.close(), kb.ingest.close(), model.close(), serving.close()]);
     await endpoint?.chat.close();
     await reranker?.close();
@@ -314,15 +309,15 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       log.debug({ url }, "listening");
       const leftovers = await kb.files.recover(async (token) => (await store.file(token)) !== undefined);
       if (leftovers > 0)
-        log.info({ files: leftovers }, "put right the uploads that an earlier run left unfinished");
+        log.info({ files: leftovers }, "recovered the uploads that an earlier run left unfinished");
       await store.queue.resume(worker, steadyMs(), options.sharesStore !== true);
       admission.become("ready");
-      // What an earlier run began and did not end.
+      // Continues what an earlier run left.
       jobs.wake();
       answering.jobs.wake();
       webhooks.deliveries.wake();
       housekeeping.start();
-      // Vectors that an earlier run was making go on. Where nothing has any, no model is looked for.
+      // Continues an unfinished backfill. Without any vectors, no model is opened.
       if ((await store.servingFingerprints()).length > 0) backfill.wake();
       return { url, port: Number(new URL(url).port) };
     },
@@ -369,7 +364,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   };
 }
 
-/** Opens a fetcher whose good fetches are told of. */
+/** Opens a fetcher that reports the duration of successful fetches. */
 function timeFetches(observer: ServiceObserver | undefined, options: FetcherOptions): Fetcher {
   const fetcher = openFetcher(options);
   if (observer === undefined) return fetcher;
@@ -384,7 +379,7 @@ function timeFetches(observer: ServiceObserver | undefined, options: FetcherOpti
   };
 }
 
-/** Listens; returns where this machine reaches it. */
+/** Starts to listen; returns the address for this machine. */
 async function listen(server: FastifyInstance, host: string, port: number): Promise<string> {
   try {
     await server.listen({ host, port });
@@ -400,7 +395,10 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
 }
 
 function logBackfill(log: Logger, { chunks, error }: BackfillReport): void {
-  if (error === undefined) log.info({ chunks }, "gave vectors to chunks stored without");
+  if (error === undefined) log.info({ chunks }, "embedded chunks that were stored without vectors");
   else if (!isDamage(error))
-    log.warn({ chunks, err: error }, "stopped giving vectors to chunks stored without; tries again later");
+    log.warn(
+      { chunks, err: error },
+      "stopped embedding chunks that were stored without vectors; retrying later",
+    );
 }

@@ -3,7 +3,7 @@ import { healthOf, type HealthParts } from "../../src/kb/health.ts";
 
 type Part<K extends "model" | "reranker"> = ReturnType<NonNullable<HealthParts[K]>["state"]>["state"];
 
-/** Health of a service in such a state. */
+/** Returns the health of a service in the given state. */
 function health(given: {
   readonly admission?: "starting" | "ready" | "draining";
   readonly model?: Part<"model">;
@@ -17,7 +17,7 @@ function health(given: {
   return healthOf({
     admission: { state: () => admission },
     version: "1",
-    model: state(model) as HealthParts["model"], // only their state is asked for
+    model: state(model) as HealthParts["model"], // health reads only their state
     reranker: reranker === undefined ? undefined : (state(reranker) as HealthParts["reranker"]),
     language: undefined,
     isBackfilling: given.isBackfilling ?? false,
@@ -27,27 +27,35 @@ function health(given: {
 }
 
 it.each([
-  ["ready, with a model", {}, /vectors, fused\)$/, /reranked by their sentences$/],
-  ["ready, while vectors are made", { isBackfilling: true }, /fused\)$/, /until theirs are embedded$/],
-  ["loading its model", { model: "loading" }, /vectors, fused\)$/, /by their sentences$/],
+  ["with a model", {}, /vectors, fused\)$/, /reranked by their sentences$/],
+  ["during a backfill", { isBackfilling: true }, /fused\)$/, /until their sentences are embedded$/],
+  ["while its model loads", { model: "loading" }, /vectors, fused\)$/, /by their sentences$/],
   ["with a reranker", { reranker: "ready" }, /fused\)$/, /reranked by the reranker$/],
-  ["with a reranker that was not asked yet", { reranker: "idle" }, /fused\)$/, /reranked by the reranker$/],
+  ["with an unused reranker", { reranker: "idle" }, /fused\)$/, /reranked by the reranker$/],
   ["with a reranker that fails", { reranker: "failing" }, /fused\)$/, /by their sentences$/],
-  ["without a model", { model: "off" }, /words alone .*want of a model$/, /words alone .*want of a model$/],
-  ["whose model is not found", { model: "unavailable" }, /^words alone/, /^words alone .*want of a model$/],
-  ["whose model fails", { model: "failing" }, /while the model fails$/, /while the model fails$/],
+  [
+    "without a model",
+    { model: "off" },
+    /words alone .*there is no model$/,
+    /words alone .*there is no model$/,
+  ],
+  ["with a missing model", { model: "unavailable" }, /^words alone/, /^words alone .*there is no model$/],
+  ["with a failing model", { model: "failing" }, /while the model fails$/, /while the model fails$/],
   [
     "with a reranker and no model",
     { model: "off", reranker: "ready" },
-    /want of a model$/,
+    /there is no model$/,
     /^words alone .*reranked by the reranker$/,
   ],
-] as const)("a service %s says how its tiers search", (_name, given, moderate, highAccuracy) => {
-  const { tiers } = health(given);
-  expect(tiers.fastest).toBe("words (BM25)");
-  expect(tiers.moderate).toMatch(moderate);
-  expect(tiers.high_accuracy).toMatch(highAccuracy);
-});
+] as const)(
+  "health describes how the tiers of a service %s search",
+  (_name, given, moderate, highAccuracy) => {
+    const { tiers } = health(given);
+    expect(tiers.fastest).toBe("words (BM25)");
+    expect(tiers.moderate).toMatch(moderate);
+    expect(tiers.high_accuracy).toMatch(highAccuracy);
+  },
+);
 
 it.each([
   ["starting", { admission: "starting", isDamaged: true }],
@@ -55,6 +63,6 @@ it.each([
   ["ready", {}],
   ["failing", { isFailing: true }],
   ["damaged", { isFailing: true, isDamaged: true }],
-] as const)("a service that is %s says so, and nothing that matters less", (status, given) => {
+] as const)("health reports the most important state of a service: %s", (status, given) => {
   expect(health(given).status).toBe(status);
 });

@@ -77,7 +77,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
           await later(LONGEST_MS);
           expect(told()).toMatchObject([{ success: true }]);
         });
-        expect(running.log().match(/wait for room on the disk/g)).toHaveLength(1);
+        expect(running.log().match(/wait because the disk is full/g)).toHaveLength(1);
       } finally {
         await running.close();
       }
@@ -98,7 +98,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   it("a question that finds the disk full is retried on time after the clock is set back", async () => {
     const { running, disk, told, later } = await openFull("/set-back", { renews: true });
     try {
-      await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
+      await vi.waitFor(() => expect(running.log()).toContain("wait because the disk is full"), WAIT);
       disk.isFull = false;
       await later(-2 * HOUR_MS);
       await later(LONGEST_MS);
@@ -111,7 +111,7 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   it("a question that finds the disk full for a day fails with the message of a direct answer", async () => {
     const { running, told, later } = await openFull("/day", { renews: true });
     try {
-      await vi.waitFor(() => expect(running.log()).toContain("wait for room on the disk"), WAIT);
+      await vi.waitFor(() => expect(running.log()).toContain("wait because the disk is full"), WAIT);
       expect(told()).toEqual([]);
       const waiting = { waiting: 1, oldestAt: expect.stringMatching(/Z$/), failed: 0 };
       expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(waiting);

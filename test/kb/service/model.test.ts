@@ -69,9 +69,12 @@ describe("moderate", () => {
     await open(async () => hashedEmbedder());
     expect(await withoutVector()).toBe(1);
     await createModerate("Something else.");
-    await vi.waitFor(() => expect(running.log()).toContain("gave vectors to chunks stored without"), {
-      timeout: 10_000,
-    });
+    await vi.waitFor(
+      () => expect(running.log()).toContain("embedded chunks that were stored without vectors"),
+      {
+        timeout: 10_000,
+      },
+    );
     expect(await withoutVector()).toBe(0);
   });
 
