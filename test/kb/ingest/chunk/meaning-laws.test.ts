@@ -15,7 +15,7 @@ const texts = [
 const unitsMax = fc.constantFrom(1, 3, 10, 4096);
 
 describe("units", () => {
-  it.each(texts)("cover the text in order, and are never too many, %s", (_name, text) => {
+  it.each(texts)("units cover the text in order and stay within their bound: %s", (_name, text) => {
     fc.assert(
       fc.property(text, sizes, unitsMax, (of, { size, overlap }, most) => {
         const units = unitRanges(of, settings(size, overlap), most);

@@ -26,7 +26,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
     );
   });
 
-  it("shares no character when the overlap is 0", () => {
+  it("chunks share no character if the overlap is 0", () => {
     fc.assert(
       fc.property(markdownish, sizes, (text, { size }) => {
         const spans = chunkRecursive(text, settings(size, 0));
@@ -38,7 +38,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
     );
   });
 
-  it("shares at least half of the overlap where words are short", () => {
+  it("chunks share at least half of the overlap if words are short", () => {
     const words = fc.array(fc.string({ unit: fc.constantFrom("a", "b", "c"), minLength: 1, maxLength: 6 }), {
       minLength: 100,
       maxLength: 400,
@@ -59,7 +59,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
     );
   });
 
-  it("shares exactly the overlap inside a word longer than a chunk", () => {
+  it("chunks share exactly the overlap inside a word longer than a chunk", () => {
     fc.assert(
       fc.property(sizes, fc.integer({ min: 1, max: 5 }), ({ size, overlap }, times) => {
         const text = "x".repeat(size * times + 1);
@@ -74,7 +74,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
     );
   });
 
-  it("never cuts a line end, a combining mark or a joined emoji where the chunk can hold it", () => {
+  it("never cuts a line end, a combining mark or a joined emoji that fits into a chunk", () => {
     const clusters = fc.array(fc.constantFrom("e\u0301", "👍🏽", "👩‍👩‍👧", "\r\n", "x"), {
       minLength: 1,
       maxLength: 200,

@@ -128,23 +128,23 @@ describe("what stays together", () => {
     ["an underlined heading and its text", `Heading\n-------\n\n${sentence(70)}`],
     ["a quote", lines(4, "> ")],
     ["a paragraph of wrapped lines", `${"several words ".repeat(4)}\nrun on here.`],
-  ])("%s that fits into a chunk", (_name, block) => {
+  ])("keeps together %s that fits into a chunk", (_name, block) => {
     expect(block.length).toBeLessThanOrEqual(120);
     expect(chunksOf(`${before}\n\n${block}\n\n${before}`, 120)).toContain(block);
   });
 
-  it("what a colon announces", () => {
+  it("keeps together a line that ends in a colon and what it introduces", () => {
     const list = lines(3, "- ");
     const text = `${sentence(50)}\n\nThese are they:\n\n${list}`;
     expect(chunksOf(text, 80)).toEqual([sentence(50), `These are they:\n\n${list}`]);
   });
 
-  it("front matter and the first heading", () => {
+  it("keeps together front matter and the first heading", () => {
     const head = `---\ntitle: Notes\ntags: [a, b]\n---\n\n# Notes\n\n${sentence(40)}`;
     expect(chunksOf(`${head}\n\n## More\n\n${sentence(60)}`, 110)[0]).toBe(head);
   });
 
-  it("small sections, up to the chunk size", () => {
+  it("joins small sections up to the chunk size", () => {
     const sections = ["a", "b", "c", "d"].map((name) => `## ${name}\n\n${sentence(30)}`);
     expect(chunksOf(sections.join("\n\n"), 80)).toEqual([
       sections.slice(0, 2).join("\n\n"),
@@ -154,12 +154,12 @@ describe("what stays together", () => {
 });
 
 describe("blocks longer than a chunk are cut at their own parts", () => {
-  it("code at lines, blank ones first", () => {
+  it("cuts long code at lines, first at blank ones", () => {
     const code = `\`\`\`\n${lines(3)}\n\n${lines(3)}\n\`\`\``;
     expect(chunksOf(code, 100)).toEqual([`\`\`\`\n${lines(3)}`, `${lines(3)}\n\`\`\``]);
   });
 
-  it("lists at the outermost items", () => {
+  it("cuts long lists at the outermost items", () => {
     const item = (name: string): string => `- ${name.padEnd(20, "x")}\n  - ${name.padEnd(20, "y")}`;
     expect(chunksOf(["a", "b", "c", "d"].map(item).join("\n"), 100)).toEqual([
       `${item("a")}\n${item("b")}`,
@@ -167,14 +167,14 @@ describe("blocks longer than a chunk are cut at their own parts", () => {
     ]);
   });
 
-  it("tables at rows, the head with the first of them", () => {
+  it("cuts long tables at rows, and keeps the head with the first row", () => {
     const head = "| name | use |\n|---|---|";
     const chunks = chunksOf(`${head}\n${lines(10, "| ")}`, 100);
     expect(chunks[0]).toMatch(/^\| name .*\n\|---\|---\|\n\| line 0/);
     for (const chunk of chunks.slice(1)) expect(chunk).toMatch(/^\| line \d+ x+/);
   });
 
-  it("headings never stand last in a chunk", () => {
+  it("never ends a chunk with a heading", () => {
     const text = Array.from(
       { length: 30 },
       (_, at) => `${"#".repeat((at % 6) + 1)} H${at}\n\n${sentence(20 + ((at * 37) % 140))}`,
@@ -189,7 +189,7 @@ describe("a part of a block repeats what it cannot be read without", () => {
   const shown = (text: string, size = 120, overlap = 20): string[] =>
     chunkRecursive(text, settings(size, overlap)).map((span) => chunkText(text, span));
 
-  it("a table its head, in every chunk", () => {
+  it("every chunk of a split table repeats its head", () => {
     const head = "| name | use |\n|---|---|";
     const chunks = shown(`${head}\n${lines(20, "| ")}`);
     expect(chunks.length).toBeGreaterThan(4);
@@ -197,35 +197,38 @@ describe("a part of a block repeats what it cannot be read without", () => {
       expect(chunk).toMatch(/^\| name \| use \|\n\|---\|---\|\n\| line \d+ x*(?:\n\| line|$)/);
   });
 
-  it("a table its head in each part of a row that is longer than a chunk", () => {
+  it("every part of a table row longer than a chunk repeats the head", () => {
     const long = `| ${"several words in one cell ".repeat(20)} | x |`;
     for (const chunk of shown(`| a | b |\n|---|---|\n${long}`))
       expect(chunk).toMatch(/^\| a \| b \|\n\|---\|---\|\n/);
   });
 
-  it("nothing of a head that takes more than half of a chunk", () => {
+  it("chunks do not repeat a table head of more than half a chunk", () => {
     const head = `| ${"name ".repeat(20)} |\n|---|`;
     expect(shown(`${head}\n${lines(20, "| ")}`).at(-1)).toMatch(/^\| line/);
   });
 
-  it.each(["```", "~~~~"])("code its fence and language, and closes it: %s", (fence) => {
-    const chunks = shown(`${sentence(60)}\n\n${fence}ts\n${lines(20)}\n${fence}\n\n${sentence(60)}`);
-    const code = chunks.filter((chunk) => chunk.includes("line "));
-    expect(code.length).toBeGreaterThan(3);
-    for (const chunk of code) {
-      expect(chunk).toMatch(new RegExp(`(?:^|\n)${fence}ts\nline \\d`));
-      expect(chunk).toMatch(new RegExp(`\n${fence}(?:\n|$)`));
-    }
-  });
+  it.each(["```", "~~~~"])(
+    "every chunk of split code repeats its fence and language, and closes it: %s",
+    (fence) => {
+      const chunks = shown(`${sentence(60)}\n\n${fence}ts\n${lines(20)}\n${fence}\n\n${sentence(60)}`);
+      const code = chunks.filter((chunk) => chunk.includes("line "));
+      expect(code.length).toBeGreaterThan(3);
+      for (const chunk of code) {
+        expect(chunk).toMatch(new RegExp(`(?:^|\n)${fence}ts\nline \\d`));
+        expect(chunk).toMatch(new RegExp(`\n${fence}(?:\n|$)`));
+      }
+    },
+  );
 
-  it("code in a list item keeps its indentation", () => {
+  it("split code in a list item keeps its indentation", () => {
     const code = lines(12, "  ");
     const [, second] = shown(`- item\n\n  \`\`\`js\n${code}\n  \`\`\``);
     expect(second).toMatch(/^ {2}```js\n {2}line/);
     expect(second).toMatch(/\n {2}```$/);
   });
 
-  it("front matter is no code", () => {
+  it("split front matter repeats no fence", () => {
     for (const chunk of shown(`---\n${lines(20)}\n---\n\n${sentence(60)}`).slice(1))
       expect(chunk).not.toMatch(/^---/);
   });
@@ -234,7 +237,7 @@ describe("a part of a block repeats what it cannot be read without", () => {
 describe("what chunks share", () => {
   const textsOf = (text: string): string[] => chunksOf(text, 100, 40);
 
-  it("begins at a sentence, or is nothing", () => {
+  it("an overlap starts at a sentence, or is empty", () => {
     const short = "A short one. ".repeat(30).trim();
     for (const chunk of textsOf(short)) expect(chunk).toMatch(/^A short one\./);
     const long = `${sentence(55)} ${sentence(55)} ${sentence(55)}`;
@@ -247,13 +250,13 @@ describe("what chunks share", () => {
     ["the begin of code", `${sentence(60)} Tail.\n\n\`\`\`\n${lines(3)}\n\`\`\``, "```\nline 0"],
     ["the end of code", `\`\`\`\n${lines(3)}\n\`\`\`\n\n${sentence(60)}`, "Word"],
     ["the end of a table", `| a |\n|---|\n${lines(3, "| ")}\n\n${sentence(60)}`, "Word"],
-  ])("does not reach over %s", (_name, text, begin) => {
+  ])("an overlap does not extend over %s", (_name, text, begin) => {
     expect(textsOf(text).at(-1)?.startsWith(begin)).toBe(true);
   });
 });
 
 describe("records in JSON", () => {
-  it("stay whole where a chunk has room for them", () => {
+  it("keeps JSON records whole if they fit into a chunk", () => {
     const records = Array.from({ length: 20 }, (_, at) => ({ name: `Person ${at}`, phone: `555-${at}` }));
     for (const chunk of chunksOf(JSON.stringify(records, null, 2), 200, 20).slice(0, -1)) {
       expect(chunk).toMatch(/^\s*(?:\[\s*)?\{\s*"name"/);
@@ -266,12 +269,12 @@ describe("the heading path", () => {
   const pathsOf = (text: string, size = 40): (readonly string[])[] =>
     chunkRecursive(text, settings(size, 0)).map(({ headings }) => headings);
 
-  it("names the headings above a chunk, outermost first, and not the one it begins with", () => {
+  it("the heading path has the headings above a chunk, outermost first, without the one it starts with", () => {
     const text = `# Guide\n\n${sentence(35)}\n\n## Install ##\n\n${sentence(20)}\n\n${sentence(35)}\n\n# Use\n\n${sentence(30)}`;
     expect(pathsOf(text)).toEqual([[], ["Guide"], ["Guide"], ["Guide", "Install"], []]);
   });
 
-  it("survives skipped levels", () => {
+  it("the heading path handles skipped levels", () => {
     const text = `### Deep\n\n${sentence(35)}\n\n# Top\n\n${sentence(35)}\n\n#### Far\n\n${sentence(35)}\n\n${sentence(35)}`;
     expect(pathsOf(text, 36).at(-1)).toEqual(["Top", "Far"]);
   });
@@ -308,7 +311,7 @@ describe("the heading path", () => {
     expect(pathsOf(text).at(-1)).toEqual(expected);
   });
 
-  it("keeps a title within bounds", () => {
+  it("the heading path limits the length of a title", () => {
     const paths = pathsOf(`# ${"long ".repeat(1000)}\n\n${sentence(35)}`, 100);
     expect(paths.at(-1)?.[0]?.length).toBeLessThanOrEqual(200);
   });

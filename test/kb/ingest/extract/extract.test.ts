@@ -33,14 +33,14 @@ const closeOpened = (): void => {
   for (const extractor of opened.splice(0)) extractor.close();
 };
 afterEach(closeOpened);
-/** For tests that count processes: none is left of the test before. */
+/** For tests that count processes: waits until those of the previous test are gone. */
 const closeAndWait = async (): Promise<void> => {
   closeOpened();
   await untilProcesses(0);
 };
 
 async function write(bytes: Uint8Array | string): Promise<string> {
-  const path = join(folder, `file ${files++}`); // the blank is there to be met by every path
+  const path = join(folder, `file ${files++}`); // every path contains a blank
   await writeFile(path, bytes);
   return path;
 }
@@ -60,12 +60,12 @@ function pdfProcesses(): number[] {
           Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("pdf-child")
         );
       } catch {
-        return false; // gone meanwhile
+        return false; // the process has ended
       }
     });
 }
 
-/** Waits until this many are there; elsewhere than on Linux nobody can tell, and nothing is waited for. */
+/** Waits for this many processes; on systems other than Linux returns at once. */
 async function untilProcesses(count: number): Promise<void> {
   await vi.waitUntil(() => !linux || pdfProcesses().length === count, { timeout: 5000 });
 }
@@ -86,18 +86,18 @@ describe("text files", () => {
     ["UTF-8 with a mark", Buffer.from("\ufeffhello"), "hello"],
     ["UTF-16 LE", Buffer.from("\ufeffhello", "utf16le"), "hello"],
     ["UTF-16 BE", Buffer.from("\ufeffhello", "utf16le").swap16(), "hello"],
-  ])("are decoded: %s", async (_name, bytes, text) => {
+  ])("decodes a text file in %s", async (_name, bytes, text) => {
     expect(await open().extractText({ path: await write(bytes), mediaType: "text/plain" })).toEqual({ text });
   });
 
-  it("longer than the limit are refused", async () => {
+  it("refuses a text file longer than the limit", async () => {
     const path = await write("x".repeat(101));
     const file = { path, mediaType: "text/plain" } as const;
     await expect(open({ charsMax: 100 }).extractText(file)).rejects.toMatchObject({ code: "text_too_large" });
     await expect(open({ charsMax: 101 }).extractText(file)).resolves.toMatchObject({ text: "x".repeat(101) });
   });
 
-  it("that are none are refused", async () => {
+  it("refuses a text file that contains no text", async () => {
     const path = await write(Buffer.from([0x61, 0xff]));
     await expect(open().extractText({ path, mediaType: "text/plain" })).rejects.toMatchObject({
       code: "unsupported_media_type",
@@ -106,20 +106,23 @@ describe("text files", () => {
 });
 
 describe("images where no text is recognised", () => {
-  it.each(MEDIA_TYPES.filter((type) => type.startsWith("image/")))("%s: refused", async (mediaType) => {
-    const path = await write("x");
-    await expect(open({ ocr: { pagesMax: 0 } }).extractText({ path, mediaType })).rejects.toMatchObject({
-      code: "image_without_text",
-      hint: expect.stringContaining("OCR") as string,
-    });
-  });
+  it.each(MEDIA_TYPES.filter((type) => type.startsWith("image/")))(
+    "refuses a file declared as %s that is no image",
+    async (mediaType) => {
+      const path = await write("x");
+      await expect(open({ ocr: { pagesMax: 0 } }).extractText({ path, mediaType })).rejects.toMatchObject({
+        code: "image_without_text",
+        hint: expect.stringContaining("OCR") as string,
+      });
+    },
+  );
 });
 
 describe("data and pages", () => {
   const textOf = async (text: string, form: TextForm = "undeclared"): Promise<string> =>
     (await open().extractText({ path: await write(text), mediaType: "text/plain", form })).text;
 
-  it("a page of HTML gives its readable part, unless it is wanted as it is written", async () => {
+  it("extracts the readable part of an HTML page, unless it is declared as written", async () => {
     const page =
       "<!doctype html><title>T</title><nav><a href=/>Home</a></nav><main><h1>Tides</h1><p>The sea.</p></main>";
     expect(await textOf(page)).toBe("# Tides\n\nThe sea.");
@@ -130,17 +133,17 @@ describe("data and pages", () => {
     });
   });
 
-  it("a text that only speaks of HTML stays as it is", async () => {
+  it("leaves a text unchanged that only mentions HTML", async () => {
     expect(await textOf("To begin: <html> and so on")).toBe("To begin: <html> and so on");
   });
 
-  it("a row of a declared table names its columns", async () => {
+  it("adds column names to each row of a declared table", async () => {
     expect(await textOf("Item,Price\r\nBolt,1.5\r\nNut,2\r\n", "csv")).toBe(
       "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
     );
   });
 
-  it("JSON in one line gets lines", async () => {
+  it("splits one-line JSON into lines", async () => {
     const long = JSON.stringify({ a: "x".repeat(600), b: [1] });
     expect(await textOf(long)).toBe(`{\n  "a": "${"x".repeat(600)}",\n  "b": [1]\n}`);
   });
@@ -154,7 +157,7 @@ describe("PDFs", () => {
     await untilProcesses(0);
   });
 
-  it("give lines, paragraphs and pages", async () => {
+  it("extracts lines, paragraphs and pages of a PDF", async () => {
     const pdf = buildPdf([
       textPage(["Title", "", "", "First line,", "second (line)."]),
       textPage(["Next page"]),
@@ -165,7 +168,7 @@ describe("PDFs", () => {
     });
   });
 
-  it("count pages without text, which add nothing", async () => {
+  it("counts pages of a PDF without text, which add nothing", async () => {
     const pdf = buildPdf([textPage([]), textPage(["text"]), textPage([])]);
     expect(await extractPdf(pdf, shared)).toEqual({ text: "text", pages: 3 });
   });
@@ -173,7 +176,7 @@ describe("PDFs", () => {
   it.each<[string, Buffer, string, RegExp]>([
     ["no text", buildPdf([textPage([]), textPage([])]), "pdf_without_text", /no text on its 2 pages/],
     ["a password", buildPdf([textPage(["secret"])], true), "encrypted_pdf", /password/],
-    ["nothing behind the mark", Buffer.from("%PDF-1.7\n%%EOF\n"), "damaged_pdf", /damaged/],
+    ["nothing after the signature", Buffer.from("%PDF-1.7\n%%EOF\n"), "damaged_pdf", /damaged/],
     [
       "random bytes",
       Buffer.from(`%PDF-1.4\n${"\u0001\u009f".repeat(5000)}`, "latin1"),
@@ -186,7 +189,7 @@ describe("PDFs", () => {
       "text_too_large",
       /100 characters/,
     ],
-  ])("with %s are refused with a code and a hint", async (_name, pdf, code, message) => {
+  ])("refuses a PDF with %s with a code and a hint", async (_name, pdf, code, message) => {
     const refused = extractPdf(pdf, shared);
     await expect(refused).rejects.toMatchObject({
       code,
@@ -197,7 +200,7 @@ describe("PDFs", () => {
     await expect(refused).rejects.not.toThrow(folder); // a message goes to clients: no path in it
   });
 
-  it("whose table of objects is not where it should be are read all the same", async () => {
+  it("reads a PDF whose object table is misplaced", async () => {
     const whole = buildPdf([textPage(["still here"])]).toString("latin1");
     const pdf = Buffer.from(whole.replace(/startxref\n\d+/, "startxref\n7"), "latin1");
     expect(await extractPdf(pdf, shared)).toMatchObject({ text: "still here" });
@@ -207,11 +210,14 @@ describe("PDFs", () => {
     ["90ms-RKSJ-H", "Japan1", "93fa967b8cea", "日本語"],
     ["UniGB-UCS2-H", "GB1", "4e2d65876587672c", "中文文本"],
     ["UniKS-UCS2-H", "Korea1", "d55cad6dc5b4", "한국어"],
-  ])("in a font that only names its table of signs (%s) are read", async (cmap, ordering, hex, text) => {
-    expect(await extractPdf(namedFontPdf(cmap, ordering, hex), shared)).toMatchObject({ text });
-  });
+  ])(
+    "reads a PDF in a font that refers to a predefined character map (%s)",
+    async (cmap, ordering, hex, text) => {
+      expect(await extractPdf(namedFontPdf(cmap, ordering, hex), shared)).toMatchObject({ text });
+    },
+  );
 
-  it("that vanished are no damaged ones", async () => {
+  it("does not report a vanished PDF as damaged", async () => {
     const path = join(folder, "gone");
     await expect(shared.extractText({ path, mediaType: "application/pdf" })).rejects.toMatchObject({
       code: "extraction_failed",
@@ -232,13 +238,13 @@ describe("hostile PDFs", () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 1024 * 1024);
   });
 
-  it("are given up after the time limit, and the process is gone", async () => {
+  it("gives up a hostile PDF at the time limit and ends its process", async () => {
     const refused = extractPdf(slowPdf(), open({ timeoutMs: 300 }));
     await expect(refused).rejects.toMatchObject({ code: "extraction_timeout" });
     await untilProcesses(0);
   });
 
-  it("do not spoil the next document", async () => {
+  it("reads the next document after a hostile PDF", async () => {
     const extractor = open({ processes: 1 });
     const refused = extractPdf(Buffer.from("%PDF-1.7"), extractor);
     const next = extractPdf(buildPdf([textPage(["fine"])]), extractor);
@@ -246,7 +252,7 @@ describe("hostile PDFs", () => {
     expect(await next).toMatchObject({ text: "fine" });
   });
 
-  it("are stopped by the caller's signal", async () => {
+  it("aborts a PDF by the caller's signal", async () => {
     const stop = new AbortController();
     const extractor = open({ processes: 1 });
     const running = extractPdf(slowPdf(), extractor, stop.signal);
@@ -263,7 +269,7 @@ describe("hostile PDFs", () => {
 describe.runIf(linux)("the child processes", () => {
   afterEach(closeAndWait);
 
-  it("are not there before the first PDF, serve many documents, and end when idle", async () => {
+  it("starts a process with the first PDF, reuses it, and ends it when idle", async () => {
     const extractor = open({ processes: 1, idleMs: 200 });
     expect(pdfProcesses()).toEqual([]);
     await extractPdf(buildPdf([textPage(["one"])]), extractor);
@@ -274,7 +280,7 @@ describe.runIf(linux)("the child processes", () => {
     await untilProcesses(0);
   });
 
-  it("are no more than allowed", async () => {
+  it("starts no more processes than allowed", async () => {
     const extractor = open({ processes: 2 });
     const documents = Array.from({ length: 6 }, (_, i) =>
       extractPdf(buildPdf([textPage([`number ${i}`])]), extractor),
@@ -290,7 +296,7 @@ describe.runIf(linux)("the child processes", () => {
     );
   });
 
-  it("end with the extractor, and with them the document under way", async () => {
+  it("closing the extractor ends its processes and the document in flight", async () => {
     const extractor = open();
     const running = extractPdf(slowPdf(), extractor);
     await untilProcesses(1);
@@ -302,7 +308,7 @@ describe.runIf(linux)("the child processes", () => {
     await untilProcesses(0);
   });
 
-  it("see nothing of the environment and may not write", async () => {
+  it("processes see no environment and cannot write", async () => {
     const extractor = open();
     await extractPdf(buildPdf([textPage(["x"])]), extractor);
     const [pid] = pdfProcesses();
@@ -316,7 +322,7 @@ describe.runIf(linux)("the child processes", () => {
     expect(await readFile(`/proc/${pid}/cmdline`, "utf8")).toContain("--permission");
   });
 
-  it("do not keep the program alive when nothing is under way", async () => {
+  it("idle processes do not keep the program alive", async () => {
     const path = await write(buildPdf([textPage(["hello"])]));
     const module = join(repoRoot, "src/kb/ingest/extract/extract.ts");
     const script = `
@@ -333,7 +339,7 @@ describe.runIf(linux)("the child processes", () => {
   });
 });
 
-it("what reads documents is loaded in the child processes alone", () => {
+it("only child processes load the libraries that read documents", () => {
   const source = join(repoRoot, "src");
   const seen = new Set<string>();
   const packages = new Set<string>();
@@ -354,7 +360,7 @@ it("what reads documents is loaded in the child processes alone", () => {
 });
 
 describe.skipIf(!existsSync(samples))("sample PDFs (skipped where ../shared/data/pdfs is absent)", () => {
-  it("give as many characters as the sample's own list says, where no text is recognised in pictures", async () => {
+  it("extracts as many characters as the sample's list states, without text recognition", async () => {
     const extractor = open({ ocr: { pagesMax: 0 } });
     const rows = [
       ...readFileSync(join(samples, "CHECK.md"), "utf8").matchAll(

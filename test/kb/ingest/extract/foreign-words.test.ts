@@ -25,11 +25,11 @@ it.each([
   [new TypeError("Cannot read properties of undefined (reading 'x')"), "damaged"],
   [new Error("[xmldom error]\telement parse error"), "damaged"],
   ["no error at all", "damaged"],
-])("what a library throws has a kind: %s", (error, kind) => {
+])("foreignKind classifies an error of a library: %s", (error, kind) => {
   expect(foreignKind(error)).toBe(kind);
 });
 
-/** Every message about a PDF that is ours, in full. */
+/** All messages about PDFs, complete. */
 const OURS = [
   "the PDF is protected by a password",
   "the PDF is damaged and cannot be read",
@@ -39,11 +39,11 @@ const OURS = [
   /^the PDF has no text on its (?:only page|\d+ pages): it holds images only, or nothing$/,
 ];
 
-it("a broken PDF is refused in words that are ours alone", async () => {
+it("the refusal of a broken PDF contains no text of a library", async () => {
   const whole = buildPdf([textPage(["The moon pulls the sea."]), textPage(["Twice a day."])]);
   const foreign = new Set<string>();
   for (let at = 0; at < 20; at++) {
-    // Cut off, or with a stretch that says something else; the same each time.
+    // Truncated, or with a replaced section; deterministic.
     const from = Math.floor((whole.length * at) / 20);
     const bytes = at % 2 === 0 ? whole.subarray(0, Math.max(8, from)) : Buffer.from(whole);
     if (at % 2 === 1) bytes.fill("0 R <<", Math.max(8, from), Math.min(from + 40, bytes.length));

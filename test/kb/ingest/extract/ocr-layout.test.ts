@@ -42,7 +42,7 @@ it.each([
   { name: "signs without letters", lines: [line("| -- ° \\ _/ [] ()", 0.9)], is: "nothing" },
   { name: "a speck", lines: [line("NN", 0.3)], is: "nothing" },
   { name: "no lines", lines: [], is: "nothing" },
-])("what was read as $name is $is", ({ lines, is }) => {
+])("a recognition result of $name is $is", ({ lines, is }) => {
   expect({ text: holdsText(lines), scraps: holdsScraps(lines) }).toEqual({
     text: is === "text",
     scraps: is === "scraps",

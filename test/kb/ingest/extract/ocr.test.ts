@@ -15,7 +15,7 @@ const samples = join(import.meta.dirname, "../../../../../shared/data/images");
 const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
 const TEXT = "Minutes of the harbour board\n\nThe new crane lifts forty tons.";
 
-/** A picture takes half a second, on a machine with other work many times that. */
+/** A picture takes half a second, and much longer on a busy machine. */
 const SLOW = { timeout: 120_000 };
 
 let folder = "";
@@ -55,16 +55,16 @@ describe("text in pictures", SLOW, () => {
     ["a transparent PNG", (strip) => strip.clone().toColourspace("srgb").unflatten().png().toBuffer()],
     ["a picture that lies on its side", (strip) => strip.rotate(90).png().toBuffer()],
     ["a picture upside down", (strip) => strip.rotate(180).png().toBuffer()],
-  ])("is read: %s", async (_name, encode) => {
+  ])("recognises the text of %s", async (_name, encode) => {
     expect(await extract(await encode(drawn.clone()))).toEqual({ text: TEXT, pages: 1 });
   });
 
-  it("of a screen is read although it is small", async () => {
+  it("recognises the small text of a screen", async () => {
     const small = await drawn.clone().resize({ width: 500 }).png().toBuffer();
     expect((await extract(small)).text).toBe(TEXT);
   });
 
-  it("is read as lines of words with their places and how sure it is", async () => {
+  it("returns recognised lines of words with positions and confidence", async () => {
     const path = await write(await drawn.clone().withMetadata({ density: 300 }).png().toBuffer());
     const { pages } = await ocr.readImage(path, "image/png");
     const [page] = pages;
@@ -83,7 +83,7 @@ describe("text in pictures", SLOW, () => {
     expect(second?.startsParagraph).toBe(true);
   });
 
-  it("of each page of a TIFF", async () => {
+  it("recognises the text of each page of a TIFF", async () => {
     const page = await drawn.clone().png().toBuffer();
     const both = await sharp([page, page], { join: { animated: true } })
       .tiff()
@@ -96,13 +96,13 @@ describe("text in pictures", SLOW, () => {
 });
 
 describe("scanned PDFs", SLOW, () => {
-  it("are read, pages with a text layer among them", async () => {
+  it("reads a scanned PDF, including pages with a text layer", async () => {
     const scan = await scannedPage(drawn);
     const pdf = buildPdf([textPage(["typed"]), scan, textPage([]), textPage(["again"])]);
     expect(await extract(pdf)).toEqual({ text: `typed\n\n${TEXT}\n\nagain`, pages: 4 });
   });
 
-  it("of more pages than are recognised are read so far, and the rest is told", async () => {
+  it("reads the first pages of a scan beyond the limit, and reports the rest", async () => {
     const scan = await scannedPage(drawn);
     const empty = textPage([]);
     const pdf = buildPdf([scan, textPage(["typed"]), empty, scan, empty, textPage(["again"]), scan]);
@@ -115,7 +115,7 @@ describe("scanned PDFs", SLOW, () => {
     expect(warning).toContain("kb.ocr.pagesMax");
   });
 
-  it("whose time is over are read so far, one page in any case", async () => {
+  it("reads a scan until its time is over, at least one page", async () => {
     const scan = await scannedPage(drawn);
     const hasty = openExtractor({ ocr: { documentMs: 0 } });
     const { text, warning } = await extract(buildPdf([scan, scan]), hasty);
@@ -124,10 +124,10 @@ describe("scanned PDFs", SLOW, () => {
     expect(warning).toContain("Page 2 was not read");
   });
 
-  it("wait for one another in nobody's time", async () => {
+  it("the wait for other documents does not count as a scan's time", async () => {
     const scan = await scannedPage(drawn);
     const paths = await Promise.all(Array.from({ length: 4 }, () => write(buildPdf([scan, scan]))));
-    // A clock that goes on by one whenever it is asked: a page that waits for its turn sees it asked for others.
+    // The clock advances with each read, so a waiting page sees the reads for other pages.
     let askedAt = 0;
     const brief = openOcr({ documentMs: 5, elapsedMs: () => askedAt++ });
     const read = await Promise.all(paths.map((path) => brief.readPages(path, [1, 2])));
@@ -135,7 +135,7 @@ describe("scanned PDFs", SLOW, () => {
     expect(read.map(({ pages }) => pages.length)).toEqual(paths.map(() => 2));
   });
 
-  it("are read but for the page that fails, which is told", async () => {
+  it("reads a scan without a failed page, which it reports", async () => {
     const hasty = openExtractor({ ocr: { timeoutMs: 100 } });
     const scan = await scannedPage(drawn);
     const { warning, ...read } = await extract(
@@ -146,7 +146,7 @@ describe("scanned PDFs", SLOW, () => {
     const late =
       "recognising text takes longer than a page of a PDF of its size may (10 s of processor time, 0.1 s in all)";
     expect(warning).toBe(`Page 2 was not read: ${late}.`);
-    // Each of them would take its time.
+    // Each of them would use its timeout.
     const many = await extract(
       buildPdf([textPage(["typed"]), ...Array.from({ length: 9 }, () => scan)]),
       hasty,
@@ -158,7 +158,7 @@ describe("scanned PDFs", SLOW, () => {
     hasty.close();
   });
 
-  it("of a thousand pages without any text cost no more than those that are looked at", async () => {
+  it("a scan of a thousand pages without text costs only the pages that are tried", async () => {
     const pdf = buildPdf(Array.from({ length: 1000 }, () => textPage([])));
     const two = openExtractor({ ocr: { pagesMax: 2 } });
     await expect(extract(pdf, two)).rejects.toMatchObject({
@@ -168,14 +168,14 @@ describe("scanned PDFs", SLOW, () => {
     two.close();
   });
 
-  it("of a thousand typed pages cost no recognition", async () => {
+  it("a PDF of a thousand typed pages costs no recognition", async () => {
     const pdf = buildPdf(Array.from({ length: 1000 }, (_, at) => textPage([`page ${at}`])));
     const { text, pages } = await extract(pdf);
     expect(pages).toBe(1000);
     expect(text.endsWith("page 999")).toBe(true);
   });
 
-  it("asked for twice at once are read once", async () => {
+  it("reads a scan once for two concurrent requests", async () => {
     const path = await write(buildPdf([await scannedPage(drawn)]));
     const file = { path, mediaType: "application/pdf" } as const;
     const [one, two] = await Promise.all([extractor.extractText(file), extractor.extractText(file)]);
@@ -184,13 +184,13 @@ describe("scanned PDFs", SLOW, () => {
 });
 
 describe("what is recognised in a drawing", SLOW, () => {
-  it("is no text of the document, which says so", async () => {
+  it("excludes scraps recognised in a drawing from the text, and says so", async () => {
     const { text, warning } = await extract(await drawing().png().toBuffer());
     expect(text).toBe("");
     expect(warning).toMatch(/^Page 1 was left out: .* no text/);
   });
 
-  it("leaves the text of other pages as it is", async () => {
+  it("scraps on one page do not change the text of other pages", async () => {
     const pdf = buildPdf([await scannedPage(drawn), await scannedPage(drawing()), textPage(["typed"])]);
     const { text, warning } = await extract(pdf);
     expect(text).toBe(`${TEXT}\n\ntyped`);
@@ -198,7 +198,7 @@ describe("what is recognised in a drawing", SLOW, () => {
   });
 
   it.skipIf(!existsSync(samples)).each(["tesseract/hebrew.png", "tesseract/devatest.png"])(
-    "is as little as in a script that is not recognised: %s (skipped where ../shared/data/images is absent)",
+    "excludes scraps of a script that is not recognised: %s (skipped without ../shared/data/images)",
     async (name) => {
       const { text, warning } = await extract(readFileSync(join(samples, name)));
       expect(text).toBe("");
@@ -214,14 +214,11 @@ describe("what is recognised in a drawing", SLOW, () => {
       "ocrmypdf/crom.png",
       "tesseract/deslant.tif",
       "tesseract/trainingital.tif",
-    ])(
-    "is not what words are taken for: %s (skipped where ../shared/data/images is absent)",
-    async (name) => {
-      const { text, warning } = await extract(readFileSync(join(samples, name)));
-      expect(text).toMatch(/\p{L}{4}/u);
-      expect(warning).toBeUndefined();
-    },
-  );
+    ])("does not mistake words for scraps: %s (skipped without ../shared/data/images)", async (name) => {
+    const { text, warning } = await extract(readFileSync(join(samples, name)));
+    expect(text).toMatch(/\p{L}{4}/u);
+    expect(warning).toBeUndefined();
+  });
 });
 
 describe("pictures that are none, or too much", SLOW, () => {
@@ -234,40 +231,40 @@ describe("pictures that are none, or too much", SLOW, () => {
       .toBuffer();
 
   it.each<[string, () => Promise<Uint8Array>, string]>([
-    ["10,000 × 10,000 pixels", bomb, "image_too_large"],
+    ["a picture of 10,000 × 10,000 pixels", bomb, "image_too_large"],
     [
-      "the header of such a bitmap",
+      "the header of a bitmap of that size",
       () => Promise.resolve(bitmapHeader(10_000, -10_000, 0)),
       "image_too_large",
     ],
     [
-      "a picture cut off",
+      "a truncated picture",
       async () => (await drawn.clone().png().toBuffer()).subarray(0, 3000),
       "damaged_image",
     ],
     [
-      "a header and no more",
+      "a picture that is only a header",
       () => Promise.resolve(Buffer.from("89504e470d0a1a0a0000000d49484452", "hex")),
       "damaged_image",
     ],
     [
-      "one colour",
+      "a picture of one colour",
       () =>
         sharp({ create: { width: 300, height: 300, channels: 3, background: "#3a7" } })
           .png()
           .toBuffer(),
       "image_without_text",
     ],
-  ])("%s", async (_name, make, code) => {
+  ])("refuses %s", async (_name, make, code) => {
     const bytes = await make();
     const refused = extract(bytes);
     await expect(refused).rejects.toMatchObject({ code, hint: expect.stringMatching(/./) as string });
     await expect(refused).rejects.not.toThrow(folder);
-    // The next one is read all the same.
+    // The next picture is read.
     expect((await extract(await drawn.clone().png().toBuffer())).text).toBe(TEXT);
   });
 
-  it("of a TIFF are read page by page, each in a time of its own", async () => {
+  it("reads the pages of a TIFF one by one, each with its own timeout", async () => {
     const page = await drawn.clone().resize({ width: 2400 }).png().toBuffer();
     const bytes = await sharp([page, page, page], { join: { animated: true } })
       .tiff({ compression: "none" })
@@ -285,7 +282,7 @@ describe("pictures that are none, or too much", SLOW, () => {
     ]);
   });
 
-  it("take no longer than they may", async () => {
+  it("gives up a picture at its timeout", async () => {
     const hasty = openExtractor({ ocr: { timeoutMs: 200 } });
     await expect(extract(await drawn.clone().png().toBuffer(), hasty)).rejects.toMatchObject({
       code: "extraction_timeout",
@@ -295,7 +292,7 @@ describe("pictures that are none, or too much", SLOW, () => {
 });
 
 describe("languages", () => {
-  it("without data are told at once, with where to put it", () => {
+  it("reports a language without data at once, and where to put the data", () => {
     expect(() => openOcr({ languages: ["eng", "deu"] })).toThrow(
       expect.objectContaining({
         code: "ocr_data_missing",
@@ -305,34 +302,30 @@ describe("languages", () => {
   });
 });
 
-describe.skipIf(!existsSync(samples))(
-  "sample pictures (skipped where ../shared/data/images is absent)",
-  SLOW,
-  () => {
-    it.each([
-      ["ocrmypdf/crom.png", 0.9],
-      ["tesseract/phototest.tif", 0.9],
-      ["tesseract/phototest-rotated-L.png", 0.9],
-      ["tesseract/eurotext.tif", 0.9],
-    ])("%s: at least %d of the known words", async (name, least) => {
-      const path = join(samples, name);
-      const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
-      const { pages } = await ocr.readImage(path, await detectMediaType(path));
-      expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
-    });
+describe.skipIf(!existsSync(samples))("sample pictures (skipped without ../shared/data/images)", SLOW, () => {
+  it.each([
+    ["ocrmypdf/crom.png", 0.9],
+    ["tesseract/phototest.tif", 0.9],
+    ["tesseract/phototest-rotated-L.png", 0.9],
+    ["tesseract/eurotext.tif", 0.9],
+  ])("%s: at least %d of the known words", async (name, least) => {
+    const path = join(samples, name);
+    const truth = readFileSync(path.replace(/\.\w+$/, ".truth.txt"), "utf8");
+    const { pages } = await ocr.readImage(path, await detectMediaType(path));
+    expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
+  });
 
-    /** Share of the known words that were read, each as often as it is there. */
-    function recall(truth: string, read: string): number {
-      const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-      const left = new Map<string, number>();
-      for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
-      const known = wordsOf(truth);
-      const found = known.filter((word) => {
-        const count = left.get(word) ?? 0;
-        left.set(word, count - 1);
-        return count > 0;
-      });
-      return found.length / known.length;
-    }
-  },
-);
+  /** Returns the share of the known words that were read, with repeats. */
+  function recall(truth: string, read: string): number {
+    const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+    const left = new Map<string, number>();
+    for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
+    const known = wordsOf(truth);
+    const found = known.filter((word) => {
+      const count = left.get(word) ?? 0;
+      left.set(word, count - 1);
+      return count > 0;
+    });
+    return found.length / known.length;
+  }
+});

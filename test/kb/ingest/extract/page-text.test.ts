@@ -32,7 +32,7 @@ describe("pageText", () => {
     ["a hyphen at the end of a line", [at(700, "adip-"), at(688, "iscing")], "adip-\niscing"],
     ["control characters and half a surrogate pair", [at(700, "a\u0000b\u0007\ud800")], "ab\ufffd"],
     ["no line end at the last item", [at(700, "one"), at(688, "two", false)], "one\ntwo"],
-  ])("%s", (_name, items, expected) => {
+  ])("pageText handles %s", (_name, items, expected) => {
     expect(pageText(items)).toBe(expected);
   });
 });

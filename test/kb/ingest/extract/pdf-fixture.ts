@@ -1,17 +1,17 @@
-/** A page's content: drawing operators, given in the clear or as the bytes a filter has made of them. */
+/** A page's content: drawing operators, plain or encoded by a filter. */
 export interface PageContent {
   readonly bytes: Uint8Array;
-  /** The stream's filter entry, such as `/Filter /FlateDecode`; none for content in the clear. */
+  /** The stream's filter entry, such as `/Filter /FlateDecode`; none for plain content. */
   readonly filter?: string;
 }
 
-/** Lays out lines of text from the top of a page, one every 14 points; an empty line leaves a gap of one more. */
+/** Lays out lines of text from the top of a page, one every 14 points; an empty line leaves a gap. */
 export function textPage(lines: readonly string[]): PageContent {
   const shown = lines.map((line) => `(${line.replace(/[\\()]/g, "\\$&")}) Tj 0 -14 Td`);
   return { bytes: Buffer.from(`BT /F1 12 Tf 72 720 Td ${shown.join("\n")} ET`, "latin1") };
 }
 
-/** The smallest PDF that has these pages. `encrypted`: it names a password handler that no empty password opens. */
+/** Builds the smallest PDF with the given pages. `encrypted`: it requires a password. */
 export function buildPdf(pages: readonly PageContent[], encrypted = false): Buffer {
   const pageNumber = (index: number): number => 4 + 2 * index;
   const objects: Buffer[] = [
@@ -35,7 +35,7 @@ export function buildPdf(pages: readonly PageContent[], encrypted = false): Buff
   return assemble(objects, encrypted ? ENCRYPTION : "");
 }
 
-/** One line in a font that is not in the file and whose signs a predefined table names (PDF 32000-1, 9.7.5.2). */
+/** Builds a PDF with one line in a font outside the file, with a predefined character map (PDF 32000-1, 9.7.5.2). */
 export function namedFontPdf(cmap: string, ordering: string, hex: string): Buffer {
   const content = `BT /F1 24 Tf 72 700 Td <${hex}> Tj ET`;
   return assemble(
@@ -79,7 +79,7 @@ export function nestedFormsPdf(depth = 12, times = 10): Buffer {
   );
 }
 
-/** One page that is referred to so many times over: each reference is read as a page of its own. */
+/** Builds a PDF with many references to one page; each is read as a page of its own. */
 export function repeatedPagePdf(references: number): Buffer {
   return assemble(
     [

@@ -7,10 +7,10 @@ import sharp, { type Sharp } from "sharp";
 import { openDrawnPdf } from "../../../../src/kb/ingest/extract/ocr-page-image.ts";
 import { buildPdf, type PageContent, textPage } from "./pdf-fixture.ts";
 
-/** White around the text of `picture`. */
+/** White margin around the text of `picture`. */
 export const MARGIN_PX = 40;
 
-/** A strip with lines of text as a scanner at 150 dots an inch makes it; its font is the one in the PDF package. */
+/** Draws a strip with lines of text like a scan at 150 dots an inch, in the font of the PDF package. */
 export async function picture(lines: readonly string[]): Promise<Sharp> {
   const folder = await mkdtemp(join(tmpdir(), "kbsync-picture-"));
   try {
@@ -31,7 +31,7 @@ export async function picture(lines: readonly string[]): Promise<Sharp> {
   }
 }
 
-/** Lines of strokes in all directions, as a script that nobody knows: of which a recogniser makes scraps of words. */
+/** Draws lines of strokes like an unknown script, which a recogniser reads as scraps. */
 export function drawing(): Sharp {
   const canvas = createCanvas(1200, 900);
   const context = canvas.getContext("2d");
@@ -59,7 +59,7 @@ export function drawing(): Sharp {
   return sharp(Buffer.from(canvas.data()), { raw }).removeAlpha();
 }
 
-/** A page of a PDF that holds a picture and no text. */
+/** Builds a page of a PDF with a picture and no text. */
 export async function scannedPage(drawn: Sharp): Promise<PageContent> {
   const { data, info } = await drawn.clone().greyscale().raw().toBuffer({ resolveWithObject: true });
   const height = Math.round((500 * info.height) / info.width);
@@ -69,7 +69,7 @@ export async function scannedPage(drawn: Sharp): Promise<PageContent> {
   };
 }
 
-/** A Windows bitmap of 24 bits a pixel, which sharp does not write. */
+/** Builds a Windows bitmap of 24 bits a pixel, which sharp does not write. */
 export async function bitmap(drawn: Sharp): Promise<Buffer> {
   const { data, info } = await drawn
     .clone()
@@ -89,7 +89,7 @@ export async function bitmap(drawn: Sharp): Promise<Buffer> {
   return Buffer.concat([bitmapHeader(info.width, info.height, pixels.length), pixels]);
 }
 
-/** The header alone: a picture of any size in 54 bytes. */
+/** Builds only the header: a picture of any size in 54 bytes. */
 export function bitmapHeader(width: number, height: number, pixelBytes = 0): Buffer {
   const header = Buffer.alloc(54);
   header.write("BM");

@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const NESTED = `<!doctype html><body>${"<ul><li>".repeat(90)}${"<p>x\n".repeat(8000)}`;
 
-describe("a document that is long to look at holds nobody up", () => {
+describe("a long document blocks no other request", () => {
   it.each([
     ["a table of two columns", "csv", `aa,bb\n${"1,2\n".repeat(150_000)}`, structuredText],
     ["JSON of digits", "json", `[${"1,".repeat(500_000)}1]`, structuredText],
@@ -34,7 +34,7 @@ describe("a document that is long to look at holds nobody up", () => {
     const path = join(folder, "a");
     await writeFile(path, text);
     const file = { path, mediaType: "text/plain", form } as const;
-    // Work of this thread alone, whatever else the machine does meanwhile.
+    // Measures only this thread, whatever else the machine does.
     const before = process.threadCpuUsage();
     const expected = inPlace(text, form);
     const own = process.threadCpuUsage(before);

@@ -6,14 +6,14 @@ import { structuredText } from "../../../../src/kb/ingest/extract/structured-tex
 describe("data made to be slow to lay out", () => {
   const long = 1_900_000;
   it.each([
-    ["a line of very many cells", "csv", `${"a,".repeat(long / 2)}\n`],
-    ["rows of very many cells", "csv", `a,b\n${"1,".repeat(long / 2)}`],
-    ["cells of very many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}"`],
-    ["lists in each other", "json", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
+    ["a line of many cells", "csv", `${"a,".repeat(long / 2)}\n`],
+    ["rows of many cells", "csv", `a,b\n${"1,".repeat(long / 2)}`],
+    ["cells of many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}"`],
+    ["nested lists", "json", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
   ] as const)("stays as it is: %s", (_name, form, text) => {
     const before = process.cpuUsage();
     expect(structuredText(text, form)).toBe(text);
-    // What grows with the square of the length takes a minute.
+    // Quadratic time would take a minute.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000);
   });
 });
@@ -24,15 +24,15 @@ describe("texts that are declared to be no data", () => {
     ["tabs in plain text", "as-written", "apple\tApfel\nbread\tBrot\nmilk\tMilch\n"],
     ["commas in plain text", "as-written", "Item,Price\nBolt,1.5\nNut,2\n"],
     ["JSON in plain text", "as-written", json],
-    ["a table of a type and name that say nothing", "undeclared", "Item,Price\nBolt,1.5\nNut,2\n"],
+    ["a table without a declared form", "undeclared", "Item,Price\nBolt,1.5\nNut,2\n"],
     ["commas in a file of tabs", "tsv", "Item,Price\nBolt,1.5\nNut,2\n"],
-  ] as const)("stay to the letter: %s", (_name, form, text) => {
+  ] as const)("structuredText leaves a text unchanged: %s", (_name, form, text) => {
     expect(structuredText(text, form)).toBe(text);
   });
 });
 
 describe("JSON", () => {
-  it("keeps its value, its numbers as they are written and its strings", () => {
+  it("layOutJson keeps the value of JSON, its numbers as written and its strings", () => {
     assert(
       property(anyJson({ maxDepth: 5 }), (json) => {
         const padded = `[${json},${JSON.stringify("x".repeat(600))}]`;
