@@ -7,7 +7,7 @@ import { LATER, NOW, type StoreFixture, wordsOnly } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";
 
-/** Agents, threads and questions that are answered later. */
+/** Agents, threads and questions with a later answer. */
 export function chatContract(fixture: StoreFixture): void {
   const { alone, create, find, newId } = fixture;
   const accountId = (): string => fixture.account.id;
@@ -89,7 +89,7 @@ export function chatContract(fixture: StoreFixture): void {
   };
 
   describe("an agent", () => {
-    it("is added, read, listed by age, changed and removed, for its account alone", async () => {
+    it("adds, reads, lists by age, changes and removes an agent, for its account alone", async () => {
       const { store } = fixture;
       await store.addAgent(agent("young", LATER), 10);
       await store.addAgent(agent("old"), 10);
@@ -107,7 +107,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await store.agent(at("old"))).toBeUndefined();
     });
 
-    it("has an id of its own, and there are at most so many", async () => {
+    it("refuses an agent with a taken id, and more agents than the maximum", async () => {
       const { store } = fixture;
       await store.addAgent(agent("one"), 2);
       await expect(store.addAgent(agent("one"), 2)).rejects.toMatchObject({ code: "agent_exists" });
@@ -115,7 +115,7 @@ export function chatContract(fixture: StoreFixture): void {
       await expect(store.addAgent(agent("three"), 2)).rejects.toMatchObject({ code: "too_many_agents" });
     });
 
-    it("takes its threads along when it goes, unless they are to stay", async () => {
+    it("removes the threads of a removed agent, unless told to keep them", async () => {
       const { store } = fixture;
       await store.addFile(file("seen"));
       for (const [id, keepsThreads] of [
@@ -133,7 +133,7 @@ export function chatContract(fixture: StoreFixture): void {
   });
 
   describe("a thread", () => {
-    it("has its turns oldest first, of its account and agent alone", async () => {
+    it("returns the turns of a thread oldest first, for its account and agent alone", async () => {
       const { store } = fixture;
       for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
       await store.addTurn(turn("other agent", { agentId: "other" }));
@@ -148,7 +148,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await asked(store, { threadId: "nobody's" })).toEqual([]);
     });
 
-    it("gives the newest so many, or until they hold so many characters, and says whether there are older ones", async () => {
+    it("bounds the turns of a thread by number and by characters, and reports whether there are older ones", async () => {
       const { store } = fixture;
       for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
       const bounded = await store.thread(query({ turnsMax: 2 }));
@@ -160,7 +160,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect((await store.thread(query({ turnsMax: 3 }))).more).toBe(false);
     });
 
-    it("keeps a thousand turns and a hundred images, the newest", { timeout: 60_000 }, async () => {
+    it("stores the newest thousand turns and hundred images of a thread", { timeout: 60_000 }, async () => {
       const { store } = fixture;
       const turns = Array.from({ length: 1002 }, (_, index) => turn(String(index)));
       await Promise.all(turns.map((each) => store.addTurn(each)));
@@ -176,7 +176,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect([images.length, images[0], images.at(-1)]).toEqual([100, "image 100", "image 1"]);
     });
 
-    it("has the images linked to it since then, the newest first, one named again as new", async () => {
+    it("returns the images linked to a thread since a time, newest first; linking one again renews it", async () => {
       const { store } = fixture;
       for (const token of ["one", "two"]) await store.addFile(file(token));
       await store.addTurn(turn("a", { images: ["one"] }));
@@ -189,7 +189,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect((await store.thread(query())).images[0]).toEqual({ ...file("one"), turnAt: 2 });
     });
 
-    it("forgets nothing by halves: a turn of an agent that is gone leaves no file, no image, no job's end", async () => {
+    it("writes nothing of a turn whose agent was removed: no file, no image, no end of its job", async () => {
       const { store } = fixture;
       const gone = await leased(store, "gone");
       const late = turn("late", {
@@ -211,7 +211,7 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await store.file("linked")).toBeUndefined();
     });
 
-    it("goes with its turns in one removal, so that a thread more every hour keeps none", () =>
+    it("purges a thread together with its turns", () =>
       alone(async (store) => {
         for (const id of ["a", "b"]) await store.addTurn(turn(id, { threadId: id }));
         await store.addTurn(turn("c", { threadId: "c", nowIso: LATER }));
@@ -221,7 +221,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect(await asked(store, { threadId: "c" })).toEqual(["c"]);
       }));
 
-    it("goes when nobody used it for long enough; its images go by themselves, and then their files", () =>
+    it("purges unused threads, then images by their own age, and then their files", () =>
       alone(async (store) => {
         for (const token of ["old", "new"]) await store.addFile(file(token));
         await store.addTurn(turn("a", { images: ["old"] }));
@@ -231,7 +231,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect(await store.purgeThreadImages(LATER, 10)).toBe(1);
         expect(await imagesOf(store)).toEqual(["new"]);
         expect(await store.unusedFiles(FAR, 10)).toEqual(["old"]);
-        // The idle one, its turn and itself; the used one stays whole.
+        // Removes the idle thread and its turn; the thread in use stays whole.
         expect(await store.purgeThreads(LATER, 10)).toBe(2);
         expect(await asked(store, { threadId: "idle" })).toEqual([]);
         expect(await store.purgeThreads(LATER, 10)).toBe(0);
@@ -241,8 +241,8 @@ export function chatContract(fixture: StoreFixture): void {
       }));
   });
 
-  describe("a question that is answered later", () => {
-    it("ends with its turn and its message, once", () =>
+  describe("a question with a later answer", () => {
+    it("ends a question once, with its turn and its message", () =>
       alone(async (store) => {
         const [first, second] = [await leased(store, "first"), await leased(store, "second")];
         const ended = turn("a", { job: first, delivery: delivery("msg_first") });
@@ -250,7 +250,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect(await store.addTurn({ ...ended, turn: undefined })).toBe(false);
         expect(await store.addTurn({ ...ended, messageId: newId() })).toBe(false);
         expect(await due(store)).toEqual(["msg_first"]);
-        // A failed one: no turn, but its message.
+        // A failed question leaves no turn, but its message.
         const failed = { turn: undefined, threadId: undefined, job: second };
         await store.addTurn(turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }));
         expect(await store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
@@ -273,7 +273,7 @@ export function chatContract(fixture: StoreFixture): void {
         expect([await due(store), await asked(store)]).toEqual([["msg"], ["once"]]);
       }));
 
-    it("keeps the uploads it names", () =>
+    it("does not count the uploads that a waiting question names as unused", () =>
       alone(async (store) => {
         await store.addFile(file("named"));
         await store.addQuestion(job("a", JSON.stringify({ url: "http://h/files/named/a.png" })));
@@ -281,7 +281,7 @@ export function chatContract(fixture: StoreFixture): void {
       }));
   });
 
-  it("a chunk that a search found is told by title and place, until its resource changes", async () => {
+  it("locates a chunk that a search found by title and offset, until its resource changes", async () => {
     const { store } = fixture;
     const made = await create("First words here.\n\nThe second paragraph.", { title: "Two" });
     const [hit] = await find("second");
@@ -291,7 +291,7 @@ export function chatContract(fixture: StoreFixture): void {
     const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
     expect(await store.passage({ ...key, accountId: foreign })).toBeUndefined();
     expect(await store.passage({ ...key, chunkId: "another" })).toBeUndefined();
-    // Only the chunk of that row is looked at: a long document has tens of thousands.
+    // Reads only the chunk of that row: a long document has tens of thousands.
     expect(await store.passage({ ...key, row: other?.row ?? 0 })).toBeUndefined();
     expect(await store.passage({ ...key, row: key.row + 1 })).toBeUndefined();
     const two = at(made.id);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LATER, type StoreFixture } from "./store-fixture.ts";
 
-/** Whole documents by words. */
+/** Scores of whole documents by words. */
 export function documentsContract(fixture: StoreFixture): void {
   const { create, chunks, scope } = fixture;
 
@@ -10,11 +10,11 @@ export function documentsContract(fixture: StoreFixture): void {
       (await chunks({ accountId: fixture.account.id, id })).map(({ row }) => row);
     const matches = async (query: string, rows: readonly number[], ownerId = "ann") =>
       fixture.store.documentMatches({ scope: await scope(ownerId), query, rows });
-    /** Makes the words of the other texts no common ones. */
+    /** Texts that keep the words of the others rare. */
     const rest = (count: number): string =>
       Array.from({ length: count }, (_, at) => `Something else, part ${at}.`).join("\n\n");
 
-    it("tell each chunk what its document's whole text is worth", async () => {
+    it("scores the whole document of each chunk", async () => {
       const both = await create("The heron waits.\n\nIt fishes by the river.");
       const one = await create("The heron, a heron.\n\nIt sleeps in the tree.");
       await create(rest(20));
@@ -31,14 +31,14 @@ export function documentsContract(fixture: StoreFixture): void {
       expect(found[1]?.bm25).toBeGreaterThan(0);
     });
 
-    it("have nothing to say of words that stand nowhere", async () => {
+    it("returns no scores for words that occur nowhere", async () => {
       const { id } = await create("The heron waits.");
       const [row = 0] = await rowsOf(id);
       expect(await matches("albatross", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
       expect(await matches("", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
     });
 
-    it("leave out long documents, other owners' and those that are gone", async () => {
+    it("leaves out long documents, other owners' documents and deleted ones", async () => {
       const long = await create(rest(9));
       const fitting = await create(rest(8));
       const gone = await create("Something that is deleted.");

@@ -6,7 +6,7 @@ import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-/** What a filter means, by its words alone. */
+/** Evaluates a filter without an index, as a reference. */
 function fits(metadata: Metadata, filter: Filter): boolean {
   const at = (path: string): MetadataScalar[] =>
     metadataEntries(metadata).flatMap((entry) => (entry.path === path ? [entry.value] : []));
@@ -69,13 +69,13 @@ function bounds(value: fc.Arbitrary<number | string>): fc.Arbitrary<RangeBound[]
   return fc.array(fc.record({ operator, value }), { minLength: 1, maxLength: 2 });
 }
 
-/** Metadata, and filters as part of the look-up. */
+/** Metadata, and filters within the index lookup. */
 export function filterContract(fixture: StoreFixture): void {
   const { create, scope, texts } = fixture;
   const lang = (value: string): Filter => ({ kind: "in", path: "lang", values: [value] });
 
   describe("metadata and filters", () => {
-    it("gives the metadata back, changes it as a whole, and finds by it", async () => {
+    it("returns metadata, replaces it as a whole, and filters by it", async () => {
       const metadata = { lang: "de", year: 2024, deep: { tags: ["a", "b"], none: null } };
       const { id } = await create("moon words", { metadata });
       const at = { accountId: fixture.account.id, id };
@@ -98,7 +98,7 @@ export function filterContract(fixture: StoreFixture): void {
       expect(await texts("moon", { ...within, filter: { kind: "not", of: lang("x") } })).toEqual([]);
     });
 
-    it("finds what is rare in full, by words and by vector", async () => {
+    it("finds all hits of a rare filter, by words and by vector", async () => {
       const vector = unit([1, 2, 3, 4]);
       for (let at = 0; at < 600; at++) {
         const text = `moon ${"moon ".repeat(at % 7)}words ${at}`;
@@ -126,7 +126,7 @@ export function filterContract(fixture: StoreFixture): void {
       expect(most.length).toBe(597);
     }, 30_000);
 
-    it("leaves the score of a chunk as it is without a filter", async () => {
+    it("gives a chunk the same score with a filter as without", async () => {
       await create("moon and sea", { metadata: { lang: "de" } });
       await create("moon alone", { metadata: { lang: "en" } });
       const within = await scope();
@@ -139,7 +139,7 @@ export function filterContract(fixture: StoreFixture): void {
       expect(some).toEqual({ ceiling: all.ceiling, hits: all.hits.slice(0, 1) });
     });
 
-    it("means what its words say, whatever it is made of", async () => {
+    it("applies any filter as the reference does", async () => {
       const value = fc.oneof(scalar, fc.array(scalar, { maxLength: 3 }));
       const metadatas = fc.sample(
         fc.record({ a: value, b: value, deep: fc.record({ c: value }) }, { requiredKeys: [] }),

@@ -26,7 +26,7 @@ export function keysContract(fixture: StoreFixture): void {
   };
 
   describe("keys", () => {
-    it("are listed oldest first, those of the account alone", async () => {
+    it("lists the keys of an account oldest first, and no others", async () => {
       const other = await fixture.store.ensureAccount("another account of keys");
       const late = await put({ createdAt: LATER });
       const early = await put();
@@ -35,7 +35,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.keys("0".repeat(24))).toEqual([]);
     });
 
-    it("are changed field by field, and what is not named stays", async () => {
+    it("changes the given fields of a key and leaves the others as they are", async () => {
       const key = await put();
       const at = { accountId: key.accountId, id: key.id };
       expect(await fixture.store.changeKey({ ...at, name: "renamed" })).toEqual({ ...key, name: "renamed" });
@@ -46,7 +46,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.changeKey({ ...at, expiresAt: null })).toMatchObject({ expiresAt: null });
     });
 
-    it("of another account are not found", async () => {
+    it("finds no keys of another account", async () => {
       const key = await put();
       const other = await fixture.store.ensureAccount("another account of keys");
       expect(
@@ -56,7 +56,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
     });
 
-    it("stay revoked, and keep their id, however often they are put", async () => {
+    it("leaves a revoked key revoked, with its id, when it is put again", async () => {
       const key = await put();
       const at = { accountId: key.accountId, id: key.id };
       await fixture.store.changeKey({ ...at, revokedAt: NOW });
@@ -65,7 +65,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.keyByHash(key.sha256)).toEqual({ ...key, name: "again", revokedAt: NOW });
     });
 
-    it("belong to accounts that can be listed by name", async () => {
+    it("lists accounts by name", async () => {
       await fixture.store.ensureAccount("zebra");
       await fixture.store.ensureAccount("aardvark");
       const names = (await fixture.store.accounts()).map(({ name }) => name);
@@ -75,7 +75,7 @@ export function keysContract(fixture: StoreFixture): void {
   });
 
   describe("the fetch of a link", () => {
-    it("is the latest one of that address for that account", async () => {
+    it("returns the latest fetch of an address for its account", async () => {
       const other = await fixture.store.ensureAccount("another account of links");
       const url = "https://a.example/page";
       const fetch = {

@@ -4,7 +4,7 @@ import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const TIERS = ["moderate"] as const;
 
-/** Which model's vectors answer where, and what vectors outlive. */
+/** The serving model, and the vectors that survive a change. */
 export function modelsContract(fixture: StoreFixture): void {
   const { create, scope, alone } = fixture;
   const embedded = (content: string, fingerprint: string): Chunking => ({
@@ -16,15 +16,15 @@ export function modelsContract(fixture: StoreFixture): void {
   const rowsWithout = async (fingerprint: string): Promise<string[]> =>
     (await fixture.store.chunksWithoutVector(fingerprint, TIERS, 10)).map(({ text }) => text);
 
-  describe("the model that serves", () => {
-    it("is the first that gave vectors, until another one has them all", () =>
+  describe("the serving model", () => {
+    it("serves the first model that gave vectors, until another one has all of them", () =>
       alone(async () => {
         const one = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const within = await scope("ann", "moderate");
         const byTier = { accountId: fixture.account.id, tier: "moderate", ownerId: "ann" } as const;
         const byResource = { accountId: fixture.account.id, resourceId: one.id };
-        for (const place of [within, byTier, byResource])
-          expect(await fixture.store.servingFingerprint(place)).toBe("m1");
+        for (const served of [within, byTier, byResource])
+          expect(await fixture.store.servingFingerprint(served)).toBe("m1");
         expect(await fixture.store.servingFingerprint({ ...within, ownerId: "bob" })).toBeUndefined();
         expect(
           await fixture.store.servingFingerprint({ ...byResource, accountId: "f".repeat(24) }),
@@ -36,7 +36,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await fixture.store.serveComplete("m2", TIERS, [])).toBe(0);
         expect(await fixture.store.servingFingerprint(within)).toBe("m1");
         expect(await fixture.store.dropRetired("m2", 100)).toBe(0);
-        // A chunk that no model can embed does not hold it up.
+        // A chunk that no model can embed does not prevent the switch.
         expect(await fixture.store.serveComplete("m2", TIERS, [second ?? 0])).toBe(1);
         expect(await fixture.store.servingFingerprints()).toEqual(["m2"]);
         expect(await fixture.store.dropRetired("m2", 1)).toBe(1);
@@ -45,7 +45,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await rowsWithout("m2")).toEqual(["b"]);
       }));
 
-    it("comes to chunks beyond what is looked at in one go, in order, and behind where it was", () =>
+    it("lists chunks without a vector across several steps, in order, and continues after a row", () =>
       alone(async () => {
         const text = Array.from({ length: 1500 }, (_, at) => `chunk ${at}`).join("\n\n");
         await create(text, moderate, embedded(text, "m1"));
@@ -66,7 +66,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await store.serveComplete("m2", TIERS, [all[1400]?.row ?? 0])).toBe(1);
       }));
 
-    it("is another one for each owner", () =>
+    it("switches the serving model of each owner separately", () =>
       alone(async () => {
         await create("a", moderate, embedded("a", "m1"));
         await create("b", { ...moderate, ownerId: "bob" }, embedded("b", "m1"));
@@ -79,7 +79,7 @@ export function modelsContract(fixture: StoreFixture): void {
   });
 
   describe("vectors of chunks that do not change", () => {
-    it("are kept by an update, for every model", () =>
+    it("keeps vectors of unchanged chunks in an update, for every model", () =>
       alone(async () => {
         const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const at = { accountId: fixture.account.id, id };
@@ -104,7 +104,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await fixture.store.nearest(query)).toHaveLength(1);
       }));
 
-    it("are stale under another title, until they come for that one", () =>
+    it("marks vectors as stale under a new title until new ones arrive", () =>
       alone(async () => {
         const { id } = await create("a\n\nb", moderate, embedded("a\n\nb", "m1"));
         const at = { accountId: fixture.account.id, id };
@@ -115,7 +115,7 @@ export function modelsContract(fixture: StoreFixture): void {
           ["Two", "b"],
         ]);
         expect(await fixture.store.embeddedChunks(at, "m1")).toEqual([]);
-        // Retitled again while these were made: they are right for a title that is gone.
+        // Retitled again while these were made: they belong to a title that is gone.
         await fixture.store.updateResource({ ...at, title: "Three", nowIso: LATER }, undefined);
         const put = stale.map(({ row, staleSince }) => ({ row, staleSince, vector: unit([1, 1]) }));
         await fixture.store.putVectors("m1", put);
@@ -130,7 +130,7 @@ export function modelsContract(fixture: StoreFixture): void {
   });
 
   describe("the first vectors of chunks", () => {
-    it("are refused when their title changed while they were made", () =>
+    it("refuses first vectors if the title changed while they were made", () =>
       alone(async () => {
         const { id } = await create("a\n\nb", moderate);
         const at = { accountId: fixture.account.id, id };
@@ -157,7 +157,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await fixture.store.embeddedChunks(at, "m1")).toHaveLength(2);
       }));
 
-    it("are kept when something else than the title changed while they were made", () =>
+    it("accepts first vectors if something other than the title changed while they were made", () =>
       alone(async () => {
         const { id } = await create("a", moderate);
         const at = { accountId: fixture.account.id, id };
@@ -170,7 +170,7 @@ export function modelsContract(fixture: StoreFixture): void {
         expect(await rowsWithout("m1")).toEqual([]);
       }));
 
-    it("are awaited before another model serves, under a new title too", () =>
+    it("serves another model only when all its vectors exist, under a new title too", () =>
       alone(async () => {
         await create("a", moderate, embedded("a", "m1"));
         const { id } = await create("b", moderate, embedded("b", "m1"));
@@ -185,7 +185,7 @@ export function modelsContract(fixture: StoreFixture): void {
       }));
   });
 
-  it("tells by which strategy a text was split", async () => {
+  it("returns the strategy that split a text", async () => {
     const settings = { strategy: "agentic", chunkSize: 100, chunkOverlap: 0 } as const;
     const one = await create("a", { settings }, { ...wordsOnly("a"), strategyUsed: "semantic" });
     expect(one.strategyUsed).toBe("semantic");

@@ -7,18 +7,18 @@ import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Accounts, resources and what belongs to them. */
+/** Accounts, resources, files and notes of requests. */
 export function resourceContract(fixture: StoreFixture): void {
   const { newId, resource, create, collection, scope, find, texts, alone } = fixture;
 
   describe("accounts, keys and collections", () => {
-    it("gives the same account for the same name", async () => {
+    it("returns the same account for the same name", async () => {
       expect(await fixture.store.ensureAccount(fixture.account.name)).toEqual(fixture.account);
       expect((await fixture.store.ensureAccount("somebody")).id).not.toBe(fixture.account.id);
       expect(fixture.account.id).toMatch(/^[0-9a-f]{24}$/);
     });
 
-    it("has three collections with stable ids from the start", async () => {
+    it("has three collections with stable ids for a new account", async () => {
       const before = await fixture.store.collections(fixture.account.id);
       expect(before.map(({ tier }) => tier)).toEqual(Tier.options);
       expect(new Set(before.map(({ id }) => id)).size).toBe(3);
@@ -35,7 +35,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
     });
 
-    it("lists the owners with live resources, by page, of its account alone", async () => {
+    it("lists the owners with live resources in pages, for the account alone", async () => {
       const { store, account } = fixture;
       const one = await create("some text", { ownerId: "bob" });
       await create("one\n\ntwo", { ownerId: "ann", tier: "moderate" });
@@ -64,7 +64,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(left.map(({ ownerId }) => ownerId)).toEqual(["ann", "ann"]);
     });
 
-    it("finds a key by its hash; the same hash again replaces it", async () => {
+    it("finds a key by its hash, and replaces a key with the same hash", async () => {
       const key = {
         sha256: "a".repeat(64),
         id: "0".repeat(24),
@@ -86,7 +86,7 @@ export function resourceContract(fixture: StoreFixture): void {
   });
 
   describe("resources", () => {
-    it("changes a resource only in the state that is expected", async () => {
+    it("changes a resource only in the expected state", async () => {
       const { id, revision } = await create("Alpha.");
       const at = { accountId: fixture.account.id, id, nowIso: LATER };
       const job = {
@@ -112,7 +112,7 @@ export function resourceContract(fixture: StoreFixture): void {
       ).resolves.toMatchObject({ isDeleted: true });
     });
 
-    it("gives back what was created", async () => {
+    it("returns a resource as it was created", async () => {
       const wanted = resource("Alpha beta.\n\nGamma delta.", {
         title: "Greek",
         description: "letters",
@@ -140,19 +140,19 @@ export function resourceContract(fixture: StoreFixture): void {
       );
     });
 
-    it("refuses an id that is taken, and keeps the first", async () => {
+    it("refuses a taken resource id and leaves the first resource as it is", async () => {
       const first = await create("first text");
       await expect(create("second text", { id: first.id })).rejects.toMatchObject({ code: "conflict" });
       expect(await texts("first second")).toEqual(["first text"]);
     });
 
-    it("refuses an account that does not exist", async () => {
+    it("refuses a resource of an unknown account", async () => {
       await expect(create("text", { accountId: "f".repeat(24) })).rejects.toMatchObject({
         code: "no_account",
       });
     });
 
-    it("keeps content and chunks of any text and any spans", async () => {
+    it("returns content and chunks of any text with any spans", async () => {
       await fc.assert(
         fc.asyncProperty(textWithSpans(), async ({ text, spans }) => {
           const { id } = await create(text, {}, { spans, vectors: undefined, fingerprint: undefined });
@@ -174,13 +174,13 @@ export function resourceContract(fixture: StoreFixture): void {
       );
     });
 
-    it("keeps a text without chunks", async () => {
+    it("stores a text without chunks", async () => {
       const { id, chunkCount } = await create(" \n ");
       expect(chunkCount).toBe(0);
       expect((await fixture.store.resource({ accountId: fixture.account.id, id }))?.content).toBe(" \n ");
     });
 
-    it("changes fields without chunking again", async () => {
+    it("changes fields of a resource without chunking again", async () => {
       const { id } = await create("The body stays.", { title: "Old", description: "was" });
       const at = { accountId: fixture.account.id, id };
       const before = await fixture.chunks(at);
@@ -232,7 +232,7 @@ export function resourceContract(fixture: StoreFixture): void {
       ).toEqual([]);
     });
 
-    it("takes the last of several updates sent at once", async () => {
+    it("applies the last of several concurrent updates", async () => {
       const { id } = await create("start");
       const sent = Array.from({ length: 20 }, (_, index) => `word${index}`);
       const answers = await Promise.all(
@@ -248,7 +248,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
     });
 
-    it("deletes softly: gone from every read at once, answered once", async () => {
+    it("removes a deleted resource from every read at once, and returns it once", async () => {
       const { id } = await create("kiwi\n\nlemon");
       const at = { accountId: fixture.account.id, id };
       const rows = (await fixture.chunks(at)).map(({ row }) => row);
@@ -266,7 +266,7 @@ export function resourceContract(fixture: StoreFixture): void {
       ).toBeUndefined();
     });
 
-    it("keeps two chunks of equal text apart", async () => {
+    it("stores two chunks of equal text as two", async () => {
       const one = await create("the same words");
       const two = await create("the same words");
       expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([one.id, two.id]);
@@ -274,7 +274,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([two.id]);
     });
 
-    it("lists by id in pages, one owner of one collection, without the deleted", async () => {
+    it("lists the live resources of one owner of a collection by id, in pages", async () => {
       const listed = [];
       for (let at = 0; at < 5; at++) listed.push(await create(`text ${at}`));
       await create("foreign", { ownerId: "bob" });
@@ -302,7 +302,7 @@ export function resourceContract(fixture: StoreFixture): void {
       ]);
     });
 
-    it("ends a page where its text is long enough, with one resource at least", async () => {
+    it("ends a page at its bound of characters, with at least one resource", async () => {
       for (const length of [10, 10, 100, 1]) await create("x".repeat(length), { title: "" });
       const query = { accountId: fixture.account.id, collectionId: (await collection()).id, ownerId: "ann" };
       const lengths = async (charsMax: number, limit: number) => {
@@ -317,7 +317,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await lengths(21, 1)).toEqual([[10], true]);
     });
 
-    it("tells the version its chunks are of", async () => {
+    it("returns chunks with their version", async () => {
       const { id } = await create("one\n\ntwo");
       const at = { accountId: fixture.account.id, id };
       expect((await fixture.store.chunks(at))?.version).toBe(1);
@@ -328,7 +328,7 @@ export function resourceContract(fixture: StoreFixture): void {
     });
   });
 
-  describe("accounts never meet", () => {
+  describe("isolation of accounts", () => {
     it("reads, writes and finds nothing of another account", async () => {
       const mine = await create("secret words");
       const other = await fixture.store.ensureAccount("other");
@@ -361,7 +361,7 @@ export function resourceContract(fixture: StoreFixture): void {
     });
   });
 
-  describe("files and kept answers", () => {
+  describe("files and notes of requests", () => {
     it("finds a file by its token", async () => {
       const file = {
         token: "t".repeat(43),
@@ -378,7 +378,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await fixture.store.file("unknown")).toBeUndefined();
     });
 
-    it("notes the request of a write with it, the first for a day, each account its own", async () => {
+    it("notes a request with its write: the first for a day, separately for each account", async () => {
       const nowMs = 1_800_000_000_000;
       const make = (status: number, atMs: number) => {
         const request = { key: "key", bodySha256: "d".repeat(64), status, nowMs: atMs };
@@ -400,7 +400,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await recall(nowMs + DAY_MS + 1)).toBeUndefined();
     });
 
-    it("notes nothing of a write that fails", async () => {
+    it("writes no note for a write that fails", async () => {
       const made = await create("some words");
       const request = { key: "failed", bodySha256: "d".repeat(64), status: 201, nowMs: 1 };
       const again = resource("some words", { id: made.id });
@@ -411,7 +411,7 @@ export function resourceContract(fixture: StoreFixture): void {
     });
   });
 
-  it("keeps the other writes of a batch when one fails", async () => {
+  it("commits the other writes of a batch if one fails", async () => {
     const id = newId();
     const sent = Array.from({ length: 30 }, (_, index) =>
       create(`batchmate${index}`, index === 7 || index === 19 ? { id } : {}).catch((error: unknown) => error),
@@ -423,7 +423,7 @@ export function resourceContract(fixture: StoreFixture): void {
     expect(await texts("batchmate18")).toEqual(["batchmate18"]);
   });
 
-  it("closes twice without harm, and answers nothing afterwards", () =>
+  it("allows closing a store twice, and refuses calls afterwards", () =>
     alone(async (own) => {
       await create("last words");
       await own.close();
@@ -433,7 +433,7 @@ export function resourceContract(fixture: StoreFixture): void {
     }));
 }
 
-/** Any text with spans that ascend by start and end, overlapping or apart, as chunkers give them. */
+/** Any text with spans that ascend by start and end and may overlap or leave gaps, as chunkers return them. */
 function textWithSpans(): fc.Arbitrary<{ text: string; spans: Span[] }> {
   const text = fc.array(fc.constantFrom("a", "bc ", "\n", "é", "知识", "🙂", "\u0000", "# x", "  "), {
     maxLength: 60,
@@ -441,7 +441,7 @@ function textWithSpans(): fc.Arbitrary<{ text: string; spans: Span[] }> {
   const cuts = fc.array(fc.tuple(fc.nat({ max: 12 }), fc.nat({ max: 12 })), { maxLength: 8 });
   const headings = fc.array(fc.constantFrom("", "One", "Zwei Wörter", '"q"'), { maxLength: 3 });
   return fc.tuple(text, cuts, headings).map(([parts, steps, path]) => {
-    // One code unit of a pair is never cut off, as no chunker does that.
+    // Never splits a surrogate pair; no chunker does.
     const bounds = [0];
     for (const part of parts) bounds.push((bounds.at(-1) ?? 0) + part.length);
     const last = bounds.length - 1;

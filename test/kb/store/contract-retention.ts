@@ -8,7 +8,7 @@ import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 const FAR = "2026-06-01T00:00:00.000Z";
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** What is kept for a while, what waits in queues, and what is written with a change. */
+/** Retention, the queues of documents and deliveries, and what is written with a change. */
 export function retentionContract(fixture: StoreFixture): void {
   const { create, resource, alone } = fixture;
   const at = (id: string) => ({ accountId: fixture.account.id, id });
@@ -30,8 +30,8 @@ export function retentionContract(fixture: StoreFixture): void {
     createdAt: NOW,
   });
 
-  describe("what is kept for a while", () => {
-    it("has a deleted resource without its text until it is purged", () =>
+  describe("retention", () => {
+    it("returns the record of a deleted resource, without its text, until it is purged", () =>
       alone(async (store) => {
         const { id } = await create("kiwi", { title: "Fruit", metadata: { a: 1 } });
         expect(await store.deletedResource(at(id))).toBeUndefined();
@@ -47,7 +47,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.deletedResource(at(id))).toBeUndefined();
       }));
 
-    it("has nothing of what a link led to, once the resource is deleted or leads elsewhere", () =>
+    it("forgets the fetch of a link when its resource is deleted or gets another address", () =>
       alone(async (store) => {
         const { id: accountId } = fixture.account;
         const page = "https://a.example/page";
@@ -71,7 +71,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await store.linkFetch(accountId, `${page}/kept`)).toBeDefined();
       }));
 
-    it("lets a file go when nothing has used it for long enough", () =>
+    it("removes a file that has been unused for long enough", () =>
       alone(async (store) => {
         for (const token of ["used", "unused", "queued", "released"]) await store.addFile(file(token));
         await create("used", { fileToken: "used", origin: "file" });
@@ -91,19 +91,19 @@ export function retentionContract(fixture: StoreFixture): void {
   });
 
   describe("a change of a resource", () => {
-    it("lets the file go that its text came from before, and keeps the one it comes from now", () =>
+    it("releases the previous file of a resource that gets another one", () =>
       alone(async (store) => {
         for (const token of ["before", "now"]) await store.addFile(file(token));
         const { id } = await create("one", { fileToken: "before", origin: "file" });
         await store.updateResource({ ...at(id), nowIso: LATER, title: "Other" }, undefined);
         expect(await store.unusedFiles(FAR, 10)).toEqual(["now"]);
         await store.updateResource({ ...at(id), nowIso: LATER, fileToken: "now" }, undefined);
-        // It was in use until then.
+        // The file was in use until then.
         expect(await store.unusedFiles(LATER, 10)).toEqual([]);
         expect(await store.unusedFiles(FAR, 10)).toEqual(["before"]);
       }));
 
-    it("keeps the warning about a text that stays, and has that of a new one", () =>
+    it("keeps the warning of an unchanged text and replaces it with that of a new one", () =>
       alone(async (store) => {
         const warning = "Two pages hold no text.";
         const { id } = await create("one", {}, { ...wordsOnly("one"), warning });
@@ -114,7 +114,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await after({ content: "three" }, wordsOnly("three"))).toBeNull();
       }));
 
-    it("that completes a create leaves it as never refreshed, any other is a refresh", () =>
+    it("sets `refreshedAt` in every update but one that completes a create", () =>
       alone(async (store) => {
         const { id } = await create("one");
         const after = async (change: object) =>
@@ -138,7 +138,7 @@ export function retentionContract(fixture: StoreFixture): void {
       return leased;
     };
 
-    it("has the jobs of a resource in order, with whose they are and what they bring", () =>
+    it("leases the jobs of a resource in order, with account, owner and body", () =>
       alone(async (store) => {
         const one = await create("one");
         const two = await create("two");
@@ -152,7 +152,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(queued[0]).toMatchObject({
           accountId: fixture.account.id,
           ownerId: one.ownerId,
-          // Whatever the clock says: it may be set back before the job begins.
+          // Due at any clock time: the clock may be set back before the job starts.
           dueMs: 0,
           bodyBytes: 7,
           crashes: 0,
@@ -167,7 +167,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await after(store, queued[2]?.number ?? 0)).toEqual([]);
       }));
 
-    it("ends a job with the write it was for, and with its failure", () =>
+    it("ends a job in the transaction of its write or of its failure", () =>
       alone(async (store) => {
         const { id } = await create("old words");
         const put = () => store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
@@ -176,7 +176,7 @@ export function retentionContract(fixture: StoreFixture): void {
         await put();
         await put();
         await fail();
-        // Another one waits, so that nothing is settled yet.
+        // Another job waits, so the state stays `queued`.
         expect(await store.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
         expect(await store.failedResources(undefined)).toBe(0);
         await fail();
@@ -220,7 +220,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await write(held)).toMatchObject({ status: "chunked", content: "new words" });
       }));
 
-    it("takes no more than there is room for", () =>
+    it("refuses documents above the maximum number and size of waiting jobs", () =>
       alone(async (store) => {
         const put = (body: object, more: object) => store.enqueueCreate(resource(""), job(body, more));
         await put({}, { charsMax: 1 });
@@ -230,7 +230,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect((await fixture.collection()).resources).toBe(2);
       }));
 
-    it("leaves room for the documents of another account", () =>
+    it("reserves a share of the queue for documents of another account", () =>
       alone(async (store) => {
         const other = await store.ensureAccount("another");
         const put = (accountId: string, more: object) =>
@@ -240,7 +240,7 @@ export function retentionContract(fixture: StoreFixture): void {
         for (const bounds of [{ jobsMax: 3 }, { charsMax: 6 }]) {
           await expect(put(own, bounds)).rejects.toMatchObject({ code: "queue_full", retryable: true });
         }
-        // Updates count as creates do.
+        // Updates count like creates.
         const [job1] = await after(store, 0, 1);
         const update = { ...at(job1?.line.split("/")[1] ?? ""), nowIso: LATER };
         await expect(store.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
@@ -270,7 +270,7 @@ export function retentionContract(fixture: StoreFixture): void {
       return (await Promise.all(leased)).filter((each) => each !== undefined);
     };
 
-    it("has a message for each endpoint, and for addresses of their own by host", () =>
+    it("queues a message for each endpoint, and orders addresses given with messages by host", () =>
       alone(async (store) => {
         await store.addEndpoint(endpoint("one"), 2);
         await store.addEndpoint(endpoint("two"), 2);
@@ -296,7 +296,7 @@ export function retentionContract(fixture: StoreFixture): void {
         expect(await lease(store)).toEqual([]);
       }));
 
-    it("settles what arrived, failed and was given up, and gives the latter back", () =>
+    it("settles delivered, failed and dead messages, and replays dead ones", () =>
       alone(async (store) => {
         const accountId = fixture.account.id;
         await store.addEndpoint(endpoint("one"), 2);
@@ -307,7 +307,7 @@ export function retentionContract(fixture: StoreFixture): void {
         await store.settleDelivery(a, { nowIso: LATER, kind: "delivered" });
         await store.settleDelivery(b, { nowIso: LATER, ...retry });
         await store.settleDelivery(c, { nowIso: LATER, kind: "dead", problem: "gone", disable: true });
-        // Their leases are over.
+        // Their leases have ended.
         for (const each of [a, b, c]) await store.settleDelivery(each, { nowIso: LATER, kind: "delivered" });
         const key = { accountId, id: "one" };
         expect(await store.endpoint(key)).toMatchObject({
@@ -320,11 +320,11 @@ export function retentionContract(fixture: StoreFixture): void {
         const [dead] = await store.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
         expect(dead).toMatchObject({ number: c.number, problem: "gone", attempts: 1, endpointId: "one" });
         const other = { accountId: "f".repeat(24), eventId: undefined, endpointId: undefined, nowMs: 1 };
-        const asked = { ...other, accountId, eventId: dead?.eventId };
+        const wanted = { ...other, accountId, eventId: dead?.eventId };
         expect(await store.replayDeliveries(other)).toEqual({ replayed: 0, disabled: 0 });
-        expect(await store.replayDeliveries(asked)).toEqual({ replayed: 0, disabled: 1 });
+        expect(await store.replayDeliveries(wanted)).toEqual({ replayed: 0, disabled: 1 });
         await store.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
-        expect(await store.replayDeliveries(asked)).toEqual({ replayed: 1, disabled: 0 });
+        expect(await store.replayDeliveries(wanted)).toEqual({ replayed: 1, disabled: 0 });
         expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 2, dead: 0 });
         const again = (await lease(store)).find(({ number }) => number === c.number) ?? c;
         await store.settleDelivery(again, { nowIso: LATER, kind: "dead", problem: "gone", disable: false });
@@ -335,43 +335,45 @@ export function retentionContract(fixture: StoreFixture): void {
       }));
 
     it.each([
-      ["whose address changed", { url: "https://new.example/hook" }],
-      ["that was enabled again", { enabled: true }],
-    ])("sends what failed meanwhile to an endpoint %s, and does not disable it", (_name, change) =>
-      alone(async (store) => {
-        const key = { accountId: fixture.account.id, id: "one" };
-        await store.addEndpoint(endpoint("one"), 2);
-        for (const text of ["a", "b"]) await create(text);
-        const [a, b] = await lease(store);
-        const before = await store.endpoint(key);
-        if (a === undefined || b === undefined || before === undefined) throw new Error("two were written");
-        await store.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
-        const late = { endpointState: stateOf(before), nowIso: LATER, problem: "gone" };
-        const retry = { kind: "retry", dueMs: NOW_MS + DAY_MS * 9, nowMs: NOW_MS } as const;
-        await store.settleDelivery(a, { ...late, kind: "dead", disable: true });
-        await store.settleDelivery(b, { ...late, ...retry });
-        expect(await store.endpoint(key)).toMatchObject({
-          enabled: true,
-          problem: null,
-          waiting: 2,
-          dead: 0,
-        });
-        const again = await lease(store, Date.parse(LATER));
-        expect(again.map(({ name }) => name)).toEqual([a.name, b.name]);
-        const [now] = again;
-        const after = await store.endpoint(key);
-        if (now === undefined || after === undefined) throw new Error("two wait");
-        await store.settleDelivery(now, {
-          ...late,
-          endpointState: stateOf(after),
-          kind: "dead",
-          disable: true,
-        });
-        expect(await store.endpoint(key)).toMatchObject({ enabled: false, problem: "gone", dead: 1 });
-      }),
+      ["whose address has changed since", { url: "https://new.example/hook" }],
+      ["that was enabled again since", { enabled: true }],
+    ])(
+      "sends a message again that failed at an endpoint %s, and does not disable the endpoint",
+      (_name, change) =>
+        alone(async (store) => {
+          const key = { accountId: fixture.account.id, id: "one" };
+          await store.addEndpoint(endpoint("one"), 2);
+          for (const text of ["a", "b"]) await create(text);
+          const [a, b] = await lease(store);
+          const before = await store.endpoint(key);
+          if (a === undefined || b === undefined || before === undefined) throw new Error("two were written");
+          await store.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
+          const late = { endpointState: stateOf(before), nowIso: LATER, problem: "gone" };
+          const retry = { kind: "retry", dueMs: NOW_MS + DAY_MS * 9, nowMs: NOW_MS } as const;
+          await store.settleDelivery(a, { ...late, kind: "dead", disable: true });
+          await store.settleDelivery(b, { ...late, ...retry });
+          expect(await store.endpoint(key)).toMatchObject({
+            enabled: true,
+            problem: null,
+            waiting: 2,
+            dead: 0,
+          });
+          const again = await lease(store, Date.parse(LATER));
+          expect(again.map(({ name }) => name)).toEqual([a.name, b.name]);
+          const [now] = again;
+          const after = await store.endpoint(key);
+          if (now === undefined || after === undefined) throw new Error("two wait");
+          await store.settleDelivery(now, {
+            ...late,
+            endpointState: stateOf(after),
+            kind: "dead",
+            disable: true,
+          });
+          expect(await store.endpoint(key)).toMatchObject({ enabled: false, problem: "gone", dead: 1 });
+        }),
     );
 
-    it("holds nothing of a change that is taken back", () =>
+    it("queues no message for a change that is rolled back", () =>
       alone(async (store) => {
         await store.addEndpoint(endpoint("one"), 2);
         const { id } = await create("a");

@@ -11,7 +11,7 @@ export function sentencesContract(fixture: StoreFixture): void {
   const BETWEEN = unit([1, 1, 0, 0]);
 
   describe("vectors of sentences", () => {
-    /** Two paragraphs; the sentences of the first look east and north, that of the second between them. */
+    /** Two paragraphs; the sentence vectors of the first point east and north, that of the second between them. */
     const TEXT = "First paragraph.\n\nSecond paragraph.";
     const withSentences = (text = TEXT, fingerprint = "m1"): Chunking => {
       const { spans } = wordsOnly(text);
@@ -25,7 +25,7 @@ export function sentencesContract(fixture: StoreFixture): void {
     const missing = async (fingerprint = "m1", after = 0, limit = 100): Promise<number[]> =>
       (await fixture.store.chunksWithoutSentences(fingerprint, after, limit)).map(({ row }) => row);
 
-    it("tell the best sentence of each chunk asked for", async () => {
+    it("scores the best sentence of each given chunk", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
       const [first = 0, second = 0] = await rowsOf(id);
       const found = await matches([second, first]);
@@ -34,7 +34,7 @@ export function sentencesContract(fixture: StoreFixture): void {
       expect(found[0]?.cosine).toBeCloseTo(Math.SQRT1_2, 1);
     });
 
-    it("leave out chunks without, of another model, of another owner or of no one", async () => {
+    it("leaves out chunks without sentence vectors, of another model, of another owner, or unknown", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
       const bare = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
       const other = await create(TEXT, { tier, ownerId: "bob" }, withSentences());
@@ -44,7 +44,7 @@ export function sentencesContract(fixture: StoreFixture): void {
       expect(await matches(rows)).toHaveLength(2);
     });
 
-    it("come afterwards, replace those of an older model, and stay away from chunks that are gone", async () => {
+    it("accepts sentence vectors later, replaces those of an older model, and ignores chunks that are gone", async () => {
       const { id } = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
       const rows = await rowsOf(id);
       const [first = 0] = rows;
@@ -59,7 +59,7 @@ export function sentencesContract(fixture: StoreFixture): void {
       expect(await matches([first + 1_000_000])).toEqual([]);
     });
 
-    it("go with their chunks", async () => {
+    it("removes sentence vectors with their chunks", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
       const before = await rowsOf(id);
       const at = { accountId: fixture.account.id, id };
@@ -74,7 +74,7 @@ export function sentencesContract(fixture: StoreFixture): void {
       expect(await matches(after)).toEqual([]);
     });
 
-    it("are missing where the tier has them and they are not made, in order and in pages", () =>
+    it("lists chunks of the tier without sentence vectors, in order and in pages", () =>
       alone(async () => {
         await create(TEXT, { tier: "moderate" }, { ...withSentences(), sentences: undefined });
         await create(TEXT, { tier: "fastest" });

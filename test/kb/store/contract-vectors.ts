@@ -13,7 +13,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       fingerprint,
     });
 
-    it("ranks by cosine", async () => {
+    it("ranks chunks by cosine", async () => {
       const vectors = [unit([1, 0, 0]), unit([1, 1, 0]), unit([0, 0, 1])];
       await create("a\n\nb\n\nc", { tier: "moderate" }, withVectors("a\n\nb\n\nc", vectors));
       const within = await scope("ann", "moderate");
@@ -24,7 +24,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       expect(hits[0]?.cosine).toBeCloseTo(dot(vector, vectors[0] ?? vector), 2);
     });
 
-    it("answers words, vectors and the chunks of both in one read", async () => {
+    it("returns hits by words, hits by vector and the chunks of both in one read", async () => {
       await create("a\n\nb", { tier: "moderate" }, withVectors("a\n\nb", [unit([1, 0]), unit([1, 0.1])]));
       const within = await scope("ann", "moderate");
       const lexical = { query: "b", limit: 5 };
@@ -48,7 +48,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       });
     });
 
-    it("tells what the nearest hold of the words, where they are not among the hits", async () => {
+    it("returns the word matches of the nearest that are not hits by words", async () => {
       const text = "moon\n\nmoon moon moon";
       await create(text, { tier: "moderate" }, withVectors(text, [unit([1, 0]), unit([0, 1])]));
       const within = await scope("ann", "moderate");
@@ -69,7 +69,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       ]);
     });
 
-    it("tells the cosines of the first hits by words that are not among the nearest", async () => {
+    it("returns the cosines of the first hits by words that are not among the nearest", async () => {
       const text = "moon moon moon\n\nmoon moon\n\nmoon\n\nsea";
       const vectors = [unit([1, 0]), unit([1, 1]), unit([0, 1]), unit([1, 0.1])];
       await create(text, { tier: "moderate" }, withVectors(text, vectors));
@@ -100,14 +100,14 @@ export function vectorsContract(fixture: StoreFixture): void {
       expect(await ask(5, "m2")).toEqual({ nearest: [], others: [] });
     });
 
-    it("uses only vectors of the fingerprint asked for", async () => {
+    it("uses only vectors of the given fingerprint", async () => {
       await create("a", { tier: "moderate" }, withVectors("a", [unit([1, 0])]));
       const query = { scope: await scope("ann", "moderate"), vector: unit([1, 0]), limit: 5 };
       expect(await fixture.store.nearest({ ...query, fingerprint: "m2" })).toEqual([]);
       expect(await fixture.store.nearest({ ...query, fingerprint: "m1" })).toHaveLength(1);
     });
 
-    it("refuses vectors that do not fit the spans, and writes nothing", async () => {
+    it("refuses vectors that do not match the spans, and writes nothing", async () => {
       await expect(create("a\n\nb", {}, withVectors("a\n\nb", [unit([1, 0])]))).rejects.toMatchObject({
         code: "internal",
       });
@@ -115,7 +115,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       expect(await texts("a")).toEqual([]);
     });
 
-    it("tells which chunks lack a vector, and takes them later", () =>
+    it("lists chunks that lack a vector, and accepts their vectors later", () =>
       alone(async () => {
         await create("a\n\nb", { tier: "moderate" });
         await create("c", { tier: "fastest" });
@@ -139,7 +139,7 @@ export function vectorsContract(fixture: StoreFixture): void {
         );
       }));
 
-    it("forgets the vectors of replaced and deleted chunks", async () => {
+    it("removes the vectors of replaced and deleted chunks", async () => {
       const one = await create("a", { tier: "moderate" }, withVectors("a", [unit([1, 0])]));
       const two = await create("b", { tier: "moderate" }, withVectors("b", [unit([1, 0.1])]));
       const within = await scope("ann", "moderate");

@@ -8,7 +8,7 @@ export function wordsContract(fixture: StoreFixture): void {
   const { create, scope, find, texts } = fixture;
 
   describe("search by words", () => {
-    it("finds word forms, any case, accents folded", async () => {
+    it("finds word forms in any case and with accents folded", async () => {
       await create("The Ministers were RUNNING in Zürich.");
       const queries = ["minister", "run", "zurich", "ZÜRICH", "ran running"];
       expect(await Promise.all(queries.map(async (query) => (await texts(query)).length))).toEqual([
@@ -25,7 +25,7 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("検索")).toEqual(["データベースの検索"]);
     });
 
-    it("takes a query as plain words", async () => {
+    it("treats a query as plain words", async () => {
       await create("plain words only");
       for (const query of [
         '"',
@@ -46,7 +46,7 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("plai*")).toEqual([]);
     });
 
-    it("answers nothing for nothing", async () => {
+    it("returns no hits for a query without words", async () => {
       expect(await fixture.store.lexical({ scope: await scope(), query: "x", limit: 5 })).toEqual({
         hits: [],
         ceiling: 0,
@@ -60,7 +60,7 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(unknown).toEqual({ hits: [], ceiling: 0 });
     });
 
-    it("ranks by BM25, below the ceiling, and tells what each holds of the words", async () => {
+    it("ranks chunks by BM25, below the ceiling, with the word match of each", async () => {
       await create("common rare\n\ncommon only here\n\ncommon again and again common\n\nnothing");
       const { hits, ceiling } = await fixture.store.lexical({
         scope: await scope(),
@@ -80,7 +80,7 @@ export function wordsContract(fixture: StoreFixture): void {
       ).toEqual(hits.slice(0, 1));
     });
 
-    it("says the same of a chunk and a query, whatever else the owner has", async () => {
+    it("gives a chunk and a query the same match, whatever else the owner has", async () => {
       const query = "how the tides follow the moon";
       const matchOf = async () => {
         const { hits } = await fixture.store.lexical({ scope: await scope(), query, limit: 100 });
@@ -123,7 +123,7 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(inside.hits).toHaveLength(2);
     });
 
-    it("gives a small owner in a large collection its full number of hits", async () => {
+    it("returns the full number of hits for a small owner in a large collection", async () => {
       const big = Array.from({ length: 400 }, (_, index) => `shared words number ${index}`).join("\n\n");
       await create(big, { ownerId: "big" });
       await create("shared one\n\nshared two\n\nshared three", { ownerId: "small" });

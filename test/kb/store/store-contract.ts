@@ -12,7 +12,7 @@ import { vectorsContract } from "./contract-vectors.ts";
 import { wordsContract } from "./contract-words.ts";
 import { openFixture } from "./store-fixture.ts";
 
-/** The promises of the Store port, for any implementation. `open` gives an empty store. */
+/** The contract suite of the Store port, for every implementation. `open` returns an empty store. */
 export function storeContract(name: string, open: () => Promise<Store>): void {
   describe(`${name}: the store contract`, () => {
     const fixture = openFixture(open);

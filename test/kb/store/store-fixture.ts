@@ -17,30 +17,30 @@ import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 export const NOW = "2026-01-02T03:04:05.678Z";
 export const LATER = "2026-01-03T03:04:05.678Z";
 
-/** A store to test, an account in it, and short ways to write and to ask. */
+/** A store to test, with an account in it and shortcuts to write and read. */
 export interface StoreFixture {
   readonly store: Store;
-  /** The test's own. */
+  /** A new account for each test. */
   readonly account: Account;
   newId(this: void): string;
   resource(this: void, content: string, fields?: Partial<NewResource>): NewResource;
-  /** Creates a resource, by default of owner `ann` in `fastest` with a chunk for each paragraph. */
+  /** Creates a resource, by default of owner `ann` in `fastest`, with a chunk per paragraph. */
   create(this: void, content: string, fields?: Partial<NewResource>, chunking?: Chunking): Promise<Resource>;
   collection(this: void, tier?: Tier): Promise<CollectionRecord>;
   scope(this: void, ownerId?: string, tier?: Tier): Promise<Scope>;
   /** Chunks found by words, by default in `scope()`. */
   find(this: void, query: string, within?: Scope, limit?: number): Promise<readonly FoundChunk[]>;
-  /** Their texts. */
+  /** Texts of the chunks found by words. */
   texts(this: void, query: string, within?: Scope): Promise<string[]>;
-  /** Chunks of a resource; none where there is no such resource. */
+  /** Chunks of a resource; empty if the resource does not exist. */
   chunks(this: void, at: ResourceKey): Promise<readonly Chunk[]>;
-  /** Runs a test on an empty store of its own, for what is not divided by accounts. */
+  /** Runs a test on an empty store of its own, for operations across accounts. */
   alone(this: void, run: (store: Store) => Promise<void>): Promise<void>;
 }
 
 /**
- * Opens a store for the tests of a suite, and an account in it for each: that accounts never meet is what is being tested
- * anyway.
+ * Opens a store for the tests of a suite, and an account in it for each test. Accounts are isolated, which the suite
+ * tests anyway.
  */
 export function openFixture(open: () => Promise<Store>): StoreFixture {
   let store: Store;
@@ -119,7 +119,7 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
   };
 }
 
-/** A chunk for each paragraph, without vectors. */
+/** One chunk per paragraph, without vectors. */
 export function wordsOnly(text: string): Chunking {
   const spans: Span[] = [];
   for (const match of text.matchAll(/\S(?:.|\n(?!\n))*/g)) {
@@ -128,13 +128,13 @@ export function wordsOnly(text: string): Chunking {
   return { spans, vectors: undefined, fingerprint: undefined };
 }
 
-/** A vector of length 1. */
+/** Scales a vector to length 1. */
 export function unit(values: readonly number[]): Float32Array {
   const length = Math.hypot(...values);
   return Float32Array.from(values, (value) => value / length);
 }
 
-/** Product of two vectors. */
+/** Dot product of two vectors. */
 export function dot(a: Float32Array, b: Float32Array): number {
   return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
 }

@@ -34,7 +34,7 @@ describe("notes of requests", () => {
       .pluck()
       .all(accountId);
 
-  it("of one account never push out those of another one", () => {
+  it("evicts notes of an account without evicting those of another one", () => {
     const notes = prepareAnswerNotes(db, 3);
     const note = (accountId: string, key: string): void =>
       notes.file(file(accountId), { key, bodySha256: "x", status: 200, nowMs: 1000 });
@@ -58,7 +58,7 @@ describe("numbers of owners", () => {
     ).run(number, `${account}-c`, owner, resources);
   };
 
-  it("that have nothing any more are used again, for chunks of new numbers", () => {
+  it("reuses the number of an empty owner, with new row numbers for its chunks", () => {
     add(5, "busy", "left", 0);
     add(SCOPE_NUMBER_MAX, "busy", "last", 1);
     const scopes = prepareScopeWrites(db);
@@ -66,14 +66,14 @@ describe("numbers of owners", () => {
       scopes.open({ accountId: "quiet", tier: "fastest", ownerId }).scope;
     expect([next("new"), next("new")]).toEqual([5, 5]);
     scopes.count(5, 1, 0, 0);
-    // One before it, that comes to be empty later.
+    // A lower number, which becomes empty later.
     add(3, "busy", "left later", 0);
     expect(next("newer")).toBe(3);
-    // What is in memory of the owner before is of rows that never come again.
+    // Caches of the previous owner have row numbers that are never reused.
     expect(scopes.reserveRows(5, 1)).toBe(rowOf(5, 7));
   });
 
-  it("are not used again while a record of a deleted resource belongs to them", () => {
+  it("does not reuse an owner's number while the record of a deleted resource refers to it", () => {
     add(5, "busy", "left", 0);
     add(SCOPE_NUMBER_MAX, "busy", "last", 1);
     db.exec(`
@@ -85,7 +85,7 @@ describe("numbers of owners", () => {
     expect(open("new")).toBe(5);
   });
 
-  it("are left to the others by an account that has half of them", () => {
+  it("refuses owners above half of all numbers to one account, and leaves the rest to others", () => {
     const half = Math.ceil(SCOPE_NUMBER_MAX / 2);
     db.exec(`
       WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < ${half})

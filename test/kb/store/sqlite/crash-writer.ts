@@ -3,18 +3,18 @@ import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Chunking } from "../../../../src/kb/store/records.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 
-// The process that crash.test.ts kills: creates, updates and deletes resources, several at once, until it is killed, and
-// says `begin N` before and `done N VERSION|gone` after each write.
+// The process that crash.test.ts kills. It creates, updates and deletes resources concurrently until it is killed, and
+// prints `begin N` before and `done N VERSION|gone` after each write.
 
 const NOW = "2026-01-01T00:00:00.000Z";
-/** Writers side by side, so that writes share transactions. */
+/** Concurrent writers, so that writes share transactions. */
 const LANES = 8;
 
 export function crashId(resource: number): string {
   return resource.toString(16).padStart(24, "0");
 }
 
-/** Text of a version of a resource; each of its paragraphs, which are its chunks, names both. */
+/** Text of a version of a resource. Each paragraph, which is a chunk, names both. */
 export function contentOf(resource: number, version: number): string {
   const paragraph = `This is text v${resource}x${version} of a resource, with words to index.`;
   return Array.from({ length: 1 + ((resource + version) % 7) }, () => paragraph).join("\n\n");

@@ -9,10 +9,10 @@ import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
 import { contentOf, crashId } from "./crash-writer.ts";
 
-/** Kills; the crash suite asks for more of them. */
+/** Number of kills; the crash suite sets a higher one. */
 const KILLS = Number(process.env["KBSYNC_TEST_KILLS"] ?? 3);
 
-/** What a resource was last acknowledged to be; undefined: deleted. */
+/** The last acknowledged version of a resource; undefined: deleted. */
 type Acknowledged = Map<number, number | undefined>;
 
 describe("a store whose process is killed while it writes", () => {
@@ -25,7 +25,7 @@ describe("a store whose process is killed while it writes", () => {
   });
 
   it(
-    `keeps every acknowledged write and nothing half, ${KILLS} times`,
+    `has every acknowledged write and no partial one after each of ${KILLS} kills`,
     async () => {
       const path = join(folder, "kb.sqlite");
       const known: Acknowledged = new Map();
@@ -47,8 +47,8 @@ describe("a store whose process is killed while it writes", () => {
 });
 
 /**
- * Starts the writer, lets it acknowledge some writes, and kills it. Returns what was acknowledged and not being changed
- * again: a write without an answer may have happened or not.
+ * Starts the writer, lets it acknowledge some writes, and kills it. Returns the acknowledged resources without those of
+ * a pending write, which may or may not have happened.
  */
 async function writeAndKill(path: string, round: number): Promise<Acknowledged> {
   const writer = spawn(
@@ -63,7 +63,7 @@ async function writeAndKill(path: string, round: number): Promise<Acknowledged> 
       resolve();
     });
   });
-  // Kills come at the first answer, within the first batches, and amid a flow of writes.
+  // Kills at the first answer, within the first batches, and during a stream of writes.
   const killAfter = 9 + ((round * 37) % 160);
   const known: Acknowledged = new Map();
   let answers = 0;
@@ -95,13 +95,13 @@ async function expectKnown(store: Store, known: Acknowledged): Promise<void> {
   }
 }
 
-/** Everything in the file that does not fit together. */
+/** Lists all inconsistencies in the file. */
 function problemsIn(path: string): unknown[] {
   const db = new Database(path);
   const checks = [
     "SELECT integrity_check AS problem FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
     "SELECT * FROM pragma_foreign_key_check",
-    // Every chunk belongs to the one live version of its resource, and each version has all of its chunks.
+    // Every chunk belongs to the live version of its resource, and each version has all its chunks.
     `SELECT chunk.row FROM chunk JOIN resource ON resource.number = chunk.resource
       WHERE is_deleted = 1 OR row NOT BETWEEN first_row AND first_row + chunks - 1`,
     `SELECT id FROM resource WHERE chunks <> (SELECT count(*) FROM chunk WHERE chunk.resource = resource.number)`,
@@ -113,7 +113,7 @@ function problemsIn(path: string): unknown[] {
         ON value.resource = resource.number
       WHERE is_deleted = 0
         AND ifnull(found, 0) <> (SELECT count(*) FROM json_tree(metadata) WHERE atom IS NOT NULL)`,
-    // The table of sizes has one row for each row of the index.
+    // The table of sizes has one row per row of the index.
     "SELECT id FROM chunk_index_docsize WHERE id NOT IN (SELECT row FROM chunk)",
     "SELECT row FROM chunk WHERE row NOT IN (SELECT id FROM chunk_index_docsize)",
     `SELECT number FROM scope WHERE chunks <> (SELECT count(*) FROM chunk WHERE row / 4294967296 = scope.number)

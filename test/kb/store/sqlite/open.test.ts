@@ -19,7 +19,7 @@ describe("openSqliteStore", () => {
     rmSync(folder, { recursive: true });
   });
 
-  it("makes the file and its folder, and finds everything again", async () => {
+  it("creates the file and its folder, and finds all data after reopening", async () => {
     const first = await openSqliteStore({ path });
     const account = await first.ensureAccount("local");
     await first.close();
@@ -28,7 +28,7 @@ describe("openSqliteStore", () => {
     await second.close();
   });
 
-  it("keeps nothing of a text that was deleted or replaced in the file, once the log is folded in", async () => {
+  it("leaves nothing of a deleted or replaced text in the file after a checkpoint", async () => {
     const store = await openSqliteStore({ path });
     const account = await store.ensureAccount("local");
     const make = async (id: number, content: string): Promise<string> => {
@@ -47,7 +47,7 @@ describe("openSqliteStore", () => {
       );
       return at.id;
     };
-    // Short, of pages of its own, and of a row that stays: each leaves another kind of free space.
+    // A short text, one with pages of its own, and one of a remaining row: each leaves another kind of free space.
     const SECRET = "The heron of Zarnegin stood";
     const short = await make(1, `${SECRET} short.`);
     const long = await make(2, `${SECRET} long. `.repeat(2000));
@@ -101,7 +101,7 @@ describe("openSqliteStore", () => {
       "store_damaged",
     ],
   ];
-  it.each(refusals)("refuses %s in words and leaves it as it is", async (_name, make, code) => {
+  it.each(refusals)("refuses %s with a message and leaves it as it is", async (_name, make, code) => {
     const at = join(folder, "kb.sqlite");
     make(at);
     const before = readFileSync(at);
@@ -113,7 +113,7 @@ describe("openSqliteStore", () => {
     expect(readFileSync(at).equals(before)).toBe(true);
   });
 
-  it("refuses a path that is a folder", async () => {
+  it("refuses to open a folder as a store", async () => {
     await expect(openSqliteStore({ path: folder })).rejects.toMatchObject({ code: "store_unreachable" });
   });
 

@@ -6,7 +6,7 @@ import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
 import { openRunning } from "../../service/running.ts";
 
-/** Threads started since the test began. The store starts its writer first. */
+/** Threads started during the test. The store starts its writer first. */
 let threads: Worker[] = [];
 const note = (thread: Worker): void => void threads.push(thread);
 beforeEach(() => {
@@ -34,9 +34,9 @@ async function withStore(run: (store: Store) => Promise<void>): Promise<void> {
 }
 
 it.each([
-  ["writing", 0, (store: Store) => store.ensureAccount("local")],
-  ["reading", 1, (store: Store) => store.collections("local")],
-] as const)("starts a %s thread again that ended, and says so meanwhile", (_name, which, use) =>
+  ["writer", 0, (store: Store) => store.ensureAccount("local")],
+  ["reader", 1, (store: Store) => store.collections("local")],
+] as const)("restarts a %s thread that ended, and reports the problem until then", (_name, which, use) =>
   withStore(async (store) => {
     await use(store);
     expect(store.problem()).toBeUndefined();
@@ -48,7 +48,7 @@ it.each([
   }),
 );
 
-it("answers a write that was under way when its thread ended, and closes without the thread", async () => {
+it("settles a write in flight when its thread ends, and closes without the thread", async () => {
   const store = await openSqliteStore();
   const write = store.ensureAccount("other").then(
     () => "done",
@@ -59,7 +59,7 @@ it("answers a write that was under way when its thread ended, and closes without
   await expect(store.close()).resolves.toBeUndefined();
 });
 
-it("a service is not ready, and feeds no watchdog, while a thread of its store is gone", async () => {
+it("reports a service as not ready, and fails its watchdog probe, while a thread of its store is gone", async () => {
   let problem: ReturnType<Store["problem"]>;
   const running = await openRunning({ wrapStore: (store) => ({ ...store, problem: () => problem }) });
   try {

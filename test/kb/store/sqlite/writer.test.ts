@@ -8,9 +8,9 @@ import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { wordsOnly } from "../store-fixture.ts";
 
 let folder: string;
-/** Statements that fail while they are in here. */
+/** Statements in this set fail. */
 const failing = new Set<string>();
-/** What SQLite does at a run of a statement, once: fail alone, or take the whole transaction back with it. */
+/** A failure to inject once at a run of a statement: of the statement alone, or with a rollback of the whole transaction. */
 let once: { readonly sql: string; runsBefore: number; readonly isLost: boolean } | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-writer-"));
@@ -46,7 +46,7 @@ const account = (writer: Writer, name: string): Promise<string> =>
   );
 
 it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
-  "answers every write when %s fails, and the next ones when it works again",
+  "rejects every waiting write when %s fails, and writes again when it works",
   async (sql) => {
     const writer = openWriter(join(folder, "kb.sqlite"));
     failing.add(sql);
@@ -58,7 +58,7 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
   },
 );
 
-/** Creates a document of one chunk for each paragraph. */
+/** Creates a document with one chunk per paragraph. */
 async function create(writer: Writer, id: string, content: string): Promise<"done" | "failed"> {
   const resource = { ...TEXTS, accountId: "f".repeat(24), id: id.repeat(24), content };
   return writer.createResource({ resource, chunking: wordsOnly(content), sameTransaction: undefined }).then(
@@ -79,10 +79,10 @@ const TEXTS = {
 };
 
 it.each([
-  ["its own changes", false, ["done", "failed", "done"]],
+  ["one write's changes", false, ["done", "failed", "done"]],
   ["the whole transaction", true, ["failed", "failed", "done"]],
 ] as const)(
-  "acknowledges and indexes what is written, and no more, when SQLite takes back %s",
+  "acknowledges and indexes exactly the committed writes when SQLite rolls back %s",
   async (_name, isLost, expected) => {
     const path = join(folder, "kb.sqlite");
     const writer = openWriter(path);
@@ -101,11 +101,11 @@ it.each([
 );
 
 it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT", "ROLLBACK"])(
-  "answers every write that waits when it is closed while %s fails",
+  "settles every waiting write when the writer is closed while %s fails",
   async (sql) => {
     const writer = openWriter(join(folder, "kb.sqlite"));
     failing.add(sql);
-    // A rollback comes only where something else failed.
+    // A rollback follows only another failure.
     if (sql === "ROLLBACK") failing.add("COMMIT");
     const writes = ["abcd", "efgh", "ijkl"].map((name) => account(writer, name));
     await writer.close().catch(() => undefined);

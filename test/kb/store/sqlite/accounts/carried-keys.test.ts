@@ -29,7 +29,7 @@ type Part = Partial<KeyRecord> & { readonly account?: string };
 
 const shaOf = (at: number): string => String(at).padStart(64, "0");
 
-/** A store file with these keys; key number n is the same one in every file. */
+/** Creates a store file with these keys; key number n is the same key in every file. */
 function storeWith(...keys: readonly Part[]): string {
   const path = join(folder, `${++made}.sqlite`);
   const db = openForWriting(path);
@@ -55,18 +55,18 @@ function storeWith(...keys: readonly Part[]): string {
 
 describe("a restored key", () => {
   it.each<[string, Part, Part, Part]>([
-    ["that did not change stays as it is", {}, {}, {}],
-    ["that was revoked since stays revoked", {}, { revokedAt: SOON }, { revokedAt: SOON }],
-    ["that was revoked before keeps its time", { revokedAt: NOW }, { revokedAt: SOON }, { revokedAt: NOW }],
-    ["that the replaced store knew unrevoked stays revoked", { revokedAt: NOW }, {}, { revokedAt: NOW }],
-    ["that got an end since has it", {}, { expiresAt: SOON }, { expiresAt: SOON }],
-    ["that got an earlier end has that", { expiresAt: LATER }, { expiresAt: SOON }, { expiresAt: SOON }],
-    ["that was made to last longer does not", { expiresAt: SOON }, { expiresAt: LATER }, { expiresAt: SOON }],
-    ["that lost a scope has it no more", { scopes: ["read", "write"] }, {}, { scopes: ["read"] }],
-    ["that got a scope since does not have it", {}, { scopes: ["read", "write"] }, { scopes: ["read"] }],
-    ["that was all-powerful may do what is left to it", { scopes: ["admin"] }, {}, { scopes: ["read"] }],
-    ["that became all-powerful did not", {}, { scopes: ["admin"] }, { scopes: ["read"] }],
-    ["whose scopes were exchanged may do nothing", {}, { scopes: ["write"] }, { scopes: [] }],
+    ["leaves an unchanged key as it is", {}, {}, {}],
+    ["revokes a key that was revoked since", {}, { revokedAt: SOON }, { revokedAt: SOON }],
+    ["keeps the time of an earlier revocation", { revokedAt: NOW }, { revokedAt: SOON }, { revokedAt: NOW }],
+    ["leaves a key revoked that the replaced store has as valid", { revokedAt: NOW }, {}, { revokedAt: NOW }],
+    ["applies an expiry that was set since", {}, { expiresAt: SOON }, { expiresAt: SOON }],
+    ["applies an earlier expiry", { expiresAt: LATER }, { expiresAt: SOON }, { expiresAt: SOON }],
+    ["does not apply a later expiry", { expiresAt: SOON }, { expiresAt: LATER }, { expiresAt: SOON }],
+    ["removes a scope that was withdrawn since", { scopes: ["read", "write"] }, {}, { scopes: ["read"] }],
+    ["does not add a scope that was granted since", {}, { scopes: ["read", "write"] }, { scopes: ["read"] }],
+    ["restricts an admin key to its later scopes", { scopes: ["admin"] }, {}, { scopes: ["read"] }],
+    ["does not make a key an admin key", {}, { scopes: ["admin"] }, { scopes: ["read"] }],
+    ["leaves no scopes to a key whose scopes were all replaced", {}, { scopes: ["write"] }, { scopes: [] }],
   ])("%s", (_name, older, newer, after) => {
     const [from, into] = [storeWith(newer), storeWith(older)];
     carryKeys(keysIn(from), into);
@@ -75,7 +75,7 @@ describe("a restored key", () => {
   });
 });
 
-it("counts what it did, each key once", () => {
+it("counts each restricted key once", () => {
   const from = storeWith({ revokedAt: SOON, expiresAt: SOON }, { expiresAt: SOON }, { scopes: ["read"] }, {});
   const into = storeWith({}, {}, { scopes: ["read", "write"] }, {});
   expect(carryKeys(keysIn(from), into)).toEqual({ revoked: 1, endEarlier: 1, narrowed: 1 });
@@ -84,7 +84,7 @@ it("counts what it did, each key once", () => {
   expect(countValidKeys(into, Date.parse(SOON))).toBe(2);
 });
 
-it("takes over revoked keys that the older store does not know, with their accounts, and no others", () => {
+it("adds revoked keys that the older store lacks, with their accounts, and no others", () => {
   const from = storeWith({ account: "other", revokedAt: SOON }, {});
   const into = storeWith();
   expect(carryKeys(keysIn(from), into).revoked).toBe(1);
@@ -94,7 +94,7 @@ it("takes over revoked keys that the older store does not know, with their accou
   db.close();
 });
 
-it("says what it cannot read", () => {
+it("reports a store file that it cannot read", () => {
   const page = join(folder, "page.sqlite");
   writeFileSync(page, "<html>".repeat(1000));
   expect(() => keysIn(page)).toThrow(expect.objectContaining({ code: "store_damaged" }) as Error);

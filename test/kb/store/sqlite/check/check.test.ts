@@ -50,7 +50,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** A copy of the sound store with something done to it. */
+/** Copies the sound store and runs a statement on the copy. */
 function damagedBy(sql: string): string {
   const path = join(folder, `damaged-${++made}.sqlite`);
   copyFileSync(sound, path);
@@ -61,31 +61,31 @@ function damagedBy(sql: string): string {
   return path;
 }
 
-it("finds nothing in a sound store, and counts what it has", () => {
+it("reports no findings and the counts of a sound store", () => {
   expect(checkStore(sound)).toEqual({ resources: 2, chunks: 2, findings: [] });
   expect(checkStore(sound, { quick: true })?.findings).toEqual([]);
 });
 
-it("has nothing to say where there is no store", () => {
+it("returns undefined if there is no store", () => {
   expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
 });
 
-it("reads the values of metadata once, however many documents there are", () => {
-  const asked: string[] = [];
-  const db = new Database(sound, { readonly: true, verbose: (sql) => asked.push(String(sql)) });
+it("scans the values of metadata once for any number of documents", () => {
+  const statements: string[] = [];
+  const db = new Database(sound, { readonly: true, verbose: (sql) => statements.push(String(sql)) });
   expect([...wrongMetadata(db)]).toEqual([]);
   db.close();
-  expect(asked.filter((sql) => sql.includes("metadata_value"))).toHaveLength(1);
+  expect(statements.filter((sql) => sql.includes("metadata_value"))).toHaveLength(1);
 });
 
-it("one that cannot be looked at does not pass for one that is not there", () => {
-  // What is closed to the user fails in the same way, and to root nothing is closed.
+it("does not treat an inaccessible store as missing", () => {
+  // A missing permission fails in the same way, but root has all permissions.
   const ring = join(folder, "ring.sqlite");
   symlinkSync(ring, ring);
   expect(() => checkStore(ring)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
 });
 
-describe("a store with", () => {
+describe("a damaged store", () => {
   it.each([
     [
       "a chunk of a deleted document",
@@ -168,7 +168,7 @@ describe("a store with", () => {
       "store-queue",
     ],
     ["a document of an unknown file", "UPDATE resource SET file_token = 'x' WHERE number = 1", "store-files"],
-  ])("%s is found out", (_name, sql, check) => {
+  ])("finds %s", (_name, sql, check) => {
     const findings = checkStore(damagedBy(sql))?.findings ?? [];
     expect(findings.map((finding) => finding.check)).toContain(check);
     for (const { message, remedy, level } of findings) {
@@ -177,7 +177,7 @@ describe("a store with", () => {
     }
   });
 
-  it("pages cut off, or no database at all, is found out in words", () => {
+  it("finds truncated pages and files that are not databases, with a message", () => {
     const cut = damagedBy("VACUUM");
     truncateSync(cut, 8192);
     expect(checkStore(cut)?.findings[0]).toMatchObject({ check: "store-structure", level: "damage" });

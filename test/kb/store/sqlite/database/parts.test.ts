@@ -6,7 +6,7 @@ import {
   splitText,
 } from "../../../../../src/kb/store/sqlite/database/parts.ts";
 
-// That any text with any spans comes back is a law of the store contract; here are the shapes of it.
+// The store contract tests any text with any spans; these are the typical shapes.
 describe("splitText and joinText", () => {
   it.each([
     ["no chunks", " \n ", []],
@@ -43,7 +43,7 @@ describe("splitText and joinText", () => {
         [2, 8],
       ],
     ],
-  ])("%s", (_name, text, bounds) => {
+  ])("rebuilds a text with %s", (_name, text, bounds) => {
     const spans = bounds.map(([start = 0, end = 0]) => ({ start, end, headings: [] }));
     const parts = splitText(text, spans);
     expect(parts.chunks.map((part) => part.text)).toEqual(
@@ -54,7 +54,10 @@ describe("splitText and joinText", () => {
 });
 
 describe("headings", () => {
-  it.each([[[]], [[""]], [["One"]], [["One", "", "Two, with | signs"]]])("%j come back", (headings) => {
-    expect(splitHeadings(joinHeadings({ headings }))).toEqual(headings);
-  });
+  it.each([[[]], [[""]], [["One"]], [["One", "", "Two, with | signs"]]])(
+    "returns the headings %j unchanged",
+    (headings) => {
+      expect(splitHeadings(joinHeadings({ headings }))).toEqual(headings);
+    },
+  );
 });

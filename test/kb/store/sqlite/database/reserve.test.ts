@@ -17,13 +17,13 @@ const open = () => openReserve(join(folder, "kb.db"));
 const sizeBytes = (): number | undefined => statSync(path, { throwIfNoEntry: false })?.size;
 
 describe("the reserve of a store", () => {
-  it("takes four megabytes beside the store, readable by its owner alone", () => {
+  it("allocates four megabytes in the store's folder, readable by its owner alone", () => {
     open();
     expect(sizeBytes()).toBe(RESERVE_BYTES);
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it("holds bytes that no file system compresses", () => {
+  it("fills the reserve with bytes that no file system compresses", () => {
     open();
     const content = readFileSync(path);
     for (let at = 0; at < content.length; at += 4096) {
@@ -31,7 +31,7 @@ describe("the reserve of a store", () => {
     }
   });
 
-  it("gives the space back, and takes it again as often as it is released", () => {
+  it("frees the reserve and allocates it again after each release", () => {
     const reserve = open();
     for (let round = 0; round < 3; round++) {
       reserve.release();
@@ -41,20 +41,20 @@ describe("the reserve of a store", () => {
     }
   });
 
-  it("writes nothing where it is taken already, also by the program before", () => {
+  it("writes nothing if the reserve is allocated, even by an earlier process", () => {
     open();
     writeFileSync(path, Buffer.alloc(RESERVE_BYTES, "x"));
     open().refill();
     expect(readFileSync(path, { encoding: "latin1" }).startsWith("xxxx")).toBe(true);
   });
 
-  it("takes all of it where the program before took only a part", () => {
+  it("completes a reserve that an earlier process left incomplete", () => {
     writeFileSync(path, Buffer.alloc(RESERVE_BYTES - 1));
     open();
     expect(sizeBytes()).toBe(RESERVE_BYTES);
   });
 
-  it("does without where the folder cannot be written to, and says nothing", () => {
+  it("does without a reserve, and throws nothing, if the folder cannot be written to", () => {
     const reserve = openReserve(join(folder, "missing", "kb.db"));
     expect(() => {
       reserve.refill();

@@ -3,11 +3,11 @@ import { expect, it } from "vitest";
 import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
 import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
-it("an account that lets its own addresses overflow is bounded, and no other account with it", () => {
+it("bounds the waiting messages to an account's own addresses without affecting other accounts", () => {
   const db = new Database(":memory:");
   try {
     for (const step of SCHEMA.scripts) db.exec(step);
-    // What accounts are is not looked at here.
+    // This test needs no rows of accounts.
     db.pragma("foreign_keys = OFF");
     db.exec(`
       WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < 20000)

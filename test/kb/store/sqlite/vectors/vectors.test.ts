@@ -20,14 +20,14 @@ const random = (): number => {
   return state / 0x7fffffff;
 };
 const gauss = (): number => Math.sqrt(-2 * Math.log(random() + 1e-12)) * Math.cos(2 * Math.PI * random());
-/** All share a direction, as the vectors of real models do. */
+/** Vectors that share a direction, like those of real models. */
 const shared = Array.from({ length: DIMENSIONS }, () => gauss());
 const centres = Array.from({ length: CLUSTERS }, () => shared.map((value) => value + gauss()));
 const near = (centre: number): Float32Array =>
   unit((centres[centre % CLUSTERS] ?? []).map((value) => value + 0.8 * gauss()));
 
 describe("stored vectors", () => {
-  it("keep the cosine to two thousandths", () => {
+  it("stores vectors with cosines accurate to 0.002", () => {
     for (let at = 0; at < 200; at++) {
       const [a, b] = [near(at), near(at + (at % 2))];
       expect(Math.abs(dotQuantized(a, quantize(b)) - dot(a, b))).toBeLessThan(0.002);
@@ -104,11 +104,11 @@ describe("search by vector in a large scope", () => {
   });
   afterAll(() => store.close());
 
-  it("finds the true nearest ones", async () => {
+  it("finds the true nearest vectors", async () => {
     expect(await recall()).toBeGreaterThanOrEqual(0.95);
   });
 
-  it("follows what is added, replaced and deleted", async () => {
+  it("follows added, replaced and deleted vectors", async () => {
     await nearest(near(0), 10);
     const added = await create(["fresh"]);
     const own = vectors.get("fresh") ?? unit([1]);
@@ -124,7 +124,7 @@ describe("search by vector in a large scope", () => {
     expect(await recall()).toBeGreaterThanOrEqual(0.95);
   });
 
-  it("takes a replaced vector of a chunk that stays", async () => {
+  it("uses the new vector of an unchanged chunk", async () => {
     const { id } = await create(["moved"]);
     const own = vectors.get("moved") ?? unit([1]);
     expect((await nearest(own, 1))[0]).toBe("moved");
@@ -136,7 +136,7 @@ describe("search by vector in a large scope", () => {
     expect((await nearest(opposite, 1))[0]).toBe("moved");
   });
 
-  it("searches one resource by itself", async () => {
+  it("searches one resource by vector", async () => {
     const { id } = await create(["one", "two"]);
     const part: Scope = { accountId: account.id, resourceId: id };
     const hits = await store.nearest({ scope: part, vector: near(3), fingerprint: "m", limit: 10 });
@@ -152,7 +152,7 @@ describe("search by vector in a large scope", () => {
     ).toEqual(["one", "two"]);
   });
 
-  it("answers in a scope that had no vectors when it was first searched, and follows those that come", async () => {
+  it("finds vectors added to a scope after a first search without any", async () => {
     const texts = Array.from({ length: 500 }, (_, at) => `bare ${at}`);
     const { id } = await create(texts, "bob", wordsOnly(texts.join("\n\n")));
     const within = { ...scope, ownerId: "bob" };
@@ -168,7 +168,7 @@ describe("search by vector in a large scope", () => {
   });
 });
 
-it("a searcher that missed more changes than are noted reads the vectors anew", async () => {
+it("reads the vectors again if a searcher missed more changes than the log holds", async () => {
   const folder = await mkdtemp(join(tmpdir(), "kbsync-vectors-"));
   const path = join(folder, "kb.sqlite");
   const store = await openSqliteStore({ path });
@@ -187,7 +187,7 @@ it("a searcher that missed more changes than are noted reads the vectors anew", 
     };
     const nearest = async (vector: Float32Array): Promise<number> =>
       (await store.nearest({ scope, vector, fingerprint: "m", limit: 1 }))[0]?.cosine ?? 0;
-    // More than are compared one by one.
+    // More than are compared one by one without codes.
     await create(
       "a",
       Array.from({ length: 500 }, () => near(0)),

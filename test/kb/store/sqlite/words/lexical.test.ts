@@ -10,7 +10,7 @@ import { wordsOnly } from "../../store-fixture.ts";
 const CHUNKS = 3000;
 const NOW = "2026-01-01T00:00:00.000Z";
 
-/** Scores of all texts by BM25, each computed. */
+/** Computes the BM25 scores of all texts, as a reference. */
 function exhaustive(texts: readonly string[], query: string): number[] {
   const analysed = texts.map((text) => analyze(`Title\n\n${text}`));
   const mean = analysed.reduce((sum, { words }) => sum + words, 0) / texts.length;
@@ -27,7 +27,7 @@ function exhaustive(texts: readonly string[], query: string): number[] {
   );
 }
 
-/** Texts of words whose frequencies fall as in prose; the same each time. */
+/** Deterministic texts whose word frequencies decline as in prose. */
 function prose(count: number): string[] {
   let state = 7;
   const random = (): number => {
@@ -99,14 +99,14 @@ describe("search by words in a large scope", () => {
     expect(found[0]?.bm25).toBeCloseTo(best[0] ?? 0, 6);
   });
 
-  it("finds good chunks of a word that is everywhere, where it cannot tell the best", async () => {
+  it("finds good chunks, if not the best, of a word that is in every chunk", async () => {
     const best = exhaustive(texts, "q1x").toSorted((a, b) => b - a);
     const found = await top("q1x");
     expect(found).toHaveLength(10);
     for (const { bm25 } of found) expect(bm25).toBeGreaterThan(0.8 * (best[0] ?? 0));
   });
 
-  it("follows new, retitled, replaced and deleted chunks of words in memory", async () => {
+  it("updates posting lists in memory after new, retitled, replaced and deleted chunks", async () => {
     const query = "q60x q61x";
     await top(query);
     const added = await create(`${"q60x q61x ".repeat(30)}added`);
@@ -130,7 +130,7 @@ describe("search by words in a large scope", () => {
     expect((await top(query)).some(({ text }) => /added|replaced/.test(text))).toBe(false);
   });
 
-  it("has every new chunk in the lists in memory, however many came since they were last asked for", async () => {
+  it("adds every new chunk to the lists in memory, however many were added since their last use", async () => {
     const within = { ...scope, ownerId: "carol" };
     const counts = new Map<string, number>();
     const words = Array.from({ length: 12 }, (_, at) => `w${at}w`);
@@ -160,7 +160,7 @@ describe("search by words in a large scope", () => {
     }
   });
 
-  it("has new chunks of very many words in the lists too", async () => {
+  it("adds new chunks of very many words to the lists too", async () => {
     const within = { ...scope, ownerId: "dave" };
     const held = async (word: string): Promise<number> =>
       (await store.lexical({ scope: within, query: word, limit: 100 })).hits.length;
@@ -176,7 +176,7 @@ describe("search by words in a large scope", () => {
     expect(ceiling).toBeCloseTo(idf(2, 8) * (K1 + 1), 10);
   });
 
-  it("forgets counts of words that left with many chunks", async () => {
+  it("updates the counts of words after many chunks were removed", async () => {
     const gone = await create(
       texts
         .slice(0, 500)
@@ -188,7 +188,7 @@ describe("search by words in a large scope", () => {
     expect(await store.lexical({ scope, query: "leaving", limit: 5 })).toEqual({ hits: [], ceiling: 0 });
   });
 
-  it("finds words that every chunk holds while a few chunks are gone that lists still name", async () => {
+  it("finds words of every chunk while lists still name a few deleted chunks", async () => {
     const within = { ...scope, ownerId: "bob" };
     const pages = [...texts, ...texts].map((text) => `${text} report`);
     const ids: string[] = [];
@@ -205,7 +205,7 @@ describe("search by words in a large scope", () => {
     expect(after.ceiling).toBeCloseTo(before.ceiling, 1);
   });
 
-  it("finds the newest version of a document whose older ones lists still name", async () => {
+  it("finds the newest version of a document while lists still name older ones", async () => {
     const id = (await create(handbook("first"), "bob")).id;
     const within = { ...scope, ownerId: "bob" };
     const ask = async (query: string) => store.lexical({ scope: within, query, limit: 5 });
@@ -222,7 +222,7 @@ describe("search by words in a large scope", () => {
   });
 });
 
-/** Of a hundredth of the chunks there are; each names the mountain. */
+/** A hundredth as many chunks as before; each contains the word mountain. */
 function handbook(version: string): string {
   return Array.from({ length: 60 }, (_, at) => `Kilimanjaro, ${version}, page ${at}`).join("\n\n");
 }
