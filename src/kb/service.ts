@@ -341,7 +341,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
         ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);
       return {
         state: admission.state(),
-        requestsUnderWay: admission.underWay(),
+        requestsUnderWay: admission.inFlight(),
         jobsWaiting: waiting,
         oldestJobSeconds: secondsSince(oldestMs),
         questionsWaiting: questions.waiting,

@@ -3,49 +3,49 @@ import { Refusal } from "../resources/refusal.ts";
 
 export type ServiceState = "starting" | "ready" | "draining";
 
-/** Bounds of what is under way at once. Each account has a share of each (`openShares`). */
+/** Bounds of requests in flight. Each account has a share of each bound (`openShares`). */
 export interface AdmissionLimits {
-  /** Requests under way. */
+  /** Requests in flight. */
   readonly requests: number;
-  /** Bytes of long bodies held in memory by the requests under way. Short ones have `SHORT_BYTES_MAX` of their own. */
+  /** Bytes of long bodies that requests in flight hold in memory. Short bodies have their own `SHORT_BYTES_MAX`. */
   readonly bodyBytes: number;
-  /** Requests under way that take a document in. Default: as many as requests. */
+  /** Requests in flight that ingest a document. Default: `requests`. */
   readonly ingests?: number;
 }
 
 /**
- * What a request may bring. `short`: a small body or none, as a search or a delete. `document`: one that is taken in, as a
- * create or an upload. `documents`: a stream of them. `long`: another long body.
+ * The kind of a request by its body. `short`: a small one or none, such as a search or a delete. `document`: one to ingest,
+ * such as a create or an upload. `documents`: a stream of them. `long`: any other long body.
  */
 export type RequestKind = "short" | "long" | "document" | "documents";
 
-/** A request that was let in. */
+/** An admitted request. */
 export interface Admitted {
-  /** Counts bytes of its body as they arrive, before they are kept. Throws `overloaded`. */
+  /** Counts bytes of its body as they arrive, before they are stored in memory. Throws `overloaded`. */
   hold(this: void, bytes: number): void;
-  /** Bytes that are not kept any more. */
+  /** Uncounts bytes that are no longer in memory. */
   release(this: void, bytes: number): void;
-  /** The request is over, and all that it holds; may be called again. */
+  /** Ends the request and releases all that it holds; may be called again. */
   leave(this: void): void;
 }
 
-/** Lets requests in, and knows when none is left. */
+/** Admits requests, and reports when none is in flight. */
 export interface Admission {
   state(): ServiceState;
   become(state: ServiceState): void;
   /** Throws `starting` or `draining`. */
   refuseUnlessReady(): void;
-  /** Lets a request of an account in. Throws `starting`, `draining` or `overloaded`. */
+  /** Admits a request of an account. Throws `starting`, `draining` or `overloaded`. */
   enter(account: string, kind: RequestKind): Admitted;
-  /** Requests that were let in and are not over. */
-  underWay(): number;
-  /** Resolves when nothing is under way, or after `timeoutMs`; says which. */
+  /** Number of requests in flight. */
+  inFlight(): number;
+  /** Resolves when no request is in flight, or after `timeoutMs`; returns which. */
   empty(timeoutMs: number): Promise<"empty" | "timeout">;
 }
 
-/** Bytes of short bodies at once: a reserve, so that a search is possible whatever is being taken in. */
+/** Bytes of short bodies in memory: a reserve, so that searches are possible during any ingest. */
 const SHORT_BYTES_MAX = 64 * 1024 * 1024;
-/** Streams of documents at once. Each does as many documents at a time as one account can make use of. */
+/** Streams of documents in flight. Each processes as many documents at a time as one account can use. */
 const STREAMS_MAX = 64;
 
 /** Starts in state `starting`. */
@@ -62,20 +62,20 @@ export function openAdmission(limits: AdmissionLimits): Admission {
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
   };
-  /** What a request of a kind takes one of, with what is said where there is none left. */
+  /** Slots that a request of a kind needs, one of each, with the message if none is free. */
   const slotsOf = (kind: RequestKind): readonly (readonly [Shares, string])[] => {
-    const any = [requests, `More than ${limits.requests} requests are under way`] as const;
+    const any = [requests, `More than ${limits.requests} requests are in flight`] as const;
     switch (kind) {
       case "short":
       case "long":
         return [any];
       case "document":
-        return [any, [ingests, `More than ${limits.ingests} documents are being taken in`]];
+        return [any, [ingests, `More than ${limits.ingests} documents are being ingested`]];
       case "documents":
         return [
           any,
-          [ingests, `More than ${limits.ingests} documents are being taken in`],
-          [streams, `More than ${STREAMS_MAX} bulk creates are under way`],
+          [ingests, `More than ${limits.ingests} documents are being ingested`],
+          [streams, `More than ${STREAMS_MAX} bulk creates are in flight`],
         ];
     }
   };
@@ -89,11 +89,11 @@ export function openAdmission(limits: AdmissionLimits): Admission {
     enter: (account, kind) => {
       refuseUnlessReady();
       const taken: Shares[] = [];
-      for (const [slots, words] of slotsOf(kind)) {
+      for (const [slots, message] of slotsOf(kind)) {
         if (slots.take(account, 1)) taken.push(slots);
         else {
           for (const each of taken) each.give(account, 1);
-          throw overloaded(words);
+          throw overloaded(message);
         }
       }
       const bytes = kind === "short" ? shortBytes : longBytes;
@@ -102,16 +102,16 @@ export function openAdmission(limits: AdmissionLimits): Admission {
       let isOver = false;
       return {
         hold: (more) => {
-          // What comes behind the end is let through unread.
+          // Bytes after the end pass uncounted.
           if (isOver) return;
           if (!bytes.take(account, more))
-            throw overloaded(`Bodies of more than ${bytesMax} bytes are under way`);
+            throw overloaded(`Bodies of more than ${bytesMax} bytes are in flight`);
           held += more;
         },
         release: (fewer) => {
-          const given = Math.min(held, fewer);
-          held -= given;
-          bytes.give(account, given);
+          const released = Math.min(held, fewer);
+          held -= released;
+          bytes.give(account, released);
         },
         leave: () => {
           if (isOver) return;
@@ -123,7 +123,7 @@ export function openAdmission(limits: AdmissionLimits): Admission {
         },
       };
     },
-    underWay: () => requests.held(),
+    inFlight: () => requests.held(),
     empty: async (timeoutMs) => {
       if (requests.held() === 0) return "empty";
       const { promise, resolve } = Promise.withResolvers<"empty" | "timeout">();
@@ -139,6 +139,6 @@ export function openAdmission(limits: AdmissionLimits): Admission {
   };
 }
 
-function overloaded(words: string): Refusal {
-  return new Refusal("overloaded", `${words}, or this account has its share of them.`);
+function overloaded(message: string): Refusal {
+  return new Refusal("overloaded", `${message}, or this account has its share of them.`);
 }

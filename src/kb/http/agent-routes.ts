@@ -11,10 +11,10 @@ import type { RouteDoc } from "./route-table.ts";
 import { readBody } from "./validate.ts";
 
 const TAG = "Agents";
-/** A system prompt of the longest, escaped in the longest way. */
+/** The longest system prompt, with every character escaped. */
 const AGENT_BODY_BYTES_MAX = 256 * 1024;
 
-/** The agents of the caller's account (additions). */
+/** Adds the operations on agents of the caller's account (additions). */
 export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents: Agents): void {
   const one = `${ROUTES.agents}/:id`;
   const add = <const A extends RouteDoc["answers"]>(operation: Operation<A>): void =>
@@ -35,7 +35,7 @@ export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents
     method: "POST",
     url: ROUTES.agents,
     scope: "admin",
-    doc: { summary: "Makes an agent.", tag: TAG, body: AgentBody, answers: { 201: AgentAnswer } },
+    doc: { summary: "Creates an agent.", tag: TAG, body: AgentBody, answers: { 201: AgentAnswer } },
     bodyBytesMax: AGENT_BODY_BYTES_MAX,
     handle: async (request, accountId) => {
       const agent = await createAgent(agents, accountId, readBody(AgentBody, request.body));
@@ -47,7 +47,7 @@ export function addAgentRoutes(server: FastifyInstance, parts: HttpParts, agents
     method: "GET",
     url: one,
     scope: "chat",
-    doc: { summary: "One agent.", tag: TAG, answers: { 200: AgentAnswer } },
+    doc: { summary: "Returns one agent.", tag: TAG, answers: { 200: AgentAnswer } },
     handle: async (request, accountId) => {
       const agent = await readAgent(agents, keyOf(request, accountId));
       return answer(200, "Agent fetched successfully", recordOf(agent));

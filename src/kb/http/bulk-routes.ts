@@ -14,47 +14,47 @@ import { invalidField, Refusal } from "../resources/refusal.ts";
 import { asyncPreference } from "./conditions.ts";
 import { isIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { JsonReader } from "./json-reader.ts";
-import { hasLeft } from "./disconnect.ts";
+import { isDisconnect } from "./disconnect.ts";
 import { openAccountBudget, type AccountBudget } from "./account-budget.ts";
 import { linesOf, type Line } from "./lines.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { refusalAnswer } from "./status.ts";
-import { workOn } from "./under-way.ts";
+import { workOn } from "./in-flight.ts";
 import { readBody } from "./validate.ts";
 
 const NDJSON = "application/x-ndjson";
-/** Largest body: one that never ended would never tell its client what became of it as a whole. */
+/** Largest body: a client whose body never ended would never get the summary. */
 const BODY_BYTES_MAX = 4 * 1024 * 1024 * 1024;
-/** Lines under way at once: they share their transactions, and a chunker and a model that take some at a time. */
+/** Lines in flight: they share transactions, the chunker and the model, which process some at a time. */
 const WIDTH = 64;
-/** Bytes of lines under way of one request; one line is taken however long. */
-const BYTES_UNDER_WAY = 16 * 1024 * 1024;
-/** Lines that cannot be read before a bulk ends: a body of nothing else would cost its answers and bring nothing. */
+/** Bytes of a request's lines in flight; a single line may be longer. */
+const BYTES_IN_FLIGHT = 16 * 1024 * 1024;
+/** Invalid lines after which a bulk create ends: a body of nothing else would cost answers and create nothing. */
 const BAD_LINES_MAX = 1000;
-/** Of them in a row: a body that is no NDJSON ends before it has taken a turn of the loop from others for each of a thousand. */
+/** Invalid lines in a row after which it ends, so that a body that is not NDJSON does not use the event loop for a thousand. */
 const BAD_LINES_IN_ROW_MAX = 100;
 /**
- * Unreadable lines of all bulks of an account, at once and in the long run. Further lines wait: each costs the loop 50 µs
- * and brings nothing, so that an account which sends nothing else would take half of it.
+ * Invalid lines of all bulk creates of an account: at once, and in the long run. Further lines wait: each costs the event
+ * loop 50 µs and creates nothing, so an account that sends nothing else would use half of it.
  */
 const UNREADABLE_BURST = 2000;
 const UNREADABLE_PER_SECOND = 200;
-/** How long the lines of all bulks are answered before other requests get a turn of the event loop. */
+/** Time for which the lines of all bulk creates are processed before other requests get a turn of the event loop. */
 const SLICE_MS = 1;
 /**
- * How long they wait for searches that are under way: one needs several turns, and would wait for a slice at each
- * (bench/hostile-account.ts). However many searches come, bulks have a quarter of the loop.
+ * Maximum time for which they yield to running searches: a search needs several turns and would wait for a slice at each
+ * (bench/hostile-account.ts). Bulk creates get a quarter of the event loop, however many searches run.
  */
 const SEARCHES_FIRST_MS = 3;
 /**
- * Answer kept for a client that sends everything before it reads anything: some 50,000 lines. Beyond that no further line
- * is read until it does.
+ * Answer buffered for a client that sends everything before it reads: about 50,000 lines. Above that, no further line is
+ * read until the client reads.
  */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
 const DOC = {
-  summary: "Creates many resources in one request, a JSON object a line; answers each line in order.",
+  summary: "Creates many resources in one request, one JSON object per line, and answers each line in order.",
   tag: "Resources",
   body: BulkLine,
   lines: true,
@@ -62,19 +62,20 @@ const DOC = {
 } as const;
 
 /**
- * Bulk create (an addition). In a scope of its own: its body is a stream, not JSON as a whole. `unhurried`: sockets whose
- * request may take longer to arrive than others; lines come as fast as documents are taken in, which may take hours.
+ * Adds bulk create (an addition), in a scope of its own: its body is a stream instead of one JSON value. `untimed`: sockets
+ * whose request may take longer than others to arrive. Lines are read as fast as documents are ingested, which may take
+ * hours.
  */
 export async function addBulkRoutes(
   scope: FastifyInstance,
   parts: HttpParts,
   json: JsonReader,
   lineBytesMax: number,
-  unhurried: WeakSet<Socket>,
+  untimed: WeakSet<Socket>,
 ): Promise<void> {
   const slice = openTurnSlice({
     sliceMs: SLICE_MS,
-    isUrgent: parts.urgent.isUnderWay,
+    isUrgent: parts.urgent.isRunning,
     urgentMsMax: SEARCHES_FIRST_MS,
   });
   const budget = openAccountBudget({ perSecond: UNREADABLE_PER_SECOND, burst: UNREADABLE_BURST });
@@ -93,7 +94,7 @@ export async function addBulkRoutes(
       if (request.body === undefined || request.body === null) {
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
-      takeTime(parts, request, reply, unhurried);
+      allowTime(parts, request, reply, untimed);
       const answers = answerLines(parts, json, request, lineBytesMax, { slice, budget });
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
@@ -102,18 +103,19 @@ export async function addBulkRoutes(
 }
 
 /**
- * Gives a request the time it takes. What is left of its body when the answer is over, as after a line that never came, is
- * read away for as long as another request may take; a socket closed at once would take the answer's end with it.
+ * Exempts a request from the request timeout. If its body is incomplete at the end of the answer, for example after a line
+ * that never arrived, the rest is discarded for as long as another request may take: closing the socket at once could lose
+ * the end of the answer.
  */
-function takeTime(
+function allowTime(
   { requestMs }: HttpParts,
   { raw }: FastifyRequest,
   reply: FastifyReply,
-  unhurried: WeakSet<Socket>,
+  untimed: WeakSet<Socket>,
 ): void {
   const { socket } = raw;
-  unhurried.add(socket);
-  reply.raw.once("close", () => unhurried.delete(socket));
+  untimed.add(socket);
+  reply.raw.once("close", () => untimed.delete(socket));
   reply.raw.once("finish", () => {
     if (raw.complete) return;
     const late = setTimeout(() => socket.destroy(), requestMs).unref();
@@ -122,15 +124,15 @@ function takeTime(
 }
 
 /**
- * The pieces of a body, asked for as lines are taken. Throws `request_timeout` when one is waited for too long, and when the
- * body takes too long as a whole: one that dribbles in, be it a line without end, would hold its place for ever.
+ * Yields the pieces of a body as lines are consumed. Throws `request_timeout` if a piece or the whole body takes too long: a
+ * body that trickles in, such as a line without end, would hold its slot for ever.
  */
 async function* piecesOf(
   body: Readable,
   { requestMs: idleMs, bulkMs }: Pick<HttpParts, "requestMs" | "bulkMs">,
 ): AsyncGenerator<Buffer> {
   const endMs = performance.now() + bulkMs;
-  // Destroyed, it would take the connection with it, and the answer.
+  // Destroying the body would close the connection and lose the answer.
   const source: AsyncIterator<Buffer> = body.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
@@ -142,7 +144,7 @@ async function* piecesOf(
       yield read.value;
     }
   } finally {
-    // Not waited for: it comes after the piece that was asked for last, which may never come.
+    // Not awaited: it resolves after the piece requested last, which may never arrive.
     void source.return?.().then(
       () => body.resume(),
       () => undefined,
@@ -153,22 +155,22 @@ async function* piecesOf(
 function stalled(idleMs: number): Refusal {
   return new Refusal(
     "request_timeout",
-    `The body: nothing more of it came for ${Math.round(idleMs / 1000)} s.`,
+    `The body: no more of it arrived for ${Math.round(idleMs / 1000)} s.`,
     {
       hint: "Send the lines that were not answered in another request.",
     },
   );
 }
 
-/** What the lines of all bulks share. */
+/** What the lines of all bulk creates share. */
 interface Pace {
   readonly slice: TurnSlice;
   readonly budget: AccountBudget;
 }
 
 /**
- * The same lines, each begun within the account's budget and within a slice: as many as may be under way at once would
- * begin in one turn.
+ * Yields the same lines, each within the account's budget and within a slice; otherwise up to WIDTH lines would start in
+ * one turn of the event loop.
  */
 async function* paced(
   lines: AsyncIterable<Line>,
@@ -177,7 +179,7 @@ async function* paced(
 ): AsyncGenerator<Line> {
   const waitMs = (): number => budget.waitMs(accountId, performance.now());
   for await (const line of lines) {
-    // Other bulks of the account may have spent more meanwhile.
+    // Other bulk creates of the account may have used up more of the budget during the wait.
     for (let ms = waitMs(); ms > 0; ms = waitMs()) await sleep(ms, undefined, { ref: false });
     await slice.pause();
     yield line;
@@ -193,14 +195,14 @@ async function* answerLines(
 ): AsyncGenerator<string> {
   const { accountId } = callerOf(request);
   const isAsync = asyncPreference(request.headers) !== undefined;
-  // Given on as it came, by the parser above.
+  // The content type parser passes the stream through.
   const pieces = piecesOf(request.body as Readable, parts);
-  const memory = request.underWay ?? undefined;
+  const memory = request.inFlight ?? undefined;
   const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), accountId, pace);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
-    weightMax: BYTES_UNDER_WAY,
+    weightMax: BYTES_IN_FLIGHT,
   };
   const count = { lines: 0, created: 0, repeated: 0, failed: 0 };
   let badLines = 0;
@@ -236,20 +238,20 @@ async function* answerLines(
     }
     yield `${JSON.stringify({ summary: count } satisfies BulkSummary)}\n`;
   } catch (error) {
-    // The body broke off or was too long; what was answered until then stands.
+    // The body was interrupted or too long; the lines answered so far are done.
     const { message } = refusalAnswer(error).body;
     yield `${JSON.stringify({ summary: { ...count, message } } satisfies BulkSummary)}\n`;
   }
 }
 
-/** Whether a line is none that this operation takes, whatever the state of the service. */
+/** Whether a line is invalid, regardless of the state of the service. */
 function isUnreadable(outcome: BulkOutcome): boolean {
   return !outcome.success && (outcome.status === 400 || outcome.status === 413);
 }
 
 function tooManyBadLines(which: string): Refusal {
-  return new Refusal("invalid_body", `The body: ${which} are not what this operation takes.`, {
-    hint: "Mend the lines that were answered with 400 or 413, and send them and the rest in another request.",
+  return new Refusal("invalid_body", `The body: ${which} are invalid for this operation.`, {
+    hint: "Correct the lines that were answered with 400 or 413, and send them and the rest in another request.",
   });
 }
 
@@ -259,13 +261,13 @@ function tooLong(bulkMs: number): Refusal {
   });
 }
 
-/** What a line is answered, and whether that came from the note of an earlier one. */
+/** The answer to a line, and whether it comes from the note of an earlier line. */
 interface Answered {
   readonly isRepeated: boolean;
   readonly outcome: BulkOutcome;
 }
 
-/** What comes of a line; never rejects. */
+/** Returns the outcome of a line. Never rejects. */
 async function outcomeOf(
   { log }: HttpParts,
   { number: line }: Line,
@@ -276,7 +278,8 @@ async function outcomeOf(
     return { isRepeated, outcome: { line, success: true, status, data: { _id, collectionId, ownerId } } };
   } catch (error) {
     const { status, body } = refusalAnswer(error);
-    if (status === 500 && !hasLeft(error)) log.error({ err: error, line }, "a line of a bulk create failed");
+    if (status === 500 && !isDisconnect(error))
+      log.error({ err: error, line }, "a line of a bulk create failed");
     return { isRepeated: false, outcome: { line, status, ...body } };
   }
 }
@@ -309,7 +312,7 @@ interface Made {
   readonly ownerId: string;
 }
 
-/** A create under a key, as a request of its own has it; a repeated line is answered from the note of the first. */
+/** Creates a resource under an idempotency key, as a single create does. Answers a repeated line from the note of the first. */
 async function once(
   { idempotency, kb }: HttpParts,
   accountId: string,
@@ -325,14 +328,14 @@ async function once(
     { accountId, key, sha256 },
     () => create({ request: { key, bodySha256: sha256 } }),
     async (noted) => {
-      const kept = readStoredAnswer(noted);
+      const note = readStoredAnswer(noted);
       const resource =
-        kept.kind === "resource"
-          ? kept.resource
-          : kept.kind === "reference"
-            ? await kb.store.resource({ accountId, id: kept.resourceId })
+        note.kind === "resource"
+          ? note.resource
+          : note.kind === "reference"
+            ? await kb.store.resource({ accountId, id: note.resourceId })
             : undefined;
-      if (resource === undefined) throw new Refusal("resource_not_found", "The resource was deleted since.");
+      if (resource === undefined) throw new Refusal("resource_not_found", "The resource has been deleted.");
       return { ...resource, status: noted.status, isRepeated: true };
     },
   );

@@ -18,7 +18,7 @@ import { readBody } from "./validate.ts";
 
 const DOC = {
   summary:
-    "Asks an agent, with images or without; `stream` answers as server-sent events, a webhook later (202).",
+    "Asks an agent, with or without images; `stream` answers as server-sent events, a webhook later (202).",
   tag: "Chat",
   body: ChatBody,
   events: { delta: ChatDelta, completed: ChatAnswer, error: Refused },
@@ -26,12 +26,12 @@ const DOC = {
   answers: { 200: ChatAnswer, 202: ChatAccepted },
 } satisfies RouteDoc;
 
-/** Added to the answer where nothing will prove to the receiver who sent it. */
+/** Added to the answer if the message to the webhook is not signed. */
 const UNSIGNED = " It is not signed: send webhook.secret to have it signed.";
-/** The longest question, escaped in the longest way, with variables and addresses. */
+/** The longest question, with every character escaped, with variables and addresses. */
 const CHAT_BODY_BYTES_MAX = 6 * 1024 * 1024;
 
-/** Operation 7. */
+/** Adds operation 7. */
 export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: Chat): void {
   server.route({
     method: "POST",
@@ -53,7 +53,7 @@ export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: C
   });
 }
 
-/** Takes a question whose answer goes to a webhook; under an Idempotency-Key once. */
+/** Accepts a question whose answer goes to a webhook; only once under an Idempotency-Key. */
 async function accept(
   { idempotency }: HttpParts,
   chat: Chat,
@@ -75,16 +75,16 @@ async function accept(
     const context = { request: { key, bodySha256: sha256 } };
     return answerOf((await chat.accept(accountId, body, context)).messageId);
   };
-  const again = async (noted: StoredAnswer): Promise<SentAnswer> => {
-    const kept = readStoredAnswer(noted);
-    if (kept.kind !== "question") throw new Error("a question was noted as something else");
-    // The same request: its target has the same secrets.
-    return answerOf(kept.messageId);
+  const replay = async (noted: StoredAnswer): Promise<SentAnswer> => {
+    const note = readStoredAnswer(noted);
+    if (note.kind !== "question") throw new Error("a question was noted as something else");
+    // The request is the same, so its target has the same secrets.
+    return answerOf(note.messageId);
   };
-  return idempotency.once({ accountId, key, sha256 }, work, again);
+  return idempotency.once({ accountId, key, sha256 }, work, replay);
 }
 
-/** What fails before the first piece is an answer with its status, as without a stream; later it is an event. */
+/** Streams an answer. A failure before the first event is answered with its status, as without a stream; later as an event. */
 async function stream(
   { answerIdleMs, log }: HttpParts,
   chat: Chat,
@@ -103,16 +103,16 @@ async function stream(
     const answer: ChatAnswer = { success: true, response };
     events.send("completed", answer);
   } catch (error) {
-    if (!events.hasBegun()) {
-      events.giveUp();
+    if (!events.hasStarted()) {
+      events.cancel();
       throw error;
     }
     const { status, body: failure } = refusalAnswer(error);
     if (!signal.aborted && status >= 500) {
       const line = { requestId: reply.request.id, code: failure.error.code };
-      // Its status was sent as 200: nothing else would tell of it.
-      if (status === 500) log.error({ ...line, err: error }, "a streamed answer broke off");
-      else log.warn({ ...line, problem: failure.message }, "a streamed answer broke off");
+      // The status 200 has been sent, so nothing else reports the failure.
+      if (status === 500) log.error({ ...line, err: error }, "a streamed answer failed");
+      else log.warn({ ...line, problem: failure.message }, "a streamed answer failed");
     }
     events.send("error", failure);
   }

@@ -7,9 +7,8 @@ import type { RefusalCode } from "../resources/refusal.ts";
 import { refusalAnswer } from "./status.ts";
 
 /**
- * Answers what is not even an HTTP request in the shape of every other refusal, and closes the connection. `isAnswering`:
- * an answer is on its way already, as within a bulk create, and this one would end up in the middle of it. Returns the code
- * that was answered; undefined: nothing was.
+ * Answers input that is not a valid HTTP request in the format of all refusals, and closes the connection. `isAnswering`:
+ * another answer is in progress, as in a bulk create, so nothing is sent. Returns the code sent; undefined: nothing.
  */
 export function answerClientError(
   error: Error,

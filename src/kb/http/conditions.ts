@@ -3,15 +3,15 @@ import type { Precondition } from "../resources/request-context.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Resource } from "../store/records.ts";
 
-/** An entity tag, weak or strong, as a header lists them. */
+/** One entity tag, weak or strong, of the list in a header. */
 const TAG = /^\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/;
 
-/** The strong entity tag of a resource: another one after every change of its record. */
+/** Returns the strong entity tag of a resource, which differs after every change of its record. */
 export function etagOf({ id, revision }: Pick<Resource, "id" | "revision">): string {
   return `"${id}-${revision}"`;
 }
 
-/** What `If-Match` asks of a resource; undefined where it was not sent. Throws `invalid_header`. */
+/** Returns the precondition of `If-Match`; undefined without the header. Throws `invalid_header`. */
 export function preconditionOf(headers: IncomingHttpHeaders): Precondition | undefined {
   const header = headers["if-match"];
   if (header === undefined) return undefined;
@@ -21,7 +21,7 @@ export function preconditionOf(headers: IncomingHttpHeaders): Precondition | und
     tags === "*" || tags.some(({ isWeak, text }) => !isWeak && `"${text}"` === etagOf(resource));
 }
 
-/** Whether the caller has an answer with this tag already, by its `If-None-Match`. Throws `invalid_header`. */
+/** Reports whether `If-None-Match` lists this tag. Throws `invalid_header`. */
 export function isKnown(headers: IncomingHttpHeaders, etag: string): boolean {
   const header = headers["if-none-match"];
   if (header === undefined) return false;
@@ -29,18 +29,18 @@ export function isKnown(headers: IncomingHttpHeaders, etag: string): boolean {
   return tags === "*" || tags.some(({ text }) => `"${text}"` === etag.replace(/^W\//, ""));
 }
 
-/** Longest that an answer is held back for the work to end: proxies give up after a minute. */
+/** Maximum wait for work to end before the answer: proxies time out after a minute. */
 const WAIT_SECONDS_MAX = 50;
 
-/** That the caller wants an answer before the work is done. */
+/** The caller prefers an answer before the work is done. */
 export interface AsyncPreference {
-  /** But one that tells the end of work that takes no longer. */
+  /** Wait for the end of the work before the early answer. */
   readonly waitMs: number;
 }
 
 /**
- * What `Prefer` says of when to answer (RFC 7240, 4.1 and 4.3); undefined: when the work is done. Preferences that we do
- * not know are ignored, and so are those that make no sense. Of several of one name the first counts.
+ * Reads from `Prefer` when to answer (RFC 7240, 4.1 and 4.3); undefined: when the work is done. Ignores unknown and
+ * malformed preferences. Of several with one name, the first counts.
  */
 export function asyncPreference(headers: IncomingHttpHeaders): AsyncPreference | undefined {
   const header = headers["prefer"];

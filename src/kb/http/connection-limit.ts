@@ -1,12 +1,12 @@
 import type { Socket } from "node:net";
 import { networkOf } from "../../lib/public-address.ts";
 
-/** What the limit needs of a connection. */
+/** The part of a socket that the limit uses. */
 type Connection = Pick<Socket, "remoteAddress" | "destroy" | "once">;
 
 /**
- * Closes each connection beyond `max` open from one address, and reports it. A /64 of IPv6 counts as one address: it is the least
- * that a customer is given, and holds 2^64 of them.
+ * Closes each connection above `max` open ones from one address, and calls `onRefused`. A /64 of IPv6 counts as one
+ * address: it is the smallest range that a customer gets, and has 2^64 addresses.
  */
 export function limitConnections(
   server: { on(event: "connection", listener: (socket: Connection) => void): unknown },

@@ -1,25 +1,25 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 
-/** Code of the failure of a request whose client left. */
+/** Error code of a request whose client disconnected. */
 export const CLIENT_GONE = "client_gone";
 
-/** Aborted when the client goes away before it has its answer: nobody pays for what nobody reads. */
+/** Returns a signal that aborts if the client disconnects before its answer is complete, so that unread work stops. */
 export function disconnectSignal(request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
-  const leaving = new AbortController();
-  const leave = (): void => {
+  const controller = new AbortController();
+  const abort = (): void => {
     const facts = { code: CLIENT_GONE, subject: request.id };
-    leaving.abort(new KbsyncError(`the client of request ${request.id} went away`, facts));
+    controller.abort(new KbsyncError(`the client of request ${request.id} disconnected`, facts));
   };
   raw.once("close", () => {
-    if (!raw.writableFinished) leave();
+    if (!raw.writableFinished) abort();
   });
-  // Gone while the request was read and checked: that event has been.
-  if (raw.destroyed) leave();
-  return leaving.signal;
+  // The event has passed if the client disconnected while the request was read and checked.
+  if (raw.destroyed) abort();
+  return controller.signal;
 }
 
-/** Whether a request ended for that alone, which is no trouble of the service's. */
-export function hasLeft(error: unknown): boolean {
+/** Reports whether a request failed only because its client disconnected, which is no failure of the service. */
+export function isDisconnect(error: unknown): boolean {
   return codeOf(error) === CLIENT_GONE;
 }

@@ -1,37 +1,40 @@
 import type { FastifyReply } from "fastify";
 import { REQUEST_ID_HEADER } from "../../wire/routes.ts";
 
-/** A comment is sent after so long a silence, so that proxies do not take the connection for dead. */
+/** Silence after which a comment is sent, so that proxies do not consider the connection dead. */
 const PING_MS = 15_000;
 
-/** An answer in pieces, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** An answer as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export interface EventStream {
-  /** Whether anything was sent: from then on the status is 200, and failures are events. */
-  hasBegun(): boolean;
+  /** Whether anything was sent: the status is then 200, and failures are events. */
+  hasStarted(): boolean;
   send(event: string, data: object): void;
-  /** Nothing is to be sent: the answer is another one. Only before it has begun. */
-  giveUp(): void;
+  /** Sends nothing; the caller sends another answer. Only before the stream has started. */
+  cancel(): void;
   end(): void;
 }
 
-/** Prepares it; the head goes out with the first event, or after so long a silence as a ping follows. A client that does not read on is let go after `idleMs`. */
+/**
+ * Opens the stream. Its head is sent with the first event, or with the first ping after a silence. A client that stops
+ * reading is disconnected after `idleMs`.
+ */
 export function openEventStream(reply: FastifyReply, idleMs: number): EventStream {
   const { raw } = reply;
-  let begun = false;
+  let started = false;
   let ping: NodeJS.Timeout | undefined;
   const pingNow = (): void => {
-    // One that does not read gets none: its silence is what it is let go for.
+    // A client that does not read gets no ping, so that it reaches its idle timeout.
     if (raw.writableLength === 0) raw.write(": still at it\n\n");
   };
-  const begin = (): void => {
-    if (begun) return;
-    begun = true;
-    clearTimeout(patience);
+  const start = (): void => {
+    if (started) return;
+    started = true;
+    clearTimeout(firstPing);
     reply.hijack();
     raw.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
-      // For nginx, which would gather the pieces.
+      // Keeps nginx from buffering the events.
       "x-accel-buffering": "no",
       [REQUEST_ID_HEADER]: reply.request.id,
     });
@@ -40,27 +43,27 @@ export function openEventStream(reply: FastifyReply, idleMs: number): EventStrea
     });
     ping = setInterval(pingNow, PING_MS);
   };
-  // Proxies give up on a head that does not come just as on pieces: from then on failures are events.
-  const patience = setTimeout(() => {
+  // Proxies also time out on a missing head. Once it is sent, failures are events.
+  const firstPing = setTimeout(() => {
     if (raw.destroyed) return;
-    begin();
+    start();
     pingNow();
   }, PING_MS);
   raw.once("close", () => {
-    clearTimeout(patience);
+    clearTimeout(firstPing);
     clearInterval(ping);
   });
   return {
-    hasBegun: () => begun,
+    hasStarted: () => started,
     send: (event, data) => {
-      begin();
-      // JSON has no line break outside of its escapes, so the data is one line.
+      start();
+      // JSON has no line breaks outside its escapes, so the data is one line.
       if (!raw.destroyed) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
       ping?.refresh();
     },
-    giveUp: () => clearTimeout(patience),
+    cancel: () => clearTimeout(firstPing),
     end: () => {
-      clearTimeout(patience);
+      clearTimeout(firstPing);
       clearInterval(ping);
       raw.end();
     },

@@ -9,20 +9,20 @@ import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import type { RouteDoc } from "./route-table.ts";
 
-/** What a browser may show in place: types it draws without running anything of ours. */
+/** Types that a browser may show inline: those it renders without running any script. */
 const INLINE_TYPE = /^image\/|^application\/pdf$/;
 
 const DOC: RouteDoc = {
   summary: "Serves an uploaded file; ranges and ETag work.",
   tag: "Files",
   headers: {
-    range: "Bytes wanted of the file.",
-    "if-none-match": "ETags known; 304 when it is one of them.",
+    range: "Range of bytes of the file.",
+    "if-none-match": "Known ETags; 304 if the current one is among them.",
   },
   answers: { 200: "file", 206: "file", 304: "empty" },
 };
 
-/** Serves uploaded files to whoever knows their address, or to keys of their account alone where so configured. */
+/** Serves uploaded files to anyone who knows their address, or, if so configured, only to keys of their account. */
 export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
   server.get(
     `${ROUTES.files}/:token/:name`,
@@ -55,8 +55,8 @@ async function sendFile(
     return reply.headers(fileHeaders(file, etag)).code(304).send();
   }
   const ifRange = request.headers["if-range"];
-  const asked = ifRange === undefined || ifRange === etag ? request.headers.range : undefined;
-  const range = request.method === "GET" ? readRange(asked, file.sizeBytes) : "whole";
+  const header = ifRange === undefined || ifRange === etag ? request.headers.range : undefined;
+  const range = request.method === "GET" ? readRange(header, file.sizeBytes) : "whole";
   if (range === "unsatisfiable") {
     reply.header("content-range", `bytes */${file.sizeBytes}`);
     throw new Refusal(
@@ -65,7 +65,7 @@ async function sendFile(
     );
   }
   const { first, last } = range === "whole" ? { first: 0, last: file.sizeBytes - 1 } : range;
-  // Opened before anything is answered: a file that is gone is a 404, not an answer that breaks off.
+  // Opened before the head is sent: a missing file is a 404, not an interrupted answer.
   const handle = await openFile(path);
   const type =
     file.mediaType === "text/plain" ? `text/plain; charset=${await charsetOf(handle)}` : file.mediaType;
@@ -74,7 +74,7 @@ async function sendFile(
     .header("content-type", type)
     .header("content-length", last - first + 1);
   if (range !== "whole") reply.code(206).header("content-range", `bytes ${first}-${last}/${file.sizeBytes}`);
-  // For HEAD the framework throws the stream away, which closes the handle.
+  // For HEAD, Fastify destroys the stream, which closes the handle.
   return reply.send(handle.createReadStream({ start: first, end: last }));
 }
 
@@ -87,7 +87,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Text is taken in UTF-8, or in UTF-16 with a byte-order mark. Closes the handle when it throws. */
+/** Detects the charset of a text file: UTF-16 with a byte-order mark, else UTF-8. Closes the handle if it throws. */
 async function charsetOf(handle: FileHandle): Promise<"utf-8" | "utf-16"> {
   const mark = Buffer.alloc(2);
   try {
@@ -108,7 +108,7 @@ function fileHeaders(file: StoredFile, etag: string): Record<string, string> {
   return {
     etag,
     "accept-ranges": "bytes",
-    // The bytes behind a token never change; private, because who has the address need not share it with a proxy.
+    // The bytes of a token never change. Private, because the address is a secret that proxies should not store.
     "cache-control": "private, max-age=3600",
     "content-disposition": disposition(file),
     "x-content-type-options": "nosniff",
@@ -123,7 +123,7 @@ function matches(header: string | undefined, etag: string): boolean {
   return header.split(",").some((given) => given.trim() === "*" || given.trim().replace(/^W\//, "") === etag);
 }
 
-/** RFC 6266: a plain name for old clients, the real one in UTF-8 beside it. */
+/** RFC 6266: an ASCII name for old clients, and the real name in UTF-8. */
 function disposition({ name, mediaType }: StoredFile): string {
   const kind = INLINE_TYPE.test(mediaType) ? "inline" : "attachment";
   const plain = name.replaceAll(/[^\x20-\x7e]|["\\%]/g, "_");
@@ -131,15 +131,15 @@ function disposition({ name, mediaType }: StoredFile): string {
   return `${kind}; filename="${plain}"; filename*=UTF-8''${encoded}`;
 }
 
-/** Part of a file: first and last byte, both included. */
+/** A range of bytes, both ends inclusive. */
 interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * Reads a `Range` header against a file of `sizeBytes` (RFC 9110, 14.2). `whole`: no header, one that is malformed or
- * asks for several ranges, all of which may be ignored. `unsatisfiable`: it asks for nothing that the file has.
+ * Reads a `Range` header for a file of `sizeBytes` (RFC 9110, 14.2). `whole`: there is no header, or it is malformed or
+ * has several ranges, all of which may be ignored. `unsatisfiable`: the file has no byte of the range.
  */
 function readRange(header: string | undefined, sizeBytes: number): ByteRange | "whole" | "unsatisfiable" {
   const match = header === undefined ? null : /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header.trim());

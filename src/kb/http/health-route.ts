@@ -8,7 +8,7 @@ import { Tier } from "../../wire/primitives.ts";
 import { routeConfig, sendJson } from "./operation.ts";
 import type { DeepReadonly } from "./operation.ts";
 
-/** Answers without a key, in every state. */
+/** Answered without a key, in every state. */
 export const HEALTH_PATH = "/v1/health";
 
 const Answer = z
@@ -23,23 +23,23 @@ const Answer = z
     }),
     reranker: z.object({ state: z.enum(["off", "idle", "ready", "failing"]), message: z.string() }),
     languageModel: z.object({ state: z.enum(["off", "ready", "failing"]), message: z.string() }),
-    tiers: z.record(Tier, z.string()).describe("What each tier does at present, in words."),
+    tiers: z.record(Tier, z.string()).describe("What each tier does at present, as a sentence."),
   })
   .meta({ id: "HealthAnswer" });
 
-/** What the service tells everybody about itself. */
+/** The public state of the service. */
 export interface Health {
   /**
-   * `damaged`: an operation found the store file damaged; what its damage does not touch is answered still. `failing`: a
-   * thread of the store ended and is being started again.
+   * `damaged`: an operation found the store file damaged; requests that the damage does not affect are still answered.
+   * `failing`: a thread of the store ended and is being restarted.
    */
   readonly status: ServiceState | "damaged" | "failing";
   readonly version: string;
-  /** The state of the embedding model, in words. */
+  /** The state of the embedding model, with a message. */
   readonly embedder: ModelState;
-  /** The state of the reranking model, in words. */
+  /** The state of the reranking model, with a message. */
   readonly reranker: RerankerState;
-  /** The state of the language model, in words. */
+  /** The state of the language model, with a message. */
   readonly languageModel: LanguageState;
   /** What each tier of `collection_details` does at present. */
   readonly tiers: Readonly<Record<Tier, string>>;

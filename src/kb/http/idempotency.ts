@@ -5,35 +5,35 @@ import type { StoredAnswer } from "../store/request-note.ts";
 import type { Store } from "../store/store.ts";
 import type { Resource, StoredFile } from "../store/records.ts";
 
-/** Longest `Idempotency-Key` in characters, as other services have it. */
+/** Longest `Idempotency-Key` in characters, as in other services. */
 const KEY_CHARS_MAX = 255;
-/** How long a repeated request waits for the first one, which may be reading a long document; shorter than proxies wait. */
+/** Maximum wait of a repeated request for the first one, which may ingest a long document; shorter than proxy timeouts. */
 const WAIT_MS = 30_000;
-/** When to ask again after that, in seconds. */
-const ASK_AGAIN_SECONDS = 10;
+/** `Retry-After` when the wait ends. */
+const RETRY_AFTER_SECONDS = 10;
 
-/** An answer as it goes out. */
+/** An answer as sent. */
 export interface SentAnswer {
   readonly status: number;
-  /** JSON text; a stream where it is long; empty for 304. */
+  /** JSON text; a stream if it is long; empty for 304. */
   readonly body: string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * Does a request once, and answers a repeated one from what the first one did. The work itself notes the request, in the
- * transaction of its write: both are there after a crash, or neither. Only what was done is noted: a refused request has
- * done nothing, so the same key may try again. The same key at the same time waits for the first to finish, a while.
+ * Executes a request once, and answers a repeated one from the result of the first. `work` notes the request in the
+ * transaction of its write, so a crash leaves both or neither. A refused request is not noted, because it did nothing; its
+ * key may be used again. A request with the same key waits for one in flight, up to a bound.
  */
 export interface Idempotency {
   once<T>(
     request: { readonly accountId: string; readonly key: string; readonly sha256: string },
     work: () => Promise<T>,
-    again: (kept: StoredAnswer) => Promise<T>,
+    replay: (noted: StoredAnswer) => Promise<T>,
   ): Promise<T>;
 }
 
-/** Opens it on the notes of a store. */
+/** Opens idempotency over the notes of a store. */
 export function openIdempotency(
   store: Pick<Store, "recall">,
   nowMs: () => number,
@@ -41,19 +41,19 @@ export function openIdempotency(
 ): Idempotency {
   const turns = openTurns();
   return {
-    once: ({ accountId, key, sha256 }, work, again) =>
+    once: ({ accountId, key, sha256 }, work, replay) =>
       new Promise((resolve, reject) => {
         let isLate = false;
-        const patience = setTimeout(() => {
+        const timer = setTimeout(() => {
           isLate = true;
           reject(inProgress());
         }, waitMs);
         const turn = turns.run(`${accountId}/${key}`, async () => {
-          clearTimeout(patience);
+          clearTimeout(timer);
           if (isLate) return;
-          const kept = await store.recall(accountId, key, nowMs());
-          if (kept === undefined) resolve(await work());
-          else if (kept.bodySha256 === sha256) resolve(await again(kept));
+          const noted = await store.recall(accountId, key, nowMs());
+          if (noted === undefined) resolve(await work());
+          else if (noted.bodySha256 === sha256) resolve(await replay(noted));
           else throw conflict();
         });
         turn.catch(reject);
@@ -61,22 +61,22 @@ export function openIdempotency(
   };
 }
 
-/** What the note of a request tells. */
-export type Kept =
+/** The content of a request's note. */
+export type Note =
   | { readonly kind: "answer"; readonly body: string }
   | { readonly kind: "resource"; readonly resource: Resource }
   | { readonly kind: "reference"; readonly resourceId: string }
   | { readonly kind: "file"; readonly file: StoredFile }
   | { readonly kind: "question"; readonly messageId: string };
 
-/** Begins a reference in the notes of earlier versions. */
+/** Prefix of a reference in notes of earlier versions. */
 const OLD_REFERENCE = "resource ";
 
-/** Reads a note, those of earlier versions as well. */
-export function readStoredAnswer({ body }: StoredAnswer): Kept {
+/** Parses a note, including those of earlier versions. */
+export function readStoredAnswer({ body }: StoredAnswer): Note {
   if (body.startsWith(OLD_REFERENCE))
     return { kind: "reference", resourceId: body.slice(OLD_REFERENCE.length) };
-  // Written by the store, with one of these fields or, by earlier versions, as an answer.
+  // Written by the store with one of these fields, or by an earlier version as an answer.
   const note = JSON.parse(body) as {
     resource?: Resource;
     resourceId?: string;
@@ -100,13 +100,17 @@ function conflict(): Refusal {
 }
 
 function inProgress(): Refusal {
-  return new Refusal("idempotency_in_progress", "The first request with this Idempotency-Key is under way.", {
-    hint: "Repeat it later under the same key.",
-    retryAfterSeconds: ASK_AGAIN_SECONDS,
-  });
+  return new Refusal(
+    "idempotency_in_progress",
+    "The first request with this Idempotency-Key is in progress.",
+    {
+      hint: "Repeat it later under the same key.",
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    },
+  );
 }
 
-/** The key of the header: undefined where none was sent. Throws `invalid_header`. */
+/** Returns the key of the header; undefined without the header. Throws `invalid_header`. */
 export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   if (typeof header === "string" && isIdempotencyKey(header)) return header;
@@ -116,7 +120,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   );
 }
 
-/** Whether a text can be an idempotency key. */
+/** Reports whether a text is a valid idempotency key. */
 export function isIdempotencyKey(text: string): boolean {
   return text.length <= KEY_CHARS_MAX && /^[\x21-\x7e]+$/.test(text);
 }

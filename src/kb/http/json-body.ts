@@ -3,9 +3,9 @@ import { isUtf8 } from "node:buffer";
 import { messageOf, withoutStacks } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 
-/** Values a body may hold. Ours have a dozen; a body of 40 MB could hold 13 million, worth a gigabyte of memory. */
+/** Maximum values of a body. Bodies of this API have a dozen; one of 40 MB could have 13 million, which take a gigabyte. */
 const VALUES_MAX = 10_000;
-/** Levels of objects and arrays. Ours have three; thousands are parsed well, and break whatever recurses over them later. */
+/** Maximum nesting. Bodies of this API have three levels; thousands can be parsed, but break recursion over the result. */
 const LEVELS_MAX = 100;
 
 const QUOTE = 0x22;
@@ -17,8 +17,8 @@ const CLOSE_BRACKET = 0x5d;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Parses a JSON body. Undefined for an empty one. Keys named `__proto__` are plain own keys here, and the wire schemas
- * copy only the keys they know, so nothing of a body reaches a prototype. Throws `invalid_body`.
+ * Parses a JSON body. Returns undefined for an empty one. Keys named `__proto__` are plain own keys, and the wire schemas
+ * copy only known keys, so nothing of a body reaches a prototype. Throws `invalid_body`.
  */
 export function parseJsonBody(bytes: Buffer): unknown {
   return withoutStacks(() => parse(bytes));
@@ -26,7 +26,7 @@ export function parseJsonBody(bytes: Buffer): unknown {
 
 function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  // Decoding would put U+FFFD in place of what is not UTF-8: the text stored would not be the text sent.
+  // Decoding replaces invalid UTF-8 by U+FFFD: the stored text would differ from the text sent.
   if (!isUtf8(bytes)) throw new Refusal("invalid_body", "The body is not valid UTF-8.");
   refuseShape(bytes);
   try {
@@ -38,7 +38,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-/** A parsed body and what its bytes are known by. */
+/** A parsed body and the hash of its bytes. */
 export interface HashedJson {
   readonly value: unknown;
   /** SHA-256 of the bytes. */
@@ -50,14 +50,14 @@ export function parseHashedBody(bytes: Buffer): HashedJson {
   return { value: parseJsonBody(bytes), sha256: hash("sha256", bytes, "hex") };
 }
 
-/** V8 quotes the body around the fault; what people send stays out of messages and logs. */
+/** Removes the excerpt of the body that V8 quotes: contents of bodies stay out of messages and logs. */
 function excerptFree(message: string): string {
   return message.replace(/,? ?(?:\.\.\.)?".*$/s, "").replace(/Unexpected token .*$/s, "unexpected character");
 }
 
 /**
- * Refuses too many values or levels without building one. Objects, arrays and commas outside of strings are an upper
- * bound of the values.
+ * Refuses a body with too many values or levels before building any. The number of objects, arrays and commas outside
+ * strings bounds the number of values.
  */
 function refuseShape(bytes: Buffer): void {
   let values = 0;
@@ -80,7 +80,7 @@ function refuseShape(bytes: Buffer): void {
   }
 }
 
-/** Index of the quote that ends the string beginning at `from`, or the length where none does. */
+/** Index of the quote that ends the string starting at `from`, or the length if there is none. */
 function stringEnd(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length) {

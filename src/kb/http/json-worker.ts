@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../lib/worker-calls.ts";
 import { parseHashedBody, parseJsonBody, type HashedJson } from "./json-body.ts";
 
-/** What the worker for large bodies answers. */
+/** The calls of the worker for large bodies. */
 export interface JsonMethods extends Record<string, (argument: never) => unknown> {
   parse: (bytes: Uint8Array) => unknown;
   parseHashed: (bytes: Uint8Array) => HashedJson;
@@ -15,7 +15,7 @@ answerCalls(parentPort, {
   parseHashed: (bytes: Uint8Array) => parseHashedBody(bufferOf(bytes)),
 } satisfies JsonMethods);
 
-/** A message carries plain bytes; this is the same memory. */
+/** Wraps the plain bytes of a message in a Buffer of the same memory. */
 function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

@@ -9,7 +9,7 @@ import { readBody } from "./validate.ts";
 
 const TAG = "Keys";
 
-/** Keys of the caller's own account (additions): create, list, change, rotate, revoke. */
+/** Adds the operations on keys of the caller's account (additions): create, list, change, rotate, revoke. */
 export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
   const { kb, keyring } = parts;
   const oneKey = `${ROUTES.keys}/:id`;
@@ -20,7 +20,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     url: ROUTES.keys,
     scope: "admin",
     doc: {
-      summary: "Makes a key, which is shown this once.",
+      summary: "Creates a key, which is shown only this once.",
       tag: TAG,
       body: KeyBody,
       answers: { 201: NewKeyAnswer },
@@ -54,7 +54,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     },
     handle: async (request, accountId) => {
       const changed = await changeKey(kb, accountId, idOf(request), readBody(KeyChangeBody, request.body));
-      keyring.forget();
+      keyring.clear();
       return answer(200, "Key updated successfully", shown(changed));
     },
   });
@@ -64,7 +64,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     url: `${oneKey}/rotate`,
     scope: "admin",
     doc: {
-      summary: "Makes a key in place of another one, which works on for the overlap.",
+      summary: "Replaces a key by a new one; the previous key stays valid during the overlap.",
       tag: TAG,
       body: RotateBody,
       answers: { 201: NewKeyAnswer },
@@ -72,7 +72,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     handle: async (request, accountId) => {
       const body = readBody(RotateBody, request.body ?? {});
       const { key, record, previous } = await rotateKey(kb, accountId, idOf(request), body);
-      keyring.forget();
+      keyring.clear();
       return answer(201, "Key rotated successfully", { key, ...shown(record), previous: shown(previous) });
     },
   });
@@ -84,7 +84,7 @@ export function addKeyRoutes(server: FastifyInstance, parts: HttpParts): void {
     doc: { summary: "Revokes a key for good.", tag: TAG, answers: { 200: KeyAnswer } },
     handle: async (request, accountId) => {
       const revoked = await revokeKey(kb, accountId, idOf(request));
-      keyring.forget();
+      keyring.clear();
       return answer(200, "Key revoked successfully", shown(revoked));
     },
   });

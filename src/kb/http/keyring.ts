@@ -7,51 +7,51 @@ import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { openRateLimiter } from "./rate.ts";
 import type { RateLimiter } from "./rate.ts";
 
-/** Keys remembered. One more costs a look-up in the store. */
-const REMEMBERED_KEYS_MAX = 1000;
-/** How long a key is remembered: a key revoked elsewhere is refused after at most this. */
-const REMEMBERED_MS = 5000;
-/** Longer than any key of ours: what is longer is not hashed. */
+/** Maximum cached keys. Other keys cost a lookup in the store. */
+const CACHE_KEYS_MAX = 1000;
+/** Lifetime of a cached key: a key revoked by another process is refused after at most this. */
+const CACHE_MS = 5000;
+/** Longer than any key of the service; longer values are not hashed. */
 const KEY_CHARS_MAX = 4096;
 
-/** Finds out who is calling. */
+/** Authenticates callers by their keys. */
 export interface Keyring {
   /**
-   * The key's record when it is known, not expired or revoked, has the scope (`admin` has every scope), and has not
-   * asked too often. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Answers at
-   * once for a key seen a moment ago.
+   * Returns the key's record if the key is known, neither expired nor revoked, has the scope (`admin` includes every scope)
+   * and is within its rate. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Returns
+   * synchronously for a cached key.
    */
   check(header: string | string[] | undefined, scope: KeyScope): KeyRecord | Promise<KeyRecord>;
-  /** Forgets what it remembers: called when a key was changed here, so that this holds from the next request on. */
-  forget(): void;
+  /** Clears the cache. Call it after a change of a key, so that the change applies from the next request on. */
+  clear(): void;
 }
 
-/** Opens the keyring on a store. `rate`: the requests each key may send; default: as many as it likes. */
+/** Opens the keyring of a store. `rate` limits the requests of each key; default: unlimited. */
 export function openKeyring(
   store: Pick<Store, "keyByHash">,
   nowMs: () => number,
   rate: RateLimiter = openRateLimiter(undefined),
 ): Keyring {
-  const remembered = new Map<string, { readonly record: KeyRecord; readonly sinceMs: number }>();
+  const cache = new Map<string, { readonly record: KeyRecord; readonly sinceMs: number }>();
   let generation = 0;
 
   const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
     const before = generation;
     const record = await store.keyByHash(sha256);
     if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
-    if (remembered.size >= REMEMBERED_KEYS_MAX) remembered.clear();
-    // What was read before a change must not be remembered beyond it.
-    if (generation === before) remembered.set(sha256, { record, sinceMs: nowMs() });
+    if (cache.size >= CACHE_KEYS_MAX) cache.clear();
+    // A record that was read before a change must not be cached after it.
+    if (generation === before) cache.set(sha256, { record, sinceMs: nowMs() });
     return admitted(record, scope);
   };
-  /** Not before a clock was set back: it would be remembered until that reads as late again. */
+  /** False after the clock was set back: the entry would otherwise be valid until the clock catches up. */
   const isRecent = (sinceMs: number): boolean => {
     const ageMs = nowMs() - sinceMs;
-    return ageMs >= 0 && ageMs < REMEMBERED_MS;
+    return ageMs >= 0 && ageMs < CACHE_MS;
   };
   const admitted = (record: KeyRecord, scope: KeyScope): KeyRecord => {
     const now = nowMs();
-    permitted(record, scope, now);
+    refuseUnpermitted(record, scope, now);
     rate.take(record.sha256, now);
     return record;
   };
@@ -65,22 +65,24 @@ export function openKeyring(
       }
       if (typeof header !== "string" || header.length > KEY_CHARS_MAX) throw unknown();
       const sha256 = hashKey(header);
-      const known = remembered.get(sha256);
+      const known = cache.get(sha256);
       if (known !== undefined && isRecent(known.sinceMs)) return admitted(known.record, scope);
       return find(sha256, scope);
     },
-    forget: () => {
+    clear: () => {
       generation += 1;
-      remembered.clear();
+      cache.clear();
     },
   };
 }
 
-function permitted(record: KeyRecord, scope: KeyScope, nowMs: number): void {
-  // Whoever holds a revoked key learns no more than who made one up.
+function refuseUnpermitted(record: KeyRecord, scope: KeyScope, nowMs: number): void {
+  // The answer to a revoked key reveals no more than that to an invented one.
   if (record.revokedAt !== null) throw unknown();
   if (record.expiresAt !== null && Date.parse(record.expiresAt) <= nowMs) {
-    throw new Refusal("key_expired", `The key expired at ${record.expiresAt}.`, { hint: "Make a new key." });
+    throw new Refusal("key_expired", `The key expired at ${record.expiresAt}.`, {
+      hint: "Create a new key.",
+    });
   }
   if (!record.scopes.includes(scope) && !record.scopes.includes("admin")) {
     throw new Refusal("scope_missing", `The key lacks the scope ${scope}.`, {

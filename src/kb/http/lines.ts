@@ -2,28 +2,28 @@ import { openByteBlock } from "../../lib/byte-block.ts";
 import { Refusal } from "../resources/refusal.ts";
 
 const NEWLINE = 0x0a;
-/** Longest line that is looked at for being blank. A longer one is passed on, to whoever looks at lines off the event loop. */
+/** Longest line that is checked for being blank. A longer one is passed on, and parsed off the event loop. */
 const BLANK_BYTES_MAX = 1024;
-/** Blank lines in a row that are left out. More would be read without a turn of the event loop, for nothing. */
+/** Maximum blank lines in a row. More would be read without a turn of the event loop, for nothing. */
 const BLANK_LINES_MAX = 1000;
 
 /** A line of a body. */
 export interface Line {
-  /** From 1; blank lines count and are left out. */
+  /** From 1. Blank lines count, but are left out. */
   readonly number: number;
-  /** Without its end; undefined for one that is too long, of which nothing was kept. */
+  /** Without the line break; undefined if the line is too long. */
   readonly bytes: Buffer | undefined;
 }
 
-/** Counts the bytes of lines: each from when it comes until its line is dropped here, or done with by the caller. */
+/** Counts the bytes of lines in memory, from their arrival until the line is dropped here or released by the caller. */
 export interface LineMemory {
   hold(bytes: number): void;
   release(bytes: number): void;
 }
 
 /**
- * Splits a stream into lines, keeping no more than one of them. Throws `body_too_large` once the stream is longer than
- * `bytesMax`, `invalid_body` after too many blank lines in a row, and what the stream and `memory.hold` throw.
+ * Splits a stream into lines, with at most one line in memory. Throws `body_too_large` if the stream is longer than
+ * `bytesMax`, `invalid_body` after too many blank lines in a row, and whatever the stream and `memory.hold` throw.
  */
 export async function* linesOf(
   stream: AsyncIterable<Buffer>,
@@ -57,7 +57,7 @@ export async function* linesOf(
     if (before > lineBytesMax) return block.add(part);
     memory.hold(part.length);
     block.add(part);
-    // Too long: nothing of it is kept any more.
+    // The line is too long, so the block has dropped it.
     if (block.addedBytes() > lineBytesMax) memory.release(before + part.length);
   };
 

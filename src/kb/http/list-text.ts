@@ -3,10 +3,10 @@ import type { Listing } from "../resources/list.ts";
 import type { ChunkList } from "../resources/read.ts";
 import { wholeRecord } from "../resources/record.ts";
 
-/** Text that goes to the socket at once: small enough to keep memory flat, large enough to keep writes few. */
+/** Size of the pieces written to the socket: small enough to keep memory flat, large enough to keep writes few. */
 export const PART_CHARS = 64 * 1024;
 
-/** The list answer piece by piece: a list may be far larger than what should ever be in memory, or be written in one go. */
+/** Yields the answer of a list in pieces: a list may be too large to hold in memory, or to write in one go. */
 export async function* listText(listing: Listing): AsyncGenerator<string> {
   let text = '{"success":true,"message":"Resources fetched successfully","data":{"resources":[';
   let separator = "";
@@ -24,14 +24,14 @@ export async function* listText(listing: Listing): AsyncGenerator<string> {
   yield `${text}],"created":0${next}}}`;
 }
 
-/** The answer of one record, piece by piece. */
+/** Yields the answer of one record in pieces. */
 export function* oneText(message: string, record: LiveResource | DeletedResource): Generator<string> {
   yield `{"success":true,"message":${JSON.stringify(message)},"data":`;
   yield* contentLastText(record);
   yield "}";
 }
 
-/** The answer of a document's chunks, piece by piece: there are tens of thousands in a long one. */
+/** Yields the answer of a document's chunks in pieces: a long document has tens of thousands. */
 export function* chunksText(message: string, { chunks, ...rest }: ChunkList): Generator<string> {
   let text = `{"success":true,"message":${JSON.stringify(message)},"data":${JSON.stringify(rest).slice(0, -1)},"chunks":[`;
   let separator = "";
@@ -48,7 +48,7 @@ export function* chunksText(message: string, { chunks, ...rest }: ChunkList): Ge
   yield `${text}]}}`;
 }
 
-/** A thing as JSON, a long content in pieces: writing 32 MB of it at once would hold up everybody else. */
+/** Yields a record as JSON, with long content in pieces: serialising 32 MB at once would block all other requests. */
 function* contentLastText({ content, ...rest }: { readonly content: string }): Generator<string> {
   if (content.length <= PART_CHARS) {
     yield JSON.stringify({ ...rest, content });
@@ -63,7 +63,7 @@ function* contentLastText({ content, ...rest }: { readonly content: string }): G
   yield '"}';
 }
 
-/** `at`, or one less where it would part a surrogate pair, which JSON would then escape. */
+/** Returns `at`, or one less if it would split a surrogate pair, whose halves JSON would escape. */
 function wholeCharacterBefore(text: string, at: number): number {
   const code = text.charCodeAt(at - 1);
   return at < text.length && code >= 0xd800 && code <= 0xdbff ? at - 1 : at;

@@ -6,27 +6,27 @@ import type { Health } from "./health-route.ts";
 import { routeConfig, sendJson } from "./operation.ts";
 import { storeDamaged } from "./status.ts";
 
-/** Metrics as they are served. */
+/** Metrics in their text form. */
 export interface MetricsText {
   readonly contentType: string;
   readonly text: string;
 }
 
-/** The process answers. */
+/** Liveness: the process answers. */
 export const LIVE_PATH = "/healthz";
-/** Requests are taken. */
+/** Readiness: the service accepts requests. */
 export const READY_PATH = "/readyz";
-/** What monitoring reads. */
+/** Metrics. */
 export const METRICS_PATH = "/metrics";
 
 const MONITORING = new Set<string | undefined>([HEALTH_PATH, LIVE_PATH, READY_PATH, METRICS_PATH]);
 
-/** Whether a route is for who watches over the service: answered in every state, without a key, and counted nowhere. */
+/** Reports whether a route is for monitoring: answered in every state, without a key, and not counted. */
 export function isMonitoring(url: string | undefined): boolean {
   return MONITORING.has(url);
 }
 
-/** `GET /healthz`, `/readyz` and, where there are metrics, `/metrics`: additions. */
+/** Adds `GET /healthz`, `/readyz` and, if there are metrics, `/metrics` (additions). */
 export function addMonitoringRoutes(
   server: FastifyInstance,
   statusNow: () => Health["status"],
@@ -44,7 +44,7 @@ export function addMonitoringRoutes(
     sendJson(reply, 200, JSON.stringify({ success: true, status: "alive" })),
   );
   const ready = docOf(
-    "Whether requests are taken; 503 while the service starts or shuts down, or its store is damaged or does not work.",
+    "Whether requests are accepted; 503 while the service starts or shuts down, or its store is damaged or failing.",
     "ready",
     "ReadyAnswer",
   );
@@ -53,12 +53,12 @@ export function addMonitoringRoutes(
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
     if (state === "damaged") throw storeDamaged(undefined);
-    if (state === "failing") throw new Refusal("store_busy", "The store is being opened again.");
+    if (state === "failing") throw new Refusal("store_busy", "The store is being reopened.");
     return sendJson(reply, 200, JSON.stringify({ success: true, status: "ready" }));
   });
   if (metrics === undefined) return;
   const doc = {
-    summary: "What the process measures, in the text form of Prometheus.",
+    summary: "Metrics of the process, in the text format of Prometheus.",
     tag: "Service",
     answers: { 200: "file" as const },
   };

@@ -16,9 +16,9 @@ const Document = z
   })
   .meta({ id: "ApiDocument" });
 
-/** `GET /openapi.json`, an addition: this API for programs. It tells nothing that docs/API.md does not: no key. */
+/** `GET /openapi.json`, an addition: describes this API to programs. Needs no key, as it says no more than docs/API.md. */
 export function addOpenApiRoute(server: FastifyInstance, table: RouteTable, version: () => string): void {
-  // Made when first asked for, when all routes are there; they do not change any more.
+  // Built at the first request, when all routes are registered; they do not change afterwards.
   let text: string | undefined;
   const doc = { summary: "This API as an OpenAPI document.", tag: "Service", answers: { 200: Document } };
   server.get(ROUTES.openApi, { config: routeConfig("none", doc) }, async (_request, reply) => {

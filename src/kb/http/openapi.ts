@@ -6,7 +6,7 @@ import type { Route, RouteDoc } from "./route-table.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The API as an OpenAPI 3.1 document: every route of the table, its schemas as the wire declares them. */
+/** Builds the OpenAPI 3.1 document of the API: every route of the table, with the schemas of the wire. */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
   const schemas: Schemas = new Map();
   const paths: Record<string, Record<string, Json>> = {};
@@ -31,10 +31,10 @@ export function openApiDocument(routes: readonly Route[], version: string): Json
   };
 }
 
-/** The named schemas of the document, filled while it is made. */
+/** The named schemas of the document, collected while it is built. */
 type Schemas = Map<string, Json>;
 
-/** `/x/:id` as `/x/{id}`. */
+/** Converts `/x/:id` to `/x/{id}`. */
 function pathOf(url: string): string {
   return url.replaceAll(/:([^/]+)/g, "{$1}");
 }
@@ -54,7 +54,7 @@ function operation({ method, url, scope, doc }: Route, schemas: Schemas): Json {
   };
 }
 
-/** From method and path, so that it is stable and unique: `get_api_rag_resource_id`. */
+/** Derives a stable and unique id from method and path: `get_api_rag_resource_id`. */
 function operationId(method: string, url: string): string {
   const words = url.split(/[^A-Za-z0-9]+/).filter((word) => word !== "");
   return [method.toLowerCase(), ...words].join("_");
@@ -71,7 +71,7 @@ function pathParameters(url: string): Json[] {
 
 function queryParameters(doc: RouteDoc | undefined, schemas: Schemas): Json[] {
   if (doc?.query === undefined) return [];
-  // A query is declared as an object of strings and integers: no wire schema nests one.
+  // A query is a flat object of strings and integers.
   const { properties = {}, required = [] } = schemaOf(doc.query, "input", schemas) as {
     properties?: Record<string, Json>;
     required?: readonly string[];
@@ -117,7 +117,7 @@ function responsesOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
   return { ...Object.fromEntries(good), "4XX": failure, "5XX": failure };
 }
 
-/** What may also be answered in pieces. OpenAPI 3.1 has no words for the data of events. */
+/** Describes an answer as server-sent events. OpenAPI 3.1 cannot describe the data of events. */
 function eventsOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
   if (doc?.events === undefined) return {};
   const data = Object.entries(doc.events).map(([event, schema]) => [
@@ -139,10 +139,10 @@ function mediaType(doc: RouteDoc | undefined): string {
   return doc?.lines === true ? "application/x-ndjson" : "application/json";
 }
 
-/** Where the document has its named schemas. */
+/** Prefix of references to named schemas. */
 const SCHEMAS = "#/components/schemas/";
 
-/** The JSON Schema of what is sent (`input`) or answered (`output`). Those with an id are added to `schemas` and named. */
+/** Returns the JSON Schema of a request (`input`) or an answer (`output`). Adds schemas with an id to `schemas`. */
 function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): Json {
   const {
     $schema: _,
@@ -150,44 +150,44 @@ function schemaOf(schema: z.ZodType, io: "input" | "output", schemas: Schemas): 
     ...json
   } = z.toJSONSchema(schema, {
     io,
-    // A transform has no schema of its own; what goes into it has.
+    // A transform has no schema; its input has one.
     unrepresentable: "any",
     override: ({ zodSchema, jsonSchema }) => {
-      // Answers may grow fields: that is no change of the contract. What the rest may be, where it is the user's, stays.
+      // Answers may gain fields without a change of the contract. Schemas for additional properties of users stay.
       if (io === "output" && jsonSchema.additionalProperties === false) {
         delete jsonSchema.additionalProperties;
       }
-      // Left out of what has a transform behind it, though all of ours are of the form that is sent.
+      // Zod omits defaults with a transform after them, although all defaults here have the form of the input.
       if (io === "input" && zodSchema instanceof z.ZodDefault)
         jsonSchema.default = zodSchema.def.defaultValue;
       if (io === "input" && zodSchema instanceof z.ZodPipe) narrow(jsonSchema, zodSchema.out);
-      // The bounds of what JavaScript counts exactly are no rule of ours.
+      // The bounds of JavaScript's safe integers are not part of the contract.
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
   });
   for (const [name, definition] of Object.entries($defs)) {
-    const named = pointed(definition);
+    const named = withDocumentRefs(definition);
     const before = schemas.get(name);
     if (before !== undefined) assert.deepEqual(before, named, `two schemas are named ${name}`);
     schemas.set(name, named);
   }
-  return pointed(json);
+  return withDocumentRefs(json);
 }
 
-/** With its references leading to the named schemas of the document. */
-function pointed(schema: object): Json {
+/** Changes references to point to the named schemas of the document. */
+function withDocumentRefs(schema: object): Json {
   const text = JSON.stringify(schema, (key, value: unknown) =>
     key === "$ref" && typeof value === "string" ? value.replace("#/$defs/", SCHEMAS) : value,
   );
   return JSON.parse(text) as Json; // an object, as above
 }
 
-/** An integer that may come as digits is bounded behind the change of form: the bounds belong to the number. */
+/** Sets the bounds of an integer that may also be sent as digits: they are declared after the conversion. */
 function narrow(json: z.core.JSONSchema.BaseSchema, out: unknown): void {
   if (!(out instanceof z.ZodNumber)) return;
   const { minValue, maxValue } = out;
-  // Copied: the branches are shared with every other integer of the wire.
+  // Copied, because all integers of the wire share the branches.
   json.anyOf = (json.anyOf ?? []).map((branch) => {
     if (typeof branch === "boolean" || branch.type !== "integer") return branch;
     const { minimum: _minimum, maximum: _maximum, ...rest } = branch;

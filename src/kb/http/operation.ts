@@ -23,7 +23,7 @@ import type { Keyring } from "./keyring.ts";
 import type { RouteDoc } from "./route-table.ts";
 import type { Urgent } from "./urgent.ts";
 
-/** What every route works with. */
+/** The parts that every route uses. */
 export interface HttpParts {
   readonly kb: KnowledgeBase;
   readonly keyring: Keyring;
@@ -34,15 +34,15 @@ export interface HttpParts {
   readonly log: Logger;
   /** Whether uploaded files are served only to keys of their account. */
   readonly filesNeedKey: boolean;
-  /** Connections open at once from one address; see `limitConnections`. */
+  /** Maximum open connections from one address; see `limitConnections`. */
   readonly connectionsPerAddress: number;
-  /** How long a request may take to arrive; a bulk create, between two of its bytes. */
+  /** Maximum time for a request to arrive; in a bulk create, between two of its bytes. */
   readonly requestMs: number;
-  /** How long a bulk create may take in all. */
+  /** Maximum time for a bulk create. */
   readonly bulkMs: number;
-  /** How long an answer may wait for its client to read on. */
+  /** Maximum time that an answer waits for its client to read. */
   readonly answerIdleMs: number;
-  /** Notified of each request that is over; see `ServiceObserver`. */
+  /** Called at the end of each request; see `ServiceObserver`. */
   readonly onAnswered?: (operation: string, status: number | undefined, seconds: number) => void;
 }
 
@@ -50,27 +50,27 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The key's record on routes that need a key; set before the body is read. */
     caller: KeyRecord | null;
-    /** SHA-256 of the body's bytes, where an Idempotency-Key came with a JSON body. */
+    /** SHA-256 of a JSON body that came with an Idempotency-Key. */
     bodySha256: string | null;
   }
 }
 
-/** What an operation answers: a JSON body, or a stream of JSON text. */
+/** The answer of an operation: a JSON body, or a stream of JSON text. */
 type Answer = (AnswerHead & { readonly status: number; readonly body: unknown }) | StreamedAnswer;
 
-/** Of what its stream says, nothing is checked by its type. */
+/** An answer as a stream of JSON text, whose contents the types do not check. */
 export interface StreamedAnswer extends AnswerHead {
   readonly status: number;
   readonly stream: Readable;
 }
 
 interface AnswerHead {
-  /** Of what was read or written: a read that knows it is answered 304. */
+  /** Tag of the resource that was read or written. A read with a known tag is answered 304. */
   readonly etag?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a route may answer by what the API document says of it: for each status the body that is declared, or a stream. */
+/** The answers that a route's documentation allows: for each status the declared body, or a stream. */
 export type DeclaredAnswer<A extends RouteDoc["answers"]> =
   | StreamedAnswer
   | {
@@ -79,34 +79,34 @@ export type DeclaredAnswer<A extends RouteDoc["answers"]> =
         : never;
     }[keyof A & number];
 
-/** A type with everything in it readonly. */
+/** A type whose properties are readonly at all levels. */
 export type DeepReadonly<T> = T extends object ? { readonly [K in keyof T]: DeepReadonly<T[K]> } : T;
 
-/** An answer in the specification's form. */
+/** Builds an answer in the form of the specification. */
 export function answer<const S extends number, T extends object>(status: S, message: string, data: T) {
   return { status, body: { success: true, message, data } } as const;
 }
 
-/** The id in the path of a route with the parameter `id`. */
+/** Returns the id in the path of a route with the parameter `id`. */
 export function idOf({ params }: FastifyRequest): string {
-  return (params as { id: string }).id; // the routes that ask have this parameter
+  return (params as { id: string }).id; // the callers' routes have this parameter
 }
 
-/** An operation of the specification, bound to a path. It answers what its `doc` declares. */
+/** An operation of the specification, bound to a path. Its answers match its `doc`. */
 export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> {
   readonly method: HTTPMethods;
   readonly url: string;
   readonly scope: KeyScope;
-  /** What the API document says of it. */
+  /** Its description in the API document. */
   readonly doc: RouteDoc & { readonly answers: A };
-  /** Most bytes of a JSON body. */
+  /** Maximum bytes of a JSON body. */
   readonly bodyBytesMax?: number;
   /**
-   * Makes `Idempotency-Key` honoured: answers once more from what was noted. Needs a JSON body, and that `handle` gives
-   * the request it gets to the write it makes.
+   * Answers a repeated request from its note; the operation then supports `Idempotency-Key`. Requires a JSON body, and that
+   * `handle` passes `context.request` to its write.
    */
-  again?(accountId: string, kept: StoredAnswer, share: ResponseShare): Promise<DeclaredAnswer<A>>;
-  /** `share`: where a long text of a stream is counted; a body is counted by itself. */
+  replay?(accountId: string, noted: StoredAnswer, share: ResponseShare): Promise<DeclaredAnswer<A>>;
+  /** Must count a long text of a stream in `share`; a body is counted automatically. */
   handle(
     request: FastifyRequest,
     accountId: string,
@@ -115,10 +115,10 @@ export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> 
   ): Promise<DeclaredAnswer<A>>;
 }
 
-/** The content-type of every answer but a file. */
+/** The content-type of JSON answers. */
 export const JSON_TYPE = "application/json; charset=utf-8";
 
-/** Adds an operation: the key is checked before the body is read; whatever `handle` throws becomes the error answer. */
+/** Adds an operation. The key is checked before the body is read; an error of `handle` becomes the error answer. */
 export function addOperation<const A extends RouteDoc["answers"]>(
   server: FastifyInstance,
   parts: HttpParts,
@@ -135,7 +135,7 @@ export function addOperation<const A extends RouteDoc["answers"]>(
       const share = openShare(parts, accountId, reply);
       const handle = async (context: RequestContext): Promise<SentAnswer> => {
         const sent = sentAnswer(request, await operation.handle(request, accountId, context, share));
-        // Nothing was changed by a read: it can be asked again.
+        // A read changes nothing, so it can be refused and repeated.
         const isRead = operation.scope === "read" || operation.method === "GET";
         if (isRead && typeof sent.body === "string") {
           share.take(Buffer.byteLength(sent.body));
@@ -143,43 +143,47 @@ export function addOperation<const A extends RouteDoc["answers"]>(
         return sent;
       };
       const key =
-        operation.again === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
+        operation.replay === undefined ? undefined : readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
       if (key === undefined) return send(reply, await handle({}));
       const sha256 = requestSha256(request);
-      const again = async (kept: StoredAnswer): Promise<SentAnswer> => {
-        if (operation.again === undefined) throw new Error("the operation cannot answer again");
-        return sentAnswer(request, await operation.again(accountId, kept, share));
+      const replay = async (noted: StoredAnswer): Promise<SentAnswer> => {
+        if (operation.replay === undefined) throw new Error("the operation does not support replay");
+        return sentAnswer(request, await operation.replay(accountId, noted, share));
       };
       const work = () => handle({ request: { key, bodySha256: sha256 } });
-      return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, work, again));
+      return send(reply, await parts.idempotency.once({ accountId, key, sha256 }, work, replay));
     },
   });
 }
 
-/** Hash that distinguishes requests with the same Idempotency-Key, on a route with a JSON body. */
+/** Hashes a request with a JSON body, to distinguish requests with the same Idempotency-Key. */
 export function requestSha256({ method, url, bodySha256 }: FastifyRequest): string {
   return hash("sha256", `${method} ${url} ${bodySha256}`, "hex");
 }
 
-/** A share of the room for answers, until the answer is over. */
+/** Opens a share of the response memory, which is released at the end of the answer. */
 function openShare({ responseMemory }: HttpParts, accountId: string, { raw }: FastifyReply): ResponseShare {
   const share = responseMemory.open(accountId);
   raw.once("close", () => share.release());
-  // Gone while the request was read and checked: that event has been.
+  // The event has passed if the client disconnected while the request was read and checked.
   if (raw.destroyed) share.release();
   return share;
 }
 
-/** What a route tells the route table of itself. `brings`: what its requests bring; default: by scope, method and limit. */
+/** Builds the config of a route for the route table. `requestKind`: by default derived from scope, method and body limit. */
 export function routeConfig(
   scope: KeyScope | "none",
   doc: RouteDoc | undefined,
-  brings?: RequestKind,
+  requestKind?: RequestKind,
 ): FastifyContextConfig {
-  return { scope, ...(doc === undefined ? {} : { doc }), ...(brings === undefined ? {} : { brings }) };
+  return {
+    scope,
+    ...(doc === undefined ? {} : { doc }),
+    ...(requestKind === undefined ? {} : { requestKind }),
+  };
 }
 
-/** A hook that lets only keys with the scope pass, and notes whose it is. */
+/** Returns a hook that admits only keys with the scope, and sets `request.caller`. */
 export function requireKey(keyring: Keyring, scope: KeyScope) {
   return async (request: FastifyRequest): Promise<void> => {
     const found = keyring.check(request.headers[KEY_HEADER], scope);
@@ -187,18 +191,18 @@ export function requireKey(keyring: Keyring, scope: KeyScope) {
   };
 }
 
-/** Whose key it is, on a route behind `requireKey`. */
+/** Returns the key's record, on a route with `requireKey`. */
 export function callerOf(request: FastifyRequest): KeyRecord {
   if (request.caller === null) throw new Error("the route has no requireKey hook");
   return request.caller;
 }
 
-/** Sends a body that is JSON text already. */
+/** Sends a body of JSON text. */
 export function sendJson(reply: FastifyReply, status: number, body: string | Readable): FastifyReply {
   return reply.code(status).header("content-type", JSON_TYPE).send(body);
 }
 
-/** Sends what an idempotency key stands for, or would. */
+/** Sends an answer, first or replayed. */
 export function send(reply: FastifyReply, { status, body, headers }: SentAnswer): FastifyReply {
   if (headers !== undefined) reply.headers(headers);
   return status === 304 ? reply.code(304).send() : sendJson(reply, status, body);

@@ -1,19 +1,19 @@
 import { Refusal } from "../resources/refusal.ts";
 
-/** How many requests a key may send. */
+/** The requests that a key may send. */
 export interface RateRule {
-  /** In the long run. */
+  /** Sustained rate. */
   readonly perMinute: number;
-  /** At once, after a rest. */
+  /** Requests that may come at once after a pause. */
   readonly burst: number;
 }
 
-/** Keys whose buckets are kept. A key more forgets all, and each then has a full burst again. */
+/** Maximum buckets. One more clears all of them, and each key then has a full burst again. */
 const BUCKETS_MAX = 10_000;
 
-/** Counts requests by key: a token bucket for each. */
+/** Limits requests by key, with a token bucket for each. */
 export interface RateLimiter {
-  /** Takes a token of the key's bucket. Throws `rate_limited` with the seconds until there is one. */
+  /** Takes a token from the key's bucket. Throws `rate_limited`, with the seconds until the next token. */
   take(key: string, nowMs: number): void;
 }
 
@@ -22,7 +22,7 @@ interface Bucket {
   readonly atMs: number;
 }
 
-/** Opens a limiter; without a rule nothing is limited. `who` begins the refusal. */
+/** Opens a limiter; without a rule it limits nothing. `who` is the subject of the refusal. */
 export function openRateLimiter(rule: RateRule | undefined, who = "The key"): RateLimiter {
   if (rule === undefined) return { take: () => undefined };
   const buckets = new Map<string, Bucket>();
@@ -41,7 +41,7 @@ export function openRateLimiter(rule: RateRule | undefined, who = "The key"): Ra
   };
 }
 
-/** The bucket as it is now. A clock set back gives nothing and takes nothing. */
+/** Refills a bucket for the time that has passed. A clock that was set back adds and removes nothing. */
 function refilled(bucket: Bucket | undefined, { perMinute, burst }: RateRule, nowMs: number): Bucket {
   if (bucket === undefined) return { tokens: burst, atMs: nowMs };
   const gained = (Math.max(0, nowMs - bucket.atMs) * perMinute) / 60_000;

@@ -18,30 +18,30 @@ import type { RouteDoc } from "./route-table.ts";
 const TAG = "Resources";
 const PREFER = {
   prefer:
-    "respond-async: 202 at once; metadata.status shows when the text is searchable. With wait=N beside it, what is done within N seconds is answered as usual.",
+    "respond-async: 202 at once; metadata.status shows when the text is searchable. With wait=N too, work that is done within N seconds is answered as usual.",
 };
-const IF_MATCH = { "if-match": "ETag of the state the change is meant for; 412 when it is another one." };
-const IF_NONE_MATCH = { "if-none-match": "ETags known; 304 when it is one of them." };
+const IF_MATCH = { "if-match": "ETag of the expected state; 412 if the resource has another one." };
+const IF_NONE_MATCH = { "if-none-match": "Known ETags; 304 if the current one is among them." };
 const IDEMPOTENCY = { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC };
 
-/** What the API document says of the operations on resources. */
+/** Descriptions of the operations on resources in the API document. */
 export const RESOURCE_DOCS = {
   create: {
-    summary: "Makes a resource of text, an uploaded file or a link.",
+    summary: "Creates a resource from text, an uploaded file or a link.",
     tag: TAG,
     body: CreateBody,
     headers: { ...IDEMPOTENCY, ...PREFER },
     answers: { 201: CreateAnswer, 202: QueuedAnswer },
   },
   update: {
-    summary: "Changes a resource; readers see the old version until the new one is there as a whole.",
+    summary: "Changes a resource; readers see the old version until the new one is complete.",
     tag: TAG,
     body: UpdateBody,
     headers: { ...IDEMPOTENCY, ...PREFER, ...IF_MATCH },
     answers: { 200: UpdateAnswer, 202: QueuedAnswer },
   },
   remove: {
-    summary: "Deletes a resource; its record stays readable as deleted.",
+    summary: "Deletes a resource; its record remains readable as deleted.",
     tag: TAG,
     headers: IF_MATCH,
     answers: { 200: DeleteAnswer },
@@ -53,25 +53,25 @@ export const RESOURCE_DOCS = {
     answers: { 200: ResourcesAnswer },
   },
   read: {
-    summary: "One resource with its text.",
+    summary: "Returns one resource with its text.",
     tag: TAG,
     headers: IF_NONE_MATCH,
     answers: { 200: ReadAnswer, 304: "empty" },
   },
   chunks: {
-    summary: "The chunks of a resource in text order.",
+    summary: "Lists the chunks of a resource in text order.",
     tag: TAG,
     headers: IF_NONE_MATCH,
     answers: { 200: ChunksAnswer, 304: "empty" },
   },
   owners: {
-    summary: "Whose resources the account's collections hold, with their counts.",
+    summary: "Lists the owners of the resources in the account's collections, with their counts.",
     tag: TAG,
     query: OwnersQuery,
     answers: { 200: OwnersPageAnswer },
   },
   collections: {
-    summary: "The three collections of the account.",
+    summary: "Lists the three collections of the account.",
     tag: TAG,
     answers: { 200: AllCollectionsAnswer },
   },

@@ -29,15 +29,15 @@ import { RESOURCE_DOCS } from "./resource-docs.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const UPDATED = "Resource updated successfully";
-/** The answer before the work, told by its status and by the record's `metadata.status`. */
+/** The answer before the work is done, recognised by its status and by the record's `metadata.status`. */
 const QUEUED = {
   message: "Resource accepted; metadata.status shows when it is searchable",
   status: 202,
 } as const;
-/** Time for which an answer may be written without a look at what else there is to do. */
+/** Time for which an answer may be written before other requests get a turn of the event loop. */
 const TURN_MS = 5;
 
-/** Operations 2, 4, 5 and 6, and the additions that read resources and collections. */
+/** Adds operations 2, 4, 5 and 6, and the additions that read resources and collections. */
 export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
   const { kb } = parts;
   const oneResource = `${ROUTES.resource}/:id`;
@@ -56,7 +56,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     share: ResponseShare,
     recordOf: (resource: Resource) => T,
   ) => {
-    share.keep(textBytes(resource));
+    share.force(textBytes(resource));
     return recordAnswer(message, resource, recordOf(withReachableUrl(kb, resource)));
   };
   const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
@@ -64,19 +64,19 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     return before !== undefined && isQuickUpdate(before, body);
   };
   const updated = (resource: Resource, share: ResponseShare) => record(UPDATED, resource, share, liveRecord);
-  /** The answer of the work where it is done by now; else the one before it, which also tells of work that failed. */
+  /** Returns the final answer if the work is done, else the early one, whose status also shows work that failed. */
   const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
     resource.status === "chunked" ? done(resource) : queued(resource);
-  /** The answer that came before, by its status. */
-  const again =
+  /** Returns the answer to a repeated request, by the status of the first one. */
+  const replay =
     <T>(done: (resource: Resource, share: ResponseShare) => T) =>
     async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
-      const kept = readStoredAnswer(noted);
-      if (kept.kind === "answer") return { status: noted.status, stream: streamOf([kept.body]) };
-      if (kept.kind === "file" || kept.kind === "question")
+      const note = readStoredAnswer(noted);
+      if (note.kind === "answer") return { status: noted.status, stream: streamOf([note.body]) };
+      if (note.kind === "file" || note.kind === "question")
         throw new Error("a resource was noted as something else");
       const resource =
-        kept.kind === "resource" ? kept.resource : await readResource(kb, accountId, kept.resourceId);
+        note.kind === "resource" ? note.resource : await readResource(kb, accountId, note.resourceId);
       if (noted.status === QUEUED.status) return queued(resource);
       share.take(textBytes(resource));
       return done(resource, share);
@@ -88,7 +88,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "write",
     doc: RESOURCE_DOCS.create,
     bodyBytesMax,
-    again: again(created),
+    replay: replay(created),
     handle: async (request, accountId, context) => {
       const body = readBody(CreateBody, request.body);
       const preference = asyncPreference(request.headers);
@@ -106,7 +106,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "write",
     doc: RESOURCE_DOCS.update,
     bodyBytesMax,
-    again: again(updated),
+    replay: replay(updated),
     handle: async (request, accountId, context, share) => {
       const body = readBody(UpdateBody, request.body);
       const id = idOf(request);
@@ -126,7 +126,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: oneResource,
     scope: "write",
     doc: RESOURCE_DOCS.remove,
-    handle: async (request, accountId, _asked, share) => {
+    handle: async (request, accountId, _context, share) => {
       const expected = { ...preconditioned(request.headers), ...roomFor(share) };
       const resource = await removeResource(kb, accountId, idOf(request), expected);
       return record("Resource deleted successfully", resource, share, deletedRecord);
@@ -138,7 +138,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: ROUTES.byCollection,
     scope: "read",
     doc: RESOURCE_DOCS.list,
-    handle: async (request, accountId, _asked, share) => {
+    handle: async (request, accountId, _context, share) => {
       const listing = await listResources(kb, accountId, readInput(ListQuery, request.query), share);
       const resources = eachReachable(kb, listing.resources);
       return { status: 200, stream: streamOf(listText({ ...listing, resources })) };
@@ -150,7 +150,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: oneResource,
     scope: "read",
     doc: RESOURCE_DOCS.read,
-    handle: async (request, accountId, _asked, share) => {
+    handle: async (request, accountId, _context, share) => {
       const resource = await readAnyResource(kb, accountId, idOf(request));
       share.take(textBytes(resource));
       return record("Resource fetched successfully", resource, share, wholeRecord);
@@ -162,7 +162,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     url: `${oneResource}/chunks`,
     scope: "read",
     doc: RESOURCE_DOCS.chunks,
-    handle: async (request, accountId, _asked, share) => {
+    handle: async (request, accountId, _context, share) => {
       const chunks = await readChunks(kb, accountId, idOf(request));
       share.take(chunks.chunks.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0));
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
@@ -198,12 +198,12 @@ function preconditioned(headers: IncomingHttpHeaders): RequestContext {
   return precondition === undefined ? {} : { precondition };
 }
 
-/** A change is refused before it is made where its answer has no room. */
+/** Refuses a change before it is made if there is no memory for its answer. */
 function roomFor(share: ResponseShare): RequestContext {
   return { makeRoom: (before) => share.take(textBytes(before)) };
 }
 
-/** The answer of a whole record, in pieces where its text is long. */
+/** Returns the answer with a whole record, streamed if its text is long. */
 function recordAnswer<T extends LiveResource | DeletedResource>(
   message: string,
   resource: Resource,
@@ -219,7 +219,7 @@ function streamOf(text: Iterable<string> | AsyncIterable<string>): Readable {
   return Readable.from(inTurns(text), { objectMode: false });
 }
 
-/** Pieces of text; others are answered between them, for a client that reads fast enough would have them all in one go. */
+/** Yields pieces of text and lets other requests run in between; a fast client would otherwise read all in one turn. */
 async function* inTurns(text: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
   let sinceMs = performance.now();
   for await (const piece of text) {
@@ -230,7 +230,7 @@ async function* inTurns(text: Iterable<string> | AsyncIterable<string>): AsyncGe
   }
 }
 
-/** The resource with its file where it is served now: the port may have been another when it was made. */
+/** Returns the resource with the current address of its file: the port may have changed since the upload. */
 function withReachableUrl({ addresses }: KnowledgeBase, resource: Resource): Resource {
   return resource.url === null ? resource : { ...resource, url: addresses.reachable(resource.url) };
 }

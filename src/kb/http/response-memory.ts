@@ -1,40 +1,40 @@
 import { openShares } from "../../lib/shares.ts";
 import { Refusal } from "../resources/refusal.ts";
 
-/** Answers up to this long are not counted: the bound on requests under way bounds them, and they are never refused. */
+/** Responses up to this size are not counted or refused: the bound on requests in flight bounds them. */
 const SHORT_BYTES = 64 * 1024;
 
-/** Bounds what long answers hold in memory all together: a client may ask for many and read none for minutes. */
+/** Bounds the memory of all long responses: a client may request many and read none for minutes. */
 export interface ResponseMemory {
-  /** The share of one request of an account; nothing at first. */
+  /** Opens the share of one request of an account, empty at first. */
   open(account: string): ResponseShare;
 }
 
-/** What the answer of one request holds. Each call says how many bytes that is now, in place of what was said before. */
+/** The memory of one request's response. Each call replaces the number of bytes that the share holds. */
 export interface ResponseShare {
-  /** Throws `overloaded` where there is no room. One answer alone has room however long it is: it could never pass otherwise. */
+  /** Throws `overloaded` if no memory is left. If nothing is held, any size is allowed: it could never fit otherwise. */
   take(bytes: number): void;
-  /** For what must be answered, as a change that was made: it counts, but is not refused. */
-  keep(bytes: number): void;
-  /** Gives back what it has, and resolves when there is room for `bytes`; in the order of the calls. */
+  /** Counts bytes without refusing them, for a response that must be sent, such as that of a completed change. */
+  force(bytes: number): void;
+  /** Releases what it holds, and resolves when `bytes` are available; in the order of the calls. */
   wait(bytes: number): Promise<void>;
-  /** The answer is over; may be called again. From here on the share holds nothing, and waits for nothing. */
+  /** Ends the response; may be called again. The share then holds nothing and waits for nothing. */
   release(): void;
 }
 
-/** Opens it for `bytesMax` together, of which each account has a share (`openShares`). */
+/** Opens the memory of `bytesMax` in total. Each account has a share of it (`openShares`). */
 export function openResponseMemory(bytesMax: number): ResponseMemory {
   const shares = openShares(bytesMax);
-  const waiting = new Set<Waiting>(); // at most one of each request under way
+  const waiting = new Set<Waiting>(); // at most one per request in flight
 
-  /** Lets in who waited, of each account the first one first. */
-  const letIn = (): void => {
+  /** Admits waiting shares, those of one account in order. */
+  const admitWaiting = (): void => {
     const blocked = new Set<string>();
     for (const next of waiting) {
       if (blocked.has(next.account)) continue;
       if (shares.take(next.account, next.bytes)) {
         waiting.delete(next);
-        next.enter();
+        next.admit();
       } else blocked.add(next.account);
     }
   };
@@ -42,13 +42,13 @@ export function openResponseMemory(bytesMax: number): ResponseMemory {
   const open = (account: string): ResponseShare => {
     let own = 0;
     let isOver = false;
-    let waited: Waiting | undefined;
+    let entry: Waiting | undefined;
     const set = (bytes: number): void => {
       const counted = isOver || bytes <= SHORT_BYTES ? 0 : bytes;
       const before = own;
       own = counted;
       shares.force(account, counted - before);
-      letIn();
+      admitWaiting();
     };
     return {
       take: (bytes) => {
@@ -59,30 +59,30 @@ export function openResponseMemory(bytesMax: number): ResponseMemory {
         const before = own;
         shares.give(account, before);
         own = shares.take(account, bytes) ? bytes : 0;
-        letIn();
+        admitWaiting();
         if (own === bytes) return;
         set(before);
         throw new Refusal(
           "overloaded",
-          `Answers of more than ${bytesMax} bytes are under way, or this account has its share of them.`,
+          `Answers of more than ${bytesMax} bytes are in flight, or this account has its share of them.`,
         );
       },
-      keep: set,
+      force: set,
       wait: async (bytes) => {
         set(0);
         if (isOver) return;
         const { promise, resolve } = Promise.withResolvers<void>();
-        const enter = (): void => {
+        const admit = (): void => {
           own = bytes;
           resolve();
         };
-        waited = { account, bytes, enter, giveUp: resolve };
-        waiting.add(waited);
-        letIn();
+        entry = { account, bytes, admit, cancel: resolve };
+        waiting.add(entry);
+        admitWaiting();
         await promise;
       },
       release: () => {
-        if (waited !== undefined && waiting.delete(waited)) waited.giveUp();
+        if (entry !== undefined && waiting.delete(entry)) entry.cancel();
         set(0);
         isOver = true;
       },
@@ -94,6 +94,6 @@ export function openResponseMemory(bytesMax: number): ResponseMemory {
 interface Waiting {
   readonly account: string;
   readonly bytes: number;
-  enter(): void;
-  giveUp(): void;
+  admit(): void;
+  cancel(): void;
 }

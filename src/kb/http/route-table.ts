@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
 import type { KeyScope } from "../store/records.ts";
 
-/** What the API document says of a route, in the schemas of the wire. */
+/** The description of a route in the API document, with schemas of the wire. */
 export interface RouteDoc {
   /** One sentence. */
   readonly summary: string;
@@ -12,37 +12,37 @@ export interface RouteDoc {
   readonly query?: z.ZodType;
   /** The JSON body. */
   readonly body?: z.ZodType;
-  /** A multipart form in place of a JSON body. */
+  /** A multipart form instead of a JSON body. */
   readonly form?: z.ZodType;
-  /** Body and answers are lines of JSON (`application/x-ndjson`), each as its schema says. */
+  /** Body and answers are lines of JSON (`application/x-ndjson`), each of its schema. */
   readonly lines?: boolean;
-  /** The good answer may come as server-sent events: the data of each, by its name. */
+  /** Set if a success may be answered as server-sent events: the schema of each event's data, by name. */
   readonly events?: Readonly<Record<string, z.ZodType>>;
-  /** Request headers besides the key, each with what it does. */
+  /** Request headers besides the key, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body of each good status; `file`: bytes of any type; `empty`: none. */
+  /** The body of each success status; `file`: bytes of any type; `empty`: none. */
   readonly answers: Readonly<Record<number, z.ZodType | "file" | "empty">>;
 }
 
-/** What the API document says of the Idempotency-Key header. */
+/** Description of the Idempotency-Key header in the API document. */
 export const IDEMPOTENCY_DOC =
   "1 to 255 visible ASCII characters: within 24 h the same key and request get the first answer again.";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** All routes, from `watchRoutes` on. */
+    /** All routes added after `watchRoutes`. */
     routeTable: RouteTable;
   }
   interface FastifyContextConfig {
-    /** What a key must be able to do; `none`: no key is asked for. */
+    /** The scope that the key needs; `none`: no key is needed. */
     scope?: KeyScope | "none";
     doc?: RouteDoc;
-    /** What its requests bring, where scope, method and limit do not say it. */
-    brings?: RequestKind;
+    /** Set if the kind does not follow from scope, method and body limit. */
+    requestKind?: RequestKind;
   }
 }
 
-/** A route as it was registered. */
+/** A registered route. */
 export interface Route {
   readonly method: string;
   /** With parameters as `:name`. */
@@ -53,18 +53,18 @@ export interface Route {
 
 /** All routes of a server. */
 export interface RouteTable {
-  /** In the order of registration, without the HEAD that comes with each GET. */
+  /** In the order of registration, without the HEAD routes that Fastify adds to GET routes. */
   readonly routes: readonly Route[];
   /** Methods of the routes that match this path, sorted; empty for an unknown path. */
   methodsOf(path: string): readonly string[];
 }
 
-/** Notes the routes added to this server from now on, in plugins too. */
+/** Collects the routes added to this server from now on, including those of plugins. */
 export function watchRoutes(server: FastifyInstance): RouteTable {
   const patterns: { readonly pattern: RegExp; readonly method: string }[] = [];
   const routes: Route[] = [];
   server.addHook("onRoute", ({ url, method, config }) => {
-    // Our patterns are literal segments and `:name` segments.
+    // Patterns consist of literal and `:name` segments.
     const pattern = new RegExp(`^${url.replaceAll(/[.]/g, "\\.").replaceAll(/:[^/]+/g, "[^/]+")}$`);
     for (const one of [method].flat()) {
       patterns.push({ pattern, method: one });

@@ -7,10 +7,10 @@ import { addOperation } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readBody } from "./validate.ts";
 
-/** A query of 8000 characters, escaped in the longest way, with room for the rest. */
+/** A query of 8000 characters, all escaped, and the other fields. */
 const SEARCH_BODY_BYTES_MAX = 128 * 1024;
 
-/** Operation 3. */
+/** Adds operation 3. */
 export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void {
   addOperation(server, parts, {
     method: "POST",

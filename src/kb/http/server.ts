@@ -26,7 +26,7 @@ import { openJsonReader } from "./json-reader.ts";
 import type { JsonReader } from "./json-reader.ts";
 import { addMonitoringRoutes, isMonitoring } from "./monitoring-routes.ts";
 import type { MetricsText } from "./monitoring-routes.ts";
-import { hasLeft } from "./disconnect.ts";
+import { isDisconnect } from "./disconnect.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
@@ -35,29 +35,29 @@ import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { refusalAnswer } from "./status.ts";
-import { holdHandlers, openUnderWay, workOn } from "./under-way.ts";
+import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { oneOf } from "./validate.ts";
 import { addWebhookRoutes } from "./webhook-routes.ts";
 
-/** How much longer than the text itself a body may be: JSON escapes every line break and quote of it. */
+/** Maximum size of a body relative to its text: JSON escapes every line break and quote. */
 const ESCAPES_FACTOR = 1.25;
-/** How often Node looks for requests that take too long to arrive; its own default. */
-const REQUESTS_LOOKED_AT_MS = 30_000;
-/** Time to receive the headers alone: a client that dribbles them holds a socket no longer. */
+/** Interval at which Node checks for requests that take too long to arrive; its own default. */
+const TIMEOUT_CHECK_MS = 30_000;
+/** Maximum time to receive the headers, so that a client that sends them slowly does not hold a socket. */
 const HEADERS_TIMEOUT_MS = 60_000;
 /** Longer than the idle time of common proxies and clients, so that they close first and no request hits a closing socket. */
 const KEEP_ALIVE_MS = 72_000;
-/** Sockets open at once; each costs memory even when idle. */
+/** Maximum open sockets; each costs memory even when idle. */
 const CONNECTIONS_MAX = 2048;
-/** Longest path parameter: the name of an uploaded file, each character in up to nine. */
+/** Longest path parameter: the name of an uploaded file, with up to nine characters per character of the name. */
 const PARAM_CHARS_MAX = 2048;
-/** Time for a body of an operation that takes a small one. */
+/** Maximum time for a small body to arrive. */
 const SHORT_BODY_MS = 30_000;
-/** Bodies of operations that take none or a small one. */
+/** Maximum body of operations with a small one or none. */
 const SMALL_BODY_BYTES = 128 * 1024;
 
-/** Builds the HTTP side over the operations. It listens when `listen` is called on it. */
+/** Builds the HTTP server of the operations. Call `listen` on it to start. */
 export async function buildServer(
   parts: HttpParts,
   webhooks: Webhooks,
@@ -66,36 +66,36 @@ export async function buildServer(
   metrics?: () => Promise<MetricsText>,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
-  const unhurried = new WeakSet<Socket>();
+  const untimed = new WeakSet<Socket>();
   const server = Fastify({
-    logger: false, // requests are logged below, in one line and without secrets
+    logger: false, // `admitRequests` logs requests, in one line and without secrets
     genReqId: newRequestId,
     bodyLimit: SMALL_BODY_BYTES,
     requestTimeout: parts.requestMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    return503OnClosing: false, // the admission does, in our words
+    return503OnClosing: false, // the admission does, in the API's error format
     routerOptions: { maxParamLength: PARAM_CHARS_MAX },
     frameworkErrors: (error, request, reply) => {
       answerError(parts, error, request, reply);
     },
     clientErrorHandler: (error, socket) => {
-      // Node tells this of a request once. What it leaves alone then goes on.
+      // Node reports a late request once; if the socket is left open, the request continues.
       const isLate = codeOf(error) === "ERR_HTTP_REQUEST_TIMEOUT";
-      if (isLate && unhurried.has(socket)) return;
+      if (isLate && untimed.has(socket)) return;
       const requestId = newRequestId();
       const code = answerClientError(error, socket, answering.has(socket), requestId);
       if (code !== undefined) parts.log.debug({ requestId, code }, "request refused");
     },
     http: {
-      requireHostHeader: false, // refused below, in our words
-      connectionsCheckingInterval: Math.min(REQUESTS_LOOKED_AT_MS, parts.requestMs),
+      requireHostHeader: false, // checked below, with the API's error format
+      connectionsCheckingInterval: Math.min(TIMEOUT_CHECK_MS, parts.requestMs),
     },
   });
   server.server.on("checkExpectation", refuseExpectation);
   server.server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server.server, parts.connectionsPerAddress, () => {
-    const words = `more than ${parts.connectionsPerAddress} connections are open from one address`;
-    reportShed(parts.log, "too_many_connections", words);
+    const message = `more than ${parts.connectionsPerAddress} connections are open from one address`;
+    reportShed(parts.log, "too_many_connections", message);
   });
   server.server.headersTimeout = Math.min(HEADERS_TIMEOUT_MS, parts.requestMs);
   server.decorateRequest("caller", null);
@@ -112,11 +112,11 @@ export async function buildServer(
   });
   server.addHook("onRequest", (request, _reply, done) => {
     const { httpVersion, headers } = request.raw;
-    const lacking = headers.host === undefined && httpVersion === "1.1";
-    done(lacking ? new Refusal("invalid_request", "The request carries no Host header.") : undefined);
+    const isMissing = headers.host === undefined && httpVersion === "1.1";
+    done(isMissing ? new Refusal("invalid_request", "The request carries no Host header.") : undefined);
   });
-  const json = takeJson(server);
-  letIn(server, parts);
+  const json = replaceJsonParser(server);
+  admitRequests(server, parts);
   endStalledAnswers(server, parts.answerIdleMs);
   server.addHook("onSend", (request, reply, payload, done) => {
     const { socket } = request.raw;
@@ -124,7 +124,7 @@ export async function buildServer(
     reply.raw.once("close", () => answering.delete(socket));
     done(null, payload);
   });
-  // Before a body is read: what has no operation needs none.
+  // Refused before the body is read.
   server.addHook("onRequest", async (request, reply) => {
     if (request.is404) refuseRoute(table, request, reply);
   });
@@ -136,7 +136,7 @@ export async function buildServer(
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks, (accountId) => jobs.figures(accountId));
   await server.register((scope) =>
-    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), unhurried),
+    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), untimed),
   );
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addChatRoutes(server, parts, chat);
@@ -147,14 +147,14 @@ export async function buildServer(
   return server;
 }
 
-/** Random: a client may report the id of an answer long after a restart, and one service's log must not hold it twice. */
+/** Returns a random id: clients may report ids long after a restart, and a service's log must not contain one twice. */
 function newRequestId(): string {
   return randomUUID();
 }
 
-/** Node would answer an `Expect` other than `100-continue` itself, with an empty body. */
+/** Refuses an `Expect` other than `100-continue`, which Node would answer with an empty body. */
 function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const refusal = new Refusal("expectation_failed", "The service meets no expectation but 100-continue.");
+  const refusal = new Refusal("expectation_failed", "The service supports no expectation but 100-continue.");
   const { status, body } = refusalAnswer(refusal);
   response.statusCode = status;
   response.setHeader("content-type", JSON_TYPE);
@@ -162,8 +162,8 @@ function refuseExpectation(_request: IncomingMessage, response: ServerResponse):
   response.end(JSON.stringify(body));
 }
 
-/** Our own JSON parser in place of the framework's two. */
-function takeJson(server: FastifyInstance): JsonReader {
+/** Replaces Fastify's parsers by one for JSON. */
+function replaceJsonParser(server: FastifyInstance): JsonReader {
   const reader = openJsonReader();
   server.addHook("onClose", () => reader.close());
   server.removeAllContentTypeParsers();
@@ -182,18 +182,18 @@ function takeJson(server: FastifyInstance): JsonReader {
 }
 
 /**
- * The body as bytes, in memory of its own: the framework would keep every piece as it came. Its memory is counted as it
- * arrives, and a short body has to arrive soon; a long one has the time of a request.
+ * Reads the body into one buffer; Fastify would hold every piece. Its memory is counted as it arrives. A small body must
+ * arrive within SHORT_BODY_MS; a long one has the time of a request.
  */
 async function jsonBytes(request: FastifyRequest, payload: Readable): Promise<Buffer> {
-  const { headers, routeOptions, underWay } = request;
+  const { headers, routeOptions, inFlight } = request;
   const limit = routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
   const length = headers["content-length"];
   const declared = length === undefined ? limit : Number(length);
   if (declared > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  const read = bytesOf(payload, limit, declared, (bytes) => underWay?.hold(bytes)).catch((cause: unknown) => {
+  const read = bytesOf(payload, limit, declared, (bytes) => inFlight?.hold(bytes)).catch((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
-    throw new Refusal("invalid_body", "The body was broken off by its sender.", { cause });
+    throw new Refusal("invalid_body", "The client interrupted the body.", { cause });
   });
   const bytes = await (limit > SMALL_BODY_BYTES ? read : within(read, SHORT_BODY_MS, lateBody));
   if (bytes === undefined) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
@@ -204,11 +204,11 @@ function lateBody(): Refusal {
   return new Refusal("request_timeout", `The body did not arrive within ${SHORT_BODY_MS / 1000} s.`);
 }
 
-/** Refuses what comes too early or too late, reports each request once it is over, and bounds what is under way. */
-function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
-  holdHandlers(server);
+/** Refuses requests while the service starts or shuts down, reports each request at its end, and bounds those in flight. */
+function admitRequests(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
+  trackHandlers(server);
   server.addHook("onRequest", (request, reply, done) => {
-    // A monitor must get an answer when nobody else does.
+    // Monitoring is answered in every state.
     if (isMonitoring(request.routeOptions.url)) {
       done();
       return;
@@ -217,37 +217,37 @@ function letIn(server: FastifyInstance, { admission, log, onAnswered }: HttpPart
     reply.raw.once("close", () => {
       const status = reply.raw.headersSent ? reply.statusCode : undefined;
       onAnswered?.(operationOf(request), status, (performance.now() - startMs) / 1000);
-      if (request.underWay !== null && log.isLevelEnabled("debug"))
+      if (request.inFlight !== null && log.isLevelEnabled("debug"))
         log.debug(requestLine(request, reply, startMs), "request");
     });
     try {
       admission.refuseUnlessReady();
       done();
     } catch (error) {
-      // A client that keeps the connection would wait on it for a service that is going away.
+      // Otherwise a client could reuse the connection to a service that is shutting down.
       if (admission.state() === "draining") reply.header("connection", "close");
-      done(error as Error); // it throws Refusals only
+      done(error as Error); // it throws only Refusals
     }
   });
-  // Behind the route's own hooks, so that nothing is counted for a request before its key is checked.
+  // Runs after the route's own hooks, so that a request counts only after its key is checked.
   server.addHook("onRoute", (route) => {
     if (isMonitoring(route.url)) return;
     const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
       const account = request.caller?.accountId ?? `address ${request.ip}`;
-      // It is under way until the work on it is over, which goes on when its client leaves.
-      const underWay = openUnderWay(request.id, admission.enter(account, kindOf(request)));
-      request.underWay = underWay;
-      reply.raw.once("close", () => underWay.close());
-      // Gone while its key was checked: that event has been.
-      if (reply.raw.destroyed) underWay.close();
+      // It is in flight until its work ends, which continues if the client disconnects.
+      const inFlight = trackRequest(request.id, admission.enter(account, kindOf(request)));
+      request.inFlight = inFlight;
+      reply.raw.once("close", () => inFlight.close());
+      // The event has passed if the client disconnected while the key was checked.
+      if (reply.raw.destroyed) inFlight.close();
     };
     route.onRequest = [...[route.onRequest ?? []].flat(), enter];
   });
 }
 
 /**
- * Ends the connection of a client that asked for much and does not read it: the request would be under way for ever.
- * Where nothing waits to be read it is our own work that takes so long, as within a bulk create.
+ * Closes the connection of a client that does not read its answer; the request would be in flight for ever. If no data
+ * waits to be read, the service's own work takes that long, for example in a bulk create.
  */
 function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void {
   server.addHook("onSend", (request, reply, payload, done) => {
@@ -259,20 +259,20 @@ function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void 
   });
 }
 
-/** Creates, updates and uploads bring documents. */
+/** Returns the kind of a request. Creates, updates and uploads bring documents. */
 function kindOf({ method, routeOptions }: FastifyRequest): RequestKind {
   const { config, bodyLimit } = routeOptions;
-  if (config.brings !== undefined) return config.brings;
+  if (config.requestKind !== undefined) return config.requestKind;
   if (config.scope === "write" && method !== "DELETE") return "document";
   return bodyLimit > SMALL_BODY_BYTES ? "long" : "short";
 }
 
-/** Method and path as registered: of bounded number, whatever clients send. */
+/** Returns method and path as registered, so that the number of operations is bounded whatever clients send. */
 function operationOf({ method, routeOptions }: FastifyRequest): string {
   return routeOptions.url === undefined ? "other" : `${method} ${routeOptions.url}`;
 }
 
-/** One line on a request. The path is the route's pattern: a real one may hold a file's secret token. */
+/** Builds the log line of a request. Its path is the route's pattern, because a real path may contain a file's secret token. */
 function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: number): object {
   return {
     requestId: request.id,
@@ -287,23 +287,24 @@ function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: numb
 function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
-  if (hasLeft(error)) log.debug({ ...line, status: undefined }, "the client went away before its answer");
+  if (isDisconnect(error))
+    log.debug({ ...line, status: undefined }, "the client disconnected before its answer");
   else if (SHED.has(body.error.code)) reportShed(log, body.error.code, body.message);
-  // A damaged store was told of when it was first met, and each request would tell the same.
+  // `onDamage` has reported a damaged store, and each request would report the same.
   else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
     log.error({ ...line, err: error }, "request failed");
   else log.debug({ ...line, code: body.error.code }, "request refused");
-  // What the framework refuses before routing has met no hook.
+  // Requests that Fastify refuses before routing have run no hook.
   reply.header(REQUEST_ID_HEADER, request.id);
   if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
-  // The framework closes the connection where it refuses a body; a client that is still sending would see a reset and
-  // never the answer. Left open, Node reads the rest away, for as long as a request may take.
+  // Fastify closes the connection when it refuses a body; a client that is still sending would see a reset instead of the
+  // answer. On an open connection Node discards the rest, for as long as a request may take.
   if (body.error.code === "request_timeout") reply.header("connection", "close");
   else if (body.error.code !== "draining") reply.removeHeader("connection");
   void sendJson(reply, status, JSON.stringify(body));
 }
 
-/** Refusals that come by the thousand from one cause, which is no defect: they are counted, and logged without their stacks. */
+/** Refusals that one cause repeats thousands of times without any defect: they are counted, and logged without stacks. */
 const SHED: ReadonlySet<string> = new Set<RefusalCode>([
   "disk_full",
   "model_busy",
@@ -311,7 +312,7 @@ const SHED: ReadonlySet<string> = new Set<RefusalCode>([
   "starting",
   "store_busy",
 ]);
-/** How often each of them is logged. */
+/** Minimum interval between log lines of one code. */
 const SHED_EVERY_MS = 60_000;
 const shedBy = new WeakMap<HttpParts["log"], Map<string, { count: number; loggedMs: number }>>();
 
@@ -339,6 +340,6 @@ function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyR
   reply.header("allow", methods.join(", "));
   throw new Refusal(
     "method_not_allowed",
-    `This address does not take ${request.method}, expected ${oneOf(methods)}.`,
+    `This address does not support ${request.method}, expected ${oneOf(methods)}.`,
   );
 }

@@ -5,7 +5,7 @@ import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
 import { DAMAGE_HINT, isDamage } from "../store/damage.ts";
 
-/** The HTTP status of every refusal: the one place where the two meet. */
+/** The HTTP status of every refusal code. */
 export const STATUS: Readonly<Record<RefusalCode, number>> = {
   invalid_body: 400,
   invalid_field: 400,
@@ -79,7 +79,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   disk_full: 503,
 };
 
-/** Seconds a caller is told to wait where the refusal itself knows nothing better. */
+/** Default `Retry-After` in seconds of refusals that do not set their own. */
 const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   ingest_busy: 2,
   queue_full: 10,
@@ -89,12 +89,12 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   overloaded: 1,
   extraction_failed: 10,
   store_busy: 1,
-  // A person has to act: who asks on meanwhile need not ask often.
+  // A person has to act, so clients need not retry often.
   store_damaged: 60,
   disk_full: 60,
 };
 
-/** A refusal as it goes over the wire. */
+/** A refusal as sent to the client. */
 export interface RefusalAnswer {
   readonly status: number;
   readonly retryAfterSeconds: number | undefined;
@@ -105,7 +105,7 @@ export interface RefusalAnswer {
   };
 }
 
-/** What a thrown thing answers. Whatever is not an expected failure is `internal` and tells nothing of the inside. */
+/** Converts any thrown value to an answer. An unexpected failure is `internal` and reveals no details. */
 export function refusalAnswer(error: unknown): RefusalAnswer {
   const refusal = refusalOf(error);
   return {
@@ -127,8 +127,8 @@ function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const code = codeOf(error);
   if (saysFull(error)) {
-    // The store's own words name a path on this machine: that is for the log.
-    return new Refusal("disk_full", "No space is left to store this.", { cause: error });
+    // The message of the store contains a path on this machine, which belongs in the log only.
+    return new Refusal("disk_full", "The disk has no space left to store this.", { cause: error });
   }
   if (isDamage(error)) return storeDamaged(error);
   if (code === "store_busy") return new Refusal("store_busy", "The store is busy.", { cause: error });
@@ -142,7 +142,7 @@ function refusalOf(error: unknown): Refusal {
   return fastifyRefusal(error, code) ?? internal(error);
 }
 
-/** What is answered where the store is damaged. Its own words name a path on this machine, which is for the log. */
+/** The answer if the store is damaged. The original message contains a path on this machine, which belongs in the log only. */
 export function storeDamaged(cause: unknown): Refusal {
   return new Refusal("store_damaged", "The store of the knowledge base is damaged.", {
     hint: DAMAGE_HINT,
@@ -150,7 +150,7 @@ export function storeDamaged(cause: unknown): Refusal {
   });
 }
 
-/** Codes of the extractor, of the store, and of the worker that parses large bodies, whose words are meant for the caller. */
+/** Codes of the extractor, the store and the JSON worker whose messages are meant for the caller. */
 const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
   "invalid_body",
   "empty_file",
@@ -185,7 +185,7 @@ const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
 function fastifyRefusal(error: unknown, code: string | undefined): Refusal | undefined {
   switch (code ?? "") {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return new Refusal("body_too_large", "The body is larger than this operation takes.", {
+      return new Refusal("body_too_large", "The body is larger than this operation allows.", {
         hint: "Send text as UTF-8 without \\u escapes, or split it into several resources.",
         cause: error,
       });
@@ -194,28 +194,28 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
     case "FST_FIELDS_LIMIT":
       return new Refusal(
         "body_too_large",
-        "The form has more parts than an upload takes: one file, few fields.",
+        "The form has more parts than an upload allows: one file, few fields.",
         {
-          hint: "Send each file in a request of its own.",
+          hint: "Send each file in a separate request.",
           cause: error,
         },
       );
     case "FST_ERR_CTP_INVALID_MEDIA_TYPE":
       return new Refusal(
         "unsupported_media_type",
-        "The content-type of the body is not what this operation takes.",
+        "The content-type of the body is not supported by this operation.",
         {
           hint: "Send application/json; an upload is multipart/form-data, a bulk create application/x-ndjson.",
           cause: error,
         },
       );
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
-      return new Refusal("invalid_body", "The body is not as long as its content-length says.", {
+      return new Refusal("invalid_body", "The length of the body differs from its content-length.", {
         cause: error,
       });
     case "FST_PROTO_VIOLATION":
-      return new Refusal("invalid_body", "The form has a field with a name that is not taken.", {
-        hint: "Leave out fields named like a property of every object, as `__proto__` or `constructor`.",
+      return new Refusal("invalid_body", "The form has a field with a forbidden name.", {
+        hint: "Leave out fields named like a property of every object, such as `__proto__` or `constructor`.",
         cause: error,
       });
     case "FST_INVALID_JSON_FIELD_ERROR":
@@ -233,19 +233,19 @@ function fastifyRefusal(error: unknown, code: string | undefined): Refusal | und
   }
 }
 
-/** The framework's other refusals carry a status of the 400s. Its words speak of its own parts: they are for the log. */
+/** Converts Fastify's other refusals, which have a 4xx status. Their messages are about its internals, for the log only. */
 function clientFault(error: unknown): Refusal | undefined {
   if (!(error instanceof Error) || !("statusCode" in error)) return undefined;
   const { statusCode } = error;
   if (typeof statusCode !== "number" || statusCode < 400 || statusCode >= 500) return undefined;
   return new Refusal("invalid_request", "The request is malformed.", {
-    hint: `GET ${ROUTES.openApi} says what each operation takes.`,
+    hint: `GET ${ROUTES.openApi} describes the input of each operation.`,
     cause: error,
   });
 }
 
 function internal(cause: unknown): Refusal {
-  return new Refusal("internal", "The service failed on this request; its log tells why.", { cause });
+  return new Refusal("internal", "The service failed on this request; its log has the cause.", { cause });
 }
 
 function sentence(words: string): string {

@@ -24,7 +24,7 @@ import { openUploadPace, type UploadPace } from "./upload-pace.ts";
 import { readInput } from "./validate.ts";
 
 const DOC: RouteDoc = {
-  summary: "Keeps a file and answers its file_url.",
+  summary: "Stores a file and returns its file_url.",
   tag: "Files",
   form: UploadForm,
   headers: { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC },
@@ -32,15 +32,15 @@ const DOC: RouteDoc = {
 };
 const CHAT_DOC: RouteDoc = {
   ...DOC,
-  summary: "Keeps an image for chat, linked to a thread of an agent, and answers its file_url.",
+  summary: "Stores an image for chat, linked to a thread of an agent, and returns its file_url.",
   tag: "Chat",
   form: ChatUploadForm,
 };
 
-/** What a form may take besides its file: boundaries, part headers, a few fields. */
+/** Bytes of a form besides its file: boundaries, part headers, a few fields. */
 const FORM_BYTES = 64 * 1024;
 
-/** Operations 1 and 8. In a scope of their own: the multipart plugin adds hooks that other routes need not pay for. */
+/** Adds operations 1 and 8, in a scope of their own: the multipart plugin adds hooks that would slow down other routes. */
 export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, chat: Chat): Promise<void> {
   const { kb } = parts;
   const { uploadBytes } = kb.limits;
@@ -48,7 +48,7 @@ export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, 
     async (accountId) => (await kb.store.queue.figures("ingest", accountId)).waiting,
   );
   await scope.register(multipart, {
-    // One byte more than allowed: the receiver counts and refuses in its own words.
+    // One byte above the limit, so that the receiver detects the excess and refuses with its own message.
     limits: { fileSize: uploadBytes + 1, files: 1, fields: 20, parts: 21, fieldSize: 4096, headerPairs: 50 },
     throwFileSizeLimit: false,
   });
@@ -72,22 +72,22 @@ export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, 
   });
 }
 
-/** One of the two uploads. */
+/** An upload operation. */
 interface Upload {
   readonly url: string;
   readonly scope: KeyScope;
   readonly doc: RouteDoc;
   /** Text fields that are read; others are ignored. */
   readonly fields: readonly string[];
-  /** Looks at what came before it is kept; answers what goes with it. */
+  /** Checks a form before its file is stored. Returns the thread to link the file to. */
   check(accountId: string, form: ReceivedForm): Promise<Pick<RequestContext, "thread">>;
 }
 
-/** A form, its file on the disk. */
+/** A form whose file is on disk. */
 interface ReceivedForm {
   readonly received: Received;
   readonly name: string;
-  /** The type that the part declares; the form's default, `text/plain`, where it declares none. */
+  /** The media type that the part declares; by default `text/plain`. */
   readonly type: string;
   readonly fields: Readonly<Record<string, string>>;
 }
@@ -113,34 +113,34 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, u
     };
     let isFirst = false;
     try {
-      const keep = async (context: RequestContext): Promise<SentAnswer> => {
+      const store = async (context: RequestContext): Promise<SentAnswer> => {
         const thread = await upload.check(accountId, form);
         isFirst = true;
-        const kept = storeUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
+        const stored = storeUpload(kb, accountId, received, { name, type }, { ...context, ...thread });
         return answer(
-          await kept.catch((error: unknown) => {
-            // Deleted behind the check: the store kept neither file nor link.
+          await stored.catch((error: unknown) => {
+            // The agent was removed after the check: the store has neither file nor link.
             throw codeOf(error) === "agent_gone" ? noAgent(fields["agent_id"] ?? "", "agent_id") : error;
           }),
         );
       };
-      if (key === undefined) return send(reply, await keep({}));
-      // Of the form only name, content and what is read of its fields count: its boundary is another one at every try.
-      const said = Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`;
-      const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name} ${type}${said}`, "hex");
-      const work = () => keep({ request: { key, bodySha256: sha256 } });
-      const again = async (noted: StoredAnswer): Promise<SentAnswer> => {
-        const kept = readStoredAnswer(noted);
-        if (kept.kind === "answer") return { status: noted.status, body: kept.body };
-        if (kept.kind === "file") {
-          await finishUpload(kb, kept.file);
-          return answer(kept.file);
+      if (key === undefined) return send(reply, await store({}));
+      // Only name, content and known fields identify the form: its boundary differs in every attempt.
+      const fieldText = Object.keys(fields).length === 0 ? "" : ` ${JSON.stringify(fields)}`;
+      const sha256 = hash("sha256", `${upload.url} ${received.sha256} ${name} ${type}${fieldText}`, "hex");
+      const work = () => store({ request: { key, bodySha256: sha256 } });
+      const replay = async (noted: StoredAnswer): Promise<SentAnswer> => {
+        const note = readStoredAnswer(noted);
+        if (note.kind === "answer") return { status: noted.status, body: note.body };
+        if (note.kind === "file") {
+          await finishUpload(kb, note.file);
+          return answer(note.file);
         }
         throw new Error("an upload was noted as something else");
       };
-      return send(reply, await idempotency.once({ accountId, key, sha256 }, work, again));
+      return send(reply, await idempotency.once({ accountId, key, sha256 }, work, replay));
     } finally {
-      // The first one looks after its bytes itself.
+      // `storeUpload` handles the bytes of the first request itself.
       if (!isFirst) await kb.files.discard(received.token);
     }
   });
@@ -180,7 +180,7 @@ async function receiveFile(
           },
         );
       }
-      // Its type promises a name, but a part of bytes needs none.
+      // The type declares a name, but a part may have none.
       const { filename = "" } = part as { readonly filename?: string };
       found = { received: await receiveUpload(kb, part.file), name: filename, type: part.mimetype };
     }
@@ -198,11 +198,11 @@ async function receiveFile(
   );
 }
 
-/** The form parser throws plain errors for a broken form; failures of the disk have a system code. */
+/** Converts errors of the form parser, which are plain ones for an invalid form. Disk failures have a system code. */
 function formFailure(error: unknown, { raw }: FastifyRequest): unknown {
-  // The client left before its body was whole: whatever failed for that, nothing of ours did.
+  // The client disconnected before its body was complete, which caused the failure.
   if (!(error instanceof Refusal) && raw.destroyed && !raw.complete) {
-    return new Refusal("invalid_body", "The upload was broken off by its sender.", { cause: error });
+    return new Refusal("invalid_body", "The client interrupted the upload.", { cause: error });
   }
   if (!(error instanceof Error) || error instanceof Refusal || "code" in error) return error;
   return new Refusal("invalid_body", "The body is not a complete multipart form.", { cause: error });

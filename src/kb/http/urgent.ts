@@ -1,20 +1,20 @@
-/** What others make way for while it is under way, as somebody waits for each answer: searches. */
+/** Tracks urgent work, searches, to which bulk work yields. */
 export interface Urgent {
   during<T>(this: void, work: () => Promise<T>): Promise<T>;
-  isUnderWay(this: void): boolean;
+  isRunning(this: void): boolean;
 }
 
 export function openUrgent(): Urgent {
-  let underWay = 0;
+  let running = 0;
   return {
     during: async (work) => {
-      underWay += 1;
+      running += 1;
       try {
         return await work();
       } finally {
-        underWay -= 1;
+        running -= 1;
       }
     },
-    isUnderWay: () => underWay > 0,
+    isRunning: () => running > 0,
   };
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { withoutStacks } from "../../lib/failure.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 
-/** Checks what came against a wire schema. Throws a refusal that names the first field at fault, what was expected and what came. */
+/** Checks input against a wire schema. Throws a refusal with the first invalid field, the expected and the received value. */
 export function readInput<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   return withoutStacks(() => {
     const result = schema.safeParse(input);
@@ -15,7 +15,7 @@ export function readInput<S extends z.ZodType>(schema: S, input: unknown): z.out
 export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   return withoutStacks(() => {
     if (typeof body !== "object" || body === null || Array.isArray(body)) {
-      throw new Refusal("invalid_body", `The body: expected a JSON object, got ${came(body)}.`);
+      throw new Refusal("invalid_body", `The body: expected a JSON object, got ${received(body)}.`);
     }
     return readInput(schema, body);
   });
@@ -24,14 +24,14 @@ export function readBody<S extends z.ZodType>(schema: S, body: unknown): z.outpu
 type Issue = z.core.$ZodIssue;
 
 function refusalOf(issue: Issue | undefined, input: unknown): Refusal {
-  if (issue === undefined) return new Refusal("invalid_body", "The body is not what this operation takes.");
+  if (issue === undefined) return new Refusal("invalid_body", "The body is invalid for this operation.");
   const field = jsonPath(issue.path);
   const value = valueAt(input, issue.path);
-  const message = `${field}: expected ${expected(issue)}, got ${isEmptyList(value) ? "an empty array" : came(value)}`;
+  const message = `${field}: expected ${expected(issue)}, got ${isEmptyList(value) ? "an empty array" : received(value)}`;
   return new Refusal("invalid_field", message, { field });
 }
 
-/** `settings.chunkSize`, `user_urls[0].url`. */
+/** Formats a path: `settings.chunkSize`, `user_urls[0].url`. */
 function jsonPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const step of path) {
@@ -41,7 +41,7 @@ function jsonPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** What the schema wanted, as the end of a sentence that begins with "expected". */
+/** Describes what the schema expects, to follow the word "expected". */
 function expected(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
@@ -64,7 +64,7 @@ function expected(issue: Issue): string {
   }
 }
 
-/** `a`, `a or b`, `a, b or c`. */
+/** Joins words: `a`, `a or b`, `a, b or c`. */
 export function oneOf(words: readonly string[]): string {
   const last = words.at(-1) ?? "nothing";
   return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} or ${last}`;
@@ -99,8 +99,8 @@ function isEmptyList(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-/** What came, short enough for a message whatever it was. */
-function came(value: unknown): string {
+/** Describes a received value in few characters. */
+function received(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";

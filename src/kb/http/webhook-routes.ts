@@ -33,7 +33,7 @@ import { readBody, readInput } from "./validate.ts";
 
 const TAG = "Webhooks";
 
-/** Endpoints of the caller's account and their dead letters (additions), and what waits in the account's queues. */
+/** Adds the operations on endpoints of the caller's account and their dead letters (additions), and on the account's queues. */
 export function addWebhookRoutes(
   server: FastifyInstance,
   parts: HttpParts,
@@ -51,7 +51,7 @@ export function addWebhookRoutes(
     url: ROUTES.webhooks,
     scope: "admin",
     doc: {
-      summary: "Registers an endpoint for events; its signing secret is shown this once.",
+      summary: "Registers an endpoint for events; its signing secret is shown only this once.",
       tag: TAG,
       body: EndpointBody,
       answers: { 201: NewEndpointAnswer },
@@ -80,7 +80,7 @@ export function addWebhookRoutes(
     method: "GET",
     url: one,
     scope: "admin",
-    doc: { summary: "One endpoint.", tag: TAG, answers: { 200: EndpointAnswer } },
+    doc: { summary: "Returns one endpoint.", tag: TAG, answers: { 200: EndpointAnswer } },
     handle: async (request, accountId) => {
       const endpoint = await readEndpoint(webhooks, keyOf(request, accountId));
       return answer(200, "Endpoint fetched successfully", recordOf(endpoint));
@@ -92,7 +92,7 @@ export function addWebhookRoutes(
     url: one,
     scope: "admin",
     doc: {
-      summary: "Changes an endpoint, or lets it rest.",
+      summary: "Changes, disables or enables an endpoint.",
       tag: TAG,
       body: EndpointChangeBody,
       answers: { 200: EndpointAnswer },
@@ -109,7 +109,7 @@ export function addWebhookRoutes(
     url: one,
     scope: "admin",
     doc: {
-      summary: "Removes an endpoint with all that waits for it.",
+      summary: "Removes an endpoint with all its deliveries.",
       tag: TAG,
       answers: { 200: EndpointAnswer },
     },
@@ -124,7 +124,7 @@ export function addWebhookRoutes(
     url: `${one}/test`,
     scope: "admin",
     doc: {
-      summary: "Sends a test message at once and tells what came of it.",
+      summary: "Sends a test message at once and returns the outcome.",
       tag: TAG,
       answers: { 200: TestAnswer },
     },
@@ -141,7 +141,7 @@ export function addWebhookRoutes(
     url: `${one}/rotate`,
     scope: "admin",
     doc: {
-      summary: "Makes a signing secret in place of the one in force, which signs beside it for the overlap.",
+      summary: "Replaces the signing secret; the previous one also signs during the overlap.",
       tag: TAG,
       body: RotateSecretBody,
       answers: { 201: NewEndpointAnswer },
@@ -158,7 +158,7 @@ export function addWebhookRoutes(
     url: dead,
     scope: "admin",
     doc: {
-      summary: "Messages that were given up, newest first.",
+      summary: "Lists messages that failed for good, newest first.",
       tag: TAG,
       query: DeadQuery,
       answers: { 200: DeadAnswer },
@@ -177,7 +177,7 @@ export function addWebhookRoutes(
     url: `${dead}/replay`,
     scope: "admin",
     doc: {
-      summary: "Tries dead letters anew: one, those of an endpoint, or all.",
+      summary: "Sends dead letters again: one, those of an endpoint, or all.",
       tag: TAG,
       body: ReplayBody,
       answers: { 200: ReplayAnswer },
@@ -197,7 +197,7 @@ export function addWebhookRoutes(
     scope: "read",
     doc: {
       summary:
-        "What waits for the account: documents to be taken in, questions to be answered, messages to be sent.",
+        "Returns the account's queues: documents to be ingested, questions to be answered, messages to be sent.",
       tag: "Service",
       answers: { 200: QueuesAnswer },
     },

@@ -20,7 +20,7 @@ export interface ListRoom {
   /** Waits until a later part of any length fits. */
   wait(bytesMax: number): Promise<void>;
   /** Sets the actual bytes of that part. */
-  keep(bytes: number): void;
+  force(bytes: number): void;
 }
 
 /** A list in progress: resources by ascending id, then the cursor of the next page. */
@@ -68,7 +68,7 @@ export async function listResources(
       const part = await read(Math.min(READ_MAX, left));
       const bytes = part.resources.reduce((sum, resource) => sum + textBytes(resource), 0);
       if (isFirst) room?.take(bytes);
-      else room?.keep(bytes);
+      else room?.force(bytes);
       yield* part.resources;
       left -= part.resources.length;
       afterId = part.resources.at(-1)?.id ?? afterId;

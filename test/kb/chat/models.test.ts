@@ -488,7 +488,7 @@ describe("a streamed answer", () => {
     try {
       const { status, events } = await stream({ user: "Hello", thread_id: "unkept" }, own);
       expect([status, events.at(-1)?.event]).toEqual([200, "error"]);
-      expect(own.log()).toMatch(/"level":40.*"code":"store_busy".*a streamed answer broke off/);
+      expect(own.log()).toMatch(/"level":40.*"code":"store_busy".*a streamed answer failed/);
     } finally {
       await own.close();
     }
@@ -554,7 +554,7 @@ describe("a client that goes away", () => {
         running
           .log()
           .split("\n")
-          .filter((line) => line.includes("went away"));
+          .filter((line) => line.includes("disconnected"));
       const [before, asked] = [gone().length, endpoint.requests.length];
       endpoint.behave = () => ({ kind: "stall" });
       const leaving = new AbortController();

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-describe("a foreign key", () => {
+describe("a key of another account", () => {
   it.each([
     { name: "reads no resource", method: "GET", path: () => `/api/rag/resource/${resource._id}` },
     { name: "reads no chunks", method: "GET", path: () => `/api/rag/resource/${resource._id}/chunks` },
@@ -45,25 +45,28 @@ describe("a foreign key", () => {
       path: () => "/rag/query",
       body: () => ({ query: "moon", collection_id: resource.collectionId, owner_id: resource.ownerId }),
     },
-  ])("$name: 404, as if it did not exist", async ({ method, path, body }) => {
-    const answer = await running.send(method, path(), {
-      key: foreign,
-      ...(body === undefined ? {} : { body: body() }),
-    });
-    expect(answer.status).toBe(404);
-    expect(answer.text).not.toContain("moon");
-    const own = await running.send("GET", `/api/rag/resource/${resource._id}`);
-    expect(own.json.data).toMatchObject({ title: "Tides", isDeleted: false });
-  });
+  ])(
+    "a key of another account $name: 404, as if the resource did not exist",
+    async ({ method, path, body }) => {
+      const answer = await running.send(method, path(), {
+        key: foreign,
+        ...(body === undefined ? {} : { body: body() }),
+      });
+      expect(answer.status).toBe(404);
+      expect(answer.text).not.toContain("moon");
+      const own = await running.send("GET", `/api/rag/resource/${resource._id}`);
+      expect(own.json.data).toMatchObject({ title: "Tides", isDeleted: false });
+    },
+  );
 
-  it("makes no resource of another account's upload: 400", async () => {
+  it("refuses to create a resource from another account's upload with 400", async () => {
     const body = createBody({ content: undefined, url: fileUrl });
     const answer = await running.send("POST", "/api/rag/resource", { key: foreign, body });
     expect(answer.status).toBe(400);
     expect(answer.json.error).toMatchObject({ code: "invalid_field", field: "url" });
   });
 
-  it("sees collections of its own alone", async () => {
+  it("shows a key only the collections of its account", async () => {
     const { json } = await running.send("GET", "/api/rag/collections", { key: foreign });
     expect(json.data.collections.map((collection: { resources: number }) => collection.resources)).toEqual([
       0, 0, 0,
@@ -71,7 +74,7 @@ describe("a foreign key", () => {
     expect(JSON.stringify(json)).not.toContain(resource.collectionId);
   });
 
-  it("of an account with the same idempotency key makes its own resource", async () => {
+  it("creates separate resources for two accounts with the same idempotency key", async () => {
     const headers = { "idempotency-key": "shared" };
     const one = await running.send("POST", "/api/rag/resource", { headers, body: createBody() });
     const two = await running.send("POST", "/api/rag/resource", {
@@ -108,7 +111,7 @@ describe("scopes", () => {
     { scope: "write", others: [...READS, ...CHATS] },
     { scope: "chat", others: [...READS, ...WRITES] },
   ] as const)(
-    "a key with $scope alone is refused with 403 by all other operations",
+    "refuses a key with only the scope $scope with 403 in all other operations",
     async ({ scope, others }) => {
       const key = await running.issueKey("local", [scope]);
       for (const { method, path } of others) {
@@ -122,14 +125,14 @@ describe("scopes", () => {
     },
   );
 
-  it("admin may do everything", async () => {
+  it("admits a key with the scope admin to every operation", async () => {
     const key = await running.issueKey("local", ["admin"]);
     for (const { method, path } of [...WRITES, ...READS, ...CHATS]) {
       expect((await running.send(method, path, { key })).status).not.toBe(403);
     }
   });
 
-  it("every operation refuses a request without key with 401", async () => {
+  it("refuses a request without a key with 401 in every operation", async () => {
     for (const { method, path } of [...WRITES, ...READS, ...CHATS]) {
       expect((await running.send(method, path, { key: null })).status).toBe(401);
     }
@@ -137,7 +140,7 @@ describe("scopes", () => {
 });
 
 describe("keys", () => {
-  it("expire", async () => {
+  it("refuses an expired key and accepts one before its expiry", async () => {
     const key = await running.issueKey("local", ["read"], new Date(Date.now() - 1000).toISOString());
     const answer = await running.send("GET", "/api/rag/collections", { key });
     expect(answer.status).toBe(401);
@@ -146,7 +149,7 @@ describe("keys", () => {
     expect((await running.send("GET", "/api/rag/collections", { key: later })).status).toBe(200);
   });
 
-  it("and file tokens and contents never appear in the log", async () => {
+  it("never logs keys, file tokens or contents", async () => {
     await running.send("GET", fileUrl, { key: null });
     await running.send("GET", "/api/rag/collections", { key: "kb_wrong-but-secret" });
     await running.send("POST", "/api/rag/resource", { body: '{"title":"private words' });

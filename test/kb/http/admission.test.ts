@@ -9,7 +9,7 @@ function ready(limits: Parameters<typeof openAdmission>[0]) {
 }
 
 describe("admission", () => {
-  it("is empty only when every request has left, however often each leaves", async () => {
+  it("is empty only after every request has left, even if one leaves several times", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 }),
@@ -39,7 +39,7 @@ describe("admission", () => {
     );
   });
 
-  it("counts requests, and bytes as they arrive, and lets go of both", () => {
+  it("counts requests, and bytes as they arrive, and releases both", () => {
     const admission = ready({ requests: 4, bodyBytes: 100 });
     const first = admission.enter("a", "long");
     const second = admission.enter("a", "long");
@@ -55,17 +55,17 @@ describe("admission", () => {
     admission.enter("a", "long").hold(5);
   });
 
-  it("leaves slots and bytes to others, whatever one account has taken", () => {
+  it("leaves slots and bytes for other accounts, however many one account takes", () => {
     const admission = ready({ requests: 8, bodyBytes: 1000 });
     const greedy = Array.from({ length: 6 }, () => admission.enter("greedy", "long"));
-    expect(() => admission.enter("greedy", "long")).toThrow("under way");
+    expect(() => admission.enter("greedy", "long")).toThrow("in flight");
     greedy[0]?.hold(750);
-    expect(() => greedy[1]?.hold(1)).toThrow("under way");
+    expect(() => greedy[1]?.hold(1)).toThrow("in flight");
     admission.enter("other", "long").hold(180);
     admission.enter("third", "long").hold(50);
   });
 
-  it("has bytes of their own for short bodies, however many a long one holds", () => {
+  it("reserves bytes for short bodies, however many a long one holds", () => {
     const admission = ready({ requests: 10, bodyBytes: 100 });
     admission.enter("a", "long").hold(100);
     expect(() => admission.enter("b", "long").hold(1)).toThrow("bytes");
@@ -73,7 +73,7 @@ describe("admission", () => {
     admission.enter("b", "short").hold(1000);
   });
 
-  it("counts what takes a document in apart, so that searches stay possible", () => {
+  it("counts requests that ingest a document separately, so that searches remain possible", () => {
     const admission = ready({ requests: 10, bodyBytes: 100, ingests: 1 });
     const entered = admission.enter("a", "document");
     expect(() => admission.enter("b", "document")).toThrow("More than 1 documents");
@@ -84,16 +84,16 @@ describe("admission", () => {
     expect(() => admission.enter("a", "documents")).toThrow("More than 1 documents");
   });
 
-  it("holds nothing of a request that it refuses", () => {
+  it("holds nothing for a refused request", () => {
     const admission = ready({ requests: 10, bodyBytes: 100, ingests: 1 });
     const entered = admission.enter("a", "document");
     for (let tries = 0; tries < 20; tries += 1)
       expect(() => admission.enter("b", "document")).toThrow("documents");
     entered.leave();
-    expect(admission.underWay()).toBe(0);
+    expect(admission.inFlight()).toBe(0);
   });
 
-  it("gives up waiting at its bound", async () => {
+  it("stops waiting for requests at the timeout", async () => {
     const admission = ready({ requests: 2, bodyBytes: 100 });
     admission.enter("a", "short");
     expect(await admission.empty(1)).toBe("timeout");

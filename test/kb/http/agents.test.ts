@@ -23,7 +23,7 @@ const send = (method: string, path: string, body?: object): Promise<Answered> =>
   running.send(method, `/v1/agents${path}`, { key: admin, ...(body === undefined ? {} : { body }) });
 
 describe("agents", () => {
-  it("are those of the configuration, `default`, and the account's own, made, changed and removed", async () => {
+  it("lists configured agents, `default` and the account's own, and creates, changes and removes the latter", async () => {
     const list = async () => (await send("GET", "")).json.data.agents.map(({ _id }: { _id: string }) => _id);
     expect(await list()).toEqual(["default", "desk"]);
     const made = await send("POST", "", {
@@ -51,7 +51,7 @@ describe("agents", () => {
     expect(named.json.data._id).toMatch(/^[0-9a-f]{24}$/);
   });
 
-  it("made twice at the same instant: one is there, the other is a conflict", async () => {
+  it("creates an agent once and answers a concurrent create with a conflict", async () => {
     const names = Array.from({ length: 8 }, (_, at) => `Twin ${at}`);
     const made = await Promise.all(names.map((name) => send("POST", "", { id: "twin", name })));
     const won = made.find(({ status }) => status === 201);
@@ -62,7 +62,7 @@ describe("agents", () => {
     await send("DELETE", "/twin");
   });
 
-  it("`default` changed twice at the same instant takes each change", async () => {
+  it("applies each of several concurrent changes to `default`", async () => {
     const changes = [{ name: "One" }, { name: "Two" }, { name: "Three" }];
     const changed = await Promise.all(changes.map((change) => send("PUT", "/default", change)));
     expect(changed.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -71,23 +71,20 @@ describe("agents", () => {
     await send("DELETE", "/default");
   });
 
-  it.each(["default", "own"])(
-    "changed in several fields at the same instant, %s has them all",
-    async (id) => {
-      if (id !== "default") await send("POST", "", { id, name: "Own" });
-      const changes = [{ name: "New" }, { temperature: 1.5 }, { systemPrompt: "Mine." }, { model: "m" }];
-      // Without requests between, each would read the agent before the first has written it.
-      const parts = { configured: [], defaultKnowledge: () => [], nowMs: Date.now, turns: openTurns() };
-      const agents = { ...parts, store: running.store };
-      const account = await running.store.ensureAccount(LOCAL_ACCOUNT);
-      const at = { accountId: account.id, id };
-      await Promise.all(changes.map((change) => changeAgent(agents, at, change)));
-      expect((await send("GET", `/${id}`)).json.data).toMatchObject(Object.assign({}, ...changes));
-      await send("DELETE", `/${id}`);
-    },
-  );
+  it.each(["default", "own"])("applies concurrent changes of several fields to the agent %s", async (id) => {
+    if (id !== "default") await send("POST", "", { id, name: "Own" });
+    const changes = [{ name: "New" }, { temperature: 1.5 }, { systemPrompt: "Mine." }, { model: "m" }];
+    // Calls at once, so that each would read the agent before the first has written it.
+    const parts = { configured: [], defaultKnowledge: () => [], nowMs: Date.now, turns: openTurns() };
+    const agents = { ...parts, store: running.store };
+    const account = await running.store.ensureAccount(LOCAL_ACCOUNT);
+    const at = { accountId: account.id, id };
+    await Promise.all(changes.map((change) => changeAgent(agents, at, change)));
+    expect((await send("GET", `/${id}`)).json.data).toMatchObject(Object.assign({}, ...changes));
+    await send("DELETE", `/${id}`);
+  });
 
-  it("`default` can be changed, and is as it was once that is deleted", async () => {
+  it("resets `default` when its change is deleted", async () => {
     const before = (await send("GET", "/default")).json.data;
     expect(before).toMatchObject({ origin: "built-in", knowledge: [{ owner: "docs" }] });
     expect((await send("PUT", "/default", { systemPrompt: "Mine." })).json.data).toMatchObject({
@@ -100,14 +97,14 @@ describe("agents", () => {
   });
 
   it.each<[string, string, string, object | undefined, number, string]>([
-    ["a configured one is not changed", "PUT", "/desk", { name: "Mine" }, 409, "agent_fixed"],
-    ["a configured one is not removed", "DELETE", "/desk", undefined, 409, "agent_fixed"],
-    ["the built-in one is not removed", "DELETE", "/default", undefined, 409, "agent_fixed"],
-    ["an id is not given twice", "POST", "", { id: "desk", name: "Mine" }, 409, "agent_exists"],
-    ["`default` is not made", "POST", "", { id: "default", name: "Mine" }, 409, "agent_exists"],
-    ["one that is not there", "PUT", "/nobody", { name: "Mine" }, 404, "agent_not_found"],
-    ["nothing to change", "PUT", "/default", {}, 400, "invalid_body"],
-    ["no name", "POST", "", {}, 400, "invalid_field"],
+    ["a change of a configured agent", "PUT", "/desk", { name: "Mine" }, 409, "agent_fixed"],
+    ["the removal of a configured agent", "DELETE", "/desk", undefined, 409, "agent_fixed"],
+    ["the removal of the built-in agent", "DELETE", "/default", undefined, 409, "agent_fixed"],
+    ["a taken id", "POST", "", { id: "desk", name: "Mine" }, 409, "agent_exists"],
+    ["the creation of `default`", "POST", "", { id: "default", name: "Mine" }, 409, "agent_exists"],
+    ["an unknown agent", "PUT", "/nobody", { name: "Mine" }, 404, "agent_not_found"],
+    ["an empty change", "PUT", "/default", {}, 400, "invalid_body"],
+    ["a missing name", "POST", "", {}, 400, "invalid_field"],
     ["a blank name", "POST", "", { name: " " }, 400, "invalid_field"],
     ["an id with a slash", "POST", "", { id: "a/b", name: "A" }, 400, "invalid_field"],
     ["an id of 65 characters", "POST", "", { id: "a".repeat(65), name: "A" }, 400, "invalid_field"],
@@ -131,14 +128,14 @@ describe("agents", () => {
     ["an unknown tier", "POST", "", { name: "A", knowledge: [{ tier: "slow" }] }, 400, "invalid_field"],
     ["top_k of 51", "POST", "", { name: "A", knowledge: [{ top_k: 51 }] }, 400, "invalid_field"],
     ["a score of 1.1", "POST", "", { name: "A", knowledge: [{ score: 1.1 }] }, 400, "invalid_field"],
-  ])("refuse: %s", async (_name, method, path, body, status, code) => {
+  ])("refuses %s", async (_name, method, path, body, status, code) => {
     expect(await send(method, path, body)).toMatchObject({
       status,
       json: { success: false, error: { code } },
     });
   });
 
-  it("are at most 100 an account", async () => {
+  it("refuses more than 100 agents per account", async () => {
     const key = await running.issueKey("many", ["admin"]);
     const make = () => running.send("POST", "/v1/agents", { key, body: { name: "One" } });
     await Promise.all(Array.from({ length: 100 }, make));

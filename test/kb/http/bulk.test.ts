@@ -20,7 +20,7 @@ afterAll(() => running.close());
 
 const PATH = "/api/rag/resources/bulk";
 
-// Tests look at lines field by field; what is not there shows as undefined.
+// Tests check lines field by field; a missing field is undefined.
 // oxlint-disable-next-line typescript/no-explicit-any
 type Outcome = any;
 
@@ -57,7 +57,7 @@ const list = async (collectionId: string, ownerId: string): Promise<Outcome[]> =
 };
 
 describe("bulk create", () => {
-  it("creates a resource a line and answers each in order, then sums up", async () => {
+  it("creates a resource per line, answers each in order and ends with a summary", async () => {
     const sent = Array.from({ length: 200 }, (_, at) => createBody({ owner_id: "bulk", title: `T${at}` }));
     const { status, lines } = await bulk(sent);
     expect(status).toBe(200);
@@ -70,7 +70,7 @@ describe("bulk create", () => {
     expect(lines.slice(0, -1).map(({ data }) => titles.get(data._id))).toEqual(sent.map((_, at) => `T${at}`));
   });
 
-  it("answers a line that is wrong as a create would be, and goes on", async () => {
+  it("answers an invalid line as a create does, and continues", async () => {
     const { lines } = await bulk([
       createBody(),
       "{not json",
@@ -99,7 +99,7 @@ describe("bulk create", () => {
     expect(lines.at(-1)).toEqual({ summary: { lines: 9, created: 2, repeated: 0, failed: 7 } });
   });
 
-  it("honours a key for each line, within a request and across", async () => {
+  it("honours an idempotency key per line, within a request and across requests", async () => {
     const sent = ["a", "b", "a"].map((key) => createBody({ owner_id: "keys", idempotency_key: key }));
     const first = await bulk(sent);
     const again = await bulk(sent);
@@ -115,12 +115,12 @@ describe("bulk create", () => {
     expect(other.lines[0]).toMatchObject({ status: 409, error: { code: "idempotency_conflict" } });
   });
 
-  it("queues every line on request", async () => {
+  it("queues every line if the client prefers that", async () => {
     const { lines } = await bulk([createBody(), createBody()], { prefer: "respond-async" });
     expect(lines.slice(0, -1).map(({ status }) => status)).toEqual([202, 202]);
   });
 
-  it("answers lines while others are still to come, and takes what came before a break", async () => {
+  it("answers lines before the body ends, and creates those before an interruption", async () => {
     const sent = httpRequest(running.url + PATH, {
       method: "POST",
       headers: { pauthkey: running.key, "content-type": "application/x-ndjson" },
@@ -142,7 +142,7 @@ describe("bulk create", () => {
     expect((await running.send("GET", "/v1/health")).status).toBe(200);
   });
 
-  it("puts no second answer into one that is under way when the rest of the body is nonsense", async () => {
+  it("sends no second answer within the first if the rest of the body is not HTTP", async () => {
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
     const line = `${JSON.stringify(createBody({ owner_id: "nonsense" }))}\n`;
     socket.write(
@@ -157,7 +157,7 @@ describe("bulk create", () => {
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200"]);
   });
 
-  it("goes on for a client that reads nothing until it has sent everything", async () => {
+  it("continues for a client that reads only after it has sent everything", async () => {
     const text = `${JSON.stringify(createBody({ owner_id: "deaf", content: "x" }))}\n`;
     const body = Readable.from(
       (function* () {
@@ -168,7 +168,7 @@ describe("bulk create", () => {
     expect(lines.at(-1)?.summary).toEqual({ lines: 3000, created: 3000, repeated: 0, failed: 0 });
   }, 60_000);
 
-  it("refuses another type of body, none at all, and a key that may not write", async () => {
+  it("refuses another type of body, an empty body, and a key without the scope write", async () => {
     const send = (headers: Record<string, string>, body: string, key = running.key) =>
       running.send("POST", PATH, { headers, body, key });
     const refused = await send({ "content-type": "application/json" }, "{}");
@@ -182,16 +182,16 @@ describe("bulk create", () => {
   });
 });
 
-/** In pieces, so that sending them holds up nothing either. */
+/** In pieces, so that sending does not block the event loop either. */
 function* piecesOf(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += 64 * 1024) yield bytes.subarray(at, at + 64 * 1024);
 }
 
-it("parses a long line of a bulk create on another thread, so that it holds nobody else up", async () => {
+it("parses a long line of a bulk create on another thread, without blocking other requests", async () => {
   const roomy = await openRunning();
   const parsedHere = vi.spyOn(JSON, "parse");
   try {
-    // Refused at its last byte: somebody has parsed all of it.
+    // Refused at its last byte, so all of it has been parsed.
     const line = Buffer.from(`{"content":"${"wave\\n".repeat(200_000)}" x`);
     const answer = await request(roomy.url + PATH, {
       method: "POST",
@@ -206,9 +206,9 @@ it("parses a long line of a bulk create on another thread, so that it holds nobo
   }
 });
 
-describe("the time a bulk create may take", () => {
+describe("the timeouts of a bulk create", () => {
   const REQUEST_MS = 200;
-  /** Seconds of a client's or a store's: several times what a request may take to arrive. */
+  /** Pause of a client or a store: several times the request timeout. */
   const LONG_MS = REQUEST_MS * 4;
   let hasty: Running;
   let createMs = 0;
@@ -229,7 +229,7 @@ describe("the time a bulk create may take", () => {
   const send = async (body: AsyncGenerator<string>): Promise<Outcome[]> => {
     const headers = { pauthkey: hasty.key, "content-type": "application/x-ndjson" };
     const sent = httpRequest(hasty.url + PATH, { method: "POST", headers });
-    // The service may answer, and end it, before all is sent.
+    // The service may answer and end the request before all is sent.
     pipeline(Readable.from(body), sent).catch(() => undefined);
     const [response] = await once(sent, "response");
     return (await textOf(response))
@@ -238,7 +238,7 @@ describe("the time a bulk create may take", () => {
       .map((each) => JSON.parse(each));
   };
 
-  it("is without end while lines come", async () => {
+  it("accepts a bulk create of any duration while lines arrive", async () => {
     const lines = await send(
       (async function* () {
         for (let at = 0; at < 12; at += 1) {
@@ -250,18 +250,18 @@ describe("the time a bulk create may take", () => {
     expect(lines.at(-1)).toEqual({ summary: { lines: 12, created: 12, repeated: 0, failed: 0 } });
   });
 
-  it("does not count what the service holds the client back", async () => {
+  it("does not count the time in which the service does not read", async () => {
     createMs = LONG_MS;
     const lines = await send(
       (async function* () {
-        // More than lies in buffers on the way, so that part of it waits for the service.
+        // More than the buffers on the way hold, so that part of it waits for the service.
         for (let at = 0; at < 70; at += 1) yield line(`T${at}`, "wave ".repeat(25_000));
       })(),
     ).finally(() => (createMs = 0));
     expect(lines.at(-1)).toEqual({ summary: { lines: 70, created: 70, repeated: 0, failed: 0 } });
   });
 
-  it("ends when nothing comes, with a summary that says so; every line that was made is answered", async () => {
+  it("ends a bulk create without new bytes with a summary that says so, after answering every line", async () => {
     const never = Promise.withResolvers<void>();
     createMs = LONG_MS;
     const lines = await send(
@@ -272,11 +272,11 @@ describe("the time a bulk create may take", () => {
     ).finally(() => (createMs = 0));
     never.resolve();
     expect(lines.slice(0, -1).map(({ status }) => status)).toEqual([201, 201]);
-    const message = expect.stringContaining("nothing more of it came");
+    const message = expect.stringContaining("no more of it arrived");
     expect(lines.at(-1)).toEqual({ summary: { lines: 2, created: 2, repeated: 0, failed: 0, message } });
   });
 
-  it("ends as a whole, though its bytes never pause: a line without end holds no place for ever", async () => {
+  it("ends a bulk create whose bytes never pause at its maximum time, even within an endless line", async () => {
     const brief = await openRunning({ limits: { requestMs: LONG_MS, bulkMs: LONG_MS } });
     try {
       const headers = { pauthkey: brief.key, "content-type": "application/x-ndjson" };
@@ -299,7 +299,7 @@ describe("the time a bulk create may take", () => {
     }
   });
 
-  it("is that of any request for other bodies", async () => {
+  it("applies the request timeout to other bodies", async () => {
     const socket = connect(Number(new URL(hasty.url).port), "127.0.0.1");
     socket.write(
       `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${hasty.key}\r\ncontent-type: application/json\r\n` +

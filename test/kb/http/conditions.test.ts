@@ -13,7 +13,7 @@ describe("conditions of requests", () => {
     ["anything", "*", true],
     ["another tag", '"x"', false],
     ["the weak form of the tag", `W/${TAG}`, false],
-  ])("If-Match with %s", (_name, header, matches) => {
+  ])("evaluates If-Match with %s", (_name, header, matches) => {
     expect(preconditionOf({ "if-match": header })?.(RESOURCE)).toBe(matches);
   });
 
@@ -22,11 +22,11 @@ describe("conditions of requests", () => {
     ["its weak form", `W/${TAG}`, true],
     ["anything", "*", true],
     ["another", '"x"', false],
-  ])("If-None-Match with %s", (_name, header, known) => {
+  ])("evaluates If-None-Match with %s", (_name, header, known) => {
     expect(isKnown({ "if-none-match": header }, TAG)).toBe(known);
   });
 
-  it.each(["x", '"open', '"a" "b"', "W/x"])("the malformed tag %s is refused", (header) => {
+  it.each(["x", '"open', '"a" "b"', "W/x"])("refuses the malformed tag %s", (header) => {
     expect(() => preconditionOf({ "if-match": header })).toThrow(/If-Match/);
   });
 
@@ -40,14 +40,14 @@ describe("conditions of requests", () => {
     ["respond-asynchronously", undefined],
     ["wait=10", undefined],
     ["return=minimal", undefined],
-  ])("Prefer: %s", (prefer, wanted) => {
+  ])("reads Prefer: %s", (prefer, wanted) => {
     expect(asyncPreference({ prefer })).toEqual(wanted);
   });
 });
 
 describe("ETag", () => {
   let running: Running;
-  /** What is called before each change is written. */
+  /** Called before each change is written. */
   let beforeWrite: (id: string) => Promise<unknown> = async () => undefined;
   beforeAll(async () => {
     running = await openRunning({
@@ -70,7 +70,7 @@ describe("ETag", () => {
   const at = (method: string, id: string, sent: Sent = {}): Promise<Answered> =>
     running.send(method, `/api/rag/resource/${id}`, sent);
 
-  it("comes with every answer of a resource, stays while it stays, and changes with it", async () => {
+  it("sends an ETag with every answer of a resource, which changes when the resource changes", async () => {
     const created = await create();
     const id = created.json.data._id;
     const read = await at("GET", id);
@@ -83,7 +83,7 @@ describe("ETag", () => {
     expect((await at("GET", id)).headers["etag"]).toBe(deleted.headers["etag"]);
   });
 
-  it("that the caller knows makes a read 304 without a body", async () => {
+  it("answers a read with a known ETag with 304 and no body", async () => {
     const created = await create();
     const headers = { "if-none-match": String(created.headers["etag"]) };
     const known = await at("GET", created.json.data._id, { headers });
@@ -96,7 +96,7 @@ describe("ETag", () => {
     expect((await at("GET", `${created.json.data._id}/chunks`, again)).status).toBe(304);
   });
 
-  it("in If-Match lets one of two changes through that are queued at once", async () => {
+  it("accepts only one of two concurrent changes with the same If-Match", async () => {
     const created = await create();
     const headers = { "if-match": String(created.headers["etag"]), prefer: "respond-async" };
     const answers = await Promise.all(
@@ -108,23 +108,26 @@ describe("ETag", () => {
   it.each([
     ["an update", "PUT", { title: "Flood" }],
     ["a delete", "DELETE", undefined],
-  ])("in If-Match keeps %s from losing a change that was queued meanwhile", async (_name, method, body) => {
-    const created = await create();
-    const id = created.json.data._id;
-    beforeWrite = async (written) => {
-      // What an earlier test queued may be written now.
-      if (written !== id) return;
-      beforeWrite = async () => undefined;
-      const headers = { prefer: "respond-async" };
-      expect((await at("PUT", id, { body: { title: "Ebb" }, headers })).status).toBe(202);
-    };
-    const headers = { "if-match": String(created.headers["etag"]) };
-    const late = await at(method, id, { headers, ...(body === undefined ? {} : { body }) });
-    expect([late.status, late.json.error?.code]).toEqual([412, "precondition_failed"]);
-    await vi.waitFor(async () => expect((await at("GET", id)).json.data.title).toBe("Ebb"));
-  });
+  ])(
+    "refuses %s with If-Match if another change was queued before its write",
+    async (_name, method, body) => {
+      const created = await create();
+      const id = created.json.data._id;
+      beforeWrite = async (written) => {
+        // A change that an earlier test queued may be written now.
+        if (written !== id) return;
+        beforeWrite = async () => undefined;
+        const headers = { prefer: "respond-async" };
+        expect((await at("PUT", id, { body: { title: "Ebb" }, headers })).status).toBe(202);
+      };
+      const headers = { "if-match": String(created.headers["etag"]) };
+      const late = await at(method, id, { headers, ...(body === undefined ? {} : { body }) });
+      expect([late.status, late.json.error?.code]).toEqual([412, "precondition_failed"]);
+      await vi.waitFor(async () => expect((await at("GET", id)).json.data.title).toBe("Ebb"));
+    },
+  );
 
-  it("in If-Match keeps an update and a delete from what they do not know", async () => {
+  it("refuses an update and a delete whose If-Match is stale", async () => {
     const created = await create();
     const id = created.json.data._id;
     const stale = { "if-match": String(created.headers["etag"]) };

@@ -19,10 +19,10 @@ function openLimited(max: number) {
 
 it.each([
   ["one IPv4 address", ["192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"], true],
-  ["IPv4 addresses side by side", ["192.0.2.1", "192.0.2.2", "192.0.2.3"], false],
+  ["adjacent IPv4 addresses", ["192.0.2.1", "192.0.2.2", "192.0.2.3"], false],
   ["one /64 of IPv6", ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::1"], true],
-  ["networks of IPv6 side by side", ["2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"], false],
-  ["what is closed already", [undefined, undefined, undefined], false],
+  ["adjacent IPv6 networks", ["2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"], false],
+  ["connections that are closed already", [undefined, undefined, undefined], false],
 ] as const)("of %s a third connection where two may be open", (_name, addresses, isRefused) => {
   const { connect, refused } = openLimited(2);
   const sockets = addresses.map((address) => connect(address));
@@ -30,7 +30,7 @@ it.each([
   expect(refused()).toBe(isRefused ? 1 : 0);
 });
 
-it("a connection that is closed makes room, one that was refused makes none", async () => {
+it("frees a slot when a connection closes, but not when a connection is refused", async () => {
   const { connect } = openLimited(1);
   const first = connect("192.0.2.1");
   const refused = connect("192.0.2.1");

@@ -2,7 +2,7 @@ import Fastify from "fastify";
 import { expect, it, vi } from "vitest";
 import { openEventStream } from "../../../src/kb/http/event-stream.ts";
 
-it("a stream begins with a ping after so long a silence as proxies may not bear", async () => {
+it("starts a stream with a ping after a silence that proxies might not tolerate", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
   const server = Fastify();
   const silent = Promise.withResolvers<void>();
@@ -11,7 +11,7 @@ it("a stream begins with a ping after so long a silence as proxies may not bear"
     const events = openEventStream(reply, 60_000);
     asked.resolve();
     await silent.promise;
-    expect(events.hasBegun()).toBe(true);
+    expect(events.hasStarted()).toBe(true);
     events.send("completed", { done: true });
     events.end();
     return reply;

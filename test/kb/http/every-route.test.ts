@@ -6,7 +6,7 @@ import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running, Sent } from "../service/running.ts";
 
-/** What belongs to the one account, and what of it must never show in an answer to another. */
+/** Records of one account, and those of their texts that no answer to another account may contain. */
 interface Owned {
   readonly resource: { readonly _id: string; readonly collectionId: string; readonly ownerId: string };
   readonly fileUrl: string;
@@ -16,14 +16,14 @@ interface Owned {
   readonly secrets: readonly string[];
 }
 
-/** How somebody else asks a route for what is not theirs. */
+/** How another account requests the owner's records from a route. */
 interface Ask {
   /** Default: the route's own path. */
   readonly path?: (owned: Owned) => string;
   readonly sent?: (owned: Owned) => Sent;
-  /** `nothing`: 404, as if it did not exist. `own`: an answer that holds nothing of the owner's. A number: this refusal. */
+  /** `nothing`: 404, as if it did not exist. `own`: an answer without any record of the owner. A number: this status. */
   readonly finds: "nothing" | "own" | number;
-  /** What the answer's data are for somebody else, where the owner's would differ in numbers alone. */
+  /** The data of the answer to another account, if the owner's would differ only in numbers. */
   readonly shows?: object;
 }
 
@@ -40,7 +40,7 @@ const threadForm = (agentId: string) => {
 const list = ({ resource: { collectionId, ownerId } }: Owned): string =>
   `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${ownerId}`;
 
-/** Every route of the service. One that is missing here fails the test: say how it is asked for what is not the caller's. */
+/** Every route of the service. The test fails for a missing one: add how another account requests the owner's records from it. */
 const ASKS: Readonly<Record<string, Ask>> = {
   "POST /image/processing/upload": { sent: () => ({ body: fileForm("mine") }), finds: "own" },
   "POST /api/rag/resource": {
@@ -123,11 +123,11 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
 };
 
-/** Of the dead letter, and of the document that waits. */
+/** Ids of the dead letter and of the waiting document. */
 const LETTER = "msg_of_the_owner";
 const WAITING = "f".repeat(24);
 
-/** What a body says, of a form its text fields. */
+/** Returns the text of a body; of a form, its text fields. */
 const wordsOf = (body: Sent["body"]): string =>
   JSON.stringify(
     body instanceof FormData ? [...body].filter(([, value]) => typeof value === "string") : (body ?? ""),
@@ -139,7 +139,7 @@ let running: Running;
 let foreign: string;
 let owned: Owned;
 beforeAll(async () => {
-  // Uploaded files ask for a key too: then every route that knows accounts can be asked with the wrong one.
+  // Uploaded files need a key too, so that every route with accounts can be called with the wrong key.
   const metrics = openMetrics("0.0.0-test");
   running = await openRunning({
     filesNeedKey: true,
@@ -189,12 +189,12 @@ beforeAll(async () => {
   };
 });
 
-/** A dead letter of the owner's endpoint, and a document of theirs that waits to be taken in. */
+/** Adds a dead letter of the owner's endpoint, and a waiting document of the owner. */
 async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> {
   const { store } = running;
   const accountId = (await store.accounts()).find(({ name }) => name === "local")?.id ?? "";
   const nowIso = new Date().toISOString();
-  // Due tomorrow: nothing that runs here looks at them before.
+  // Due tomorrow, so that no runner takes them during the test.
   const nowMs = Date.now() + 24 * 60 * 60 * 1000;
   const letter = { eventId: LETTER, type: "resource.created", body: "{}", to: { endpointId } };
   await store.addDelivery({ accountId, ...letter, nowMs });
@@ -224,32 +224,35 @@ async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> 
 }
 afterAll(() => running.close());
 
-it("knows every route of the server, and no other", () => {
+it("covers every route of the server, and no other", () => {
   expect(running.service.routes().map(nameOf).toSorted()).toEqual(Object.keys(ASKS).toSorted());
 });
 
-describe("asked with the key of another account", () => {
-  it.each(Object.entries(ASKS))("%s finds nothing", async (name, { path, sent, finds, shows }) => {
-    const [method = "", url = ""] = name.split(" ");
-    const answer = await running.send(method, path?.(owned) ?? url, { ...sent?.(owned), key: foreign });
-    const found = answer.status < 300 ? "own" : answer.status;
-    expect(found).toBe(finds === "nothing" ? 404 : finds);
-    expect(answer.json?.data ?? {}).toMatchObject(shows ?? {});
-    // What was sent may come back in the words of a refusal; nothing else of the owner's may.
-    const asked = `${path?.(owned) ?? ""} ${wordsOf(sent?.(owned).body)}`;
-    for (const secret of owned.secrets.filter((text) => !asked.includes(text))) {
-      expect(answer.text).not.toContain(secret);
-    }
-  });
+describe("a request with the key of another account", () => {
+  it.each(Object.entries(ASKS))(
+    "%s finds no records of another account",
+    async (name, { path, sent, finds, shows }) => {
+      const [method = "", url = ""] = name.split(" ");
+      const answer = await running.send(method, path?.(owned) ?? url, { ...sent?.(owned), key: foreign });
+      const found = answer.status < 300 ? "own" : answer.status;
+      expect(found).toBe(finds === "nothing" ? 404 : finds);
+      expect(answer.json?.data ?? {}).toMatchObject(shows ?? {});
+      // A refusal may repeat what was sent, but nothing else of the owner.
+      const request = `${path?.(owned) ?? ""} ${wordsOf(sent?.(owned).body)}`;
+      for (const secret of owned.secrets.filter((text) => !request.includes(text))) {
+        expect(answer.text).not.toContain(secret);
+      }
+    },
+  );
 
-  it("no dead letter is sent again, by whichever name", async () => {
+  it("replays no dead letter of another account, by any name", async () => {
     for (const body of [{}, { webhookId: LETTER }]) {
       const answer = await running.send("POST", "/v1/webhooks/dead/replay", { key: foreign, body });
       expect(answer.json.data?.replayed ?? 0).toBe(0);
     }
   });
 
-  it("nothing of the owner's has changed", async () => {
+  it("leaves the owner's records unchanged", async () => {
     const admin = await running.issueKey("local", ["admin"]);
     const read = async (path: string) => (await running.send("GET", path, { key: admin })).json.data;
     expect(await read(resourcePath(owned))).toMatchObject({ title: "Tides", isDeleted: false });
@@ -265,10 +268,10 @@ describe("asked with the key of another account", () => {
   });
 });
 
-describe("every route but those for everybody", () => {
+describe("every route that needs a key", () => {
   const OPEN = ["GET /v1/health", "GET /openapi.json", "GET /healthz", "GET /readyz", "GET /metrics"];
 
-  it("says which scope it wants", () => {
+  it("declares the scope of every route", () => {
     const routes = running.service.routes();
     expect(routes.filter(({ scope }) => scope === undefined).map(nameOf)).toEqual([]);
     expect(
@@ -281,7 +284,7 @@ describe("every route but those for everybody", () => {
 
   it.each([
     ["no key", 401, "key_missing", () => null],
-    ["a key that nobody made", 401, "key_unknown", () => `kb_${"a".repeat(43)}`],
+    ["an invented key", 401, "key_unknown", () => `kb_${"a".repeat(43)}`],
     [
       "an expired key",
       401,
@@ -302,7 +305,7 @@ describe("every route but those for everybody", () => {
     }
   });
 
-  it("refuses a key with all scopes but the one it wants with 403", async () => {
+  it("refuses a key with all scopes but the required one with 403", async () => {
     for (const route of running.service.routes()) {
       if (route.scope === "none") continue;
       const scopes = (["read", "write", "chat"] as const).filter((scope) => scope !== route.scope);

@@ -24,7 +24,7 @@ async function upload(bytes: string | Uint8Array, name?: string): Promise<string
 }
 
 describe("an upload", () => {
-  it("answers 200 with exactly success and an unguessable file_url under the resources address", async () => {
+  it("answers an upload with 200, success and an unguessable file_url under the resources address", async () => {
     const { status, json } = await running.send("POST", "/image/processing/upload", {
       body: fileForm(TEXT, "a b.txt"),
     });
@@ -33,11 +33,11 @@ describe("an upload", () => {
     expect(json.file_url).toMatch(new RegExp(`^${running.url}/files/[A-Za-z0-9_-]{43}/a%20b\\.txt$`));
   });
 
-  it("of the same bytes twice gives two addresses", async () => {
+  it("gives two uploads of the same bytes two addresses", async () => {
     expect(await upload(TEXT)).not.toBe(await upload(TEXT));
   });
 
-  it("takes a file of exactly the limit, byte for byte, and refuses one more without keeping it", async () => {
+  it("stores a file of exactly the limit, and refuses a larger one without storing it", async () => {
     const bytes = Buffer.alloc(100_000, "word\n");
     const url = await upload(bytes);
     expect((await running.send("GET", url)).text).toBe(bytes.toString());
@@ -50,7 +50,7 @@ describe("an upload", () => {
     expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
   });
 
-  it("refused for its type leaves nothing behind", async () => {
+  it("leaves nothing of an upload that is refused for its type", async () => {
     await running.send("POST", "/image/processing/upload", {
       body: fileForm(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0])),
     });
@@ -63,7 +63,7 @@ describe("an upload", () => {
     { name: "..", served: "file" },
     { name: "Übersicht – 日本.txt", served: "Übersicht – 日本.txt" },
     { name: `${"long".repeat(60)}.txt`, served: `${"long".repeat(29)}.txt` },
-  ])("named $name is served as $served", async ({ name, served }) => {
+  ])("serves an upload named $name as $served", async ({ name, served }) => {
     const url = await upload("text", name);
     expect(decodeURIComponent(new URL(url).pathname.split("/").at(-1) ?? "")).toBe(served);
     const answer = await running.send("GET", url);
@@ -71,7 +71,7 @@ describe("an upload", () => {
     expect(answer.headers["content-disposition"]).toContain("filename*=UTF-8''");
   });
 
-  it("without a name has one all the same", async () => {
+  it("gives an upload without a name a name", async () => {
     const body = [
       "--b",
       'Content-Disposition: form-data; name="file"',
@@ -87,7 +87,7 @@ describe("an upload", () => {
     expect(answer.json.file_url).toMatch(/\/file$/);
   });
 
-  it("can be an image; a resource of one without text is refused with 422", async () => {
+  it("accepts an image, and refuses a resource of an image without text with 422", async () => {
     const url = await upload(PNG, "dot.png");
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: undefined, url }),
@@ -101,7 +101,7 @@ describe("an upload", () => {
     });
   });
 
-  it("of a damaged PDF is accepted, and the resource refused with 422", async () => {
+  it("accepts a damaged PDF, and refuses its resource with 422", async () => {
     const url = await upload("%PDF-1.7\nnothing of a PDF", "broken.pdf");
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: undefined, url }),
@@ -115,21 +115,15 @@ describe("an upload", () => {
     ["plain text with tabs", "words.txt", "text/csv", "apple\tApfel\nbread\t2\nmilk\t3", undefined],
     ["Markdown with commas", "table.md", "text/csv", "Item,Price\nBolt,1.5\nNut,2", undefined],
     [
-      "plain text that begins as a page",
+      "plain text that starts like a page",
       "notes.txt",
       "text/html",
       "<html><p>is how a page begins",
       undefined,
     ],
-    [
-      "text without a name that says more",
-      "words",
-      "text/plain",
-      "Item\tPrice\nBolt\t1.5\nNut\t2",
-      undefined,
-    ],
-    ["text of which nothing is declared", "words", "", "Item\tPrice\nBolt\t1.5\nNut\t2", undefined],
-    ["CSV without names of columns", "words.csv", "", "apple,Apfel\nbread,Brot\nmilk,Milch", undefined],
+    ["text without an extension", "words", "text/plain", "Item\tPrice\nBolt\t1.5\nNut\t2", undefined],
+    ["text without a declared type", "words", "", "Item\tPrice\nBolt\t1.5\nNut\t2", undefined],
+    ["CSV without column names", "words.csv", "", "apple,Apfel\nbread,Brot\nmilk,Milch", undefined],
     [
       "CSV by its name",
       "prices.csv",
@@ -151,7 +145,7 @@ describe("an upload", () => {
       "Item\tPrice\nBolt\t1.5\nNut\t2",
       "Item: Bolt; Price: 1.5\nItem: Nut; Price: 2",
     ],
-  ])("is read as it is declared: %s", async (_name, name, type, text, expected = text) => {
+  ])("reads an upload by its declared type: %s", async (_name, name, type, text, expected = text) => {
     const form = fileForm(text, name, "file", type);
     const { json: file } = await running.send("POST", "/image/processing/upload", { body: form });
     const body = createBody({ url: file.file_url, content: undefined });
@@ -160,7 +154,7 @@ describe("an upload", () => {
     expect(read.data.content).toBe(expected);
   });
 
-  it("whose address is changed makes no resource", async () => {
+  it("refuses a resource of an altered file address", async () => {
     const url = await upload(TEXT, "mine.txt");
     const changed = [
       `${url}?x=1`,
@@ -188,7 +182,7 @@ describe("a file", () => {
     url = await upload(TEXT, "digits.txt");
   });
 
-  it("is served without a key, never as a page of this site", async () => {
+  it("serves a file without a key, never as a page of this site", async () => {
     const answer = await running.send("GET", url, { key: null });
     expect(answer).toMatchObject({ status: 200, text: TEXT });
     expect(answer.headers).toMatchObject({
@@ -202,7 +196,7 @@ describe("a file", () => {
     });
   });
 
-  it("that holds a script is served as plain text", async () => {
+  it("serves a file with a script as plain text", async () => {
     const page = await upload("<html><script>alert(1)</script></html>", "page.html");
     const answer = await running.send("GET", page, { key: null });
     expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-8");
@@ -212,19 +206,19 @@ describe("a file", () => {
   it.each([
     { name: "little-endian", bytes: Buffer.from("\ufeffsea", "utf16le") },
     { name: "big-endian", bytes: Buffer.from("\ufeffsea", "utf16le").swap16() },
-  ])("in $name UTF-16 is served as such", async ({ bytes }) => {
+  ])("serves a file in $name UTF-16 with its charset", async ({ bytes }) => {
     const answer = await running.send("GET", await upload(bytes, "wide.txt"));
     expect(answer.headers["content-type"]).toBe("text/plain; charset=utf-16");
     expect(answer.headers["content-length"]).toBe("8");
   });
 
-  it("answers HEAD with the same headers and no body", async () => {
+  it("answers HEAD for a file with the same headers and no body", async () => {
     const answer = await running.send("HEAD", url, { key: null });
     expect(answer).toMatchObject({ status: 200, text: "" });
     expect(answer.headers["content-length"]).toBe("36");
   });
 
-  it("answers 304 to who has it", async () => {
+  it("answers 304 for a file with a known ETag", async () => {
     const { headers } = await running.send("GET", url);
     const etag = String(headers["etag"]);
     for (const value of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
@@ -252,12 +246,12 @@ describe("a file", () => {
     expect(status === 416 ? undefined : answer.text).toBe(text);
   });
 
-  it("ignores a range for another version", async () => {
+  it("ignores the range of another version of a file", async () => {
     const answer = await running.send("GET", url, { headers: { range: "bytes=0-1", "if-range": '"old"' } });
     expect(answer).toMatchObject({ status: 200, text: TEXT });
   });
 
-  it("under another name, or with the token changed, does not exist", async () => {
+  it("does not find a file under another name or an altered token", async () => {
     const other = [
       url.replace("digits", "figures"),
       url.replace(/.(?=\/digits)/, (c) => (c === "A" ? "B" : "A")),
@@ -277,7 +271,7 @@ describe("across runs", () => {
     for (const one of opened.splice(0)) await one.close();
   });
 
-  it("files can be kept for keys of their account alone", async () => {
+  it("serves files only to keys of their account if so configured", async () => {
     const closed = await open({ filesNeedKey: true });
     const { json } = await closed.send("POST", "/image/processing/upload", { body: fileForm(TEXT) });
     const foreign = await closed.issueKey("someone-else");
@@ -286,8 +280,8 @@ describe("across runs", () => {
     expect(await closed.send("GET", json.file_url)).toMatchObject({ status: 200, text: TEXT });
   });
 
-  it("a start removes what was never whole and keeps what the store has noted", async () => {
-    // A crash between the row and the move: the row is there, the bytes lie in incoming/.
+  it("removes incomplete uploads at start and keeps those that the store has recorded", async () => {
+    // A crash between the row and the move: the row exists, the bytes are in incoming/.
     const next = await open({ start: false });
     const incoming = join(next.stateDir, "uploads", "incoming");
     await writeFile(join(incoming, "half"), "hal");
@@ -311,7 +305,7 @@ describe("across runs", () => {
     expect(await readdir(join(next.stateDir, "uploads"))).toEqual([token, "incoming"]);
   });
 
-  it("a resources address of its own is used in file_url and recognised in create", async () => {
+  it("uses a configured resources address in file_url and recognises it in create", async () => {
     const proxied = await open({ resourcesUrl: "https://files.example.org/kb" });
     const { json } = await proxied.send("POST", "/image/processing/upload", { body: fileForm(TEXT) });
     expect(json.file_url).toMatch(/^https:\/\/files\.example\.org\/kb\/files\//);
@@ -319,11 +313,11 @@ describe("across runs", () => {
       proxied.send("POST", "/api/rag/resource", { body: createBody({ content: undefined, url }) });
     expect((await create(json.file_url)).status).toBe(201);
     expect((await create("https://files.example.org/kb/other")).status).toBe(400);
-    // No address of ours, so it is a link, and no name is known here.
+    // Not an address of this service, so it is a link, whose name cannot be resolved here.
     expect((await create("https://files.example.org/elsewhere")).json.error.code).toBe("link_failed");
   });
 
-  it("a file_url of another port is still this service's, and is answered as it is reachable now", async () => {
+  it("recognises a file_url with an earlier port and answers it with the current one", async () => {
     const before = await openRunning();
     const put = async (text: string): Promise<string> => {
       const { json } = await before.send("POST", "/image/processing/upload", { body: fileForm(text) });
@@ -362,7 +356,7 @@ describe("an upload whose bytes are gone", () => {
     ["text", TEXT, "a.txt"],
     ["a PDF", "%PDF-1.4 broken", "a.pdf"],
     ["an image", PNG, "a.png"],
-  ])("is told to be sent again: %s", async (_name, bytes, name) => {
+  ])("asks to upload a missing file again: %s", async (_name, bytes, name) => {
     const url = await upload(bytes, name);
     await rm(join(running.stateDir, "uploads", new URL(url).pathname.split("/")[2] ?? ""));
     const body = createBody({ content: undefined, url });
@@ -374,8 +368,8 @@ describe("an upload whose bytes are gone", () => {
   });
 });
 
-describe("a document that cannot be read at present", () => {
-  it("is asked for again, as a job does a while", () => {
+describe("a document that temporarily cannot be read", () => {
+  it("is answered with 503 and Retry-After", () => {
     const failure = new KbsyncError("the PDF cannot be read at present", {
       code: "extraction_failed",
       retryable: true,

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-/** Values of every kind, and those that look right. */
+/** Values of every kind, including plausible ones. */
 const value = fc.oneof(
   fc.jsonValue(),
   fc.string({ unit: "binary" }),
@@ -34,7 +34,7 @@ const resourceBody = fc.record(
   },
   { requiredKeys: [] },
 );
-/** Mostly right, so that it gets past the first check. */
+/** Mostly valid, so that it passes the first check. */
 const nearlyRight = fc
   .tuple(resourceBody, fc.subarray(["title", "description", "content", "url", "settings", "owner_id"]))
   .map(([wild, keys]) =>
@@ -53,8 +53,8 @@ async function expectNoFault(method: string, path: string, body?: object | strin
   expect(typeof error?.code).toBe(status < 300 ? "undefined" : "string");
 }
 
-describe("no client input makes a fault", () => {
-  it("in create", async () => {
+describe("arbitrary input", () => {
+  it("causes no internal error in create", async () => {
     const body = fc.oneof(
       resourceBody,
       nearlyRight,
@@ -67,14 +67,14 @@ describe("no client input makes a fault", () => {
     );
   });
 
-  it("in update", async () => {
+  it("causes no internal error in update", async () => {
     await fc.assert(
       fc.asyncProperty(resourceBody, (body) => expectNoFault("PUT", `/api/rag/resource/${id}`, body)),
       { numRuns: 150 },
     );
   });
 
-  it("in search", async () => {
+  it("causes no internal error in search", async () => {
     const query = fc.string({ unit: "binary", maxLength: 200 });
     const score = fc.double({ min: 0, max: 1, noNaN: true });
     const inDocument = fc.record({ query, score, doc_id: fc.constant(id) });
@@ -91,7 +91,7 @@ describe("no client input makes a fault", () => {
     );
   });
 
-  it("in the list's parameters and in paths", async () => {
+  it("causes no internal error in the list's parameters and in paths", async () => {
     const text = fc
       .string({ unit: "binary", maxLength: 40 })
       .map((raw) => encodeURIComponent(raw.toWellFormed()));

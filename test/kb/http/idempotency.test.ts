@@ -21,7 +21,7 @@ const create = (key: string, change: object = {}): Promise<Answered> =>
   });
 
 describe("Idempotency-Key", () => {
-  it("of a create answers the first answer again, to the byte, and makes nothing new", async () => {
+  it("answers a repeated create with the first answer, byte for byte, and creates nothing", async () => {
     const first = await create("c1", { owner_id: "idem" });
     const second = await create("c1", { owner_id: "idem" });
     expect(second).toMatchObject({ status: 201, text: first.text });
@@ -32,14 +32,14 @@ describe("Idempotency-Key", () => {
     expect(json.data.resources).toHaveLength(1);
   });
 
-  it("with another body is 409", async () => {
+  it("refuses a used key with another body with 409", async () => {
     await create("c2");
     const other = await create("c2", { title: "Another" });
     expect(other.status).toBe(409);
     expect(other.json.error.code).toBe("idempotency_conflict");
   });
 
-  it("with another operation is 409", async () => {
+  it("refuses a used key in another operation with 409", async () => {
     const { json } = await create("c3");
     const path = `/api/rag/resource/${json.data._id}`;
     const other = await running.send("PUT", path, {
@@ -49,12 +49,12 @@ describe("Idempotency-Key", () => {
     expect(other.status).toBe(409);
   });
 
-  it("sent many times at once makes one resource", async () => {
+  it("creates one resource for many concurrent requests with one key", async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => create("c4")));
     expect(new Set(answers.map(({ json }) => json.data._id)).size).toBe(1);
   });
 
-  it("of a request that takes long is 409 with Retry-After after a while, and its answer later", async () => {
+  it("answers a repeated request with 409 and Retry-After if the first takes too long", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const idempotency = openIdempotency({ recall: async () => undefined }, () => nowMs, 20);
     const request = { accountId: "a", key: "k", sha256: "x" };
@@ -85,16 +85,16 @@ describe("Idempotency-Key", () => {
         async () => "again",
       ),
     ).toBe("next");
-    // What was refused is not done behind the answer.
+    // The refused request is not executed after its answer.
     expect(isDoneTwice).toBe(false);
   });
 
-  it("of a refused request may be used again", async () => {
+  it("allows the key of a refused request again", async () => {
     expect((await create("c5", { title: "" })).status).toBe(400);
     expect((await create("c5")).status).toBe(201);
   });
 
-  it("of an update answers the first answer again without chunking again", async () => {
+  it("answers a repeated update with the first answer, without chunking again", async () => {
     const { json } = await create("c6");
     const path = `/api/rag/resource/${json.data._id}`;
     const update = (): Promise<Answered> =>
@@ -104,7 +104,7 @@ describe("Idempotency-Key", () => {
     expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
   });
 
-  it("of an update holds nothing of a text that was deleted since: 404", async () => {
+  it("answers a repeated update of a deleted resource with 404, and stores nothing of its text", async () => {
     const made = await create("c10");
     const path = `/api/rag/resource/${made.json.data._id}`;
     const update = (): Promise<Answered> =>
@@ -117,11 +117,11 @@ describe("Idempotency-Key", () => {
     expect(await update()).toMatchObject({ status: 404, json: { error: { code: "resource_not_found" } } });
     const { id } = await running.store.ensureAccount("local");
     expect((await running.store.recall(id, "u3", nowMs))?.body).not.toContain("Private");
-    // The first answer of a create has no text.
+    // The answer to a create has no text.
     expect(await create("c10")).toMatchObject({ status: 201, text: made.text });
   });
 
-  it("of a long record keeps its id alone and answers the record as it is by then", async () => {
+  it("notes only the id of a long record and answers with its current state", async () => {
     const { json } = await create("c8");
     const path = `/api/rag/resource/${json.data._id}`;
     const content = "The moon pulls the sea. ".repeat(10_000);
@@ -143,13 +143,13 @@ describe("Idempotency-Key", () => {
     expect((await update()).status).toBe(404);
   });
 
-  it("of a create with a long description answers the record again", async () => {
+  it("answers a repeated create with a long description with the record", async () => {
     const description = "\u0001".repeat(9000);
     const first = await create("c9", { description });
     expect(await create("c9", { description })).toMatchObject({ status: 201, json: first.json });
   });
 
-  it("of an upload answers the first file_url again, whatever the form's boundary, and keeps one file", async () => {
+  it("answers a repeated upload with the first file_url, whatever its boundary, and stores one file", async () => {
     const upload = (text: string): Promise<Answered> =>
       running.send("POST", "/image/processing/upload", {
         body: fileForm(text),
@@ -163,7 +163,7 @@ describe("Idempotency-Key", () => {
     expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
   });
 
-  it("is forgotten after 24 hours", async () => {
+  it("forgets a key after 24 hours", async () => {
     const first = await create("c7");
     nowMs += 23 * HOUR_MS;
     expect((await create("c7")).json.data._id).toBe(first.json.data._id);
@@ -173,7 +173,7 @@ describe("Idempotency-Key", () => {
     expect(later.json.data._id).not.toBe(first.json.data._id);
   });
 
-  it.each(["", "a b", "ü", "x".repeat(256)])("%j is refused with 400", async (key) => {
+  it.each(["", "a b", "ü", "x".repeat(256)])("refuses the key %j with 400", async (key) => {
     const header = Buffer.from(key).toString("latin1");
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody(),
@@ -185,14 +185,14 @@ describe("Idempotency-Key", () => {
 });
 
 describe("Idempotency-Key of an upload", () => {
-  it("whose bytes could not be put in their place is answered when they are", async () => {
+  it("answers a repeated upload once its bytes can be moved to their folder", async () => {
     let block: string | undefined;
     const own = await openRunning({
       wrapStore: (store) => ({
         ...store,
         addFile: async (file, sameTransaction) => {
           block = join(own.stateDir, "uploads", file.token);
-          // A folder in its place, that is not empty: a rename does not go there.
+          // A non-empty folder with the file's name makes the rename fail.
           await mkdir(join(block, "in the way"), { recursive: true });
           return store.addFile(file, sameTransaction);
         },

@@ -8,7 +8,7 @@ import { parseJsonBody } from "../../../src/kb/http/json-body.ts";
 const MB = 1024 * 1024;
 
 describe("parseJsonBody", () => {
-  it("reads what JSON.stringify wrote", () => {
+  it("parses the output of JSON.stringify", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(parseJsonBody(Buffer.from(JSON.stringify(value)))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -16,15 +16,15 @@ describe("parseJsonBody", () => {
     );
   });
 
-  it("gives undefined for an empty body", () => {
+  it("returns undefined for an empty body", () => {
     expect(parseJsonBody(Buffer.alloc(0))).toBeUndefined();
   });
 
   it.each([
-    ["what is no JSON", () => parseJsonBody(Buffer.from("x"))],
-    ["what is not UTF-8", () => parseJsonBody(Buffer.from([0xff]))],
-    ["what is no object", () => readBody(BulkLine, 1)],
-    ["what lacks a field", () => readBody(BulkLine, {})],
+    ["invalid JSON", () => parseJsonBody(Buffer.from("x"))],
+    ["invalid UTF-8", () => parseJsonBody(Buffer.from([0xff]))],
+    ["a value that is no object", () => readBody(BulkLine, 1)],
+    ["an object without a required field", () => readBody(BulkLine, {})],
   ])("refuses %s without the cost of a stack", (_name, refuse) => {
     let refusal: unknown;
     try {
@@ -38,7 +38,7 @@ describe("parseJsonBody", () => {
     expect(new Error("another").stack).toContain("\n    at ");
   });
 
-  it("refuses whatever is not UTF-8 instead of replacing it", () => {
+  it("refuses invalid UTF-8 instead of replacing it", () => {
     for (const bytes of [
       [0x22, 0xff, 0x22],
       [0x22, 0xc3, 0x22],
@@ -48,7 +48,7 @@ describe("parseJsonBody", () => {
     }
   });
 
-  it("reads a long text full of brackets, commas, quotes and backslashes", () => {
+  it("parses a long text full of brackets, commas, quotes and backslashes", () => {
     const content = '[{,"\\'.repeat(500_000);
     expect(parseJsonBody(Buffer.from(JSON.stringify({ content })))).toEqual({ content });
   });
@@ -64,7 +64,7 @@ describe("parseJsonBody", () => {
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(64 * MB);
   });
 
-  it("takes 100 levels and refuses one more, whatever the length of the body", () => {
+  it("accepts 100 levels and refuses one more, whatever the length of the body", () => {
     const nested = (levels: number, text: string): Buffer =>
       Buffer.from(`${'{"a":['.repeat(levels / 2)}${JSON.stringify(text)}${"]}".repeat(levels / 2)}`);
     for (const text of ["", '[{"\\'.repeat(300_000)]) {

@@ -26,8 +26,8 @@ const make = async (change: object = {}): Promise<{ _id: string; key: string }> 
 const statusOf = async (key: string): Promise<number> =>
   (await running.send("GET", "/api/rag/collections", { key })).status;
 
-describe("a key made by API", () => {
-  it("is shown once, works with its scopes, and is stored nowhere", async () => {
+describe("a key created by the API", () => {
+  it("shows a new key once, applies its scopes, and does not store it", async () => {
     const answer = await ask("POST", "", { name: "reader", scopes: ["read", "read"] });
     expect(answer.status).toBe(201);
     const { key, _id, hint } = answer.json.data;
@@ -47,10 +47,10 @@ describe("a key made by API", () => {
     ["a blank name", { name: "  " }, "name"],
     ["no scopes", { scopes: [] }, "scopes"],
     ["an unknown scope", { scopes: ["root"] }, "scopes[0]"],
-    ["a time that is over", { expiresAt: "2020-01-01T00:00:00Z" }, "expiresAt"],
+    ["a time in the past", { expiresAt: "2020-01-01T00:00:00Z" }, "expiresAt"],
     ["a time without zone", { expiresAt: "2030-01-01T00:00:00" }, "expiresAt"],
     ["a day without time", { expiresAt: "2030-01-01" }, "expiresAt"],
-  ])("needs its fields right: %s", async (_name, change, field) => {
+  ])("refuses to create a key with %s", async (_name, change, field) => {
     const answer = await ask("POST", "", { name: "x", scopes: ["read"], ...change });
     expect({ status: answer.status, error: answer.json.error }).toMatchObject({
       status: 400,
@@ -58,7 +58,7 @@ describe("a key made by API", () => {
     });
   });
 
-  it("ends when its time comes", async () => {
+  it("refuses a key after its expiry", async () => {
     const { _id, key } = await make({ expiresAt: "2026-11-21T15:00:00+02:00" });
     expect(await statusOf(key)).toBe(200);
     nowMs = START + HOUR_MS;
@@ -70,7 +70,7 @@ describe("a key made by API", () => {
 });
 
 describe("a revoked key", () => {
-  it("is refused from the next request on, like one that nobody made", async () => {
+  it("refuses a revoked key from the next request on, like an unknown one", async () => {
     const { _id, key } = await make();
     expect(await statusOf(key)).toBe(200);
     const revoked = await ask("DELETE", `/${_id}`);
@@ -86,14 +86,14 @@ describe("a revoked key", () => {
     });
   });
 
-  it("may be the one that asks: a program that finds its key has leaked ends it by itself", async () => {
+  it("lets a key revoke itself, for a program whose key has leaked", async () => {
     const { _id, key } = await make({ scopes: ["admin"] });
     const revoked = await running.send("DELETE", `/v1/keys/${_id}`, { key });
     expect(revoked).toMatchObject({ status: 200, json: { data: { _id, state: "revoked" } } });
     expect((await running.send("DELETE", `/v1/keys/${_id}`, { key })).json.error.code).toBe("key_unknown");
   });
 
-  it("is refused within seconds where another process revoked it, also by a clock that is set back", async () => {
+  it("refuses a key that another process revoked within seconds, even if the clock is set back", async () => {
     const { _id, key } = await make();
     const account = (await running.store.accounts()).find(({ name }) => name === "local")?.id ?? "";
     expect(await statusOf(key)).toBe(200);
@@ -105,7 +105,7 @@ describe("a revoked key", () => {
     expect(await statusOf(key)).toBe(401);
   });
 
-  it("stays revoked: it cannot be changed, rotated, revoked again, or registered anew", async () => {
+  it("does not change, rotate, revoke or register a revoked key again", async () => {
     const { _id, key } = await make();
     await ask("DELETE", `/${_id}`);
     expect((await ask("PUT", `/${_id}`, { expiresAt: null })).status).toBe(404);
@@ -123,7 +123,7 @@ describe("a revoked key", () => {
 });
 
 describe("a change", () => {
-  it("of scopes and expiry holds from the next request on", async () => {
+  it("applies a change of scopes and expiry from the next request on", async () => {
     const { _id, key } = await make();
     expect(await statusOf(key)).toBe(200);
     const changed = await ask("PUT", `/${_id}`, { scopes: ["chat"], name: "talker" });
@@ -132,16 +132,16 @@ describe("a change", () => {
   });
 
   it.each([
-    ["names nothing", {}, 400],
-    ["a time that is over", { expiresAt: "2020-01-01T00:00:00Z" }, 400],
-  ])("that %s is refused", async (_name, body, status) => {
+    ["is empty", {}, 400],
+    ["has an expiry in the past", { expiresAt: "2020-01-01T00:00:00Z" }, 400],
+  ])("refuses a change that %s", async (_name, body, status) => {
     const { _id } = await make();
     expect((await ask("PUT", `/${_id}`, body)).status).toBe(status);
   });
 });
 
 describe("a rotation", () => {
-  it("makes a key like the old one, which works on for the overlap and not longer", async () => {
+  it("creates a key like the old one, which stays valid only during the overlap", async () => {
     const old = await make();
     const answer = await ask("POST", `/${old._id}/rotate`, { overlapSeconds: 60 });
     expect(answer.status).toBe(201);
@@ -154,7 +154,7 @@ describe("a rotation", () => {
     expect([await statusOf(old.key), await statusOf(key)]).toEqual([401, 200]);
   });
 
-  it("without a body gives a day; an overlap of 0 ends the old key at once", async () => {
+  it("overlaps for a day by default; an overlap of 0 ends the old key at once", async () => {
     const one = await make();
     const { previous } = (await ask("POST", `/${one._id}/rotate`)).json.data;
     expect(previous.expiresAt).toBe(new Date(START + 24 * HOUR_MS).toISOString());
@@ -163,7 +163,7 @@ describe("a rotation", () => {
     expect(await statusOf(two.key)).toBe(401);
   });
 
-  it("never makes the old key live longer, and gives the new one as long a life", async () => {
+  it("never extends the old key, and gives the new one the same lifetime", async () => {
     const old = await make({ expiresAt: new Date(START + HOUR_MS).toISOString() });
     nowMs = START + HOUR_MS / 2;
     const { data } = (await ask("POST", `/${old._id}/rotate`)).json;
@@ -172,7 +172,7 @@ describe("a rotation", () => {
   });
 });
 
-it("rotations make no end of keys, and say what to do then", async () => {
+it("bounds the keys made by rotations, with a hint", async () => {
   const tenant = await running.issueKey("turner", ["admin"]);
   const first = (await running.store.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
   const over = new Date(START - HOUR_MS).toISOString();
@@ -189,7 +189,7 @@ it("rotations make no end of keys, and say what to do then", async () => {
   expect(refused.json.error.hint).toContain("account");
 });
 
-it("the keys of an account are bounded", async () => {
+it("bounds the keys of an account", async () => {
   const tenant = await running.issueKey("tenant", ["admin"]);
   const create = () =>
     running.send("POST", "/v1/keys", { key: tenant, body: { name: "one of many", scopes: ["read"] } });
@@ -207,7 +207,7 @@ it("the keys of an account are bounded", async () => {
   });
   const rotate = (overlapSeconds: number) =>
     running.send("POST", `/v1/keys/${last._id}/rotate`, { key: tenant, body: { overlapSeconds } });
-  // A key in place of one that works on would be one more; one that leaks is replaced at every time.
+  // A rotation with overlap would add a key; replacing a leaked key is always possible.
   const both = await rotate(60);
   expect({ status: both.status, code: both.json.error?.code }).toEqual({ status: 409, code: "key_limit" });
   expect(both.json.error.hint).toContain("overlapSeconds 0");

@@ -9,7 +9,7 @@ import { IMAGES_BYTES_MAX, IMAGES_MAX, USER_CHARS_MAX } from "../../../src/wire/
 
 const root = join(import.meta.dirname, "../../..");
 
-/** The number that a source gives a constant of its own: exported for nobody but a test, it would say less. */
+/** Reads a numeric constant from a source file, so that it need not be exported only for this test. */
 function constant(file: string, name: string): number {
   const source = readFileSync(join(root, "src", file), "utf8");
   const found = new RegExp(`^(?:export )?const ${name} = ([\\d_.* ]+);`, "m").exec(source);
@@ -46,12 +46,12 @@ const { contentBytes, requests, bodyBytes, answerBytes, ingests, requestMs } = D
 const lineBytes = contentBytes * constant("kb/http/server.ts", "ESCAPES_FACTOR");
 const timesFree = constant("lib/shares.ts", "TIMES_FREE");
 const documents = constant("kb/jobs/job-slots.ts", "WIDTH");
-/** Of what one account alone may have of a shared thing. */
+/** The share of a common bound that one account alone may have. */
 const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
 const smallBody = bytes(constant("kb/http/server.ts", "SMALL_BODY_BYTES"));
 const QUESTIONS = ["WIDTH", "GUESTS_MAX", "LINE_MAX", "LINE_SHARE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"];
 
-/** What each row of the table has to say, in its order. */
+/** The expected rows of the table, in order. */
 const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "text of a resource, uploaded file": [bytes(contentBytes)],
   "body of a create or update": [bytes(lineBytes)],
@@ -97,7 +97,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     bytes(constant("kb/http/bulk-routes.ts", "BODY_BYTES_MAX")),
     bytes(lineBytes),
     count(constant("kb/http/bulk-routes.ts", "WIDTH")),
-    bytes(constant("kb/http/bulk-routes.ts", "BYTES_UNDER_WAY")),
+    bytes(constant("kb/http/bulk-routes.ts", "BYTES_IN_FLIGHT")),
     count(constant("kb/http/bulk-routes.ts", "BAD_LINES_MAX")),
     count(constant("kb/http/bulk-routes.ts", "BAD_LINES_IN_ROW_MAX")),
     count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
@@ -153,16 +153,16 @@ const rows = [...table.matchAll(/^\| (.+?) \| (.+) \|$/gm)].map(([, name = "", t
   text,
 }));
 
-it("docs/API.md's table of limits has a row for each limit, and no other", () => {
+it("the table of limits in docs/API.md has a row for each limit, and no other", () => {
   expect(rows.map(({ name }) => name)).toEqual(Object.keys(LIMITS));
 });
 
-it.each(rows)("docs/API.md gives the limit of the code: $name", ({ name, text }) => {
+it.each(rows)("docs/API.md states the limit of the code: $name", ({ name, text }) => {
   // Numbers in code are statuses and names.
   expect(text.replaceAll(/`[^`]*`/g, "").match(AMOUNT) ?? []).toEqual(LIMITS[name]);
 });
 
-it("docs/API.md gives the share of one account as it is", () => {
+it("docs/API.md states the share of one account correctly", () => {
   const { text = "" } = rows.find(({ name }) => name === "share of one account") ?? {};
   expect(text).toContain("three times what is left free, which is three quarters of all");
   expect(timesFree).toBe(3);

@@ -6,20 +6,20 @@ import { createBody, openRunning } from "../service/running.ts";
 
 const WAIT = { timeout: 10_000 };
 
-it("more documents at once than it takes in are refused with 503 and Retry-After; a search is not", async () => {
+it("refuses too many concurrent documents with 503 and Retry-After, but no search", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
-  let begun = 0;
+  let started = 0;
   const slow = (store: Store): Store => ({
     ...store,
     createResource: async (...argument) => {
-      begun += 1;
+      started += 1;
       await released;
       return store.createResource(...argument);
     },
   });
   const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
   const first = running.send("POST", "/api/rag/resource", { body: createBody() });
-  await vi.waitFor(() => expect(begun).toBe(1), WAIT);
+  await vi.waitFor(() => expect(started).toBe(1), WAIT);
   const refused = await running.send("POST", "/api/rag/resource", { body: createBody() });
   expect({ status: refused.status, code: refused.json.error.code }).toEqual({
     status: 503,
@@ -33,7 +33,7 @@ it("more documents at once than it takes in are refused with 503 and Retry-After
   await running.close();
 });
 
-it("a client that asks for much and does not read it is let go", async () => {
+it("disconnects a client that does not read its long answer", async () => {
   const running = await openRunning({ limits: { answerIdleMs: 300 } });
   const content = "The sea is wide. ".repeat(600_000);
   const { data } = (await running.send("POST", "/api/rag/resource", { body: createBody({ content }) })).json;
@@ -42,17 +42,17 @@ it("a client that asks for much and does not read it is let go", async () => {
   socket.on("error", () => undefined);
   socket.pause();
   socket.write(`GET /api/rag/resource/${data._id} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n\r\n`);
-  // The service notes the end of each request; of this one it comes although nobody reads.
+  // The service logs the end of each request, here although the client does not read.
   await vi.waitFor(() => expect(running.log()).toMatch(/"method":"GET","route":"[^"]*resource\/:id"/), WAIT);
   socket.resume();
   await closed;
   expect(socket.bytesRead).toBeLessThan(content.length);
-  // One that reads gets all of it, however long the limit.
+  // A client that reads gets the whole answer.
   expect((await running.send("GET", `/api/rag/resource/${data._id}`)).json.data.content).toBe(content);
   await running.close();
 });
 
-it("long answers that nobody reads are bounded, and what is short or would change something is still answered rightly", async () => {
+it("bounds the memory of unread long answers, still answers short ones, and refuses changes before they are made", async () => {
   const running = await openRunning({ limits: { answerBytes: 12_000_000 } });
   const content = "The sea is wide. ".repeat(600_000);
   const settings = { chunkSize: 4000, chunkOverlap: 0 };
@@ -88,9 +88,9 @@ it("long answers that nobody reads are bounded, and what is short or would chang
 
   stalled.destroy();
   await vi.waitFor(async () => expect((await running.send("GET", path)).status).toBe(200), WAIT);
-  // Nothing was changed by what was refused.
+  // The refused requests changed nothing.
   expect((await running.send("GET", path)).json.data).toMatchObject({ title: data.title, isDeleted: false });
-  // Two parts, each of which fills the room: it is answered whole, and leaves no room taken.
+  // Two parts that each fill the memory: the answer is complete and releases all memory.
   await create();
   expect((await running.send("GET", list)).text.split(content)).toHaveLength(3);
   for (const [method, at, body] of requests.filter(([, where]) => where !== list)) {
@@ -103,13 +103,13 @@ for (const [name, path, type] of [
   ["a create", "/api/rag/resource", "application/json"],
   ["a bulk create", "/api/rag/resources/bulk", "application/x-ndjson"],
 ] as const) {
-  it(`${name} whose client leaves is under way until its work is over`, async () => {
+  it(`counts ${name} as in flight until its work ends, even if its client disconnects`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    let begun = 0;
+    let started = 0;
     const slow = (store: Store): Store => ({
       ...store,
       createResource: async (...argument) => {
-        begun += 1;
+        started += 1;
         await released;
         return store.createResource(...argument);
       },
@@ -122,9 +122,9 @@ for (const [name, path, type] of [
       `POST ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\ncontent-type: ${type}\r\n` +
         `content-length: ${body.length}\r\n\r\n${body}`,
     );
-    await vi.waitFor(() => expect(begun).toBe(1), WAIT);
+    await vi.waitFor(() => expect(started).toBe(1), WAIT);
     socket.destroy();
-    // The service notes the end of each connection; the work goes on.
+    // The service logs the end of the connection; the work continues.
     await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
     expect((await create()).json.error?.code).toBe("overloaded");
     release();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { linesOf } from "../../../src/kb/http/lines.ts";
 
-/** The text byte by byte in a piece that is used again for each: what keeps pieces instead of copying them garbles them. */
+/** Yields a text byte by byte in one reused buffer, which reveals code that keeps pieces instead of copying them. */
 async function* oneByOne(text: string): AsyncGenerator<Buffer> {
   const piece = Buffer.alloc(1);
   for (const byte of Buffer.from(text)) {
@@ -18,13 +18,13 @@ async function linesIn(text: string, lineBytesMax = 100): Promise<(string | unde
   return lines;
 }
 
-describe("lines of a body that comes byte by byte", () => {
+describe("lines of a body that arrives byte by byte", () => {
   it.each([
-    ["are whole", "tides\nmoon\n", ["1 tides", "2 moon"]],
-    ["need no end of the last one", "tides\nmoon", ["1 tides", "2 moon"]],
-    ["are counted where they are blank, and left out", "tides\n\n \t\r\nmoon\n", ["1 tides", "4 moon"]],
+    ["returns complete lines", "tides\nmoon\n", ["1 tides", "2 moon"]],
+    ["needs no line break after the last line", "tides\nmoon", ["1 tides", "2 moon"]],
+    ["counts blank lines but leaves them out", "tides\n\n \t\r\nmoon\n", ["1 tides", "4 moon"]],
     [
-      "have a limit each",
+      "limits each line",
       `${"x".repeat(100)}\n${"x".repeat(101)}\nmoon\n`,
       [`1 ${"x".repeat(100)}`, undefined, "3 moon"],
     ],
@@ -32,7 +32,7 @@ describe("lines of a body that comes byte by byte", () => {
     expect(await linesIn(text)).toEqual(lines);
   });
 
-  it("are left out where up to 1000 in a row are blank, and refused beyond", async () => {
+  it("leaves out up to 1000 blank lines in a row and refuses more", async () => {
     const blank = "\n".repeat(1000);
     const lines: number[] = [];
     const bytes = Buffer.from(`${blank}a\n${blank}b\n${blank}\n`);
@@ -44,14 +44,14 @@ describe("lines of a body that comes byte by byte", () => {
     expect(lines).toEqual([1001, 2002]);
   });
 
-  it("are blank only where they are short: of a long one whoever parses it says so, elsewhere", async () => {
+  it("passes on a long blank line, which is parsed off the event loop", async () => {
     const long = " ".repeat(2000);
     const lines: (number | undefined)[] = [];
     for await (const { bytes } of linesOf(oneByOne(`${long}\n`), 4000, 4000)) lines.push(bytes?.length);
     expect(lines).toEqual([2000]);
   });
 
-  it("are refused where they are too many bytes together", async () => {
+  it("refuses a body of too many bytes", async () => {
     await expect(linesIn("moon\n".repeat(201))).rejects.toMatchObject({ refusal: "body_too_large" });
   });
 });

@@ -13,7 +13,7 @@ const ARTICLE = `<!doctype html><html><head><title>The page's own title</title><
 
 let running: Running;
 let web: Web;
-/** What `/news` answers at present. */
+/** The current answer of `/news`. */
 let news = { text: "Old news of the harbour", etag: '"1"' };
 beforeAll(async () => {
   const page =
@@ -85,7 +85,7 @@ async function contentOf(answer: Answered): Promise<string> {
 }
 
 describe("a link resource", () => {
-  it("has the readable part of a page as Markdown, the client's title, and its url", async () => {
+  it("creates a resource from the readable part of a page as Markdown, with the client's title and the url", async () => {
     const answer = await create("/article");
     expect(answer.status).toBe(201);
     expect(answer.json.data).toMatchObject({ title: "Tides", url: web.url("/article").href });
@@ -101,30 +101,30 @@ describe("a link resource", () => {
   });
 
   it.each([
-    ["a page that nobody declared", "/undeclared", /^(?!.*<p>).*The moon pulls/s],
+    ["a page without a declared type", "/undeclared", /^(?!.*<p>).*The moon pulls/s],
     ["a page sent as plain text", "/as-text", /<p>The moon pulls/],
     ["a page in another encoding", "/latin1", /^Straße am Hafen$/],
-    ["a page that says its encoding itself", "/latin1-meta", /^Straße am Hafen$/],
-    ["a page that says no encoding", "/latin1-unsaid", /^Straße am Hafen$/],
+    ["a page that declares its encoding in its head", "/latin1-meta", /^Straße am Hafen$/],
+    ["a page without a declared encoding", "/latin1-unsaid", /^Straße am Hafen$/],
     ["text in another encoding", "/latin1-text", /^Straße am Hafen$/],
     ["text", "/text", /^Plain words of the harbour$/],
-    ["a PDF, whatever the server calls it", "/pdf", /Words on paper/],
-    ["a PDF that the server calls a page", "/pdf-as-page", /^Words on paper$/],
-    ["a PDF that the server calls text", "/pdf-as-text", /^Words on paper$/],
+    ["a PDF with any declared type", "/pdf", /Words on paper/],
+    ["a PDF declared as a page", "/pdf-as-page", /^Words on paper$/],
+    ["a PDF declared as text", "/pdf-as-text", /^Words on paper$/],
     ["a page in UTF-16", "/utf16", /^Straße am Hafen$/],
     ["a long page", "/large", /(A paragraph of many words about the sea\.\s*){4000}/],
-  ])("can be %s", async (_name, path, words) => {
+  ])("creates a resource from %s", async (_name, path, words) => {
     expect((await contentOf(await create(path))).trim()).toMatch(words);
   });
 
   it.each([
     ["a missing page", "/none", "link_failed", "the server answered 404 Not Found"],
     ["an empty answer", "/empty", "link_failed", "its answer is empty"],
-    ["a page that scripts would fill", "/scripts", "link_failed", "the page has no text"],
-    ["what is no text", "/binary", "link_failed", "this type of file is not accepted"],
-    ["what is no page", "/binary-as-page", "link_failed", "this type of file is not accepted"],
-    ["a page nested beyond sense", "/deep", "link_failed", "nested beyond sense"],
-  ])("of %s is refused with 422 and the cause, and leaves nothing", async (_name, path, code, words) => {
+    ["a page that only scripts fill", "/scripts", "link_failed", "the page has no text"],
+    ["binary data", "/binary", "link_failed", "this type of file is not accepted"],
+    ["binary data declared as a page", "/binary-as-page", "link_failed", "this type of file is not accepted"],
+    ["a page with excessive nesting", "/deep", "link_failed", "nested beyond sense"],
+  ])("refuses a link to %s with 422 and the cause, and leaves nothing", async (_name, path, code, words) => {
     const answer = await create(path);
     expect({ status: answer.status, error: answer.json.error }).toMatchObject({
       status: 422,
@@ -140,7 +140,7 @@ describe("a link resource", () => {
     ["this machine by another address", "http://127.0.0.2/"],
     ["this machine in decimal", "http://2130706434/"],
     ["credentials", "http://user:secret@127.0.0.1/"],
-  ])("of %s is refused with 422", async (_name, url) => {
+  ])("refuses a link to %s with 422", async (_name, url) => {
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ content: undefined, url }),
     });
@@ -150,7 +150,7 @@ describe("a link resource", () => {
   });
 });
 
-describe("a link resource taken in after the answer", () => {
+describe("a link resource ingested after the answer", () => {
   const settled = async (path: string) => {
     const { json } = await running.send("POST", "/api/rag/resource", {
       headers: { prefer: "respond-async" },
@@ -161,7 +161,7 @@ describe("a link resource taken in after the answer", () => {
     return read();
   };
 
-  it("has its text then", async () => {
+  it("ingests the text of a link after the answer", async () => {
     expect(await settled("/text")).toMatchObject({
       content: "Plain words of the harbour",
       metadata: { status: "chunked" },
@@ -169,7 +169,7 @@ describe("a link resource taken in after the answer", () => {
   });
 
   it.each(["http://10.0.0.1/", "http://[fe80::1]/x", "http://169.254.169.254/"])(
-    "is refused at once where %s itself tells that it is no public address, as an update to it is",
+    "refuses a create and an update to %s at once, because it is no public address",
     async (url) => {
       const headers = { prefer: "respond-async" };
       const body = createBody({ content: undefined, url });
@@ -182,7 +182,7 @@ describe("a link resource taken in after the answer", () => {
     },
   );
 
-  it("is refused at once where its address holds a password, which is kept nowhere", async () => {
+  it("refuses a link with a password at once, and stores the password nowhere", async () => {
     const url = "http://ada:secret@example.com/";
     const headers = { prefer: "respond-async" };
     const body = createBody({ content: undefined, url });
@@ -194,7 +194,7 @@ describe("a link resource taken in after the answer", () => {
   it.each([
     ["/none", "the server answered 404 Not Found"],
     ["/inwards", "10.0.0.1 is not a public address"],
-  ])("or tells why not: %s", async (path, words) => {
+  ])("reports why a link could not be ingested: %s", async (path, words) => {
     expect((await settled(path)).metadata).toMatchObject({
       status: "error",
       message: expect.stringContaining(words),
@@ -203,7 +203,7 @@ describe("a link resource taken in after the answer", () => {
 });
 
 describe("an update of a link resource", () => {
-  it("asks whether it changed: unchanged keeps version and chunks, changes the rest", async () => {
+  it("keeps version and chunks of an unchanged link and changes the other fields", async () => {
     news = { text: "Old news of the harbour", etag: '"1"' };
     const { _id: id } = (await create("/news")).json.data;
     const url = web.url("/news").href;
@@ -222,7 +222,7 @@ describe("an update of a link resource", () => {
     expect(after.version).toBe(2);
   });
 
-  it("with new settings chunks the unchanged text again", async () => {
+  it("chunks the unchanged text of a link again with new settings", async () => {
     news = { text: "Settled news of the harbour", etag: '"5"' };
     const { _id: id } = (await create("/news")).json.data;
     await update(id, { url: web.url("/news").href, settings: { chunkSize: 10, chunkOverlap: 0 } });
@@ -231,13 +231,13 @@ describe("an update of a link resource", () => {
     expect(data.chunks.length).toBeGreaterThan(2);
   });
 
-  it("by date where the server has no ETag", async () => {
+  it("revalidates a link by date if the server sends no ETag", async () => {
     const { _id: id } = (await create("/dated")).json.data;
     await update(id, { url: web.url("/dated").href });
     expect((await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.version).toBe(1);
   });
 
-  it("asks for all of it where another resource's fetch was the last one", async () => {
+  it("fetches a link completely if another resource fetched it last", async () => {
     news = { text: "First text", etag: '"a"' };
     const { _id: first } = (await create("/news")).json.data;
     news = { text: "Second text", etag: '"b"' };
@@ -246,7 +246,7 @@ describe("an update of a link resource", () => {
     expect((await update(first, { url })).json.data.content).toBe("Second text");
   });
 
-  it("takes another address, and none of an upload's kind is asked for", async () => {
+  it("changes the address of a link, and keeps the new text when only the title changes", async () => {
     const { _id: id } = (await create("/text")).json.data;
     const moved = await update(id, { url: web.url("/dated").href });
     expect(moved.json.data).toMatchObject({ url: web.url("/dated").href, content: "Dated words" });
@@ -256,7 +256,7 @@ describe("an update of a link resource", () => {
   it.each([
     ["another address of the same text", "/dated", "/dated-copy"],
     ["another part of the page", "/dated", "/dated#part"],
-  ])("takes %s, and keeps version and chunks", async (_name, from, to) => {
+  ])("changes a link to %s and keeps version and chunks", async (_name, from, to) => {
     await create("/dated-copy"); // its date is known
     const { _id: id } = (await create(from)).json.data;
     const url = web.url(to).href;
@@ -266,7 +266,7 @@ describe("an update of a link resource", () => {
     expect((await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.version).toBe(1);
   });
 
-  it("that fails leaves what was there", async () => {
+  it("leaves a resource unchanged if the update of its link fails", async () => {
     const { _id: id } = (await create("/text")).json.data;
     expect((await update(id, { url: web.url("/none").href })).status).toBe(422);
     const { json } = await running.send("GET", `/api/rag/resource/${id}`);

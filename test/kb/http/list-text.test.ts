@@ -39,9 +39,9 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
 describe("listText", () => {
   it.each([
     { name: "no resources", contents: [] },
-    { name: "short ones", contents: ["a", "", 'quote " and \\ and \n'] },
-    { name: "a long one between short ones", contents: ["a", 'line "one"\n'.repeat(50_000), "b"] },
-    { name: "pairs across every cut", contents: [`x${"🌊".repeat(200_000)}`, "🌊".repeat(200_000)] },
+    { name: "short resources", contents: ["a", "", 'quote " and \\ and \n'] },
+    { name: "a long resource between short ones", contents: ["a", 'line "one"\n'.repeat(50_000), "b"] },
+    { name: "surrogate pairs at every cut", contents: [`x${"🌊".repeat(200_000)}`, "🌊".repeat(200_000)] },
   ])("writes $name as JSON in bounded pieces", async ({ contents }) => {
     const resources = contents.map(resource);
     const pieces: string[] = [];
@@ -67,7 +67,7 @@ describe("chunksText", () => {
     { name: "none", texts: [] },
     { name: "one", texts: ['quote " and \\ and 🌊'] },
     { name: "many", texts: Array.from({ length: 5000 }, (_, at) => `line "${at}"\n`.repeat(20)) },
-    { name: "one that is very long", texts: ["🌊".repeat(400_000), "short"] },
+    { name: "a very long chunk", texts: ["🌊".repeat(400_000), "short"] },
   ])("writes $name as JSON in bounded pieces", ({ texts }) => {
     const chunks = texts.map((content, at) => ({
       id: `chunk ${at}`,

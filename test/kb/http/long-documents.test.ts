@@ -4,9 +4,9 @@ import type { Running } from "../service/running.ts";
 
 let running: Running;
 let textsRead = 0;
-/** Chunks that came with each read of them. */
+/** Number of chunks of each read. */
 let chunksRead: number[] = [];
-/** Happens after each read of chunks. */
+/** Called after each read of chunks. */
 let meanwhile = async (): Promise<void> => {};
 beforeAll(async () => {
   running = await openRunning({
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-it("a search in one document does not read its text, which may be long", async () => {
+it("searches one document without reading its whole text", async () => {
   const made = await running.send("POST", "/api/rag/resource", { body: createBody() });
   textsRead = 0;
   const body = { query: "moon", doc_id: made.json.data._id };
@@ -58,14 +58,14 @@ describe("the chunks of a long document", () => {
     expect((await running.send("PUT", path, { body })).status).toBe(200);
   };
 
-  it("are read part by part", async () => {
+  it("reads the chunks of a long document in parts", async () => {
     const answer = await running.send("GET", `${path}/chunks`);
     expect(answer.json.data.chunks).toHaveLength(COUNT);
     expect(new Set(answer.json.data.chunks.map(({ id }: { id: string }) => id)).size).toBe(COUNT);
     expect(Math.max(...chunksRead)).toBeLessThan(300);
   });
 
-  it("are those of one version, though it changes while they are read", async () => {
+  it("returns chunks of one version even if the document changes during the read", async () => {
     meanwhile = async () => {
       if (chunksRead.length === 2) await change();
     };
@@ -75,14 +75,14 @@ describe("the chunks of a long document", () => {
     expect(new Set(words)).toEqual(new Set(["sea1"]));
   });
 
-  it("are read in one go where it changes again and again", async () => {
+  it("reads all chunks at once if the document keeps changing", async () => {
     meanwhile = change;
     const { data } = (await running.send("GET", `${path}/chunks`)).json;
     expect([data.version, data.chunks.length]).toEqual([chunksRead.length, COUNT]);
     expect(chunksRead.at(-1)).toBe(COUNT);
   });
 
-  it("are not there where it is deleted meanwhile", async () => {
+  it("answers 404 if the document is deleted during the read", async () => {
     meanwhile = async () => {
       if (chunksRead.length === 1) await running.send("DELETE", path);
     };

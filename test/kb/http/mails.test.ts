@@ -14,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => running.close());
 
 let boundaries = 0;
-/** A mail with these attachments. */
+/** Builds a mail with these attachments. */
 function mailOf(attachments: readonly File[], headers = "Subject: Tides\r\nFrom: a@example.org\r\n"): string {
-  // Mails in mails need boundaries of their own.
+  // Nested mails need different boundaries.
   const boundary = `b${(boundaries += 1)}`;
   const parts = attachments.map(
     ([name, type, bytes]) =>
@@ -27,7 +27,7 @@ function mailOf(attachments: readonly File[], headers = "Subject: Tides\r\nFrom:
   return `${head}--${boundary}\r\nContent-Type: text/plain\r\n\r\nSee the files.\r\n${parts.join("")}--${boundary}--\r\n`;
 }
 
-/** The resource of an uploaded file. */
+/** Creates a resource from an uploaded file. */
 async function taken(bytes: string | Uint8Array, name = "mail.eml", type = ""): Promise<Answered> {
   const upload = await running.send("POST", "/image/processing/upload", {
     body: fileForm(bytes, name, "file", type),
@@ -43,7 +43,7 @@ const textOf = async (attachments: readonly File[]): Promise<string> =>
   (await taken(mailOf(attachments))).json.data.content;
 
 describe("an uploaded mail", { timeout: 120_000 }, () => {
-  it("is read with its people, its body, and the text of attached PDFs, images, texts and mails", async () => {
+  it("extracts people, body and the text of attached PDFs, images, texts and mails from a mail", async () => {
     const image = await (await picture(["Spring tide at noon"])).png().toBuffer();
     const inner = mailOf([["deep.txt", "text/plain", "Deep words."]], "Subject: Within\r\n");
     const attachments: readonly File[] = [
@@ -73,11 +73,11 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
       body: { query: "pumpkin", doc_id: made.json.data._id },
     });
     expect(found.json.results[0].payload.content).toContain("The pumpkin ledger.");
-    // Nothing of the attachments stays behind.
+    // No file of the attachments remains.
     expect(await readdir(join(running.stateDir, "uploads", "incoming"))).toEqual([]);
   });
 
-  it("lists what is not read with the reason", async () => {
+  it("lists unread attachments of a mail with the reason", async () => {
     const strokes = await drawing().png().toBuffer();
     const text = await textOf([
       ["locked.pdf", "application/pdf", buildPdf([textPage(["Secret"])], true)],
@@ -97,7 +97,7 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
     expect(text).not.toContain("## Attachment");
   });
 
-  it("is read up to 20 attachments, 16 MB, and three mails in each other", async () => {
+  it("reads up to 20 attachments, 16 MB and three levels of nested mails", async () => {
     const many = Array.from({ length: 22 }, (_, at): File => [`${at}.txt`, "text/plain", `Word ${at}.`]);
     const text = await textOf(many);
     expect(text).toContain("## Attachment: 19.txt\n\nWord 19.");
@@ -126,7 +126,7 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
     expect(deep).toContain("## Attachment: m1.eml");
   });
 
-  it("nested beyond sense is refused in our words", async () => {
+  it("refuses a mail with excessive nesting with a clear message", async () => {
     let part = "Content-Type: text/plain\r\n\r\nDeep.\r\n";
     for (let depth = 0; depth < 80; depth++)
       part = `Content-Type: multipart/mixed; boundary=n${depth}\r\n\r\n--n${depth}\r\n${part}\r\n--n${depth}--\r\n`;
@@ -145,7 +145,7 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
     });
   });
 
-  it("is known by its declared type too, and a text that is none stays as it is", async () => {
+  it("recognises a mail by its declared type, and leaves other text as it is", async () => {
     const declared = await taken(mailOf([]), "message", "message/rfc822");
     expect(declared.json.data.content).toBe("# Tides\n\n- From: a@example.org\n\nSee the files.");
     const note = "Buy milk\nFrom: the shop\n\nand bread";

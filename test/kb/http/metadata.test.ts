@@ -25,7 +25,7 @@ const search = (filter: unknown): Promise<Answered> =>
   });
 
 describe("metadata", () => {
-  it("comes back in the record beside the service's own words", async () => {
+  it("returns metadata in the record together with the service's own keys", async () => {
     const { json } = await create({ lang: "fr", nested: { deep: [1, null] } });
     const path = `/api/rag/resource/${json.data._id}`;
     expect(json.data).not.toHaveProperty("metadata");
@@ -46,7 +46,7 @@ describe("metadata", () => {
     ["a list", [], "metadata"],
     ["the service's own key", { status: "mine" }, "metadata.status"],
     ["a key with a dot", { "a.b": 1 }, "metadata.a.b"],
-    ["a key that is no text", { "\ud800": 1 }, "metadata.\ud800"],
+    ["a key that is not valid text", { "\ud800": 1 }, "metadata.\ud800"],
     ["an operator as key", { deep: { or: 1 } }, "metadata.deep.or"],
     ["an object in a list", { a: [1, {}] }, "metadata.a[1]"],
     ["a long string", { a: "x".repeat(1025) }, "metadata.a"],
@@ -57,7 +57,7 @@ describe("metadata", () => {
       Object.fromEntries(Array.from({ length: 9 }, (_, at) => [at, "x".repeat(1000)])),
       "metadata",
     ],
-  ])("is refused as %s, with the field", async (_name, metadata, field) => {
+  ])("refuses metadata with %s, and names the field", async (_name, metadata, field) => {
     const answer = await create(metadata);
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
   });
@@ -65,11 +65,11 @@ describe("metadata", () => {
   it.each([
     ["values", { year: { in: [] } }, "filter.year.in: expected at least one value, got an empty array"],
     ["filters", { or: [] }, "filter.or: expected at least one filter, got an empty array"],
-  ])("without %s in a list is told what is lacking", async (_name, filter, message) => {
+  ])("refuses a filter with an empty list of %s with a clear message", async (_name, filter, message) => {
     expect((await search(filter)).json.message).toBe(message);
   });
 
-  it("is refused with a number that is too large to be kept", async () => {
+  it("refuses metadata with a number that is too large to store", async () => {
     const body = JSON.stringify(createBody({ metadata: { a: 0 } })).replace('{"a":0}', '{"a":1e400}');
     const answer = await running.send("POST", "/api/rag/resource", { body });
     expect(answer).toMatchObject({ status: 400, json: { error: { field: "metadata.a" } } });
@@ -90,27 +90,27 @@ describe("filter", () => {
     ["not", { not: { lang: "en" } }, 1],
     ["a number as text", { year: "2024" }, 0],
     ["an unknown path", { nothing: null }, 0],
-  ])("of %s finds what fits", async (_name, filter, count) => {
+  ])("finds matching documents with a filter of %s", async (_name, filter, count) => {
     const answer = await search(filter);
     expect(answer.status).toBe(200);
-    // The others were made by the tests above.
+    // Earlier tests created the other documents.
     expect(answer.json.results).toHaveLength(count + (JSON.stringify(filter).includes('not"') ? 1 : 0));
   });
 
   it.each([
     ["a text", "x", "filter"],
-    ["nothing in it", {}, "filter"],
+    ["no condition", {}, "filter"],
     ["an unknown operator", { year: { above: 1 } }, "filter.year.above"],
-    ["in beside a bound", { year: { in: [1], gt: 1 } }, "filter.year.in"],
+    ["in together with a bound", { year: { in: [1], gt: 1 } }, "filter.year.in"],
     ["no values", { year: { in: [] } }, "filter.year.in"],
     ["an object as value", { year: { in: [{}] } }, "filter.year.in[0]"],
     ["a list as value", { year: [1] }, "filter.year"],
     ["a bound that has no order", { year: { gt: true } }, "filter.year.gt"],
     ["bounds of two types", { year: { gt: 1, lt: "2" } }, "filter.year"],
     ["and of one filter", { and: { lang: "en" } }, "filter.and"],
-    ["too deep", nested(9), "filter.not.not.not.not.not.not.not.not"],
-    ["too much", { or: Array.from({ length: 65 }, () => ({ a: 1 })) }, "filter"],
-  ])("with %s is refused, with the field", async (_name, filter, field) => {
+    ["too many levels", nested(9), "filter.not.not.not.not.not.not.not.not"],
+    ["too many conditions", { or: Array.from({ length: 65 }, () => ({ a: 1 })) }, "filter"],
+  ])("refuses a filter with %s, and names the field", async (_name, filter, field) => {
     const answer = await search(filter);
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });
   });

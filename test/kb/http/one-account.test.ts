@@ -10,7 +10,7 @@ afterEach(async () => {
   await running?.close();
 });
 
-/** Sends the head of a request whose body does not come, and resolves when the service has read it. */
+/** Sends the head of a request without its body, and resolves when the service has read it. */
 async function sendHead(at: Running, path: string, key: string, headers: string): Promise<Socket> {
   const socket = connect(Number(new URL(at.url).port), "127.0.0.1");
   sockets.push(socket);
@@ -20,7 +20,7 @@ async function sendHead(at: Running, path: string, key: string, headers: string)
   return socket;
 }
 
-describe("what one account leaves open", () => {
+describe("open requests of one account", () => {
   it.each([
     [
       "bulk creates without a line",
@@ -29,7 +29,7 @@ describe("what one account leaves open", () => {
     ],
     ["searches without a body", "/rag/query", "content-type: application/json\r\ncontent-length: 100000"],
     [
-      "creates that announce much",
+      "creates that announce long bodies",
       "/api/rag/resource",
       "content-type: application/json\r\ncontent-length: 30000000",
     ],
@@ -38,7 +38,7 @@ describe("what one account leaves open", () => {
       "/image/processing/upload",
       "content-type: multipart/form-data; boundary=x\r\ncontent-length: 1000000",
     ],
-  ])("stops no search and no create of another: %s", async (_name, path, headers) => {
+  ])("leaves searches and creates of other accounts possible: %s", async (_name, path, headers) => {
     running = await openRunning({ limits: { requests: 64, ingests: 32, bodyBytes: 64 * 1024 * 1024 } });
     const hostile = await running.issueKey("hostile");
     for (let count = 0; count < 80; count += 1) await sendHead(running, path, hostile, headers);
@@ -51,7 +51,7 @@ describe("what one account leaves open", () => {
       Array.from({ length: 8 }, () => at.send("POST", "/rag/query", { body: search })),
     );
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200));
-    // One line for all of them, without stacks.
+    // One log line for all of them, without stacks.
     const refused = running
       .log()
       .split("\n")
@@ -60,7 +60,7 @@ describe("what one account leaves open", () => {
     expect(refused[0]?.length).toBeLessThan(400);
   });
 
-  it("counts nothing before the key is known", async () => {
+  it("counts nothing before the key is checked", async () => {
     running = await openRunning({ limits: { requests: 4 } });
     const json = "content-type: application/json\r\ncontent-length: 100";
     for (let count = 0; count < 20; count += 1) {
@@ -72,32 +72,35 @@ describe("what one account leaves open", () => {
   });
 
   it.each([
-    ["that tells its length", "content-length: 12100", (body: string) => body],
+    ["with a content-length", "content-length: 12100", (body: string) => body],
     [
       "in chunks",
       "transfer-encoding: chunked",
       (body: string) => `${body.length.toString(16)}\r\n${body}\r\n`,
     ],
-  ])("counts what arrived of a body %s until its sender leaves", async (_name, header, framed) => {
-    running = await openRunning({ limits: { bodyBytes: 16 * 1024 } });
-    const on = running;
-    const another = await on.issueKey("another");
-    const head = `content-type: application/json\r\n${header}`;
-    const socket = await sendHead(on, "/api/rag/resource", on.key, head);
-    socket.write(framed("x".repeat(12_000)));
-    const create = async (): Promise<number> =>
-      (
-        await on.send("POST", "/api/rag/resource", {
-          key: another,
-          body: createBody({ content: "word ".repeat(1600) }),
-        })
-      ).status;
-    await vi.waitFor(async () => expect(await create()).toBe(503), { timeout: 10_000 });
-    socket.destroy();
-    await vi.waitFor(async () => expect(await create()).toBe(201), { timeout: 10_000 });
-  });
+  ])(
+    "counts the bytes that arrived of a body %s until its client disconnects",
+    async (_name, header, framed) => {
+      running = await openRunning({ limits: { bodyBytes: 16 * 1024 } });
+      const on = running;
+      const another = await on.issueKey("another");
+      const head = `content-type: application/json\r\n${header}`;
+      const socket = await sendHead(on, "/api/rag/resource", on.key, head);
+      socket.write(framed("x".repeat(12_000)));
+      const create = async (): Promise<number> =>
+        (
+          await on.send("POST", "/api/rag/resource", {
+            key: another,
+            body: createBody({ content: "word ".repeat(1600) }),
+          })
+        ).status;
+      await vi.waitFor(async () => expect(await create()).toBe(503), { timeout: 10_000 });
+      socket.destroy();
+      await vi.waitFor(async () => expect(await create()).toBe(201), { timeout: 10_000 });
+    },
+  );
 
-  it("takes no more connections from one address than its share", async () => {
+  it("accepts no more connections from one address than its share", async () => {
     running = await openRunning({ limits: { connectionsPerAddress: 3 } });
     const port = Number(new URL(running.url).port);
     const open = Array.from({ length: 6 }, () =>
@@ -115,7 +118,7 @@ describe("what one account leaves open", () => {
   });
 });
 
-it("ends a bulk of broken lines early, and answers others between its lines", async () => {
+it("ends a bulk create of invalid lines early, and answers other requests between its lines", async () => {
   running = await openRunning();
   const hostile = await running.issueKey("hostile");
   const bulk = running.send("POST", "/api/rag/resources/bulk", {
@@ -132,7 +135,7 @@ it("ends a bulk of broken lines early, and answers others between its lines", as
   });
 });
 
-it("ends a bulk after a thousand broken lines among good ones", async () => {
+it("ends a bulk create after a thousand invalid lines among valid ones", async () => {
   running = await openRunning();
   const good = JSON.stringify(createBody({ idempotency_key: "again" }));
   const answer = await running.send("POST", "/api/rag/resources/bulk", {
@@ -145,7 +148,7 @@ it("ends a bulk after a thousand broken lines among good ones", async () => {
   });
 });
 
-it("lets the lines of an account wait that has sent too many unreadable ones, and no other's", async () => {
+it("delays the lines of an account that has sent too many invalid ones, and no other account's", async () => {
   const on = (running = await openRunning());
   const hostile = await on.issueKey("hostile");
   const bulk = (key: string, body: string) =>
@@ -156,7 +159,7 @@ it("lets the lines of an account wait that has sent too many unreadable ones, an
     });
   const startMs = performance.now();
   let answered = 0;
-  // 2500 lines: 500 more than at once, of which 200 are let through in a second.
+  // 2500 lines: 500 above the burst, which are admitted at 200 per second.
   const bulks = Array.from({ length: 25 }, async () => {
     const { text } = await bulk(hostile, "x\n".repeat(100));
     answered += 1;

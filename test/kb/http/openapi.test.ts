@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-/** An operation of the document, as far as it is looked at. */
+/** The parts of an operation that the tests check. */
 interface Declared {
   readonly operationId: string;
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
@@ -24,7 +24,7 @@ type DeclaredSchema = object | { readonly anyOf: readonly object[] };
 const pathOf = (url: string): string => url.replaceAll(/:(\w+)/g, "{$1}");
 
 describe("the OpenAPI document", () => {
-  it("is served to everybody as OpenAPI 3.1", () => {
+  it("serves the document without a key as OpenAPI 3.1", () => {
     expect(answer.status).toBe(200);
     expect(answer.headers["content-type"]).toBe("application/json; charset=utf-8");
     expect(answer.json).toMatchObject({
@@ -33,7 +33,7 @@ describe("the OpenAPI document", () => {
     });
   });
 
-  it("has every registered route, with words and the bodies of its good answers", () => {
+  it("describes every registered route with a summary and the bodies of its successes", () => {
     const { paths } = answer.json;
     const routes = running.service.routes();
     expect(routes.length).toBeGreaterThan(15);
@@ -52,7 +52,7 @@ describe("the OpenAPI document", () => {
     expect(count).toBe(routes.length);
   });
 
-  it("names each operation once, declares each path parameter, and every reference leads somewhere", () => {
+  it("names each operation once, declares each path parameter and resolves every reference", () => {
     const ids: string[] = [];
     for (const [path, operations] of Object.entries<Record<string, Declared>>(answer.json.paths)) {
       for (const operation of Object.values(operations)) {
@@ -67,7 +67,7 @@ describe("the OpenAPI document", () => {
     }
   });
 
-  it("names the body of every answer, and what a record holds", () => {
+  it("names the body of every answer and the fields of a record", () => {
     const { paths, components } = answer.json;
     for (const [path, operations] of Object.entries<Record<string, Declared>>(paths)) {
       for (const [method, { responses }] of Object.entries(operations)) {
@@ -99,7 +99,7 @@ describe("the OpenAPI document", () => {
     expect(ResourceMetadata.additionalProperties).toEqual({ $ref: "#/components/schemas/MetadataValue" });
   });
 
-  it("tells scope and bounds", () => {
+  it("states scopes and bounds", () => {
     const create = answer.json.paths["/api/rag/resource"].post;
     expect(create["x-scope"]).toBe("write");
     expect(create.requestBody.content["application/json"].schema).toEqual({
@@ -121,8 +121,8 @@ describe("the OpenAPI document", () => {
     expect(Object.keys(chat.responses["200"].content)).toEqual(["application/json", "text/event-stream"]);
   });
 
-  // Clients are generated from it, so each change of it is made on purpose: `vitest -u` records one.
-  it("is the published one, but for the words for people", async () => {
+  // Clients are generated from the document, so each change must be deliberate: `vitest -u` records it.
+  it("equals the published document, except for descriptions", async () => {
     const words = new Set(["description", "summary", "version"]);
     const published = JSON.stringify(
       answer.json,

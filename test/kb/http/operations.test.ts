@@ -27,7 +27,7 @@ const list = (collectionId: string, ownerId: string, more = "") =>
 const search = (body: object) => running.send("POST", "/rag/query", { body });
 
 describe("create", () => {
-  it("answers 201 with exactly the record's fields, without content and metadata", async () => {
+  it("answers a create with 201 and exactly the record's fields, without content and metadata", async () => {
     const { status, json } = await create({ owner_id: "ada" });
     expect(status).toBe(201);
     expect(json).toEqual({
@@ -48,7 +48,7 @@ describe("create", () => {
     });
   });
 
-  it("takes an uploaded file and shows its url", async () => {
+  it("creates a resource from an uploaded file and returns its url", async () => {
     const url = await upload("The lighthouse keeper counted the ships.");
     const { status, json } = await create({ content: undefined, url });
     expect(status).toBe(201);
@@ -57,7 +57,7 @@ describe("create", () => {
     expect(read.data.content).toBe("The lighthouse keeper counted the ships.");
   });
 
-  it("takes integers as numeric strings, and keeps them as numbers", async () => {
+  it("accepts integers as numeric strings and stores them as numbers", async () => {
     const { json } = await create({
       settings: { strategy: "recursive", chunkSize: "512", chunkOverlap: "50" },
     });
@@ -69,14 +69,14 @@ describe("create", () => {
     expect(json.data.settings).toEqual({ strategy: "recursive", chunkSize: 50, chunkOverlap: 5 });
   });
 
-  it("gives the account's own id as owner where none is sent", async () => {
+  it("uses the account's id as owner by default", async () => {
     const first = await create();
     const second = await create();
     expect(first.json.data.ownerId).toMatch(/^[0-9a-f]{24}$/);
     expect(second.json.data.ownerId).toBe(first.json.data.ownerId);
   });
 
-  it("takes empty and blank content as a document without chunks", async () => {
+  it("accepts empty and blank content as a document without chunks", async () => {
     for (const content of ["", " \n\n\t"]) {
       const { status, json } = await create({ content });
       expect(status).toBe(201);
@@ -85,13 +85,13 @@ describe("create", () => {
     }
   });
 
-  it("allows two resources of one title", async () => {
+  it("allows two resources with one title", async () => {
     const [one, two] = [await create({ title: "Twin" }), await create({ title: "Twin" })];
     expect([one.status, two.status]).toEqual([201, 201]);
     expect(one.json.data._id).not.toBe(two.json.data._id);
   });
 
-  it("ignores preferences and fields that it does not know", async () => {
+  it("ignores unknown preferences and fields", async () => {
     const answer = await running.send("POST", "/api/rag/resource", {
       body: createBody({ surprise: [1, 2], __proto__: null }),
       headers: { prefer: "return=minimal, wait=5" },
@@ -99,7 +99,7 @@ describe("create", () => {
     expect(answer.status).toBe(201);
   });
 
-  it("keeps what looks like a prototype out of everything", async () => {
+  it("never applies keys named like a prototype", async () => {
     const body = JSON.stringify(createBody()).replace(
       "{",
       '{"__proto__":{"owner_id":"evil"},"constructor":{"prototype":{}},',
@@ -121,7 +121,7 @@ describe("create", () => {
 });
 
 describe("update", () => {
-  it("answers 200 with the whole record, refreshedAt and updatedAt being the update's time", async () => {
+  it("answers an update with 200 and the whole record, with its time in refreshedAt and updatedAt", async () => {
     const { json: made } = await create({ owner_id: "ada" });
     const { status, json } = await update(made.data._id, { content: "New words." });
     expect(status).toBe(200);
@@ -169,7 +169,7 @@ describe("update", () => {
     expect(json.data).toMatchObject({ url, content: "second" });
   });
 
-  it("of a part of the settings leaves the others as they are", async () => {
+  it("leaves other settings as they are when some are updated", async () => {
     const { json: made } = await create({ settings: { chunkSize: 200, chunkOverlap: 30 } });
     const { json: smaller } = await update(made.data._id, { settings: { chunkOverlap: 10 } });
     expect(smaller.data.settings).toEqual({ strategy: "recursive", chunkSize: 200, chunkOverlap: 10 });
@@ -177,14 +177,14 @@ describe("update", () => {
     expect(larger.data.settings).toEqual({ strategy: "recursive", chunkSize: 500, chunkOverlap: 10 });
   });
 
-  it("keep a title's blanks", async () => {
+  it("keeps the blanks of a title", async () => {
     const { json: made } = await create({ title: " padded " });
     expect(made.data.title).toBe(" padded ");
     const { json: after } = await update(made.data._id, { title: "\tpadded\n" });
     expect(after.data.title).toBe("\tpadded\n");
   });
 
-  it("lets the last of many updates at once win", async () => {
+  it("applies the last of many concurrent updates", async () => {
     const { json: made } = await create();
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, i) => update(made.data._id, { content: `Text number ${i}.` })),
@@ -199,9 +199,9 @@ describe("update", () => {
   });
 });
 
-describe("updates at once", () => {
-  it("of settings and of content leave chunks of the text that is there", async () => {
-    // The first takes longer: it chunks the long text again, elsewhere, while the second could be done at once.
+describe("concurrent updates", () => {
+  it("chunks the current text after concurrent updates of settings and content", async () => {
+    // The first takes longer, because another thread chunks the long text again; the second could finish earlier.
     const { json: made } = await create({ content: "A sentence about the sea. ".repeat(10_000) });
     const answers = await Promise.all([
       update(made.data._id, { settings: { chunkSize: 100, chunkOverlap: 10 } }),
@@ -216,7 +216,7 @@ describe("updates at once", () => {
 });
 
 describe("delete", () => {
-  it("answers the record as deleted, and 404 for all but its record afterwards", async () => {
+  it("answers a delete with the deleted record, and later requests except for the record with 404", async () => {
     const { json: made } = await create({ owner_id: "del" });
     const path = `/api/rag/resource/${made.data._id}`;
     const { status, json } = await running.send("DELETE", path);
@@ -241,7 +241,7 @@ describe("delete", () => {
       update(made.data._id, { content: "x" }),
       search({ query: "moon", doc_id: made.data._id }),
     ]);
-    // The record stays readable for the account's audit; nothing else of it does.
+    // Only the record remains readable, for the account's audit.
     expect(after.map((answer) => answer.status)).toEqual([404, 200, 404, 404, 404, 404]);
     expect(after[1]?.json.data).toMatchObject({ isDeleted: true, content: "", deletedAt: TIME });
     const { json: listed } = await list(made.data.collectionId, "del");
@@ -254,7 +254,7 @@ describe("delete", () => {
       headers: { accept: "application/json", "content-type": "application/json" },
     },
     { name: "with accept alone", headers: { accept: "application/json" } },
-  ])("works $name", async ({ headers }) => {
+  ])("deletes a resource $name", async ({ headers }) => {
     const { json: made } = await create();
     const answer = await running.send("DELETE", `/api/rag/resource/${made.data._id}`, { headers });
     expect(answer.status).toBe(200);
@@ -262,7 +262,7 @@ describe("delete", () => {
 });
 
 describe("list", () => {
-  it("answers exactly the live resources of the owner, created being 0", async () => {
+  it("lists exactly the live resources of the owner, with created 0", async () => {
     const { json: one } = await create({ owner_id: "list-a", title: "One" });
     await create({ owner_id: "list-b" });
     const { status, json } = await list(one.data.collectionId, "list-a");
@@ -277,13 +277,13 @@ describe("list", () => {
     });
   });
 
-  it("answers an empty list for an owner without resources", async () => {
+  it("returns an empty list for an owner without resources", async () => {
     const { json: one } = await create();
     const { json } = await list(one.data.collectionId, "nobody");
     expect(json.data).toEqual({ resources: [], created: 0 });
   });
 
-  it("pages with limit and cursor, each resource once, nextCursor null at the end", async () => {
+  it("lists each resource once in pages, with a null nextCursor at the end", async () => {
     const made: string[] = [];
     for (let i = 0; i < 7; i++) made.push((await create({ owner_id: "pages", title: `${i}` })).json.data._id);
     const { json: first } = await create({ owner_id: "elsewhere" });
@@ -319,7 +319,7 @@ describe("list", () => {
 });
 
 describe("search", () => {
-  it("of a document answers text and results in the specification's shape", async () => {
+  it("answers a search of a document with text and results in the specified form", async () => {
     const { json: made } = await create({ owner_id: "reader" });
     const { status, json } = await search({ query: "moon", doc_id: made.data._id });
     expect(status).toBe(200);
@@ -344,7 +344,7 @@ describe("search", () => {
     expect(json.text).toBe(json.results[0].payload.content);
   });
 
-  it("of a collection sees the owner's resources alone, best first, texts joined by a blank line", async () => {
+  it("searches only the owner's resources in a collection, best first, with texts joined by a blank line", async () => {
     const { json: made } = await create({ owner_id: "s1", content: "Zebras graze." });
     await create({ owner_id: "s1", content: "Zebras and more zebras: zebras everywhere." });
     await create({ owner_id: "s2", content: "Zebras of another owner." });
@@ -358,7 +358,7 @@ describe("search", () => {
     );
   });
 
-  it("gives 5 results unless top_k says otherwise", async () => {
+  it("returns 5 results by default and top_k otherwise", async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, i) => create({ owner_id: "topk", content: `Walrus number ${i}.` })),
     );
@@ -368,7 +368,7 @@ describe("search", () => {
     expect((await search({ ...where, top_k: "8" })).json.results).toHaveLength(8);
   });
 
-  it("keeps results at or above score", async () => {
+  it("returns only results at or above score", async () => {
     const { json: made } = await create({ content: "Penguins swim." });
     const { json: all } = await search({ query: "penguins", doc_id: made.data._id });
     const score = all.results[0].score;
@@ -379,12 +379,12 @@ describe("search", () => {
         doc_id: made.data._id,
         score: Math.min(1, score + 0.001),
       });
-      // oxlint-disable-next-line vitest/no-conditional-expect -- at a score of 1 nothing lies above
+      // oxlint-disable-next-line vitest/no-conditional-expect -- at a score of 1 there is nothing above
       expect(above.json).toEqual({ success: true, text: "", results: [] });
     }
   });
 
-  it("finds new words and not the old ones once an update is answered", async () => {
+  it("finds the new words and not the old ones after an update", async () => {
     const { json: made } = await create({ owner_id: "fresh", content: "An ocelot." });
     await update(made.data._id, { content: "A capybara." });
     const where = { collection_id: made.data.collectionId, owner_id: "fresh" };
@@ -393,7 +393,7 @@ describe("search", () => {
     expect(json.results[0].version).toBe(2);
   });
 
-  it("answers nothing found with an empty list", async () => {
+  it("returns an empty list if nothing is found", async () => {
     const { json: made } = await create();
     const { status, json } = await search({ query: "xylophone", doc_id: made.data._id });
     expect(status).toBe(200);
@@ -402,7 +402,7 @@ describe("search", () => {
 });
 
 describe("additions", () => {
-  it("collections lists the three, one per wire value, with stable ids", async () => {
+  it("lists the three collections, one per wire value, with stable ids", async () => {
     const key = await running.issueKey("counted");
     const before = await running.send("GET", "/api/rag/collections", { key });
     await running.send("POST", "/api/rag/resource", { key, body: createBody() });
@@ -423,7 +423,7 @@ describe("additions", () => {
     expect(ids(before)).toEqual(ids({ json }));
   });
 
-  it("chunks carry offsets into the content", async () => {
+  it("returns chunks with offsets into the content", async () => {
     const content = `# A\n\n${"One sentence here. ".repeat(20)}\n\n## B\n\n${"Another one there. ".repeat(20)}`;
     const { json: made } = await create({ content, settings: { chunkSize: 100, chunkOverlap: 20 } });
     const { json } = await running.send("GET", `/api/rag/resource/${made.data._id}/chunks`);
@@ -439,7 +439,7 @@ describe("additions", () => {
     }
   });
 
-  it("HEAD answers like GET without a body", async () => {
+  it("answers HEAD like GET, without a body", async () => {
     const { json: made } = await create();
     const answer = await running.send("HEAD", `/api/rag/resource/${made.data._id}`);
     expect(answer).toMatchObject({ status: 200, text: "" });

@@ -19,7 +19,7 @@ async function upload(running: Running): Promise<string> {
 const create = (running: Running, url: string, title: string) =>
   running.send("POST", "/api/rag/resource", { body: createBody({ content: undefined, url, title }) });
 
-it("a service that is opened to others gives out its public address, and knows the files of before", async () => {
+it("returns the public address of files once it is configured, and recognises earlier addresses", async () => {
   const alone = await openRunning({ stateDir });
   const before = await upload(alone);
   expect(before).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/files\//);
@@ -37,7 +37,7 @@ it("a service that is opened to others gives out its public address, and knows t
   await open.close();
 });
 
-it("a service that listens for others does nothing for who brings no key", async () => {
+it("refuses every request without a key if the service listens on other addresses", async () => {
   const open = await openRunning({ stateDir, host: "0.0.0.0", filesNeedKey: true });
   expect(open.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   const file = await upload(open);
@@ -53,10 +53,10 @@ it("a service that listens for others does nothing for who brings no key", async
 });
 
 it.each([
-  ["to this machine alone", {}, 200],
-  ["to nobody where the service listens for others", { host: "0.0.0.0" }, 404],
-  ["to nobody where a proxy lets others in", { resourcesUrl: "https://kb.example" }, 404],
-])("metrics are told %s", async (_name, options, expected) => {
+  ["on this machine only", {}, 200],
+  ["to nobody if the service listens on other addresses", { host: "0.0.0.0" }, 404],
+  ["to nobody if the service is behind a proxy", { resourcesUrl: "https://kb.example" }, 404],
+])("serves metrics %s", async (_name, options, expected) => {
   const text = { contentType: "text/plain", text: "kbsync_build_info 1\n" };
   const open = await openRunning({ stateDir, ...options, metrics: () => Promise.resolve(text) });
   const { status } = await open.send("GET", "/metrics", { key: null });

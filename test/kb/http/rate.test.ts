@@ -4,7 +4,7 @@ import { hashKey } from "../../../src/kb/keys/keys.ts";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 import { openRunning } from "../service/running.ts";
 
-/** Seconds to wait; 0 when it was let in. */
+/** Seconds to wait; 0 if the request was admitted. */
 function waitOf(take: () => void): number {
   try {
     take();
@@ -19,22 +19,22 @@ describe("a key's bucket", () => {
   const rule = { perMinute: 60, burst: 3 };
 
   it.each([
-    ["lets a burst in and no more", [0, 0, 0, 0], [0, 0, 0, 1]],
-    ["fills again, a token a second", [0, 0, 0, 1000, 1000], [0, 0, 0, 0, 1]],
-    ["never holds more than a burst", [0, 3_600_000, 3_600_000, 3_600_000, 3_600_000], [0, 0, 0, 0, 1]],
-    ["counts halves", [0, 0, 0, 500, 999, 1500], [0, 0, 0, 1, 1, 0]],
-    ["takes no harm of a clock that is set back", [10_000, 10_000, 10_000, 0, 10_000], [0, 0, 0, 1, 1]],
+    ["admits a burst and no more", [0, 0, 0, 0], [0, 0, 0, 1]],
+    ["refills a bucket by a token per second", [0, 0, 0, 1000, 1000], [0, 0, 0, 0, 1]],
+    ["never fills a bucket above a burst", [0, 3_600_000, 3_600_000, 3_600_000, 3_600_000], [0, 0, 0, 0, 1]],
+    ["counts fractions of tokens", [0, 0, 0, 500, 999, 1500], [0, 0, 0, 1, 1, 0]],
+    ["tolerates a clock that is set back", [10_000, 10_000, 10_000, 0, 10_000], [0, 0, 0, 1, 1]],
   ])("%s", (_name, times, waits) => {
     const limiter = openRateLimiter(rule);
     expect(times.map((atMs) => waitOf(() => limiter.take("a", atMs)))).toEqual(waits);
   });
 
-  it("is its own", () => {
+  it("has a bucket for each key", () => {
     const limiter = openRateLimiter({ perMinute: 1, burst: 1 });
     expect(["a", "a", "b", "b"].map((key) => waitOf(() => limiter.take(key, 0)))).toEqual([0, 60, 0, 60]);
   });
 
-  it("is one of a bounded number", () => {
+  it("bounds the number of buckets", () => {
     const limiter = openRateLimiter({ perMinute: 1, burst: 1 });
     for (let key = 0; key < 10_001; key++) limiter.take(String(key), 0);
     expect(waitOf(() => limiter.take("0", 0))).toBe(0);
@@ -42,7 +42,7 @@ describe("a key's bucket", () => {
 });
 
 describe("a service with a rate", () => {
-  it("answers one request too many with 429 and Retry-After, and other keys as before", async () => {
+  it("answers a request above the rate with 429 and Retry-After, and other keys as before", async () => {
     let nowMs = Date.parse("2026-11-21T12:00:00Z");
     const running = await openRunning({ rate: { perMinute: 30, burst: 2 }, nowMs: () => nowMs });
     const get = (key?: string) =>
@@ -64,7 +64,7 @@ describe("a service with a rate", () => {
     await running.close();
   });
 
-  it("is none on loopback", async () => {
+  it("applies no rate by default on loopback", async () => {
     const running = await openRunning();
     const answers = await Promise.all(
       Array.from({ length: 100 }, () => running.send("GET", "/api/rag/collections")),
@@ -73,7 +73,7 @@ describe("a service with a rate", () => {
     await running.close();
   });
 
-  it("has one by itself where it listens for others", async () => {
+  it("applies a rate by default if the service listens on other addresses", async () => {
     const running = await openRunning({ host: "0.0.0.0" });
     const { url } = running;
     const statuses = new Set<number>();
@@ -85,7 +85,7 @@ describe("a service with a rate", () => {
     await running.close();
   });
 
-  it("binds no key that is the program's own, as long as nobody set it", async () => {
+  it("exempts the program's own key from the default rate", async () => {
     let own = "";
     const running = await openRunning({ host: "0.0.0.0", unratedKey: () => own });
     own = hashKey(running.key);

@@ -15,7 +15,7 @@ afterAll(() => running.close());
 
 const WAIT = { timeout: 5000 };
 
-/** Sends text as it is and reads until the service closes the connection. */
+/** Sends text unchanged and reads until the service closes the connection. */
 async function exchange(request: string): Promise<{ status: number; json: unknown }> {
   const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
   socket.write(request);
@@ -36,14 +36,14 @@ describe("a request", () => {
   it.each([
     { name: "without a Host", request: "GET /v1/health HTTP/1.1\r\nconnection: close\r\n\r\n", status: 400 },
     {
-      name: "with an expectation unknown here",
+      name: "with an unknown expectation",
       request:
         "POST /rag/query HTTP/1.1\r\nhost: x\r\nexpect: foo\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}",
       status: 417,
     },
-    { name: "that is none", request: "asdf\r\n\r\n", status: 400 },
+    { name: "that is not HTTP", request: "asdf\r\n\r\n", status: 400 },
     {
-      name: "for an address that is malformed",
+      name: "for a malformed address",
       request: "GET /%E0%A4%A HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
       status: 400,
     },
@@ -52,19 +52,19 @@ describe("a request", () => {
       request: "GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n",
       status: 404,
     },
-  ])("$name is refused in JSON with $status", async ({ request, status }) => {
+  ])("refuses a request $name in JSON with $status", async ({ request, status }) => {
     expect(await exchange(request)).toMatchObject({
       status,
       json: { success: false, message: expect.any(String), error: { code: expect.any(String) } },
     });
   });
 
-  it("of HTTP/1.0 needs no Host", async () => {
+  it("accepts a request of HTTP/1.0 without Host", async () => {
     expect(await exchange("GET /v1/health HTTP/1.0\r\n\r\n")).toMatchObject({ status: 200 });
   });
 });
 
-it("the id of a request comes again neither in a service nor in the next one", async () => {
+it("never repeats a request id, not even after a restart", async () => {
   const next = await openRunning();
   const ids: unknown[] = [];
   for (const one of [running, running, next, next])
@@ -73,29 +73,32 @@ it("the id of a request comes again neither in a service nor in the next one", a
   await next.close();
 });
 
-describe("an upload that its client breaks off", () => {
+describe("an upload that its client interrupts", () => {
   it.each([
     { name: "within the file", form: `content-disposition: form-data; name=file; filename=a\r\n\r\nabc` },
     {
       name: "after the file",
       form: `content-disposition: form-data; name=file; filename=a\r\n\r\nabc\r\n--b\r\ncontent-disposition: form-data; name=x\r\n\r\ny`,
     },
-  ])("$name is no fault of the service and leaves nothing", async ({ form }) => {
-    const loggedBefore = running.log().length;
-    const incoming = join(running.stateDir, "uploads", "incoming");
-    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
-    socket.write(
-      `POST /image/processing/upload HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n` +
-        `content-type: multipart/form-data; boundary=b\r\ncontent-length: 100000\r\n\r\n--b\r\n${form}`,
-    );
-    await vi.waitFor(async () => expect(await readdir(incoming)).toHaveLength(1), WAIT);
-    socket.destroy();
-    await vi.waitFor(
-      () => expect(running.log().slice(loggedBefore)).toMatch(/request (refused|failed)/),
-      WAIT,
-    );
-    expect(running.log().slice(loggedBefore)).toContain('"status":400');
-    expect(running.log().slice(loggedBefore)).not.toContain("request failed");
-    await vi.waitFor(async () => expect(await readdir(incoming)).toEqual([]), WAIT);
-  });
+  ])(
+    "reports an upload interrupted $name as no error of the service, and leaves nothing",
+    async ({ form }) => {
+      const loggedBefore = running.log().length;
+      const incoming = join(running.stateDir, "uploads", "incoming");
+      const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+      socket.write(
+        `POST /image/processing/upload HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n` +
+          `content-type: multipart/form-data; boundary=b\r\ncontent-length: 100000\r\n\r\n--b\r\n${form}`,
+      );
+      await vi.waitFor(async () => expect(await readdir(incoming)).toHaveLength(1), WAIT);
+      socket.destroy();
+      await vi.waitFor(
+        () => expect(running.log().slice(loggedBefore)).toMatch(/request (refused|failed)/),
+        WAIT,
+      );
+      expect(running.log().slice(loggedBefore)).toContain('"status":400');
+      expect(running.log().slice(loggedBefore)).not.toContain("request failed");
+      await vi.waitFor(async () => expect(await readdir(incoming)).toEqual([]), WAIT);
+    },
+  );
 });

@@ -28,13 +28,13 @@ afterAll(() => running.close());
 interface Case {
   readonly name: string;
   readonly method: string;
-  /** `<content>`, `<file>`, `<collection>` and `<url>` stand for what the fixture made. */
+  /** `<content>`, `<file>`, `<collection>` and `<url>` are placeholders for what the fixture created. */
   readonly path: string;
   readonly sent?: Sent;
   readonly status: number;
   readonly code: string;
   readonly field?: string;
-  /** Words the message must hold. */
+  /** Text that the message must contain. */
   readonly says?: string;
 }
 
@@ -168,7 +168,7 @@ const CREATE: readonly Case[] = [
   badField("an empty url", { content: undefined, url: "" }, "url"),
   badField("a file: url", { content: undefined, url: "file:///etc/passwd" }, "url"),
   badField(
-    "a url under ours, never issued",
+    "a url under the service's address that was never issued",
     { content: undefined, url: `<url>/files/${"A".repeat(43)}/x.txt` },
     "url",
   ),
@@ -182,7 +182,7 @@ const CREATE: readonly Case[] = [
     "url",
   ),
   post(
-    "a link into this machine",
+    "a link to this machine",
     createBody({ content: undefined, url: "http://0x7f.1:7411/" }),
     422,
     "link_refused",
@@ -218,7 +218,7 @@ const UPDATE: readonly Case[] = [
     "url",
   ),
   put(
-    "a url of ours, never issued",
+    "a url of the service that was never issued",
     "<file>",
     { url: `<url>/files/${"A".repeat(43)}/x` },
     400,
@@ -252,26 +252,32 @@ const UPDATE: readonly Case[] = [
     status: 405,
     code: "method_not_allowed",
   },
-  { name: "no body", method: "PUT", path: "/api/rag/resource/<content>", status: 400, code: "invalid_body" },
+  {
+    name: "an empty body",
+    method: "PUT",
+    path: "/api/rag/resource/<content>",
+    status: 400,
+    code: "invalid_body",
+  },
 ];
 
 const READ_AND_DELETE: readonly Case[] = [
   {
-    name: "delete unknown",
+    name: "a delete of an unknown resource",
     method: "DELETE",
     path: `/api/rag/resource/${UNKNOWN_ID}`,
     status: 404,
     code: "resource_not_found",
   },
   {
-    name: "get unknown",
+    name: "a read of an unknown resource",
     method: "GET",
     path: `/api/rag/resource/${UNKNOWN_ID}`,
     status: 404,
     code: "resource_not_found",
   },
   {
-    name: "chunks of unknown",
+    name: "a read of an unknown resource's chunks",
     method: "GET",
     path: `/api/rag/resource/${UNKNOWN_ID}/chunks`,
     status: 404,
@@ -294,13 +300,7 @@ const READ_AND_DELETE: readonly Case[] = [
     "collection_not_found",
     "collectionId",
   ),
-  list(
-    "a collection id that is none",
-    "?collectionId=x&ownerId=o",
-    404,
-    "collection_not_found",
-    "collectionId",
-  ),
+  list("a malformed collection id", "?collectionId=x&ownerId=o", 404, "collection_not_found", "collectionId"),
   list("limit 0", "?collectionId=<collection>&ownerId=o&limit=0", 400, "invalid_field", "limit"),
   list("limit 1001", "?collectionId=<collection>&ownerId=o&limit=1001", 400, "invalid_field", "limit"),
   list("limit in words", "?collectionId=<collection>&ownerId=o&limit=all", 400, "invalid_field", "limit"),
@@ -386,7 +386,7 @@ const UPLOAD: readonly Case[] = [
   upload("a form of many fields", { body: formOf(25, "x") }, 413, "body_too_large"),
   upload("a form of many files", { body: formOf(2, new Blob(["x"])) }, 413, "body_too_large"),
   upload(
-    "a form that breaks off",
+    "an incomplete form",
     {
       body: "--b\r\ncontent-disposition: form-data; name=file; filename=a\r\n\r\nabc",
       headers: { "content-type": "multipart/form-data; boundary=b" },
@@ -413,24 +413,24 @@ const UPLOAD: readonly Case[] = [
 ];
 
 const ROUTES_AND_KEYS: readonly Case[] = [
-  { name: "unknown route", method: "GET", path: "/nope", status: 404, code: "route_not_found" },
-  { name: "root", method: "GET", path: "/", status: 404, code: "route_not_found" },
+  { name: "an unknown route", method: "GET", path: "/nope", status: 404, code: "route_not_found" },
+  { name: "the root", method: "GET", path: "/", status: 404, code: "route_not_found" },
   {
-    name: "unknown route with a body",
+    name: "an unknown route with a body",
     method: "POST",
     path: "/nope",
     sent: { body: "{" },
     status: 404,
     code: "route_not_found",
   },
-  { name: "wrong method", method: "GET", path: "/rag/query", status: 405, code: "method_not_allowed" },
+  { name: "a wrong method", method: "GET", path: "/rag/query", status: 405, code: "method_not_allowed" },
   {
     name: "PATCH",
     method: "PATCH",
     path: "/api/rag/resource/<content>",
     status: 405,
     code: "method_not_allowed",
-    says: "This address does not take PATCH, expected DELETE, GET, HEAD or PUT.",
+    says: "This address does not support PATCH, expected DELETE, GET, HEAD or PUT.",
   },
   {
     name: "POST on the list",
@@ -478,7 +478,7 @@ const ROUTES_AND_KEYS: readonly Case[] = [
     code: "key_unknown",
   },
   {
-    name: "no key, before the body is looked at",
+    name: "no key, before the body is read",
     method: "POST",
     path: "/api/rag/resource",
     sent: { key: null, body: "{" },
@@ -486,21 +486,21 @@ const ROUTES_AND_KEYS: readonly Case[] = [
     code: "key_missing",
   },
   {
-    name: "a file nobody uploaded",
+    name: "an unknown file",
     method: "GET",
     path: `/files/${"A".repeat(43)}/x.txt`,
     status: 404,
     code: "file_not_found",
   },
   {
-    name: "a path out of the uploads",
+    name: "a path outside the uploads",
     method: "GET",
     path: "/files/..%2f..%2fkb.sqlite/x",
     status: 404,
     code: "file_not_found",
   },
   {
-    name: "chat completion without an agent",
+    name: "a chat completion without an agent",
     method: "POST",
     path: "/api/v2/model/chat/completion",
     sent: { body: {} },
@@ -509,7 +509,7 @@ const ROUTES_AND_KEYS: readonly Case[] = [
     field: "agent_id",
   },
   {
-    name: "chat upload of what is no image",
+    name: "a chat upload that is no image",
     method: "POST",
     path: "/files/upload",
     sent: { body: fileForm("x") },
@@ -535,22 +535,25 @@ describe.each([
   { of: "search", cases: SEARCH },
   { of: "upload", cases: UPLOAD },
   { of: "routes and keys", cases: ROUTES_AND_KEYS },
-])("$of refuses", ({ cases }) => {
-  it.each(cases)("$name: $status $code", async ({ method, path, sent, status, code, field, says }) => {
-    const answer = await running.send(method, filled(path), filledSent(sent));
-    const { hint = "", ...error } = answer.json?.error ?? {};
-    expect({ ...answer.json, error }).toEqual({
-      success: false,
-      message: expect.any(String),
-      error: field === undefined ? { code } : { code, field },
-    });
-    expect(hint).toBeTypeOf("string");
-    expect(answer.status).toBe(status);
-    expect(answer.headers["content-type"]).toMatch(/^application\/json/);
-    expect(answer.json.message).toContain(says ?? "");
-    expect(answer.json.message.length).toBeLessThan(300);
-    expect(answer.headers["allow"] === undefined).toBe(status !== 405);
-  });
+])("refusals of $of", ({ cases }) => {
+  it.each(cases)(
+    "refuses $name with $status $code",
+    async ({ method, path, sent, status, code, field, says }) => {
+      const answer = await running.send(method, filled(path), filledSent(sent));
+      const { hint = "", ...error } = answer.json?.error ?? {};
+      expect({ ...answer.json, error }).toEqual({
+        success: false,
+        message: expect.any(String),
+        error: field === undefined ? { code } : { code, field },
+      });
+      expect(hint).toBeTypeOf("string");
+      expect(answer.status).toBe(status);
+      expect(answer.headers["content-type"]).toMatch(/^application\/json/);
+      expect(answer.json.message).toContain(says ?? "");
+      expect(answer.json.message.length).toBeLessThan(300);
+      expect(answer.headers["allow"] === undefined).toBe(status !== 405);
+    },
+  );
 });
 
 function filled(text: string): string {

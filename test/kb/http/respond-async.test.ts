@@ -6,12 +6,12 @@ const WAIT = { timeout: 10_000, interval: 20 };
 const ASYNC = { prefer: "respond-async" };
 
 let running: Running;
-/** Creates and updates that have a job wait for this. */
+/** Creates and updates that put a job wait for this. */
 let held: Promise<void> | undefined;
-/** Jobs that do. */
+/** Running jobs wait for this. */
 let waiting = 0;
 let diskIsFull = false;
-/** How far the service's clock is ahead. */
+/** How far the service's clock is ahead, in ms. */
 let aheadMs = 0;
 beforeAll(async () => {
   running = await openRunning({
@@ -58,7 +58,7 @@ const find = async (id: string, query: string): Promise<string[]> => {
 
 const firstJob = async (id: string) =>
   running.store.queue.first({ queue: "ingest", line: `${await account()}/${id}`, nowMs: Date.now() });
-/** Leases a job to a process that ends while it works on it. */
+/** Leases a job to a process that ends while it runs the job. */
 async function crash(number: number): Promise<void> {
   const { queue } = running.store;
   const leased = await queue.lease({ number, worker: "crashed", nowMs: Date.now() + aheadMs, isEarly: true });
@@ -66,7 +66,7 @@ async function crash(number: number): Promise<void> {
   await queue.resume("other", Number.MAX_SAFE_INTEGER, true);
 }
 
-/** Holds the jobs back while `run` runs. */
+/** Holds jobs back during `run`. */
 async function holding<T>(run: () => Promise<T>): Promise<T> {
   const { promise, resolve } = Promise.withResolvers<void>();
   held = promise;
@@ -79,7 +79,7 @@ async function holding<T>(run: () => Promise<T>): Promise<T> {
 }
 
 describe("Prefer: respond-async", () => {
-  it("answers a create at once, queued, and then it is chunked as if made at once", async () => {
+  it("answers a create at once as queued, and chunks it as a synchronous create would", async () => {
     const { answer, before } = await holding(async () => {
       const made = await create();
       return { answer: made, before: await at("GET", made.json.data._id) };
@@ -99,7 +99,7 @@ describe("Prefer: respond-async", () => {
     expect(await find(id, "moon")).toHaveLength(1);
   });
 
-  it("keeps the old version searchable until the new one is there", async () => {
+  it("keeps the old version searchable until the new one is complete", async () => {
     const { json } = await create({ content: "Old words." });
     const id = json.data._id;
     await settled(id);
@@ -113,7 +113,7 @@ describe("Prefer: respond-async", () => {
     expect((await at("GET", `${id}/chunks`)).json.data.version).toBe(2);
   });
 
-  it("does the changes of a resource in the order they came, one made at once among them", async () => {
+  it("applies the changes of a resource in their order, including a synchronous one", async () => {
     const { json } = await create({ content: "Zero." });
     const id = json.data._id;
     const { synchronous } = await holding(async () => {
@@ -132,7 +132,7 @@ describe("Prefer: respond-async", () => {
     expect(await find(id, "one two three four")).toEqual(["Four."]);
   });
 
-  it("deletes a resource whose job is under way at once; what the job brings is dropped", async () => {
+  it("deletes a resource with a running job at once, and drops the result of the job", async () => {
     const { json } = await create({ content: "Never to be found." });
     const id = json.data._id;
     await settled(id);
@@ -142,14 +142,14 @@ describe("Prefer: respond-async", () => {
       return at("DELETE", id);
     });
     expect(gone).toMatchObject({ status: 200, json: { data: { isDeleted: true } } });
-    // Once a job put in later has ended, so has the one whose resource is gone.
+    // When a later job has ended, the job of the deleted resource has ended too.
     const other = await create({ content: "Behind it." });
     await settled(other.json.data._id);
     expect((await at("GET", id)).json.data).toMatchObject({ isDeleted: true, content: "" });
     expect(await firstJob(id)).toBeUndefined();
   });
 
-  it("tells why a create failed, and a later update heals it", async () => {
+  it("reports why a create failed, and clears the error with a later update", async () => {
     const upload = await running.send("POST", "/image/processing/upload", {
       body: fileForm(Buffer.from("%PDF-1.4 broken"), "broken.pdf"),
     });
@@ -169,7 +169,7 @@ describe("Prefer: respond-async", () => {
     });
   });
 
-  it("leaves the old version where an update fails, says so, and counts it", async () => {
+  it("keeps the old version of a failed update, reports the failure and counts it", async () => {
     const before = await running.send("GET", "/v1/queues");
     const upload = await running.send("POST", "/image/processing/upload", { body: fileForm("Old file.") });
     const { json } = await create({ content: undefined, url: upload.json.file_url });
@@ -190,7 +190,7 @@ describe("Prefer: respond-async", () => {
     expect(after.json.data.ingest.failed).toBe(before.json.data.ingest.failed + 1);
   });
 
-  /** A resource whose update waits since the disk is full, and goes on being so. */
+  /** A resource whose update waits because the disk is full, and stays full. */
   const postponed = async () => {
     const { json } = await create({ content: "Patient words." });
     const id = json.data._id;
@@ -205,10 +205,10 @@ describe("Prefer: respond-async", () => {
     return { id, job };
   };
 
-  it("waits for room on the disk, and tries again", async () => {
+  it("waits for space on the disk, and retries", async () => {
     const { id } = await postponed();
     diskIsFull = false;
-    // A change that must come behind does what waits first.
+    // A later change of the same resource runs the waiting change first.
     expect((await update(id, { title: "Now" }, {})).json.data).toMatchObject({
       title: "Now",
       content: "Later words.",
@@ -216,16 +216,16 @@ describe("Prefer: respond-async", () => {
     });
   });
 
-  it("begins a change that was put off again by itself, when its time comes", async () => {
+  it("retries a postponed change by itself when it is due", async () => {
     const { id } = await postponed();
     diskIsFull = false;
     aheadMs += 10 * 60 * 1000;
-    // Any job wakes the queue.
+    // Another job wakes the queue.
     await create({ content: "Other words." });
     expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
   });
 
-  it("begins a change that was put off in time, whatever the clock is set back to meanwhile", async () => {
+  it("retries a postponed change in time even if the clock is set back", async () => {
     const { id } = await postponed();
     diskIsFull = false;
     aheadMs -= 5 * 60 * 1000;
@@ -235,7 +235,7 @@ describe("Prefer: respond-async", () => {
     expect((await settled(id)).json.data).toMatchObject({ content: "Later words." });
   });
 
-  it("begins a change that was under way at an end of the process by itself, not for a later one", async () => {
+  it("restarts a change that a crash interrupted by itself, not with a later change", async () => {
     const { id, job } = await postponed();
     await crash(job?.number ?? 0);
     diskIsFull = false;
@@ -244,14 +244,14 @@ describe("Prefer: respond-async", () => {
     expect((await at("DELETE", id)).status).toBe(200);
   });
 
-  it("gives up a document with which the process ended again and again", async () => {
+  it("fails a document that crashed the process repeatedly", async () => {
     const { json } = await create({ content: "First words." });
     const id = json.data._id;
     await settled(id);
     await holding(async () => {
       await update(id, { content: "Deadly words." });
       const job = await firstJob(id);
-      // The first end tells nothing of it: others may have been under way.
+      // The first crash proves nothing: other jobs may have been running.
       for (let times = 0; times < 4; times++) await crash(job?.number ?? 0);
     });
     const failed = await settled(id);
@@ -261,7 +261,7 @@ describe("Prefer: respond-async", () => {
     });
   });
 
-  it("answers what ends within the wait as if it had been done at once", async () => {
+  it("answers a change that ends within the wait as a synchronous one", async () => {
     const waits = { prefer: "respond-async, wait=30" };
     const made = await create({ content: "Quick words." }, waits);
     const id = made.json.data._id;
@@ -276,7 +276,7 @@ describe("Prefer: respond-async", () => {
     expect(changed.headers["etag"]).toBe((await at("GET", id)).headers["etag"]);
   });
 
-  it("answers what takes longer than the wait before its end, and what failed within it with the reason", async () => {
+  it("answers a change that outlasts the wait before its end, and one that fails within it with the reason", async () => {
     const { slow } = await holding(async () => ({
       slow: await create({ collection_details: "moderate" }, { prefer: "respond-async, wait=1" }),
     }));
@@ -295,7 +295,7 @@ describe("Prefer: respond-async", () => {
     });
   });
 
-  it("does at once what takes a moment, where the caller would wait: no job writes it a second time", async () => {
+  it("runs a quick change synchronously if the caller waits, without writing a job", async () => {
     const waits = { prefer: "respond-async, wait=1" };
     const { made, changed, retitled, behind } = await holding(async () => {
       const first = await create({ content: "Quick words." }, waits);
@@ -315,7 +315,7 @@ describe("Prefer: respond-async", () => {
     expect(after.json.data).toMatchObject({ title: "Last title", content: "Slow words." });
   });
 
-  it("tells a request that waits that its resource was deleted", async () => {
+  it("answers a waiting request that its resource was deleted", async () => {
     const { json } = await create({ collection_details: "moderate" });
     await settled(json.data._id);
     const { waits } = await holding(async () => {
@@ -327,7 +327,7 @@ describe("Prefer: respond-async", () => {
     expect(await waits).toMatchObject({ status: 404, json: { error: { code: "resource_not_found" } } });
   });
 
-  it("refuses at once what can be told at once", async () => {
+  it("refuses invalid requests at once", async () => {
     const { json } = await create();
     const id = json.data._id;
     await settled(id);
@@ -346,7 +346,7 @@ describe("Prefer: respond-async", () => {
     expect((await at("GET", id)).json.data.metadata.status).toBe("chunked");
   });
 
-  it("honours Idempotency-Key: one resource, the first answer again", async () => {
+  it("honours Idempotency-Key: creates one resource and repeats the first answer", async () => {
     const first = await create({}, { "idempotency-key": "async-1" });
     await settled(first.json.data._id);
     const again = await create({}, { "idempotency-key": "async-1" });
@@ -354,7 +354,7 @@ describe("Prefer: respond-async", () => {
     expect(again.headers["preference-applied"]).toBe("respond-async");
   });
 
-  it("drops what waits for a resource that is deleted", async () => {
+  it("drops the waiting jobs of a deleted resource", async () => {
     const { json } = await create();
     const id = json.data._id;
     await settled(id);

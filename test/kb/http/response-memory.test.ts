@@ -4,7 +4,7 @@ import { openResponseMemory } from "../../../src/kb/http/response-memory.ts";
 
 const MB = 1024 * 1024;
 
-/** Whether a promise is settled once what is due has been done. */
+/** Reports whether a promise settles within this turn of the event loop. */
 async function isDone(promise: Promise<unknown>): Promise<boolean> {
   let done = false;
   void promise.then(() => (done = true));
@@ -13,11 +13,11 @@ async function isDone(promise: Promise<unknown>): Promise<boolean> {
 }
 
 let accounts = 0;
-/** An account that asks for one answer alone. */
+/** Returns a new account for a single answer. */
 const another = (): string => `account ${(accounts += 1)}`;
 
-describe("the room for answers", () => {
-  it("is given as far as it goes, and again when an answer is over", () => {
+describe("the memory for responses", () => {
+  it("gives out memory up to the bound, and again after a response ends", () => {
     const room = openResponseMemory(10 * MB);
     const [first, second, third] = [room.open(another()), room.open(another()), room.open(another())];
     first.take(6 * MB);
@@ -26,30 +26,30 @@ describe("the room for answers", () => {
     first.release();
     first.release();
     third.take(6 * MB);
-    // What a share had is not in its own way.
+    // The bytes that a share already holds do not count against it.
     third.take(5 * MB);
     expect(() => third.take(7 * MB)).toThrow("bytes");
   });
 
-  it("is there for one answer alone however long, and for short ones always", () => {
+  it("admits a single response of any length, and short ones always", () => {
     const room = openResponseMemory(MB);
     room.open(another()).take(50 * MB);
     expect(() => room.open(another()).take(MB)).toThrow("bytes");
     room.open(another()).take(64 * 1024);
   });
 
-  it("counts what must be answered without refusing it", () => {
+  it("counts responses that must be sent without refusing them", () => {
     const room = openResponseMemory(10 * MB);
     const change = room.open(another());
     room.open(another()).take(8 * MB);
-    change.keep(8 * MB);
+    change.force(8 * MB);
     expect(() => room.open(another()).take(MB)).toThrow("bytes");
     change.release();
-    change.keep(8 * MB); // over: it holds nothing any more
+    change.force(8 * MB); // over: it holds nothing any more
     room.open(another()).take(2 * MB);
   });
 
-  it("is waited for in order by each account, with nothing held meanwhile; an answer that is over waits no longer", async () => {
+  it("admits waiting responses of an account in order, holds nothing while they wait, and drops ended ones", async () => {
     const room = openResponseMemory(10 * MB);
     const [reader, first, second, third] = [room.open("r"), room.open("a"), room.open("a"), room.open("b")];
     reader.take(6 * MB);
@@ -64,7 +64,7 @@ describe("the room for answers", () => {
     expect(await done()).toEqual([true, true, true]);
   });
 
-  it("is never all one account's: another's answer has room, and passes those that wait", async () => {
+  it("leaves memory for another account, whose response overtakes waiting ones", async () => {
     const room = openResponseMemory(100 * MB);
     const greedy = Array.from({ length: 20 }, () => room.open("greedy"));
     const given = greedy.filter((share) => {
@@ -81,10 +81,10 @@ describe("the room for answers", () => {
     expect(await isDone(late)).toBe(false);
   });
 
-  it("is never given twice, nor lost", () => {
+  it("never gives out memory twice or loses it", () => {
     const act = fc.record({
       who: fc.nat({ max: 4 }),
-      what: fc.constantFrom("take", "keep", "wait", "release"),
+      what: fc.constantFrom("take", "force", "wait", "release"),
       bytes: fc.integer({ min: 1, max: 12 }).map((mb) => mb * MB),
     } as const);
     fc.assert(
@@ -93,13 +93,13 @@ describe("the room for answers", () => {
         const shares = Array.from({ length: 5 }, () => room.open(another()));
         const waiting = new Set<number>();
         for (const { who, what, bytes } of acts) {
-          // A request that waits does nothing else than end.
+          // A waiting request can only end.
           if (waiting.has(who) && what !== "release") continue;
           try {
             if (what === "wait") waiting.add(who);
             void shares[who]?.[what](bytes);
           } catch {
-            // no room
+            // refused
           }
         }
         for (const share of shares) share.release();

@@ -3,10 +3,10 @@ import { KbsyncError } from "../../../src/lib/failure.ts";
 import { refusalAnswer, STATUS } from "../../../src/kb/http/status.ts";
 import { Refusal, type RefusalCode } from "../../../src/kb/resources/refusal.ts";
 
-/** These tell how long to wait by themselves: the endpoint of a model, and the rate of a key. */
+/** These set their own Retry-After: the endpoint of a model, and the rate of a key. */
 const TELLS_ITSELF: ReadonlySet<string> = new Set<RefusalCode>(["model_busy", "rate_limited"]);
 
-it("every answer that asks to come later says when", () => {
+it("sends Retry-After with every retryable refusal", () => {
   const codes = Object.keys(STATUS) as RefusalCode[]; // its keys, as it is declared
   const later = codes.filter((code) => STATUS[code] === 429 || STATUS[code] === 503);
   const waits = later
@@ -26,13 +26,13 @@ it("every answer that asks to come later says when", () => {
   });
 });
 
-it("what else the framework refuses is told in our words", () => {
+it("converts other refusals of Fastify to the API's error format", () => {
   const failure = Object.assign(new Error("FST_ERR_X: opts.schema is not valid"), { statusCode: 406 });
   expect(refusalAnswer(failure)).toMatchObject({
     status: 400,
     body: {
       message: "The request is malformed.",
-      error: { code: "invalid_request", hint: "GET /openapi.json says what each operation takes." },
+      error: { code: "invalid_request", hint: "GET /openapi.json describes the input of each operation." },
     },
   });
   for (const statusCode of [399, 500, "404"]) {
@@ -45,7 +45,7 @@ it("what else the framework refuses is told in our words", () => {
 const failure = (code: string, message = "the text is too long"): KbsyncError =>
   new KbsyncError(message, { code, hint: "send less", retryAfterSeconds: 7 });
 
-describe("failures of the parts below", () => {
+describe("errors of other parts of the service", () => {
   it.each<[RefusalCode, number]>([
     ["invalid_body", 400],
     ["empty_file", 400],
@@ -75,7 +75,7 @@ describe("failures of the parts below", () => {
     ["model_failed", 502],
     ["model_busy", 503],
     ["model_timeout", 504],
-  ])("keep their words, hint and wait where these are meant for the caller: %s", (code, status) => {
+  ])("keeps message, hint and Retry-After of an error that is meant for the caller: %s", (code, status) => {
     expect(refusalAnswer(failure(code))).toEqual({
       status,
       retryAfterSeconds: 7,
@@ -88,21 +88,21 @@ describe("failures of the parts below", () => {
   });
 
   it.each(["lease_lost", "store_failed", "embedding_unreachable", "ENOENT", ""])(
-    "say nothing of the inside with any other code: %s",
+    "reveals no details of an error with another code: %s",
     (code) => {
       const { status, body } = refusalAnswer(failure(code, "/var/lib/kb.db is gone"));
       expect([status, body]).toEqual([
         500,
         {
           success: false,
-          message: "The service failed on this request; its log tells why.",
+          message: "The service failed on this request; its log has the cause.",
           error: { code: "internal" },
         },
       ]);
     },
   );
 
-  it("without a hint or a wait give neither, and end as a sentence does", () => {
+  it("sends no hint or Retry-After without one, and ends the message with a full stop", () => {
     const { body, retryAfterSeconds } = refusalAnswer(new KbsyncError("is it?", { code: "empty_file" }));
     expect([body.message, body.error, retryAfterSeconds]).toEqual([
       "Is it?",
@@ -114,19 +114,19 @@ describe("failures of the parts below", () => {
     }
   });
 
-  it("that only look like ours by their code are internal", () => {
+  it("treats a foreign error with a known code as internal", () => {
     const error = Object.assign(new Error("x"), { code: "empty_file" });
     expect(refusalAnswer(error).body.error.code).toBe("internal");
   });
 
   it.each([
-    ["ENOSPC", "disk_full", "No space is left to store this."],
-    ["EDQUOT", "disk_full", "No space is left to store this."],
-    ["SQLITE_FULL", "disk_full", "No space is left to store this."],
+    ["ENOSPC", "disk_full", "The disk has no space left to store this."],
+    ["EDQUOT", "disk_full", "The disk has no space left to store this."],
+    ["SQLITE_FULL", "disk_full", "The disk has no space left to store this."],
     ["SQLITE_CORRUPT_VTAB", "store_damaged", "The store of the knowledge base is damaged."],
     ["store_damaged", "store_damaged", "The store of the knowledge base is damaged."],
     ["store_busy", "store_busy", "The store is busy."],
-  ])("of the disk and the store are told without a path: %s", (code, answered, message) => {
+  ])("reports errors of the disk and the store without a path: %s", (code, answered, message) => {
     const answer = refusalAnswer(Object.assign(new Error("cannot write /var/lib/kb.db"), { code }));
     expect([answer.status, answer.body.error.code, answer.body.message]).toEqual([503, answered, message]);
   });
@@ -138,18 +138,18 @@ it.each<[string, RefusalCode, number, RegExp]>([
   ["FST_FILES_LIMIT", "body_too_large", 413, /^The form has more parts/],
   ["FST_FIELDS_LIMIT", "body_too_large", 413, /^The form has more parts/],
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "unsupported_media_type", 415, /^The content-type/],
-  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", "invalid_body", 400, /^The body is not as long/],
-  ["FST_PROTO_VIOLATION", "invalid_body", 400, /^The form has a field with a name/],
+  ["FST_ERR_CTP_INVALID_CONTENT_LENGTH", "invalid_body", 400, /^The length of the body differs/],
+  ["FST_PROTO_VIOLATION", "invalid_body", 400, /^The form has a field with a forbidden name/],
   ["FST_INVALID_JSON_FIELD_ERROR", "invalid_body", 400, /^A field of the form declares/],
   ["FST_ERR_BAD_URL", "invalid_request", 400, /^The address of the request/],
   ["FST_ERR_MAX_PARAM_LENGTH", "invalid_request", 400, /^The address of the request/],
-])("what the framework refuses as %s is told in our words", (code, refusal, status, message) => {
+])("converts Fastify's refusal %s to the API's error format", (code, refusal, status, message) => {
   const answer = refusalAnswer(Object.assign(new Error("FST: schema"), { code, statusCode: 418 }));
   expect([answer.status, answer.body.error.code]).toEqual([status, refusal]);
   expect(answer.body.message).toMatch(message);
 });
 
-it("a refusal names the field at fault", () => {
+it("names the invalid field of a refusal", () => {
   const answer = refusalAnswer(new Refusal("invalid_field", "No.", { field: "a.b", hint: "Yes." }));
   expect(answer).toEqual({
     status: 400,

@@ -9,21 +9,21 @@ import { createBody, openRunning, type Running } from "../service/running.ts";
 let running: Running | undefined;
 afterEach(() => running?.close());
 
-it("is under way until the last work is over, however that ends", async () => {
+it("reports urgent work as running until the last one ends or fails", async () => {
   const urgent = openUrgent();
   const first = Promise.withResolvers<string>();
   const second = Promise.withResolvers<string>();
   const works = [urgent.during(() => first.promise), urgent.during(() => second.promise)];
-  expect(urgent.isUnderWay()).toBe(true);
+  expect(urgent.isRunning()).toBe(true);
   first.reject(new Error("broken"));
   await expect(works[0]).rejects.toThrow("broken");
-  expect(urgent.isUnderWay()).toBe(true);
+  expect(urgent.isRunning()).toBe(true);
   second.resolve("done");
   expect(await works[1]).toBe("done");
-  expect(urgent.isUnderWay()).toBe(false);
+  expect(urgent.isRunning()).toBe(false);
 });
 
-it("a search counts as long as it is answered", async () => {
+it("counts a search as urgent work", async () => {
   const seen: string[] = [];
   const server = Fastify();
   server.decorateRequest("caller", null);
@@ -35,16 +35,16 @@ it("a search counts as long as it is answered", async () => {
         seen.push("during");
         return { text: "", results: [] };
       },
-      isUnderWay: () => false,
+      isRunning: () => false,
     },
-    // Of the others, which a search by itself does not need, there are none: whatever it did outside would fail.
+    // The other parts are missing, because a search needs none of them outside `during`.
   } as unknown as HttpParts);
   const payload = { doc_id: "0123456789abcdef01234567", query: "words" };
   const answer = await server.inject({ method: "POST", url: "/rag/query", payload });
   expect([answer.statusCode, seen]).toEqual([200, ["during"]]);
 });
 
-it("a bulk create goes on beside a search that does not end", async () => {
+it("continues a bulk create while a search does not end", async () => {
   const reached = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
   running = await openRunning({

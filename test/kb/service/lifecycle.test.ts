@@ -362,7 +362,7 @@ describe("failures inside", () => {
     const lines = shared.log().slice(before).split("\n");
     expect(lines.filter((line) => line.includes('"level":50'))).toEqual([]);
     expect(lines.filter((line) => line.includes("disk_full")).length).toBeLessThanOrEqual(1);
-    expect(shared.log().split("requests are refused: No space is left")).toHaveLength(2);
+    expect(shared.log().split("requests are refused: The disk has no space left")).toHaveLength(2);
   });
 });
 

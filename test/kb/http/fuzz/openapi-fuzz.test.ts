@@ -9,11 +9,11 @@ import type { ApiDocument, FuzzRequest } from "./requests.ts";
 
 /** `npm run test:fuzz` sends 20,000. */
 const REQUESTS = Number(process.env["KBSYNC_FUZZ_REQUESTS"] ?? 500);
-/** Sent side by side, as clients do; a failure names one of so many. */
+/** Requests sent concurrently; a failure is due to one of this many. */
 const BATCH = 10;
 /** An answer that takes longer is a hang: the heaviest of these requests is a text of 200 KB. */
 const HANG_MS = 15_000;
-/** Ids of what was made lately, to be asked for again. */
+/** Recently created ids, for later requests. */
 const IDS_MAX = 30;
 
 let running: Running;
@@ -23,7 +23,7 @@ let fileUrl: string;
 let imageUrl: string;
 let collection: string;
 let document: ApiDocument;
-/** By what they are ids of. */
+/** Recent ids by kind. */
 const pools = { resource: [] as string[], key: [] as string[], endpoint: [] as string[], agent: ["default"] };
 const statuses = new Map<number, number>();
 
@@ -51,7 +51,7 @@ function poolOf(route: string): string[] {
   return route.startsWith("/v1/webhooks") ? pools.endpoint : pools.resource;
 }
 
-/** Puts what exists in place of the placeholders. */
+/** Replaces the placeholders by existing ids and addresses. */
 function filled(text: string, pool = pools.resource): string {
   return text
     .replaceAll(/@id(\d)/g, (_all, at: string) => pool.at(-1 - Number(at)) ?? "0".repeat(24))
@@ -104,7 +104,7 @@ it(
       }),
       { numRuns: Math.ceil(REQUESTS / BATCH), endOnFailure: true },
     );
-    // Neither all refused nor all taken: the requests reach what they are to try.
+    // Neither all refused nor all accepted: the requests reach the operations.
     const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
     const good = [...statuses].filter(([status]) => status < 300).reduce((sum, [, count]) => sum + count, 0);
     expect(good / total).toBeGreaterThan(0.1);

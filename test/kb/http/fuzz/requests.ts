@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** A JSON Schema as far as our document uses it. */
+/** The parts of JSON Schema that the document uses. */
 interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -28,28 +28,28 @@ interface OperationDoc {
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
 }
 
-/** The document, as served. */
+/** The served document. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationDoc>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** A request to send: the body as it goes out. */
+/** A request to send, with its final body. */
 export interface FuzzRequest {
   readonly method: string;
-  /** As in the document, with `{id}`. */
+  /** Path as in the document, with `{id}`. */
   readonly route: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer | undefined;
 }
 
-/** Ids and addresses that exist, looked up when a request is sent: `@id0`, `@id1` … stand for them until then. */
+/** Placeholders for existing ids and addresses, which are resolved when a request is sent: `@id0`, `@id1` … */
 export const PLACEHOLDERS = ["@id0", "@id1", "@id2", "@collection", "@file", "@image", "@agent"] as const;
 
-/** Requests to every operation of a document: right ones, nearly right ones and wild ones. */
+/** Requests to every operation of a document: valid, almost valid and wild ones. */
 export function fuzzRequests({ paths, components }: ApiDocument): fc.Arbitrary<FuzzRequest> {
-  // Each named schema is put where it is referred to: none of those that are sent refers to itself.
+  // Inlines the named schemas: none of those for requests is recursive.
   const text = JSON.stringify(paths, (key, value: Schema | null) => {
     if (key === "responses") return undefined;
     return value?.$ref === undefined ? value : components.schemas[value.$ref.replace(/^.*\//, "")];
@@ -57,7 +57,7 @@ export function fuzzRequests({ paths, components }: ApiDocument): fc.Arbitrary<F
   const whole = JSON.parse(text) as ApiDocument["paths"]; // the same, without references
   const operations = Object.entries(whole).flatMap(([route, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
-      // What takes the most in is tried the most.
+      // Weights operations by the size of their input.
       weight: operation.requestBody === undefined ? 1 : 3,
       arbitrary: requestTo(route, method.toUpperCase(), operation),
     })),
@@ -65,7 +65,7 @@ export function fuzzRequests({ paths, components }: ApiDocument): fc.Arbitrary<F
   return fc.oneof({ weight: 20, arbitrary: fc.oneof(...operations) }, { weight: 1, arbitrary: strayRequest });
 }
 
-/** Strings of all sorts: of every plane and half of one, long, hostile to paths, headers, SQL and search. */
+/** Strings of many kinds: from every Unicode plane, lone surrogates, long ones, hostile to paths, headers, SQL and search. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
   fc.string({ unit: "binary" }),
@@ -100,7 +100,7 @@ const wild: fc.Arbitrary<unknown> = fc.oneof(
   number,
   fc.constantFrom(null, true, false, [], {}, [[]], { __proto__: null }, "1e3", "0x10", " 5 ", "-1"),
 );
-/** Addresses that lead nowhere: no test may leave this machine. */
+/** Unreachable addresses: no test may connect outside this machine. */
 const address = fc.oneof(
   fc.constantFrom(
     "@file",
@@ -157,7 +157,7 @@ function stringOf({ pattern, minLength = 0, maxLength = 200 }: Schema, name: str
   );
 }
 
-/** Mostly as declared; now and then a field is missing, wild, or one that nobody knows. */
+/** Mostly as declared; sometimes with a missing, wild or unknown field. */
 function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<Record<string, unknown>> {
   const fields = Object.entries(properties).map(([name, schema]) => {
     const value = fc.oneof({ weight: 25, arbitrary: valueOf(schema, name) }, { weight: 1, arbitrary: wild });
@@ -174,7 +174,7 @@ function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<Reco
   );
   const drawn = fc.tuple(...fields, stray).map((entries) => Object.fromEntries(entries.flat()));
   if (properties["url"] === undefined || properties["content"] === undefined) return drawn;
-  // A document comes from the one or the other: by chance alone that would seldom be so.
+  // A document has either content or a url, which random choice would rarely produce.
   return fc
     .tuple(drawn, fc.nat({ max: 9 }), fc.lorem({ maxCount: 60 }), address)
     .map(([body, draw, words, url]) => {
@@ -253,7 +253,7 @@ function queryOf(parameters: readonly Parameter[]): fc.Arbitrary<string> {
     .map((parts) => parts.filter((part) => part !== "").join("&"));
 }
 
-/** What a header can carry: visible ASCII and what is beyond it in Latin-1. */
+/** Valid header values: visible ASCII and the upper half of Latin-1. */
 const headerValue = fc.oneof(
   fc.string({
     unit: fc
@@ -275,7 +275,7 @@ const headerValue = fc.oneof(
   ),
 );
 
-/** Half of the declared headers' values mean something; the others are whatever a header can carry. */
+/** Half of the declared headers have meaningful values; the others have any valid value. */
 function headersOf(declared: readonly string[]): fc.Arbitrary<Record<string, string>> {
   const meaning: Readonly<Record<string, readonly string[]>> = {
     prefer: ["respond-async"],
@@ -321,7 +321,7 @@ function bodyOf({ requestBody }: OperationDoc): fc.Arbitrary<Body> {
   );
 }
 
-/** Lines of JSON, empty ones and broken ones among them, the last one with its end or without. */
+/** Lines of JSON, some of them empty or invalid, with or without a line break at the end. */
 function linesBody(value: fc.Arbitrary<unknown>): fc.Arbitrary<Body> {
   const line = fc.oneof(
     { weight: 8, arbitrary: value.map((one) => JSON.stringify(one) ?? "null") },
@@ -374,7 +374,7 @@ const rawBody: fc.Arbitrary<Body> = fc.oneof(
 /** One white pixel. */
 export const SMALL_GIF = Buffer.from("R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=", "base64");
 
-/** One file of bytes, now and then in a form that is broken off, doubled or without name. */
+/** One file of bytes, sometimes in a form that is incomplete, duplicated or without a name. */
 const formBody: fc.Arbitrary<Body> = fc
   .record({
     part: fc.oneof(
@@ -397,7 +397,7 @@ const formBody: fc.Arbitrary<Body> = fc
         SMALL_GIF,
       ),
     ),
-    // What an image for chat says of itself; another upload passes over it.
+    // Fields of a chat upload; other uploads ignore them.
     fields: fc.constantFrom<readonly (readonly [string, string])[]>(
       [],
       [],
@@ -434,7 +434,7 @@ const formBody: fc.Arbitrary<Body> = fc
     ]),
   }));
 
-/** To no operation at all. */
+/** Requests to no operation. */
 const strayRequest: fc.Arbitrary<FuzzRequest> = fc
   .record({
     method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "PROPFIND"),
