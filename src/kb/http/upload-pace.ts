@@ -10,7 +10,7 @@ export interface UploadPace {
 const WAITING_MAX = 100;
 /**
  * Uploads of it meanwhile, at once and in the long run. A file costs the loop some 4 ms, and these would only wait unread:
- * sixteen clients that send as fast as they can took half of the loop (bench/hostile-account.ts).
+ * sixteen clients that send as fast as they can took a quarter of the loop (bench/hostile-account.ts).
  */
 const BURST = 20;
 const PER_SECOND = 10;
