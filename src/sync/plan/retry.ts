@@ -26,7 +26,7 @@ export function delayMs(
 
 /** Wait of a parked file after `tries` (from 1). */
 export function parkMs(tries: number): number {
-  return Math.min(PARK_MS_MAX, PARK_MS_MIN * 2 ** Math.min(tries - 1, 20));
+  return Math.min(PARK_MS_MAX, PARK_MS_MIN * 2 ** (tries - 1));
 }
 
 /** Width of the queue after a success: grows by one when a whole width has succeeded. */

@@ -305,6 +305,12 @@ describe("the dirty set", () => {
     ).toBe(true);
     expect([...dirty.marked()].toSorted()).toEqual(["a", "b", "retried"]);
     expect([dirty.isMarked("retried"), dirty.isMarked("c")]).toEqual([true, false]);
+    const asRetry = false;
+    expect(["a", "retried", "c"].map((path) => dirty.isMarked(path, { asRetry }))).toEqual([
+      true,
+      false,
+      false,
+    ]);
     expect(dirty.take(3100)?.paths).toEqual(["a", "b"]);
     expect([dirty.isQuiet(), dirty.isMarked("a")]).toEqual([true, false]);
   });
@@ -343,5 +349,48 @@ describe("the dirty set", () => {
     dirty.again("b", 2 * CEILING_MS, 0);
     for (let atMs = 0; atMs < CEILING_MS; atMs += 50) dirty.mark("a", atMs);
     expect([...(dirty.take(2 * CEILING_MS)?.forced ?? [])]).toEqual(["a"]);
+  });
+
+  it("remembers the file that is written to all the time although thousands of others come and rest", () => {
+    const dirty = openDirtySet(100);
+    for (let nowMs = 1000; nowMs < 1008; nowMs += 1)
+      expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
+    const ofAnother = (path: string, mtimeMs: number) => ({ ...entry(mtimeMs), path });
+    for (let at = 0; at < 3000; at += 1) {
+      expect(dirty.rested(ofAnother(`new${at}`, 20_000), 20_050, false)).toBe(false);
+      expect(dirty.rested(ofAnother(`old${at}`, 20_000), 20_100, false)).toBe(true);
+    }
+    // It has rested, and is held back all the same until the minute is over.
+    expect(dirty.rested(entry(20_000), 30_000, false)).toBe(false);
+    expect([...dirty.heldBack()]).toEqual(["a"]);
+    expect(dirty.rested(entry(20_000), 1000 + CEILING_MS - 1, false)).toBe(false);
+    expect(dirty.rested(entry(20_000), 1000 + CEILING_MS, false)).toBe(true);
+  });
+
+  it("remembers the file that grows all the time although thousands of others are read", () => {
+    const dirty = openDirtySet(0);
+    const grow = (sizeBytes: number, nowMs: number): boolean =>
+      dirty.rested(entry(nowMs, sizeBytes), nowMs, false);
+    expect([1, 2, 3].map((size) => grow(size, 1_000_000 + 1000 * size))).toEqual([true, true, true]);
+    for (let at = 0; at < 3000; at += 1)
+      expect(dirty.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000, false)).toBe(true);
+    expect(grow(4, 1_004_000)).toBe(false);
+    // It is let through when it has rested for four seconds and twice the longest gap so far.
+    expect(dirty.rested(entry(1_004_000, 4), 1_009_999, false)).toBe(false);
+    expect(dirty.rested(entry(1_004_000, 4), 1_010_000, false)).toBe(true);
+  });
+
+  it.each([
+    ["grew twice", [1, 2, 3, 4], false],
+    ["grew once", [1, 2, 3], true],
+    ["shrank meanwhile", [1, 2, 1, 2, 3], true],
+    ["was let through again as it was", [1, 2, 2, 3, 4], false],
+  ] as const)("a file that %s is read at its next version without a rest: %3$s", (_what, sizes, isRead) => {
+    const dirty = openDirtySet(0);
+    const found = sizes.map((size, at) => {
+      const nowMs = 1_000_000 + 1000 * at;
+      return dirty.rested(entry(nowMs, size), nowMs, false);
+    });
+    expect(found).toEqual([...sizes.slice(1).map(() => true), isRead]);
   });
 });

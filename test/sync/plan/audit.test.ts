@@ -5,6 +5,7 @@ import {
   gatherUnowned,
   LOSS_FILES_MIN,
   lossReason,
+  UNOWNED_MAX,
   type Acknowledged,
 } from "../../../src/sync/plan/audit.ts";
 import type { ListedResource } from "../../../src/sync/plan/model.ts";
@@ -271,5 +272,61 @@ describe("resources that no row owns", () => {
     gathered.show({ ...row(), docId: "row" });
     const older = gathered.olderThan({ ...row(), docId: "row" }, 2000);
     expect(older.map(({ docId }) => docId)).toEqual(["older"]);
+  });
+
+  it("are older resources of a file, oldest first, if they were made before the bound", () => {
+    const gathered = gatherUnowned();
+    for (const [docId, createdMs] of [
+      ["middle", 1500],
+      ["oldest", 1000],
+      ["at the bound", 2000],
+      ["undated", undefined],
+      ["youngest", 1999],
+    ] as const)
+      gathered.add(listed({ docId, createdMs }), false);
+    const older = gathered.olderThan({ ...row(), docId: "row" }, 2000);
+    expect(older.map(({ docId }) => docId)).toEqual(["oldest", "middle", "youngest"]);
+  });
+
+  it("are older resources of an upload with its title and description, as sent or as stored, and an address", () => {
+    const gathered = gatherUnowned();
+    const url = "https://files/other";
+    gathered.add(listed({ docId: "as sent", url, label: "l", createdMs: 1 }), false);
+    gathered.add(listed({ docId: "as stored", url, label: "stored", createdMs: 2 }), false);
+    gathered.add(listed({ docId: "a text", label: "l", createdMs: 3 }), false);
+    gathered.add(listed({ docId: "of another title", url, label: "m", createdMs: 4 }), false);
+    const upload = { ...row({ ...UPLOAD, storedLabel: "stored" }), docId: "row" };
+    expect(gathered.olderThan(upload, 2000).map(({ docId }) => docId)).toEqual(["as sent", "as stored"]);
+  });
+
+  it("stay ours by an upload's address when they are the same as another file's as well", () => {
+    const gathered = gatherUnowned();
+    gathered.add(listed({ url: UPLOAD.fileUrl, digest: "" }), false);
+    gathered.show({ ...row(UPLOAD), docId: "upload" });
+    gathered.show({ ...row({ kind: "link", digest: "", fileUrl: UPLOAD.fileUrl }), docId: "link" });
+    const { claimed } = gathered.finish(0, never);
+    expect(claimed.map(({ claim, by }) => [claim, by])).toEqual([["upload", "upload"]]);
+  });
+
+  it("are the same as a file's resource in the form in which the service stored that", () => {
+    const gathered = gatherUnowned();
+    gathered.add(listed({ label: "stored", digest: "stored" }), false);
+    gathered.show({ ...row({ storedLabel: "stored", storedDigest: "stored" }), docId: "row" });
+    expect(gathered.finish(0, never).claimed.map(({ claim, by }) => [claim, by])).toEqual([["twin", "row"]]);
+  });
+
+  it("are named up to twenty, by title, and all counted", () => {
+    const gathered = gatherUnowned();
+    const count = UNOWNED_MAX + 3;
+    for (let at = 0; at < count; at += 1) {
+      const title = String(count - at).padStart(6, "0");
+      gathered.add(listed({ docId: `doc${at}`, title }), false);
+    }
+    const { claimed, foreign } = gathered.finish(0, never);
+    expect([claimed, foreign.count]).toEqual([[], count]);
+    // Those beyond the bound, which have the first titles, are not remembered.
+    expect(foreign.first.map(({ title }) => Number(title))).toEqual(
+      Array.from({ length: 20 }, (_, at) => 4 + at),
+    );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { delayMs, DELAY_MS_MAX } from "../../../src/sync/plan/retry.ts";
+import { delayMs, DELAY_MS_MAX, parkMs } from "../../../src/sync/plan/retry.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -26,4 +26,9 @@ describe("the waits between tries", () => {
       expect(delayMs(failures, undefined, 0.999)).toBeLessThanOrEqual(DELAY_MS_MAX);
     }
   });
+});
+
+it("a parked file waits a minute, then twice as long each time, up to an hour", () => {
+  const minutes = [1, 2, 3, 4, 5, 6, 7, 8, 50].map((tries) => parkMs(tries) / 60_000);
+  expect(minutes).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60]);
 });

@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { openMailUploads } from "../../../src/sync/actions/mail-uploads.ts";
+import type { Remote } from "../../../src/sync/remote/remote.ts";
+import { MAIL_TYPE } from "../../../src/wire/upload.ts";
+
+const HOUR_MS = 3_600_000;
+const signal = new AbortController().signal;
+
+/** What a ledger keeps of mails, and a service that says whether it reads them each time it is asked. */
+function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
+  const kept = { readsMails, rereads: 0, asked: 0, begun: 0, nowMs: 5 * HOUR_MS };
+  const ledger = {
+    write: async (change: () => void) => {
+      await Promise.resolve();
+      change();
+    },
+    sources: {
+      readsMails: () => kept.readsMails,
+      setReadsMails: (reads: boolean) => void (kept.readsMails = reads),
+    },
+    files: { hasTextMails: () => hasTextMails, rereadTextMails: () => void (kept.rereads += 1) },
+  };
+  const collections: Remote["collections"] = async () => {
+    kept.asked += 1;
+    await Promise.resolve();
+    mails.learn(offers ? ["application/pdf", MAIL_TYPE] : ["application/pdf"]);
+    return { kind: "done", value: "untold" };
+  };
+  const mails = openMailUploads(ledger, { collections }, () => kept.nowMs);
+  mails.onBegin(() => (kept.begun += 1));
+  return { mails, kept };
+}
+
+describe("whether a service reads mails", () => {
+  it.each([true, false])("is what the ledger says before the service is asked: %s", (readsMails) => {
+    expect(open({ readsMails }).mails.isOffered()).toBe(readsMails);
+  });
+
+  it("is asked once an hour, and noted when it begins: mails that were sent as text are read again", async () => {
+    const { mails, kept } = open();
+    await mails.check(signal);
+    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([true, true, 1, 1]);
+    kept.nowMs += HOUR_MS - 1;
+    await mails.check(signal);
+    expect(kept.asked).toBe(1);
+    kept.nowMs += 1;
+    await mails.check(signal);
+    expect([kept.asked, kept.rereads, kept.begun]).toEqual([2, 1, 1]);
+  });
+
+  it("is asked once for all that ask at a time", async () => {
+    const { mails, kept } = open();
+    await Promise.all([mails.check(signal), mails.check(signal), mails.check(signal)]);
+    expect([kept.asked, kept.rereads]).toEqual([1, 1]);
+  });
+
+  it("is noted when it ends, and no mail is read again", async () => {
+    const { mails, kept } = open({ readsMails: true, offers: false });
+    await mails.check(signal);
+    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([false, false, 0, 0]);
+  });
+
+  it.each([
+    ["reads none, and some were sent as text", {}, 1],
+    ["reads none, and none were sent as text", { hasTextMails: false }, 0],
+    ["reads them", { readsMails: true }, 0],
+  ])("is asked again of a service that %s: %j, %i times", async (_what, world, asked) => {
+    const { mails, kept } = open(world);
+    await mails.askAgain(signal);
+    expect(kept.asked).toBe(asked);
+  });
+});
