@@ -37,7 +37,7 @@ const lacking = async (): Promise<number> =>
   (await running.store.chunksWithoutSentences(hashedEmbedder().fingerprint, 0, 1000)).length;
 
 describe("high_accuracy", () => {
-  it("has the vectors of its sentences when a document is answered for, and searches them", async () => {
+  it("high_accuracy stores sentence vectors before a document is answered, and searches them", async () => {
     await open();
     const made = await create("The heron waits by the river. The otter swims under the ice.");
     expect(await lacking()).toBe(0);
@@ -49,20 +49,20 @@ describe("high_accuracy", () => {
     expect((await health()).tiers.high_accuracy).toMatch(/fused\), the best reranked by their sentences$/);
   });
 
-  it("gives the chunks of a large document their sentences in the background", async () => {
+  it("high_accuracy embeds the sentences of a large document in the background", async () => {
     await open();
     await create("Water runs down from the hills. ".repeat(32 * (SENTENCES_FIRST_MAX + 10)));
     await vi.waitFor(async () => expect(await lacking()).toBe(0), { timeout: 8000 });
   });
 
-  it("works on words alone without a model, and says so", async () => {
+  it("high_accuracy searches words alone without a model, and says so", async () => {
     await open({ openEmbedder: async () => ({ kind: "no-model", reason: "none", hint: "install one" }) });
     const { _id } = await create("The heron waits by the river.");
     expect(await find("heron", _id)).toHaveLength(1);
     expect((await health()).tiers.high_accuracy).toMatch(/words alone/);
   });
 
-  it("embeds and reranks at the addresses that are configured; tells when they fail, and answers all the same", async () => {
+  it("high_accuracy embeds and reranks at the configured addresses, reports when they fail, and still answers", async () => {
     models = await openModelService(KEY);
     const { baseUrl } = models;
     await open({

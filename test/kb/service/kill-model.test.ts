@@ -53,7 +53,7 @@ async function chunksOf(running: Running, ids: readonly string[]): Promise<unkno
   return all;
 }
 
-it("kill -9 while another embedding model is brought in: the old one serves, none is lost, the new one takes over once", async () => {
+it("after kill -9 during a change of the embedding model the old one serves, no vector is lost, and the new one takes over once", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-model-"));
   const first = await openRunning({ stateDir, openEmbedder: async () => embedder("one/64") });
   const ids: string[] = [];

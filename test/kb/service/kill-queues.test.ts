@@ -85,7 +85,7 @@ async function listed(): Promise<{ _id: string; title: string; content: string; 
 }
 
 describe("kill -9, then a start", () => {
-  it("repeated under its Idempotency-Key, no create makes a second resource", async () => {
+  it("a create repeated under its Idempotency-Key after kill -9 makes no second resource", async () => {
     const { sent, acknowledged } = await createUntilKilled(1, 120, {}, false);
     running = await openRunning({ stateDir });
     for (const { key: name, body } of sent) {
@@ -101,7 +101,7 @@ describe("kill -9, then a start", () => {
     expect(resources.map(({ _id }) => _id)).toEqual(expect.arrayContaining(acknowledged));
   });
 
-  it("takes in every document whose request was answered 202, each once", async () => {
+  it("after kill -9 every document whose request was answered 202 is ingested once", async () => {
     const acknowledged: string[] = [];
     for (const round of [1, 2, 3]) {
       const made = await createUntilKilled(round, 40, { prefer: "respond-async" }, false);
@@ -122,7 +122,7 @@ describe("kill -9, then a start", () => {
     }
   });
 
-  it("gives up the document that ends the process, and none of those that were under way beside it", async () => {
+  it("gives up the document that crashes the process, and none that ran at the same time", async () => {
     let service = await startService();
     let isDeadly = false;
     let ends = 0;
@@ -190,7 +190,7 @@ describe("kill -9, then a start", () => {
     }
   });
 
-  it("tells every endpoint of every change, under one id each", async () => {
+  it("after kill -9 every endpoint receives every change under one id", async () => {
     for (const round of [1, 2]) await createUntilKilled(round, 40, {}, round === 1);
     running = await openRunning({ stateDir, webhookAllow: ["127.0.0.1"] });
     const resources = await listed();
@@ -199,7 +199,7 @@ describe("kill -9, then a start", () => {
       const told = new Set<string>(receiver.messages.map(({ json }) => json.data._id));
       expect(told).toEqual(new Set(resources.map(({ _id }) => _id)));
     }, WAIT);
-    // What was sent twice, because nobody knows whether the first arrived, has the same id.
+    // A message that was sent twice, because its arrival was unknown, has the same id.
     expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(resources.length);
   });
 });

@@ -53,7 +53,7 @@ async function work(url: string, key: string, onAnswer: () => void) {
 }
 
 describe("kill -9 in the middle of creates and uploads", () => {
-  it("loses nothing acknowledged, leaves nothing by halves, and the next start is clean", async () => {
+  it("kill -9 during creates and uploads loses nothing acknowledged, leaves nothing partial, and the next start is clean", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-"));
     const key = generateKey();
     const { child, url } = await startService(stateDir, key);

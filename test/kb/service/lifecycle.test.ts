@@ -58,7 +58,7 @@ beforeAll(async () => {
 afterAll(() => shared.close());
 
 describe("health", () => {
-  it("answers without a key what runs and what works", async () => {
+  it("health answers without a key", async () => {
     const running = shared;
     const { status, json } = await running.send("GET", "/v1/health", { key: null });
     expect(status).toBe(200);
@@ -81,7 +81,7 @@ describe("starting", () => {
     await expect(second.service.start()).rejects.toMatchObject({ code: "address_in_use" });
   });
 
-  it("answers 503 with Retry-After until it is ready", async () => {
+  it("a starting service answers 503 with Retry-After until it is ready", async () => {
     // A left upload whose row the start looks up, which takes until it is let go.
     const release = Promise.withResolvers<void>();
     const running = await open({
@@ -113,7 +113,7 @@ describe("starting", () => {
 });
 
 describe("draining", () => {
-  it("finishes what is under way, refuses what is new, then is gone", async () => {
+  it("a draining service completes requests in flight, refuses new ones, then ends", async () => {
     const slow = slowStore();
     const running = await open({ wrapStore: slow.wrapStore });
     const underWay = create(running);
@@ -142,7 +142,7 @@ describe("draining", () => {
     slow.release();
   });
 
-  it("refuses what still comes on an open connection", async () => {
+  it("a draining service refuses new requests on an open connection", async () => {
     const slow = slowStore();
     const running = await open({ wrapStore: slow.wrapStore });
     const body = JSON.stringify(createBody());
@@ -160,7 +160,7 @@ describe("draining", () => {
     expect(second).toMatch(/^503 [^]*retry-after: [^]*"draining"/i);
   });
 
-  it("ends in its time though the model hangs, for a request and for chunks without vectors", async () => {
+  it("ends in time although the model hangs, in a request and in a backfill", async () => {
     let asked = 0;
     const embed = (): Promise<never> => {
       asked += 1;
@@ -185,7 +185,7 @@ describe("draining", () => {
     expect(await small).toBeInstanceOf(Error);
   });
 
-  it("answers a probe, whatever its threads say", async () => {
+  it("answers a probe although the store reports failures", async () => {
     const failing = async (): Promise<never> => {
       throw new Error("the disk is full");
     };
@@ -193,7 +193,7 @@ describe("draining", () => {
     await expect(running.service.probe()).resolves.toBeUndefined();
   });
 
-  it("leaves a document that it was taking in to the next start, neither failed nor as one that ended it", async () => {
+  it("leaves an interrupted document to the next start, neither failed nor counted as a crash", async () => {
     const broken = Promise.withResolvers<never>();
     let taken = 0;
     let left: object | undefined;
@@ -228,7 +228,7 @@ describe("draining", () => {
     expect(left).toEqual({ crashes: 0, status: "queued" });
   });
 
-  it("begins no document that came to its turn after the end began", async () => {
+  it("starts no document whose turn comes after the close", async () => {
     const held = Promise.withResolvers<void>();
     const [holding, changed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let begun = 0;
@@ -270,7 +270,7 @@ describe("draining", () => {
     expect(begun).toBe(0);
   });
 
-  it("does not wait for idle connections", async () => {
+  it("a close does not wait for idle connections", async () => {
     const running = await open();
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
     socket.write("GET /v1/health HTTP/1.1\r\nhost: a\r\n\r\n");
@@ -283,7 +283,7 @@ describe("draining", () => {
 });
 
 describe("a body over the limit", () => {
-  it("is answered while the client still sends, and the connection goes on", async () => {
+  it("answers a body over the limit while the client still sends, and reuses the connection", async () => {
     const running = await open({ limits: { contentBytes: 1000 } });
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
     const bytes = 2_000_000;
@@ -298,7 +298,7 @@ describe("a body over the limit", () => {
 });
 
 describe("bounds", () => {
-  it("refuses more requests at once than allowed with 503", async () => {
+  it("refuses more concurrent requests than allowed with 503", async () => {
     const slow = slowStore();
     const running = await open({ wrapStore: slow.wrapStore, limits: { requests: 4 } });
     // One account gets three quarters.
@@ -312,7 +312,7 @@ describe("bounds", () => {
     expect((await create(running)).status).toBe(201);
   });
 
-  it("refuses bodies that would take more memory than allowed, and lets a single large one pass", async () => {
+  it("refuses bodies that would exceed the memory limit, and accepts a single large one", async () => {
     const slow = slowStore();
     const running = await open({ wrapStore: slow.wrapStore, limits: { bodyBytes: 1000 } });
     const body = createBody({ content: "x".repeat(5000) });
@@ -330,7 +330,7 @@ describe("failures inside", () => {
     storeFailure = undefined;
   });
 
-  it("to write leave no note of the request, which works under its Idempotency-Key later", async () => {
+  it("a failed write leaves no note of the request, which succeeds later under its Idempotency-Key", async () => {
     storeFailure = new Error("no room");
     const sent = { body: createBody(), headers: { "idempotency-key": "unwritten" } };
     expect((await shared.send("POST", "/api/rag/resource", sent)).status).toBe(500);
@@ -338,7 +338,7 @@ describe("failures inside", () => {
     expect((await shared.send("POST", "/api/rag/resource", sent)).status).toBe(201);
   });
 
-  it("answer 500 without telling anything of the inside, and are logged", async () => {
+  it("internal failures answer 500 without details, and are logged", async () => {
     storeFailure = new Error("secret /path");
     const answer = await create(shared);
     expect(answer).toMatchObject({ status: 500, json: { success: false, error: { code: "internal" } } });
@@ -346,14 +346,14 @@ describe("failures inside", () => {
     expect(shared.log()).toContain("secret /path");
   });
 
-  it("for want of disk space answer 503 with Retry-After", async () => {
+  it("writes to a full disk answer 503 with Retry-After", async () => {
     storeFailure = Object.assign(new Error("write"), { code: "ENOSPC" });
     const answer = await create(shared);
     expect(answer).toMatchObject({ status: 503, json: { error: { code: "disk_full" } } });
     expect(answer.headers["retry-after"]).toBe("60");
   });
 
-  it("for want of disk space are logged in one line, however many they are, and without their stacks", async () => {
+  it("writes to a full disk are logged in one line, however many, without stacks", async () => {
     const before = shared.log().length;
     for (let count = 0; count < 3; count += 1) {
       storeFailure = Object.assign(new Error("write"), { code: "ENOSPC" });
@@ -367,7 +367,7 @@ describe("failures inside", () => {
 });
 
 describe("a damaged store", () => {
-  it("is told of as such by answers, health and readiness, with what helps, and logged once", async () => {
+  it("answers, health and readiness report a damaged store with its remedy, and the log has it once", async () => {
     const damaged = Object.assign(new Error("database disk image is malformed"), {
       code: "SQLITE_CORRUPT_VTAB",
     });
@@ -414,7 +414,7 @@ describe("what is not HTTP", () => {
     expect(JSON.parse(body)).toEqual({ success: false, message: expect.any(String), error: { code } });
   });
 
-  it("a client that leaves in the middle of its body disturbs nobody", async () => {
+  it("a client that disconnects in the middle of its body disturbs no other", async () => {
     const running = shared;
     const errors = errorLines(running);
     for (let i = 0; i < 5; i++) {

@@ -76,7 +76,7 @@ describe("vectors of documents that change", () => {
     return json.results.map(({ payload }: { payload: { content: string } }) => payload.content);
   };
 
-  it("does not embed again what an update leaves as it was", async () => {
+  it("does not embed again what an update leaves unchanged", async () => {
     const { embedder, asked } = watchedEmbedder("one/64");
     const on = await start({ openEmbedder: async () => embedder });
     const paragraphs = ["alpha", "beta", "gamma", "delta"].map(paragraph);
@@ -99,7 +99,7 @@ describe("vectors of documents that change", () => {
     expect(asked).toEqual(changed.map((text) => embeddingText({ title: "Signs", headings: [], text })));
   });
 
-  it("embeds only what changed of a document of many chunks", async () => {
+  it("embeds only the changed chunks of a document", async () => {
     const { embedder, asked } = watchedEmbedder("one/64");
     const on = await start({ openEmbedder: async () => embedder });
     const paragraphs = Array.from({ length: 100 }, (_, at) => paragraph(`word${at}`));
@@ -154,7 +154,7 @@ describe("vectors of documents that change", () => {
     expect(await found(third, collectionId, "gamma")).toContain(paragraph("gamma"));
   });
 
-  it("uses the new model at once where the earlier one cannot be had", async () => {
+  it("uses the new model at once if the earlier one is not available", async () => {
     const first = await start({ openEmbedder: async () => watchedEmbedder("one/64").embedder });
     const { collectionId } = await create(first, paragraph("alpha"), { owner_id: "ann" });
     await first.close();

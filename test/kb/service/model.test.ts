@@ -39,14 +39,14 @@ const withoutVector = async (): Promise<number> =>
 const health = async () => (await running.send("GET", "/v1/health")).json.embedder;
 
 describe("moderate", () => {
-  it("stores a vector a chunk before it answers", async () => {
+  it("moderate stores a vector for each chunk before it answers", async () => {
     await open(async () => hashedEmbedder());
     await createModerate("One two three. ".repeat(300));
     expect(await withoutVector()).toBe(0);
     expect((await health()).state).toBe("ready");
   });
 
-  it("is looked for only when needed: fastest works without", async () => {
+  it("opens the model only when it is needed, not for fastest", async () => {
     const openEmbedder = vi.fn<() => Promise<Embedder>>(async () => hashedEmbedder());
     await open(openEmbedder);
     await running.send("POST", "/api/rag/resource", { body: createBody() });
@@ -57,7 +57,7 @@ describe("moderate", () => {
     expect(openEmbedder).toHaveBeenCalledTimes(1);
   });
 
-  it("works on words alone without a model, says so, and gives vectors once there is one", async () => {
+  it("moderate searches words alone without a model, says so, and embeds once there is one", async () => {
     await open(async () => NONE);
     const id = await createModerate("The heron waits by the river.");
     expect(await withoutVector()).toBe(1);
@@ -78,7 +78,7 @@ describe("moderate", () => {
     expect(await withoutVector()).toBe(0);
   });
 
-  it("keeps the document when the model fails on its text, and says so until it works again", async () => {
+  it("stores a document on whose text the model fails, and says so until the model works again", async () => {
     const real = hashedEmbedder();
     let works = false;
     const model: Embedder = {
@@ -100,7 +100,7 @@ describe("moderate", () => {
     expect((await health()).state).toBe("ready");
   });
 
-  it("says so as well when a search is the first to find the model failing", async () => {
+  it("health reports a failing model that a search found first", async () => {
     const queries: Embedder = {
       ...hashedEmbedder(),
       embed: () => Promise.reject(new Error("model crashed")),
@@ -114,7 +114,7 @@ describe("moderate", () => {
     expect(running.log()).toContain("model crashed");
   });
 
-  it("is told once as failing while questions leave it alone, whatever documents find of it", async () => {
+  it("logs a failing embedding model once, and searches do not ask it again while documents still use it", async () => {
     const service = await openModelService("sk-test");
     const facts = {
       baseUrl: service.baseUrl,
@@ -136,7 +136,7 @@ describe("moderate", () => {
     await service.close();
   });
 
-  it("answers for a large document at once, and small ones go before its vectors", async () => {
+  it("answers a large document at once, and embeds small documents before the rest of it", async () => {
     const real = hashedEmbedder();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const embedded: number[] = [];
@@ -166,7 +166,7 @@ describe("moderate", () => {
 });
 
 describe("a long text", () => {
-  it("is chunked off the event loop, and other requests go on meanwhile", async () => {
+  it("chunks a long text off the event loop while other requests continue", async () => {
     await open(undefined);
     const content = "A sentence about the sea and the moon. ".repeat(100_000);
     const meanwhile: number[] = [];

@@ -15,7 +15,7 @@ import { createBody, fileForm } from "./running.ts";
 
 const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
 const WAIT = { timeout: 30_000, interval: 50 };
-/** Once more than a document may take the process with it. */
+/** One more than the crashes that a document may cause. */
 const STOPS = 5;
 
 let stateDir: string;
@@ -53,7 +53,7 @@ async function isReading({ child }: { child: ChildProcess }): Promise<boolean> {
   return found.includes(true);
 }
 
-it("a document that is being recognised at every stop is never given up for it", async () => {
+it("a document whose text is being recognised at every stop is never given up", async () => {
   let running = await start();
   const call = async (
     path: string,

@@ -41,26 +41,32 @@ describe("chunking strategies over the wire", () => {
     ["both models", true, true, "semantic", "agentic"],
     ["an embedding model", true, false, "semantic", "semantic"],
     ["no model", false, false, "recursive", "recursive"],
-  ])("metadata tells what was used, with %s", async (_name, withModel, withLanguage, semantic, agentic) => {
-    const on = await open(withModel, withLanguage);
-    expect((await recordOf(on, "recursive")).metadata).toEqual({ status: "chunked" });
-    expect((await recordOf(on, "semantic")).metadata).toEqual({ status: "chunked", strategyUsed: semantic });
-    const { _id: id, metadata } = await recordOf(on, "agentic");
-    expect(metadata).toEqual({ status: "chunked", strategyUsed: agentic });
-    const health = await on.send("GET", "/v1/health", { key: null });
-    expect(health.json.languageModel.state).toBe(withLanguage ? "ready" : "off");
+  ])(
+    "metadata reports the strategy that was used, with %s",
+    async (_name, withModel, withLanguage, semantic, agentic) => {
+      const on = await open(withModel, withLanguage);
+      expect((await recordOf(on, "recursive")).metadata).toEqual({ status: "chunked" });
+      expect((await recordOf(on, "semantic")).metadata).toEqual({
+        status: "chunked",
+        strategyUsed: semantic,
+      });
+      const { _id: id, metadata } = await recordOf(on, "agentic");
+      expect(metadata).toEqual({ status: "chunked", strategyUsed: agentic });
+      const health = await on.send("GET", "/v1/health", { key: null });
+      expect(health.json.languageModel.state).toBe(withLanguage ? "ready" : "off");
 
-    const put = async (body: object) =>
-      (await on.send("PUT", `/api/rag/resource/${id}`, { body })).json.data.metadata;
-    expect(await put({ title: "Other" })).toEqual({ status: "chunked", strategyUsed: agentic });
-    expect(await put({ settings: { strategy: "semantic" } })).toEqual({
-      status: "chunked",
-      strategyUsed: semantic,
-    });
-    expect(await put({ settings: { strategy: "recursive" } })).toEqual({ status: "chunked" });
-  });
+      const put = async (body: object) =>
+        (await on.send("PUT", `/api/rag/resource/${id}`, { body })).json.data.metadata;
+      expect(await put({ title: "Other" })).toEqual({ status: "chunked", strategyUsed: agentic });
+      expect(await put({ settings: { strategy: "semantic" } })).toEqual({
+        status: "chunked",
+        strategyUsed: semantic,
+      });
+      expect(await put({ settings: { strategy: "recursive" } })).toEqual({ status: "chunked" });
+    },
+  );
 
-  it("never tells the language model's key", async () => {
+  it("never shows the language model's key", async () => {
     server.next({ status: 401, error: `Incorrect API key provided: ${server.apiKey}` });
     const on = await open(true, true);
     expect((await recordOf(on, "agentic")).metadata.strategyUsed).toBe("semantic");
