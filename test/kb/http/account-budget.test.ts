@@ -13,14 +13,14 @@ function waitsOf(times: readonly number[]): number[] {
 }
 
 it.each([
-  ["lets a burst through, then one in a tenth of a second", [0, 0, 0, 0, 0], [0, 0, 0, 100, 200]],
-  ["refills at its rate", [0, 0, 0, 0, 100, 200], [0, 0, 0, 100, 100, 100]],
-  ["never holds more than a burst", [0, 3_600_000, 3_600_000, 3_600_000, 3_600_000], [0, 0, 0, 0, 100]],
+  ["admits a burst, then one item per tenth of a second", [0, 0, 0, 0, 0], [0, 0, 0, 100, 200]],
+  ["refills a budget at its rate", [0, 0, 0, 0, 100, 200], [0, 0, 0, 100, 100, 100]],
+  ["never fills a budget above a burst", [0, 3_600_000, 3_600_000, 3_600_000, 3_600_000], [0, 0, 0, 0, 100]],
 ])("%s", (_name, times, waits) => {
   expect(waitsOf(times)).toEqual(waits);
 });
 
-it("is within its bounds again at the time that it announced", () => {
+it("admits an item at the announced time", () => {
   const budget = openAccountBudget(RULE);
   for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   const waitMs = budget.waitMs("a", 0);
@@ -28,13 +28,13 @@ it("is within its bounds again at the time that it announced", () => {
   expect(budget.waitMs("a", waitMs - 1)).toBeGreaterThan(0);
 });
 
-it("counts each account by itself", () => {
+it("counts each account separately", () => {
   const budget = openAccountBudget(RULE);
   for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   expect(budget.waitMs("b", 0)).toBe(0);
 });
 
-it("remembers accounts that are over their budget, however many others there are", () => {
+it("keeps accounts above their budget, however many others there are", () => {
   const budget = openAccountBudget(RULE);
   for (let count = 0; count < 20; count += 1) budget.spend("a", 0);
   for (let account = 0; account < 3000; account += 1) budget.spend(String(account), account / 2);
