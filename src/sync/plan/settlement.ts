@@ -137,6 +137,9 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
           const isOurs = group.some((create) => isSameDescription(create, resource));
           return isOurs && createdMs >= sinceMs + clockOffsetMs;
         };
+        /** One of a former ledger may have been made within the slack: one that was surely made since comes first. */
+        const isBefore = ({ createdMs = Infinity }: CandidateResource): number =>
+          Number(createdMs < sinceMs + CLOCK_SLACK_MS + clockOffsetMs);
         const unique = group[0]?.unique === true;
         const all = (seen.get(key) ?? []).filter(
           (resource) =>
@@ -148,7 +151,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
         const candidates = all
           .filter(({ docId }) => !isTaken(docId))
           .filter((resource) => unique || isYoung(resource))
-          .sort(byAge);
+          .sort((a, b) => isBefore(a) - isBefore(b) || byAge(a, b));
         settleGroup(group, candidates, all, forms, { adopted, extra, queued, absent });
       }
       return { adopted, extra, queued, absent };

@@ -77,6 +77,12 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [] },
     },
     {
+      name: "one made seconds before the intent, as by a former ledger, and one made since",
+      creates: [create(1)],
+      list: [listed("before", { createdMs: 96_000 }), listed("since")],
+      expected: { adopted: [{ id: 1, docId: "since", exact: true, described: true, label: "l" }], extra: [] },
+    },
+    {
       name: "the title alone does not match",
       creates: [create(1)],
       list: [listed("x", { digest: "other", label: "other" })],
