@@ -179,6 +179,8 @@ export function openJudge(options: JudgeOptions): Judge {
   const making = new Set<string>();
   /** Resources whose create was answered with their id. */
   const told = new Set<string>();
+  /** Whether one was answered since the ledger was last lost. */
+  let isTold = false;
   /**
    * When each source last said that its file of a path has a resource: with one owner several have files at one place. A
    * file that came since, under the name of one that went, has had none.
@@ -311,8 +313,8 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
-    // No answer ever told a collection's id, so there is no list that shows it.
-    if (told.size === 0 && !options.tellsCollections) return true;
+    // No answer told the ledger in force a collection's id, so there is no list that shows it.
+    if (!isTold && !options.tellsCollections && !options.knowsCollection()) return true;
     if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
@@ -456,6 +458,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const { process } = request;
       if (request.operation === "create" && (status === 201 || status === 202)) {
         told.add(idOf(text));
+        isTold = true;
         making.delete(madeBy(request));
         if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
       }
@@ -536,6 +539,7 @@ export function openJudge(options: JudgeOptions): Judge {
       forgotten = process;
       forgottenMs = clock.nowMs();
       isBlank = true;
+      isTold = false;
       // Nobody remembers what was held.
       held = new Set();
       lost = new Map();
