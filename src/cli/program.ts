@@ -68,7 +68,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     env: process.env,
     cwd: process.cwd(),
     signal: stopping.signal,
-    // A terminal that is closed hangs up: what was started there ends with it, and nobody reads what is told there.
+    // A terminal that is closed hangs up: what was started there ends with it, and nobody reads its output.
     ...(!isatty(0) && !isatty(2) && { onHangup: hangups.listen, holdHangups: hangups.hold }),
     nowMs: Date.now,
     exitCode: EXIT.done,
@@ -157,12 +157,12 @@ export function buildProgram(context: Context): Command {
   return program;
 }
 
-/** Exit status for what ended a command, and what is said of it on standard error. */
+/** Exit status for what ended a command, after reporting it on standard error. */
 export function endOf(
   error: unknown,
   signal: AbortSignal,
 ): { readonly code: number; readonly words: string } {
-  // Commander has told its own already.
+  // Commander has printed its own errors already.
   if (error instanceof CommanderError)
     return { code: error.exitCode === 0 ? EXIT.done : EXIT.usage, words: "" };
   const code = exitCodeOf(error);

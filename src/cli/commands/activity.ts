@@ -20,9 +20,9 @@ interface LogOptions extends CommonOptions {
 export function addLog(program: Command, context: Context): void {
   program
     .command("log")
-    .description("tell what was done lately, the newest last, whether a daemon runs or not")
+    .description("show what was done lately, the newest last, whether a daemon runs or not")
     .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LOG_LINES_DEFAULT)
-    .option("-f, --follow", "stay and tell what is done from now on")
+    .option("-f, --follow", "stay and show what is done from now on")
     .option("--path <path>", "of this file, or of all below this folder")
     .option("--json", "print a line of JSON for each")
     .action(async (options: LogOptions) => log(context, options));
@@ -49,13 +49,13 @@ async function log(context: Context, options: LogOptions): Promise<void> {
   for (const activity of found) show(activity);
 }
 
-/** Where there are several sources, a path alone does not tell the file. */
+/** With several sources a path alone does not identify the file. */
 export function withFolder<
   T extends { readonly source: string; readonly path: string; readonly from?: string | undefined },
->(told: T, sources: number): T {
-  const { source, path, from } = told;
-  if (sources < 2 || path === "") return told;
-  return { ...told, path: join(source, path), ...(from !== undefined && { from: join(source, from) }) };
+>(activity: T, sources: number): T {
+  const { source, path, from } = activity;
+  if (sources < 2 || path === "") return activity;
+  return { ...activity, path: join(source, path), ...(from !== undefined && { from: join(source, from) }) };
 }
 
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */

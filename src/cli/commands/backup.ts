@@ -55,14 +55,14 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
 }
 
-/** In a watched folder a backup would become documents, with the addresses at which uploads are open to whoever knows them. */
+/** In a watched folder a backup would become documents, and with it the upload addresses that grant access by themselves. */
 function refuseWatched(target: string, folders: readonly string[]): void {
   const source = sourceAround(target, folders);
   if (source === undefined) return;
   throw new KbsyncError(`the backup ${target} would lie inside the source ${source}`, {
     code: "backup_in_source",
     subject: target,
-    hint: "It would be sent to the service as documents. Name a place elsewhere, best on another disk.",
+    hint: "It would be sent to the service as documents. Name a folder elsewhere, best on another disk.",
   });
 }
 

@@ -9,7 +9,7 @@ type Shell = (typeof SHELLS)[number];
 export function addCompletion(program: Command, context: Context): void {
   program
     .command("completion")
-    .description("print completions for a shell, to be put where it looks for them")
+    .description("print completions for a shell, to be saved where it looks for them")
     .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
     .addHelpText(
       "after",

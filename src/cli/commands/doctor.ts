@@ -21,7 +21,7 @@ export interface Examined extends Checked {
   readonly sound: boolean;
 }
 
-/** `kbsync doctor`: looks whether kbsync can work here and what it keeps is sound, and says what to do where it is not. */
+/** `kbsync doctor`: checks that kbsync can work here and that its state is sound, and says what to do where it is not. */
 export function addDoctor(program: Command, context: Context): void {
   program
     .command("doctor")
@@ -55,7 +55,7 @@ async function doctor(context: Context, options: DoctorOptions): Promise<void> {
   context.exitCode = sound ? EXIT.done : EXIT.filesFailed;
 }
 
-/** Runs one check. What keeps it from looking is a finding as well: one that cannot look must not pass for sound. */
+/** Runs one check. A check that cannot run is a finding too: it must not pass for sound. */
 async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
   try {
     const checked = await check.run(ground);
@@ -68,10 +68,10 @@ async function examine(check: Check, ground: DoctorGround): Promise<Examined> {
     if (!(error instanceof KbsyncError)) throw error;
     const remedy = error.hint ?? "Check that the state folder is the right one and can be read.";
     const subject = error.subject ?? ground.state.path;
-    // What nobody could look at is not known to be damaged.
+    // What could not be checked is not known to be damaged.
     const level = error.code === "path_unseen" ? "failure" : "damage";
     const finding = { check: check.name, level, subject, message: error.message, remedy } as const;
-    return { check: check.name, sound: false, seen: "could not be looked at", findings: [finding] };
+    return { check: check.name, sound: false, seen: "could not be checked", findings: [finding] };
   }
 }
 

@@ -6,12 +6,12 @@ import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, startProgress, thousands } from "../output/progress.ts";
 
-/** How often progress is looked at, in milliseconds. */
+/** Interval between two readings of the progress, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
 
 /**
- * Tells on standard output how a daemon's first pass goes and what came of it; later ones are told by the log.
- * Ends when that is told, or when the signal aborts.
+ * Prints the progress and the outcome of a daemon's first pass on standard output; the log reports later ones.
+ * Ends with the outcome, or when the signal aborts.
  */
 export async function followDaemon(daemon: Daemon, context: Context, signal: AbortSignal): Promise<void> {
   const startMs = context.nowMs();
@@ -34,10 +34,10 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
 
 /** Troubled files that are named one by one under each heading; `kbsync status --json` has the rest. */
 export const FILES_SHOWN = 20;
-/** Troubled files that are looked through for those. */
+/** Most files in trouble that are read for those. */
 const FILES_MAX = 10_000;
 
-/** `in agreement: 20,000 files, 20,000 changes in 9 s`, and what is not. */
+/** `in agreement: 20,000 files, 20,000 changes in 9 s`, and the files that are not. */
 export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const { sources, progress } = status;
   const files = sum(sources, "files");
@@ -92,7 +92,7 @@ export function holdLine({
 /** Unreadable places that are named to a person. */
 const UNREADABLE_SHOWN = 3;
 
-/** What cannot be looked at, the first by name; undefined where nothing is, or no name is known. */
+/** What cannot be read, the first ones by name; undefined where everything can, or no name is known. */
 export function unreadableLine({
   unreadable,
   unreadablePaths,
@@ -103,7 +103,7 @@ export function unreadableLine({
   const shown = paths.slice(0, UNREADABLE_SHOWN);
   const names = shown.map((path) => (path === "" ? "the folder itself" : visibleLine(path))).join(", ");
   const rest = unreadable - (unreadablePaths.length - paths.length) - shown.length;
-  return `cannot be looked at: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
+  return `cannot be read: ${names}${rest > 0 ? ` and ${thousands(rest)} more` : ""} (check owner and mode)`;
 }
 
 /** Mounts below a source that are not as they were, each with what to do. */
@@ -116,7 +116,7 @@ export function removedLine({ resources, approved }: RemovedStatus): string {
   const count = counted(resources, "resource");
   return approved
     ? `removed from the configuration, ${count} to be deleted, as agreed`
-    : `removed from the configuration, ${count} kept (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
+    : `removed from the configuration, ${count} left (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
 }
 
 /** `  3 skipped (kbsync status --json names them)`; empty when there is none. */
@@ -124,7 +124,7 @@ function skippedLine(count: number): string {
   return count === 0 ? "" : `  ${thousands(count)} skipped (kbsync status --json names them)\n`;
 }
 
-/** The files that are not in agreement under what is the matter with them, up to `limit` each, with the reasons. */
+/** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
 export function troubleLines(files: readonly TroubledFile[], limit: number): string {
   const found = (heading: string): readonly TroubledFile[] =>
     files.filter(({ state }) => headingOf(state) === heading);

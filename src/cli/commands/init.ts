@@ -31,7 +31,7 @@ export function addInit(program: Command, context: Context): void {
     .addOption(new Option("--collection <tier>", "retrieval tier of the folders").choices(Tier.options))
     .option("--owner <id>", "owner of their resources (default: each folder's own)")
     .option("-p, --port <n>", "port of the embedded service; 0 takes any free one", wholeNumber(0, 65_535))
-    .option("--api-url <url>", "main host of a hosted service, in place of the embedded one")
+    .option("--api-url <url>", "main host of a hosted service, instead of the embedded one")
     .option("--db-url <url>", "its host that stores resources (default: the main host)")
     .option("--resources-url <url>", "its host that serves uploaded files (default: the main host)")
     .option("--key-file <file>", "file that holds the key of the hosted service")
@@ -55,7 +55,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const where = file === join(context.cwd, CONFIG_FILE_NAME) ? "" : ` --config ${file}`;
   const start = "embedded" in wishes.service ? "up" : "run";
   context.stdout.write(
-    `wrote ${file}\n  kbsync doctor${where}  tells whether it can work here\n  kbsync ${start}${where}  starts it\n`,
+    `wrote ${file}\n  kbsync doctor${where}  checks that it can work here\n  kbsync ${start}${where}  starts it\n`,
   );
 }
 
@@ -103,7 +103,7 @@ function knownFolder(folder: string): string {
   throw new KbsyncError(`${folder} is no folder`, { code: "source_unusable", subject: folder });
 }
 
-/** Writes a configuration beside its place, has it read as every command reads it, and only then puts it there. */
+/** Writes a configuration to a temporary file, reads it as every command does, and only then renames it. */
 function writeConfig(file: string, text: string, context: Context): void {
   parseConfig(text, file);
   const beside = join(dirname(file), `.${process.pid}.${CONFIG_FILE_NAME}.new`);

@@ -44,53 +44,58 @@ export async function interview(
   }
 }
 
-/** The questions in their order; an empty answer takes what stands in brackets. `tell` says what is wrong with one. */
+/** Asks the questions in order; an empty answer takes the value in brackets. `complain` prints what is wrong with an answer. */
 export async function askAll(
   given: Wishes,
   ask: Ask,
-  tell: (words: string) => void,
+  complain: (words: string) => void,
   cwd: string,
 ): Promise<Wishes> {
-  const folders = await askFolders(ask, tell, cwd);
+  const folders = await askFolders(ask, complain, cwd);
   const collection = await askUntil(
     ask,
-    tell,
+    complain,
     `How is it searched? ${Tier.options.join(", ")} [${given.collection}] `,
     (answer) => Tier.safeParse(answer || given.collection).data,
     `expected one of ${Tier.options.join(", ")}`,
   );
   const isHere = await askUntil(
     ask,
-    tell,
+    complain,
     "Is the knowledge base on this machine (here), or hosted elsewhere (hosted)? [here] ",
     (answer) => ({ "": true, here: true, hosted: false })[answer.toLowerCase()],
     "expected here or hosted",
   );
-  const service = isHere ? await askPort(given, ask, tell) : await askHosted(ask, tell, cwd);
+  const service = isHere ? await askPort(given, ask, complain) : await askHosted(ask, complain, cwd);
   return { ...given, folders, collection, service };
 }
 
-async function askFolders(ask: Ask, tell: (words: string) => void, cwd: string): Promise<string[]> {
+async function askFolders(ask: Ask, complain: (words: string) => void, cwd: string): Promise<string[]> {
   const folders: string[] = [];
   while (folders.length < FOLDERS_MAX) {
     const isFirst = folders.length === 0;
     const answer = (
-      await ask(isFirst ? `Which folder is to be watched? [${cwd}] ` : "Another one? (Enter: no more) ")
+      await ask(isFirst ? `Which folder should kbsync watch? [${cwd}] ` : "Another one? (Enter: no more) ")
     ).trim();
     if (answer === "" && !isFirst) break;
     const folder = absolute(answer, cwd);
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) tell(`${folder} is no folder`);
-    else if (folders.includes(folder)) tell(`${folder} is named already`);
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
+      complain(`${folder} is no folder`);
+    else if (folders.includes(folder)) complain(`${folder} is named already`);
     else folders.push(folder);
   }
   return folders;
 }
 
-async function askPort(given: Wishes, ask: Ask, tell: (words: string) => void): Promise<Wishes["service"]> {
+async function askPort(
+  given: Wishes,
+  ask: Ask,
+  complain: (words: string) => void,
+): Promise<Wishes["service"]> {
   const byDefault = "embedded" in given.service ? given.service.port : undefined;
   const port = await askUntil(
     ask,
-    tell,
+    complain,
     `On which port of 127.0.0.1 does it listen? [${byDefault ?? PORT_DEFAULT}] `,
     (answer) => (answer === "" ? "default" : portOf(answer)),
     "expected a whole number from 0 to 65535",
@@ -98,11 +103,15 @@ async function askPort(given: Wishes, ask: Ask, tell: (words: string) => void): 
   return { embedded: true, port: port === "default" ? byDefault : port };
 }
 
-async function askHosted(ask: Ask, tell: (words: string) => void, cwd: string): Promise<Wishes["service"]> {
+async function askHosted(
+  ask: Ask,
+  complain: (words: string) => void,
+  cwd: string,
+): Promise<Wishes["service"]> {
   const address = (question: string, byDefault?: string): Promise<string> =>
     askUntil(
       ask,
-      tell,
+      complain,
       byDefault === undefined ? `${question} ` : `${question} [${byDefault}] `,
       (answer) => addressOf(answer || (byDefault ?? "")),
       "expected an http or https address",
@@ -117,7 +126,7 @@ async function askHosted(ask: Ask, tell: (words: string) => void, cwd: string): 
 /** Asks until an answer can be read. */
 async function askUntil<T>(
   ask: Ask,
-  tell: (words: string) => void,
+  complain: (words: string) => void,
   question: string,
   read: (answer: string) => T | undefined,
   expected: string,
@@ -125,7 +134,7 @@ async function askUntil<T>(
   for (;;) {
     const value = read((await ask(question)).trim());
     if (value !== undefined) return value;
-    tell(expected);
+    complain(expected);
   }
 }
 

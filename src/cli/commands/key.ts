@@ -66,7 +66,7 @@ export function addKey(program: Command, context: Context): void {
   add("revoke <id>", "end a key for good, within seconds where the service runs").action(
     async (id: string, options: KeyOptions) => revoke(context, id, options),
   );
-  add("rotate <id>", "make a key in place of another one, which works on for the overlap")
+  add("rotate <id>", "replace a key with a new one; the old one works on for the overlap")
     .option(
       "--overlap <seconds>",
       "how long the old one works on",
@@ -109,7 +109,7 @@ async function revoke(context: Context, id: string, options: KeyOptions): Promis
       throw new KbsyncError("this is the key of the state folder, by which kbsync reaches its own service", {
         code: "usage",
         subject: id,
-        hint: `\`kbsync key rotate ${id} --overlap 0\` puts another in its place.`,
+        hint: `\`kbsync key rotate ${id} --overlap 0\` replaces it.`,
       });
     }
     const revoked = await keys.revokeKey(parts, accountId, id);

@@ -45,7 +45,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
     throw usage("--key-file is for stdio; over HTTP each client brings its key");
   const { port: _, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
-  // A file that holds no key is told at once, not with the first call.
+  // Reports a file that holds no key at once, not with the first call.
   const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
   // Loaded here: no other command pays for the protocol's code.
   const { openServiceConnections } = await import("../../mcp/service.ts");

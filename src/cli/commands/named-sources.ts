@@ -13,9 +13,9 @@ export async function liveFolders(operator: Operator): Promise<readonly string[]
 }
 
 /**
- * The configuration for a command that looks at what was synced. `live` are the folders of a running daemon, which count
+ * The configuration for a command about what was synced. `live` are the folders of a running daemon, which count
  * for more than the configuration: it may have been started on a folder of its own. Without one a folder on the command
- * line is a source as for `kbsync sync`, and where none is named it is said which were left aside. Throws `source_unknown`
+ * line is a source as for `kbsync sync`, and where none is named, the ones left out are reported. Throws `source_unknown`
  * for a folder that the running daemon does not have, and as `loadSources` does.
  */
 export function syncedSources(

@@ -41,7 +41,7 @@ export function addAsk(program: Command, context: Context): void {
     .command("ask")
     .description("ask an agent, which answers from the knowledge base and from images")
     .argument("<question>", "in your own words; may be empty with an image")
-    .option("-i, --image <file>", "an image to look at; may be said several times", collect, [])
+    .option("-i, --image <file>", "an image to send with the question; may be repeated", collect, [])
     .option("-a, --agent <id>", "the agent to ask", DEFAULT_AGENT_ID)
     .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said")
     .option("--json", "print the answer as JSON")
@@ -72,7 +72,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     });
     const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
     const response = await readChatAnswer(answer, show).catch((error: unknown) => {
-      // Broken off by whoever asked, not by the service.
+      // Interrupted by the user, not by the service.
       context.signal.throwIfAborted();
       throw error;
     });
@@ -124,7 +124,7 @@ async function upload(
     form.append("thread_id", thread);
   }
   try {
-    // A blob of what is not there fails without a word of why.
+    // A blob of a missing file fails without a reason.
     if (!(await stat(path)).isFile()) throw new Error("it is not a file");
     form.append("file", await openAsBlob(path), basename(path));
   } catch (error) {

@@ -26,7 +26,7 @@ export function addRecover(program: Command, context: Context): void {
       "rebuild a lost, damaged or old ledger by adopting what the service holds (stop the daemon first)",
     )
     .argument("[dir]", "folder that was synced (default: the sources of the configuration)")
-    .option("-n, --dry-run", "tell what would be adopted and sent, and change nothing")
+    .option("-n, --dry-run", "show what would be adopted and sent, and change nothing")
     .option("--json", "print the result as JSON")
     .action(async (dir: string | undefined, options: RecoverCommandOptions) =>
       recover(context, dir, options),
@@ -56,13 +56,11 @@ async function recover(
 
 /** The result for a person. */
 export function recoverText({ setAside, sources, planned }: RecoverReport): string {
-  const lines = setAside === null ? [] : [`the ledger that was there is kept as ${setAside}`];
+  const lines = setAside === null ? [] : [`the previous ledger is saved as ${setAside}`];
   for (const { source, listed, adopted, differing, missing, lost, surplus } of sources) {
     lines.push(`source   ${source}`);
     if (!listed) {
-      lines.push(
-        "         nothing adopted yet: the service tells the collection's id with the first file sent",
-      );
+      lines.push("         nothing adopted yet: the service sends the collection's id with the first file");
       continue;
     }
     const counts = [`${thousands(adopted)} adopted as they are`];

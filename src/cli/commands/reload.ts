@@ -34,7 +34,7 @@ export interface ReloadOptions {
 }
 
 /**
- * Begins to listen. What cannot be used is told, and the old stays in force. Of what can, sources and `sync` and the key of
+ * Starts to listen. An invalid configuration is reported, and the old one stays in force. Of a valid one, sources and `sync` and the key of
  * a service elsewhere take effect at once; the rest is named, with what it needs.
  */
 export function openReloads({ context, log, supervisor, ground, read, live }: ReloadOptions): Reloads {

@@ -7,11 +7,11 @@ interface RescanOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync rescan [SOURCE]`: has the running daemon look at everything now. */
+/** `kbsync rescan [SOURCE]`: has the running daemon scan everything now. */
 export function addRescan(program: Command, context: Context): void {
   program
     .command("rescan")
-    .description("have the running daemon look at the whole folder now, without waiting for events")
+    .description("have the running daemon scan the whole folder now, without waiting for events")
     .argument("[source]", "folder of one source (default: all)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: RescanOptions) => {

@@ -17,13 +17,13 @@ interface RestoreCommandOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync restore FROM`: a backup in the place of a state folder. */
+/** `kbsync restore FROM`: replaces a state folder with a backup. */
 export function addRestore(program: Command, context: Context): void {
   program
     .command("restore")
-    .description("put a backup in the state folder's place, once all of it is checked (stop kbsync first)")
+    .description("replace the state folder with a backup, once all of it is checked (stop kbsync first)")
     .argument("<from>", "folder that `kbsync backup` made")
-    .option("--force", "put what is there already aside, in a folder of its own")
+    .option("--force", "move the existing state into a folder beside it")
     .option("--json", "print the result as JSON")
     .action(async (from: string, options: RestoreCommandOptions) => restore(context, from, options));
 }
@@ -68,7 +68,7 @@ export function restoreText(report: RestoreReport<RestoredKeys | null>): string 
       ...namedLines("not restored", notRestored),
     );
   }
-  if (aside !== null) lines.push(`what was there is kept in ${aside}`);
+  if (aside !== null) lines.push(`the previous state is in ${aside}`);
   if (manifest.missing.length > 0)
     lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
   if (keys !== null) lines.push(...keyLines(keys));

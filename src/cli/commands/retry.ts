@@ -9,7 +9,7 @@ interface RetryOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync retry [PATH]`: tries again what failed or was put aside. */
+/** `kbsync retry [PATH]`: retries files that failed or are parked. */
 export function addRetry(program: Command, context: Context): void {
   program
     .command("retry")

@@ -31,13 +31,13 @@ export interface DaemonRun {
 }
 
 /**
- * Runs the daemon until a signal comes, telling how it goes. When the configuration is read again, another daemon takes
- * the place of the first: over a tree and a ledger that agree that costs a look at the tree, and no request. Throws what
+ * Runs the daemon until a signal comes, and reports its progress. When the configuration is read again, a new daemon
+ * replaces the first: over a tree and a ledger that agree this costs a scan of the tree and no request. Throws what
  * ends a daemon, and `source_replaced`.
  */
 export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const { context, state, log, supervisor } = run;
-  // The first pass is told by the progress and its summary, thousands of lines would hide both; what comes then is news.
+  // Progress and a summary report the first pass: thousands of log lines would hide both. Later changes are logged.
   let levelOfDone: "debug" | "info" = "debug";
   const metrics = await daemonMetrics(ground.config, ground.service);
   const inUnit = (config: Config): Config => ({
@@ -78,14 +78,14 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       if (unit.problem() !== undefined) throw unit.problem();
       const next = reloads.take();
       if (next === undefined || context.signal.aborted) break;
-      // What is told of a first pass is told of the first daemon's alone.
+      // Only the first daemon's first pass is reported.
       following.abort();
       await followed;
       levelOfDone = "info";
       current = next;
       next.service.readSources?.(next.config.sources);
       daemon = open(next);
-      // Anew: what is measured of sources that are gone must not be told for ever.
+      // Anew: figures of removed sources must not be exported for ever.
       metrics?.readDaemon(() => daemon.figures());
     }
     log.debug("stopped");
@@ -104,7 +104,7 @@ async function runReachable(
   signal: AbortSignal,
 ): Promise<void> {
   const control = await serveControl(context, state, daemon, log);
-  // Before the daemon lets go of the state folder: whoever starts next on it opens a socket of its own.
+  // Before the daemon releases the state folder: the next process that starts on it opens a socket of its own.
   const closeControl = (): void => void control?.close();
   signal.addEventListener("abort", closeControl, { once: true });
   try {
@@ -115,7 +115,7 @@ async function runReachable(
   }
 }
 
-/** What a service manager is told of a daemon. */
+/** What is reported to the service manager about a daemon. */
 export function supervisedDaemon(
   daemon: Pick<Daemon, "figures" | "status" | "pulse">,
   { service }: Ground,
@@ -135,7 +135,7 @@ export function supervisedDaemon(
       const waitsForOthers = isElsewhere && pace !== "open";
       return {
         "the queue": { ...queue, waitsForOthers },
-        "the look at the folders": { ...scan, waitsForOthers },
+        "the scan of the folders": { ...scan, waitsForOthers },
         ...others(),
       };
     },
@@ -145,7 +145,7 @@ export function supervisedDaemon(
 /** Ready is a daemon that knows all there is to do. */
 function notReady(context: Context, daemon: Daemon): string | undefined {
   if (context.signal.aborted) return "shutting down";
-  return daemon.figures().planned ? undefined : "the folders are being looked at for the first time";
+  return daemon.figures().planned ? undefined : "the folders are being scanned for the first time";
 }
 
 /** The socket for the other commands. A daemon without one syncs all the same, and says what it lacks. */

@@ -38,9 +38,9 @@ export function addSearch(program: Command, context: Context): void {
   program
     .command("search")
     .description("ask the knowledge base")
-    .argument("<query>", "what to look for, in your own words")
+    .argument("<query>", "the question or words to search for")
     .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
-    .option("-d, --doc <path>", "look into this file alone")
+    .option("-d, --doc <path>", "search this file only")
     .option("--json", "print the results as JSON")
     .action(async (query: string, options: SearchOptions) => search(context, query, options));
 }
@@ -81,7 +81,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
 }
 
-/** Where to ask: sources that share owner and collection are one place. Throws for a file that has no resource. */
+/** The scopes to search: sources that share owner and collection are one scope. Throws for a file that has no resource. */
 export function targetsOf(places: Places, doc: string | undefined, cwd: string): SearchQuery["where"][] {
   if (doc === undefined) {
     const targets = new Map<string, SearchQuery["where"]>();
@@ -98,7 +98,7 @@ export function targetsOf(places: Places, doc: string | undefined, cwd: string):
   throw new KbsyncError(`${doc} is not in the knowledge base`, {
     code: "usage",
     subject: doc,
-    hint: "`kbsync status` tells which folders are synced and which files failed.",
+    hint: "`kbsync status` shows which folders are synced and which files failed.",
   });
 }
 

@@ -26,7 +26,7 @@ interface StatusOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** How often `--watch` looks again, in milliseconds. */
+/** Refresh interval of `--watch`, in milliseconds. */
 const WATCH_EVERY_MS = 1000;
 /** Failed files, and skipped ones, in the JSON output. */
 const FILES_MAX = 10_000;
@@ -51,8 +51,8 @@ interface Status {
 export function addStatus(program: Command, context: Context): void {
   program
     .command("status")
-    .description("tell how far folders and knowledge base agree, whether a daemon runs or not")
-    .option("-w, --watch", "stay and look again every second")
+    .description("show how far folders and knowledge base agree, whether a daemon runs or not")
+    .option("-w, --watch", "stay and refresh every second")
     .option("--json", "print it as JSON (with --watch: a line each time)")
     .action(async (options: StatusOptions) => status(context, options));
 }
@@ -61,7 +61,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   const operator = openOperator(context, options);
   const { config } = operator;
   const state = stateFolder(config.stateDir);
-  const look = async (): Promise<Status> => {
+  const read = async (): Promise<Status> => {
     const { daemon, sources } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
     return {
@@ -78,19 +78,19 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
     options.json === true
       ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
       : statusText(now);
-  const first = await look();
-  if (options.watch === true) await watch(context, first, look, show, options.json !== true);
+  const first = await read();
+  if (options.watch === true) await watch(context, first, read, show, options.json !== true);
   else context.stdout.write(show(first));
 }
 
 /**
- * Tells the status again and again until a signal comes: on a terminal in place of the one before, on a page of its own
+ * Prints the status again and again until a signal comes: on a terminal it replaces the one before, on a page of its own
  * that leaves the terminal as it was, with the last status below.
  */
 export async function watch<T>(
   { stdout, signal }: Pick<Context, "stdout" | "signal">,
   first: T,
-  look: () => Promise<T>,
+  read: () => Promise<T>,
   show: (now: T) => string,
   mayDraw: boolean,
   everyMs = WATCH_EVERY_MS,
@@ -103,7 +103,7 @@ export async function watch<T>(
       else screen.show(text);
       await sleep(everyMs, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) break;
-      text = show(await look());
+      text = show(await read());
     }
   } catch (error) {
     // What was under way when the person stopped it is no news.

@@ -20,7 +20,7 @@ interface SyncOptions extends CommonOptions {
   readonly port?: number;
 }
 
-/** Skipped files in the JSON output, and troubled ones that are looked through for people. */
+/** Limit of the skipped files in the JSON output, and of the failed ones read for the summary. */
 const FILES_MAX = 10_000;
 
 /** `kbsync sync`: one pass. */
@@ -56,8 +56,8 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
         const failures = daemon.troubled(Number.MAX_SAFE_INTEGER);
         const skipped = daemon.skipped(FILES_MAX);
         const { planned } = result;
-        const told = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
-        context.stdout.write(`${JSON.stringify(told, undefined, 2)}\n`);
+        const outcome = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
+        context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
         context.stdout.write(troubleLines(daemon.troubled(FILES_MAX), FILES_SHOWN));

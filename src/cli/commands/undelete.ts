@@ -16,18 +16,14 @@ interface UndeleteOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync undelete PATH`: puts the kept text of a deleted file back. */
+/** `kbsync undelete PATH`: puts the saved text of a deleted file back. */
 export function addUndelete(program: Command, context: Context): void {
   program
     .command("undelete")
-    .description("put the kept text of a deleted file, or of all below a folder, back as a file")
+    .description("put the saved text of a deleted file, or of all below a folder, back as a file")
     .argument("[path]", "the file or folder as it was (with --list: default everything)")
-    .option("-l, --list", "tell what is kept, and put nothing back")
-    .option(
-      "--at <time>",
-      "the text that was kept last at that time, as --list tells it (default: the newest)",
-      time,
-    )
+    .option("-l, --list", "list the saved texts, and put nothing back")
+    .option("--at <time>", "the text saved last at that time, as --list shows it (default: the newest)", time)
     .option("--json", "print it as JSON")
     .action(async (path: string | undefined, options: UndeleteOptions) => run(context, path, options));
 }
@@ -46,7 +42,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
   if (target === undefined) {
     throw new KbsyncError("undelete needs the path of a file or folder", {
       code: "usage",
-      hint: "`kbsync undelete --list` tells what is kept.",
+      hint: "`kbsync undelete --list` lists the saved texts.",
     });
   }
   const results = await undelete(stateDir, target, options.at);
@@ -55,9 +51,9 @@ async function run(context: Context, path: string | undefined, options: Undelete
 }
 
 /** A line a text, newest first. */
-function listText(kept: readonly TrashedText[], cwd: string): string {
-  if (kept.length === 0) return "nothing is kept\n";
-  return kept
+function listText(texts: readonly TrashedText[], cwd: string): string {
+  if (texts.length === 0) return "no text is saved\n";
+  return texts
     .map(
       (text) =>
         `${text.deletedAt}  ${thousands(text.sizeBytes).padStart(12)} bytes  ${shortest(text.path, cwd)}${noteOf(text)}\n`,

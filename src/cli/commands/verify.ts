@@ -91,8 +91,7 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   const more = findings.length - shown.length + unnamed;
   if (more > 0) lines.push(`… and ${thousands(more)} more`);
   for (const { path, resources, unjudged, lost, listed } of sources) {
-    if (!listed)
-      lines.push(`${path}: nothing to compare yet, for the service has not told the collection's id`);
+    if (!listed) lines.push(`${path}: nothing to compare yet: the service has not sent the collection's id`);
     else lines.push(`${path}: ${counted(resources, "resource")} compared${unjudgedWords(unjudged)}`);
     if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
   }

@@ -35,7 +35,7 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
       ...absolute("path", context, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
     },
-    // Somebody who looks on is told what takes so long; a script has no use for it.
+    // A person who waits is shown what takes so long; a script has no use for it.
     ({ waiting, service }) => {
       if (service !== undefined && context.stderrIsTTY) context.stderr.write(stillWords(waiting, service));
     },
@@ -54,7 +54,7 @@ const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.t
 
 /** `kbsync: waiting for 3 files; the service does not answer: …`. */
 export function stillWords(waiting: number, service: PaceState): string {
-  const what = waiting === 0 ? "the folder is looked at" : `waiting for ${counted(waiting, "file")}`;
+  const what = waiting === 0 ? "scanning the folder" : `waiting for ${counted(waiting, "file")}`;
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 

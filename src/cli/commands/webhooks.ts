@@ -34,7 +34,7 @@ const TIMEOUT_MS = 30_000;
 export function addWebhooks(program: Command, context: Context): void {
   const webhooks = program
     .command("webhooks")
-    .description("list the endpoints that hear of changes and the messages given up; send those again");
+    .description("list the endpoints and the messages given up; send those again");
   webhooks
     .command("list")
     .description("list endpoints, dead letters (newest first) and the questions that wait for an answer")
@@ -140,12 +140,12 @@ export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAns
   return `${counted(replayed, "message")} on the way again${left}\n`;
 }
 
-/** Questions whose answers go to webhooks; nothing where there is nothing to tell. */
+/** Questions whose answers go to webhooks; empty where there are none. */
 export function questionLine({ waiting, oldestAt, failed }: Questions): string {
   if (waiting === 0 && failed === 0) return "";
   const since = oldestAt === null ? "" : `, the oldest since ${oldestAt}`;
-  const told = failed === 0 ? "" : `; ${failed} told as failed since the service started`;
-  return `questions  ${waiting} waiting${since}${told}\n`;
+  const failures = failed === 0 ? "" : `; ${failed} reported as failed since the service started`;
+  return `questions  ${waiting} waiting${since}${failures}\n`;
 }
 
 /** The endpoints and dead letters, a line each. */

@@ -29,7 +29,7 @@ type Live = AnswerOf<"file"> | null;
 export function addWhy(program: Command, context: Context): void {
   program
     .command("why")
-    .description("tell every decision about a file: rules, content, resource, errors, and what comes next")
+    .description("explain every decision about a file: rules, content, resource, errors, and what comes next")
     .argument("<path>", "a file, which need not exist any more")
     .option("--json", "print it as JSON")
     .action(async (path: string, options: WhyOptions) => why(context, path, options));
@@ -114,7 +114,7 @@ export function whyText(found: Explanation, live: Live): string {
 
 function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {
   if (kind === "absent") return "nothing is there";
-  if (kind === "unreadable") return `cannot be looked at: ${error ?? ""}`;
+  if (kind === "unreadable") return `cannot be read: ${error ?? ""}`;
   const size = kind === "file" ? `, ${thousands(sizeBytes ?? 0)} bytes` : "";
   const changed = mtimeMs === undefined ? "" : `, changed ${localTime(mtimeMs)}`;
   const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "no regular file" }[
@@ -165,7 +165,7 @@ function liveWords(live: Live): string {
   const doing = live.underWay
     ? "works on it"
     : live.pending
-      ? "looks at it again later"
+      ? "checks it again later"
       : "has nothing to do with it";
   return live.service.kind === "open" ? doing : `${doing}; ${paceWords(live.service)}`;
 }

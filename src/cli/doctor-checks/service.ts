@@ -103,15 +103,15 @@ export const clockCheck: Check = {
     const asked = await ask(reached.apiUrl, undefined, ground.signal).catch(() => undefined);
     ground.signal.throwIfAborted();
     if (asked?.dateMs === undefined)
-      return { seen: "not compared: the service does not tell its time", findings: [] };
+      return { seen: "not compared: the service does not send its time", findings: [] };
     return judgeClock(asked.nowMs - asked.dateMs, reached.apiUrl);
   },
 };
 
-/** What is to be said of a clock that is so far ahead of the service's, in milliseconds. */
+/** Findings for a clock that is `aheadMs` ahead of the service's. */
 export function judgeClock(aheadMs: number, subject: string): Checked {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
-  // HTTP tells whole seconds: less than two are no difference.
+  // HTTP sends whole seconds: less than two are no difference.
   if (Math.abs(aheadMs) < 2000) return { seen: "as the service's", findings: [] };
   const seen = `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the service's`;
   if (seconds <= CLOCK_OFF_SECONDS) return { seen, findings: [] };

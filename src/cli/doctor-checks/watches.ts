@@ -33,7 +33,7 @@ export const watchesCheck: Check = {
     const inotify = readInotify();
     // A container may hide the limits. The daemon reports a limit that it reaches.
     if (inotify === undefined)
-      return { seen: `${thousands(folders)} folders; the system does not tell its limit`, findings: [] };
+      return { seen: `${thousands(folders)} folders; the system does not show its limit`, findings: [] };
     const running = await askDaemon(state.path, "status", {}, { signal }).catch(() => undefined);
     // The watches of a running daemon are already in use.
     return judgeWatches(inotify, folders, running !== undefined);

@@ -48,7 +48,7 @@ const HELP: TableOption = {
   long: "--help",
   value: undefined,
   place: "words",
-  description: "tell what the command does and takes",
+  description: "show what the command does and takes",
 };
 
 /** Builds the table from the program's commands. */

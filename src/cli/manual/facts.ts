@@ -23,11 +23,11 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
   ["XDG_STATE_HOME", "the state folder is kbsync below it, where no other is named"],
   ["CREDENTIALS_DIRECTORY", "the folder with the keys that systemd hands over; set by it"],
-  ["NOTIFY_SOCKET", "where systemd is told how kbsync stands; set by it"],
-  ["WATCHDOG_USEC", "how often systemd wants to hear of kbsync; set by it"],
+  ["NOTIFY_SOCKET", "socket for kbsync's state reports to systemd; set by systemd"],
+  ["WATCHDOG_USEC", "how often systemd expects a sign of life; set by systemd"],
   ["KBSYNC_UNIT", "set in the units that show each source as a mount of its own"],
   ["JOURNAL_STREAM", "whether standard error is systemd's journal; set by it"],
-  ["CACHE_DIRECTORY", "where compiled code is kept, as systemd sets it; else $XDG_CACHE_HOME/kbsync"],
+  ["CACHE_DIRECTORY", "cache of compiled code, as systemd sets it; else $XDG_CACHE_HOME/kbsync"],
 ];
 
 /** Files and folders of the program. */

@@ -30,7 +30,7 @@ export function manPage(table: CommandTable, facts: ManualFacts): string {
       "`kbsync up DIR` on a fresh machine gives a working whole: the folder becomes a knowledge base that",
     ),
     roff(
-      "can be searched, and stays one. `kbsync init` writes a configuration; `kbsync doctor` tells what is",
+      "can be searched, and stays one. `kbsync init` writes a configuration; `kbsync doctor` shows what is",
     ),
     roff("wrong."),
     ".SH OPTIONS",

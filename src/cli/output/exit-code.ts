@@ -18,9 +18,9 @@ export const EXIT = {
   diskFull: 74,
   /** Something is in the way that goes by itself (sysexits' EX_TEMPFAIL), and units start the program again. */
   passing: 75,
-  /** What was waited for did not come in time (as timeout(1) tells it). */
+  /** The wait timed out (the status of timeout(1)). */
   timeout: 124,
-  /** Broken off by Ctrl-C or SIGTERM, as a shell tells it: 128 and the number of SIGINT. */
+  /** Interrupted by Ctrl-C or SIGTERM, as a shell reports it: 128 plus the number of SIGINT. */
   stopped: 130,
 } as const;
 
@@ -105,7 +105,7 @@ export function exitCodeOf(error: unknown): number | undefined {
 }
 
 /**
- * Exit status of a finished pass. A halted source weighs most, for nothing of it was looked at; then files that are not
+ * Exit status of a finished pass. A halted source comes first, because none of it was compared; then files that are not
  * in agreement, for they need looking at before a held delete does.
  */
 export function exitCodeOfPass(

@@ -6,7 +6,7 @@ export const PRIORITY = { error: 3, warning: 4, info: 6, debug: 7 } as const;
 export type Priority = (typeof PRIORITY)[keyof typeof PRIORITY];
 
 /**
- * Whether what is written to a file descriptor goes to systemd's journal: it says so by the device and inode of the
+ * Whether output to a file descriptor goes to systemd's journal, by the device and inode of the
  * socket it gave to the process, which a redirection in between changes (systemd.exec(5), JOURNAL_STREAM).
  */
 export function isJournal({ JOURNAL_STREAM: journal }: NodeJS.ProcessEnv, fd: number): boolean {

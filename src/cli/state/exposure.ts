@@ -10,5 +10,5 @@ export function openWithoutTls(service: ServiceConfig): string | undefined {
   const { host, port, publicUrl = "" } = service;
   if (publicUrl.startsWith("https:")) return undefined;
   const where = isLoopback(host) ? `at ${publicUrl}` : `on ${host}, port ${port}`;
-  return `the service lets others reach it ${where}, without TLS: whoever is on the way reads keys and documents. Put a proxy with TLS before it and name its https address in service.publicUrl`;
+  return `the service is reachable from other machines ${where}, without TLS: anyone on the network path can read keys and documents. Put a proxy with TLS in front of it and name its https address in service.publicUrl`;
 }

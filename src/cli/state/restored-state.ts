@@ -16,7 +16,7 @@ import { distrustRestored, upgradeLedger } from "../../sync/ledger/restored.ts";
 import { stateFolder } from "./state-folder.ts";
 import { storeFile } from "./state-parts.ts";
 
-/** Checks what a backup gave, where it waits to be exchanged for what is there. */
+/** Checks an unpacked backup before it replaces the state folder. */
 export function checkStage(path: string): readonly Finding[] {
   const store = storeFile(stateFolder(path));
   const ledger = ledgerFile(path);
@@ -30,15 +30,15 @@ export function checkStage(path: string): readonly Finding[] {
 
 /** What became of the keys in a restored store. */
 export interface RestoredKeys extends CarriedKeys {
-  /** Why the store that was there does not tell what was withdrawn since the backup; null: it does. */
+  /** Why the replaced store does not show what was revoked since the backup; null: it does. */
   readonly problem: string | null;
   /** Keys that are valid in the restored store. */
   readonly valid: number;
 }
 
 /**
- * Readies what a backup gave, before it takes the place of a state folder: the ledger is to know that it is an old one, and
- * keys that were revoked since stay so where the store that is there tells of it. Null: the backup has no store.
+ * Prepares an unpacked backup before it replaces a state folder: marks its ledger as an old one, and keeps
+ * revoked the keys that the present store shows as revoked since. Null: the backup has no store.
  */
 export function prepareStage(path: string, stateDir: string, nowMs: number): RestoredKeys | null {
   const ledger = ledgerFile(path);
@@ -49,7 +49,7 @@ export function prepareStage(path: string, stateDir: string, nowMs: number): Res
   return { ...carried, valid: countValidKeys(store, nowMs) };
 }
 
-/** A store that cannot be read does not keep another from its place: a damaged one is what backups are for. */
+/** An unreadable store does not block the restore: replacing a damaged one is what backups are for. */
 function carriedKeys(replaced: string, restored: string): Omit<RestoredKeys, "valid"> {
   const none = { revoked: 0, endEarlier: 0, narrowed: 0 };
   let keys;

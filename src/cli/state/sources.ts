@@ -6,7 +6,7 @@ import { openPlaces } from "../../sync/operator/places.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
-/** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself tells. */
+/** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
   try {
     const places = openPlaces(stateDir);

@@ -110,10 +110,10 @@ export function readKeyFile(path: string): string | undefined {
   return validKey(text, `${path} holds no key`, path);
 }
 
-/** The key in a text, without the space around it. Throws `key_invalid` with these words; the text itself is never told. */
+/** The key in a text, without the space around it. Throws `key_invalid` with these words; the error never contains the text. */
 export function validKey(text: string, words: string, subject: string): string {
   const key = text.trim();
-  // A header value must be visible ASCII; anything else is a wrong file, and sending it would tell its content.
+  // A header value must be visible ASCII; anything else is the wrong file, and sending it would leak its content.
   if (/^[\x21-\x7e]{1,4096}$/.test(key)) return key;
   throw new KbsyncError(`${words}: expected one line of visible ASCII characters, got ${flawOf(key)}`, {
     code: "key_invalid",
@@ -125,7 +125,7 @@ export function validKey(text: string, words: string, subject: string): string {
 function flawOf(key: string): string {
   if (key === "") return "nothing";
   if (/[\r\n]/.test(key)) return "several lines";
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- the pattern matches control characters
   return /[\u0000-\u001f\u007f]/.test(key) ? "a control character" : "other characters, or too many";
 }
 
@@ -141,7 +141,7 @@ export function ensureKey(state: StateFolder, generate: () => string): string {
   return key;
 }
 
-/** Puts another key in place of the embedded service's, mode 0600. Throws `state_unusable`. */
+/** Replaces the embedded service's key, mode 0600. Throws `state_unusable`. */
 export function writeKeyFile(state: StateFolder, key: string): void {
   writeStateFile(state.keyFile, `${key}\n`);
 }

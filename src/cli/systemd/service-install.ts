@@ -12,7 +12,7 @@ import {
 } from "../../system/systemctl.ts";
 import type { Context } from "../output/context.ts";
 import { type InstalledUnit, readUnit, writeUnit } from "./installed-unit.ts";
-import { planUnit, type UnitPlace, unitPlace, type UnitPlan } from "./unit-plan.ts";
+import { planUnit, type UnitPaths, unitPaths, type UnitPlan } from "./unit-plan.ts";
 import type { UnitRequest } from "./unit-checks.ts";
 
 /** Options of `kbsync service install`. */
@@ -39,7 +39,7 @@ export function unitLine(name: string, words: string): string {
   return `${name.padEnd(10)} ${words}\n`;
 }
 
-/** The request with what an earlier install was told, where this one is told nothing. */
+/** The request, completed with the options of an earlier install where this one gives none. */
 export function asInstalled<T extends UnitRequest>(request: T, installed: InstalledUnit | undefined): T {
   if (installed === undefined) return request;
   const { config, stateDir, runAs, group } = installed.origin;
@@ -57,7 +57,7 @@ export function asInstalled<T extends UnitRequest>(request: T, installed: Instal
  * `unit_unusable`, `unit_failed`, `unit_slow`, `unit_stopped`, `no_systemd`, `not_permitted`, `datagram_unavailable`.
  */
 export async function installUnit(context: Context, options: InstallOptions): Promise<void> {
-  const { file } = unitPlace(context, options);
+  const { file } = unitPaths(context, options);
   const installed = options.print === true ? undefined : readUnit(file);
   const plan = planUnit(context, asInstalled(options, installed), systemdVersion());
   if (options.print === true) {
@@ -65,7 +65,7 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
     return;
   }
   const systemctl = await managerOf(options);
-  // A program that cannot tell READY would be waited for in vain.
+  // systemd would wait in vain for a program that cannot report READY.
   openDatagrams();
   const printUnit = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
   if (installed?.text === plan.text) printUnit("unchanged", file);
@@ -84,29 +84,29 @@ export async function installUnit(context: Context, options: InstallOptions): Pr
 
 /** Stops the unit and removes its file. Its data stays. Throws `unit_missing`, `unit_foreign`, `no_systemd`, `not_permitted`. */
 export async function uninstallUnit(context: Context, options: UnitRequest): Promise<void> {
-  const place = unitPlace(context, options);
-  const installed = readUnit(place.file);
+  const paths = unitPaths(context, options);
+  const installed = readUnit(paths.file);
   if (installed === undefined) {
-    throw new KbsyncError(`there is no unit ${place.file}`, {
+    throw new KbsyncError(`there is no unit ${paths.file}`, {
       code: "unit_missing",
-      subject: place.file,
+      subject: paths.file,
       hint: "`kbsync service install` writes one.",
     });
   }
   const systemctl = await managerOf(options);
   const printUnit = (name: string, words: string): void => context.stdout.write(unitLine(name, words));
-  await must(systemctl, "disable", "--quiet", "--now", place.unit);
-  printUnit("stopped", place.unit);
-  const others = await otherInstances(systemctl, place);
+  await must(systemctl, "disable", "--quiet", "--now", paths.unit);
+  printUnit("stopped", paths.unit);
+  const others = await otherInstances(systemctl, paths);
   if (others.length === 0) {
-    rmSync(place.file);
-    printUnit("removed", place.file);
-  } else printUnit("kept", `${place.file}, for ${others.join(", ")}`);
+    rmSync(paths.file);
+    printUnit("removed", paths.file);
+  } else printUnit("kept", `${paths.file}, for ${others.join(", ")}`);
   await must(systemctl, "daemon-reload");
   // What is left of a failure would be news of a unit that is no more. One that never failed is not known: no matter.
-  await systemctl("reset-failed", place.unit);
+  await systemctl("reset-failed", paths.unit);
   // A template's file is of many folders, each with data of its own.
-  const data = options.dir === undefined ? installed.origin.data : place.stateDir;
+  const data = options.dir === undefined ? installed.origin.data : paths.stateDir;
   printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install goes on with it.`);
 }
 
@@ -159,7 +159,7 @@ async function startUnit(
     throw new KbsyncError(`${unit} does not start: ${Result}, exit code ${ExecMainStatus}`, {
       code: "unit_failed",
       subject: unit,
-      hint: `\`${commands.journal}\` tells why. The unit stays installed.`,
+      hint: `\`${commands.journal}\` shows why. The unit stays installed.`,
     });
   }
   printUnit(wasRunning ? "restarted" : "started", StatusText);
@@ -176,7 +176,7 @@ async function must(systemctl: Systemctl, ...args: readonly string[]): Promise<v
 }
 
 /** Other folders whose units have the same file: enabled ones, and those that run without. */
-async function otherInstances(systemctl: Systemctl, { file, unit }: UnitPlace): Promise<string[]> {
+async function otherInstances(systemctl: Systemctl, { file, unit }: UnitPaths): Promise<string[]> {
   if (!file.endsWith("@.service")) return [];
   const wanted = join(dirname(file), "multi-user.target.wants");
   const enabled = existsSync(wanted) ? readdirSync(wanted) : [];

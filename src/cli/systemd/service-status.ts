@@ -5,7 +5,7 @@ import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { readUnit } from "./installed-unit.ts";
 import { asInstalled, reachManager, unitLine, unitProperties } from "./service-install.ts";
-import { planUnit, unitPlace } from "./unit-plan.ts";
+import { planUnit, unitPaths } from "./unit-plan.ts";
 import type { UnitRequest } from "./unit-checks.ts";
 
 /** Options of `kbsync service status`. */
@@ -38,10 +38,10 @@ export interface UnitStatus {
 
 /** `kbsync service status`. Exit code 0 when it runs, 3 when it does not. Throws `no_systemd`. */
 export async function reportUnit(context: Context, options: UnitStatusOptions): Promise<void> {
-  const place = unitPlace(context, options);
+  const paths = unitPaths(context, options);
   const systemctl = await reachManager(options);
-  const now = statusOf(await unitProperties(systemctl, place.unit), {
-    unit: place.unit,
+  const now = statusOf(await unitProperties(systemctl, paths.unit), {
+    unit: paths.unit,
     ...fileStatus(context, options),
   });
   const isRunning = now.active === "active" || now.active === "reloading";
@@ -89,15 +89,15 @@ export function unitStatusText(now: UnitStatus, isUser: boolean): string {
   return lines.map(([name, words]) => unitLine(name, words)).join("");
 }
 
-/** What the file tells, and whether it would be written so now; why that cannot be said is a warning. */
+/** What the unit file says, and whether it is up to date. A warning says why that cannot be determined. */
 export function fileStatus(
   context: Context,
   options: UnitStatusOptions,
 ): Pick<UnitStatus, "upToDate" | "stateDir" | "warnings"> {
-  const place = unitPlace(context, options);
-  let { stateDir } = place;
+  const paths = unitPaths(context, options);
+  let { stateDir } = paths;
   try {
-    const installed = readUnit(place.file);
+    const installed = readUnit(paths.file);
     if (installed === undefined) return { upToDate: null, stateDir, warnings: [] };
     // A template's file is of many folders, each with data of its own.
     if (options.dir === undefined) stateDir = installed.origin.data;

@@ -31,7 +31,7 @@ export function addService(program: Command, context: Context): void {
     );
   service
     .command("status")
-    .description("tell whether the unit is installed, as it would be written now, and running")
+    .description("show whether the unit is installed, up to date and running")
     .argument("[dir]", "the folder that has a unit of its own")
     .option("--user", "of your own service manager")
     .option("--json", "print it as JSON")

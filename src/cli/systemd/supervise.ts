@@ -140,7 +140,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
     clearInterval(readyTimer);
     clearTimeout(statusTimer);
     notifier.stopping();
-    notifier.status("stopping: what is under way ends, the rest is done at the next start");
+    notifier.status("stopping: requests in flight finish, the rest is done at the next start");
   };
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
@@ -200,7 +200,7 @@ function notifierOfManager({ env, log }: SupervisorOptions): Notifier {
 }
 
 function tooLongWords(): string {
-  return `the start has taken ${duration(START_MS_MAX / 1000)}, and nothing tells whether it gets on: the service manager is asked for no more time, so that it starts the program again`;
+  return `the start has taken ${duration(START_MS_MAX / 1000)}, and there is no sign of progress: kbsync asks the service manager for no more time, so that it restarts the program`;
 }
 
 function stallWords(name: string, stallMs: number): string {

@@ -21,7 +21,7 @@ import {
 } from "./unit-checks.ts";
 import { loadSources } from "../state/sources.ts";
 
-/** A unit as it is to be on this machine. */
+/** A unit as planned for this machine. */
 export interface UnitPlan {
   /** What systemctl calls it. */
   readonly unit: string;
@@ -37,12 +37,12 @@ export interface UnitPlan {
 }
 
 /** Where a unit's file and data are, whatever it says. */
-export type UnitPlace = Pick<UnitPlan, "unit" | "file" | "stateDir">;
+export type UnitPaths = Pick<UnitPlan, "unit" | "file" | "stateDir">;
 
 const SYSTEM_UNITS = "/etc/systemd/system";
 const STATE_FOLDERS = "/var/lib";
 /** Names the unit and its places; reads nothing. */
-export function unitPlace(context: Context, request: UnitRequest): UnitPlace {
+export function unitPaths(context: Context, request: UnitRequest): UnitPaths {
   const folder = request.user === true ? join(configHome(context.env), "systemd", "user") : SYSTEM_UNITS;
   if (request.dir === undefined) {
     const stateDir =
@@ -68,18 +68,18 @@ export function unitPlace(context: Context, request: UnitRequest): UnitPlace {
  * newer ones understand is left out of it then. Throws `usage` for what no unit can do, and what a configuration throws.
  */
 export function planUnit(context: Context, request: UnitRequest, systemd?: number): UnitPlan {
-  const place = unitPlace(context, request);
-  const plan = planKind(context, request, place);
+  const paths = unitPaths(context, request);
+  const plan = planKind(context, request, paths);
   return { ...plan, text: withRestartSteps(plan.text, systemd) };
 }
 
-function planKind(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+function planKind(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
   if (request.dir !== undefined)
-    return planInstance(context, request, place, resolve(context.cwd, request.dir));
-  return request.user === true ? planUser(context, request, place) : planSystem(context, request, place);
+    return planInstance(context, request, paths, resolve(context.cwd, request.dir));
+  return request.user === true ? planUser(context, request, paths) : planSystem(context, request, paths);
 }
 
-function planInstance(context: Context, request: UnitRequest, place: UnitPlace, folder: string): UnitPlan {
+function planInstance(context: Context, request: UnitRequest, paths: UnitPaths, folder: string): UnitPlan {
   const { runAs: user, group: groups = [] } = request;
   const program = thisProgram();
   const text = instanceUnit(template("kbsync@.service"), {
@@ -89,24 +89,24 @@ function planInstance(context: Context, request: UnitRequest, place: UnitPlace, 
     ...(user !== undefined && { user }),
   });
   return {
-    ...place,
-    text: withOrigin(text, originOf(request, undefined, dirname(place.stateDir))),
+    ...paths,
+    text: withOrigin(text, originOf(request, undefined, dirname(paths.stateDir))),
     facts: [
       ["runs", `${program.node} ${program.script} up ${folder}`],
       ["as", user ?? "a user of its own (DynamicUser)"],
       ["reads", `${folder}, and no other data`],
-      ["state", place.stateDir],
+      ["state", paths.stateDir],
     ],
     warnings: closedFolders([folder], request),
   };
 }
 
-function planUser(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+function planUser(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
   const config = loadSources(context, undefined, request);
   const program = thisProgram();
   const args = argsOf(config, request);
   return {
-    ...place,
+    ...paths,
     stateDir: config.stateDir,
     text: withOrigin(
       userUnit(template("user/kbsync.service"), { program, args }),
@@ -121,33 +121,33 @@ function planUser(context: Context, request: UnitRequest, place: UnitPlace): Uni
   };
 }
 
-function planSystem(context: Context, request: UnitRequest, place: UnitPlace): UnitPlan {
+function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
   // A unit has the state folder that the service manager makes: what differs is what the configuration names.
-  const env = { ...context.env, STATE_DIRECTORY: place.stateDir };
+  const env = { ...context.env, STATE_DIRECTORY: paths.stateDir };
   const config = loadSources({ ...context, env }, undefined, request);
   const { runAs: user, group: groups = [] } = request;
   const file = configFile(config);
   const sources = config.sources.map(({ absolutePath }) => absolutePath);
   checkPlace(file, sources);
-  checkForOtherUser(file, config, user, place.stateDir, groups);
+  checkForOtherUser(file, config, user, paths.stateDir, groups);
   const program = thisProgram();
   const args = argsOf(config, request);
   const credentials = credentialsOf(config);
   const text = systemUnit(template("kbsync.service"), {
     program,
     args,
-    unit: place.unit,
+    unit: paths.unit,
     groups,
     sources,
-    // Its folder: an editor puts another file in the place of the old one, and a mount of the file would show the old.
+    // Its folder: an editor replaces the file, and a mount of the file itself would still show the old one.
     needs: [dirname(file), ...otherNeeds(config)],
     credentials,
     topFolders: topFolders(),
     ...(user !== undefined && { user }),
-    ...(config.stateDir !== place.stateDir && { stateDir: config.stateDir }),
+    ...(config.stateDir !== paths.stateDir && { stateDir: config.stateDir }),
   });
   return {
-    ...place,
+    ...paths,
     stateDir: config.stateDir,
     text: withOrigin(text, originOf(request, config, config.stateDir)),
     facts: [

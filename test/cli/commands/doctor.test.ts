@@ -95,7 +95,7 @@ it("a restore says of when it is and where the old files are", () => {
     prepared: null,
   };
   expect(restoreText(report)).toContain(
-    "restored 3 files, 1 kB, of 2026-01-02T03:04:05Z\nwhat was there is kept in /s/before\n",
+    "restored 3 files, 1 kB, of 2026-01-02T03:04:05Z\nthe previous state is in /s/before\n",
   );
   expect(restoreText({ ...report, aside: null })).not.toContain("kept in");
   expect(restoreText(report)).not.toContain("key");

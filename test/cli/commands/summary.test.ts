@@ -102,13 +102,13 @@ describe("what came of a pass", () => {
     );
   });
 
-  it("names the first that cannot be looked at, and counts the rest", () => {
+  it("names the first that cannot be read, and counts the rest", () => {
     const unreadablePaths = ["a", "b/c", "d", "e"];
     expect(summary(source({ unreadable: 5, unreadablePaths }))).toContain(
-      "  /docs: cannot be looked at: a, b/c, d and 2 more (check owner and mode)\n",
+      "  /docs: cannot be read: a, b/c, d and 2 more (check owner and mode)\n",
     );
     expect(summary(source({ unreadable: 1, unreadablePaths: [""] }))).toContain(
-      "cannot be looked at: the folder itself (",
+      "cannot be read: the folder itself (",
     );
     expect(summary(source({ unreadable: 1 }))).not.toContain("looked at:");
   });
@@ -196,8 +196,8 @@ describe("a mount below a source that is not as it was", () => {
     expect(words).not.toContain("owner and mode");
   });
 
-  it("leaves what else cannot be looked at a line of its own", () => {
+  it("leaves what else cannot be read a line of its own", () => {
     const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
-    expect(words).toContain("  /docs: cannot be looked at: closed (check owner and mode)\n");
+    expect(words).toContain("  /docs: cannot be read: closed (check owner and mode)\n");
   });
 });

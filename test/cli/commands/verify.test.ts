@@ -100,7 +100,7 @@ describe("what recover tells a person", () => {
       sources: [recovered],
       planned: [{ source: "/docs", path: "new.txt", action: "create" }],
     });
-    expect(text).toContain("the ledger that was there is kept as /state/ledger.db.set-aside-1");
+    expect(text).toContain("the previous ledger is saved as /state/ledger.db.set-aside-1");
     expect(text).toContain("1,000 adopted as they are, 2 adopted, to be sent, 1 no longer there, to be sent");
     expect(text).toContain("left     old.txt  (9)");
     expect(text).toContain("create   new.txt");

@@ -61,7 +61,7 @@ describe("questionLine", () => {
     [
       "questions that failed",
       { waiting: 0, oldestAt: null, failed: 1 },
-      "questions  0 waiting; 1 told as failed since the service started\n",
+      "questions  0 waiting; 1 reported as failed since the service started\n",
     ],
   ])("tells of %s", (_name, questions, words) => {
     expect(questionLine(questions)).toBe(words);

@@ -19,7 +19,7 @@ it("a file's name reaches the terminal in no report as it is", () => {
   const failed = { path: HOSTILE, message: `cannot read ${HOSTILE}`, state: "failed" } as TroubledFile; // the rest is not shown
   expect(troubleLines([failed], 20)).toBe(`failed\n  ${SHOWN}: cannot read ${SHOWN}\n`);
   expect(unreadableLine({ unreadable: 1, unreadablePaths: [HOSTILE], mounts: [] })).toContain(
-    `at: ${SHOWN} (`,
+    `cannot be read: ${SHOWN} (`,
   );
   const finding = {
     check: "x",

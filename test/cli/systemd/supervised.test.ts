@@ -66,7 +66,7 @@ describe("a daemon under a service manager", () => {
     const { "the service": own, ...parts } = told.samples();
     expect(parts).toEqual({
       "the queue": { moves: 3, atWork: true, waitsForOthers },
-      "the look at the folders": { moves: 5, atWork: false, waitsForOthers },
+      "the scan of the folders": { moves: 5, atWork: false, waitsForOthers },
     });
     expect(own !== undefined).toBe(service === HERE);
   });
