@@ -215,8 +215,7 @@ function admitRequests(server: FastifyInstance, { admission, log, onAnswered }: 
     }
     const startMs = performance.now();
     reply.raw.once("close", () => {
-      const status = reply.raw.headersSent ? reply.statusCode : undefined;
-      onAnswered?.(operationOf(request), status, (performance.now() - startMs) / 1000);
+      onAnswered?.(operationOf(request), sentStatus(reply), (performance.now() - startMs) / 1000);
       if (request.inFlight !== null && log.isLevelEnabled("debug"))
         log.debug(requestLine(request, reply, startMs), "request");
     });
@@ -272,13 +271,18 @@ function operationOf({ method, routeOptions }: FastifyRequest): string {
   return routeOptions.url === undefined ? "other" : `${method} ${routeOptions.url}`;
 }
 
+/** Status of the response; undefined if the client disconnected before there was one, when `statusCode` is still 200. */
+function sentStatus({ raw, statusCode }: FastifyReply): number | undefined {
+  return raw.headersSent ? statusCode : undefined;
+}
+
 /** Builds the log line of a request. Its path is the route's pattern, because a real path may contain a file's secret token. */
 function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: number): object {
   return {
     requestId: request.id,
     method: request.method,
     route: request.routeOptions.url,
-    status: reply.statusCode,
+    status: sentStatus(reply),
     ms: Math.round((performance.now() - startMs) * 10) / 10,
     accountId: request.caller?.accountId,
   };
