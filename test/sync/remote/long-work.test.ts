@@ -144,8 +144,11 @@ describe("a document that takes the service longer than a request may", () => {
   });
 
   it("and whose file goes meanwhile is given up at once", async () => {
-    world.write("scan.pdf", pdf("first words"));
+    // Made first, so that the job that is leased below is the scan's.
     world.write("note.txt", "stays");
+    await world.sync(options());
+    jobs = new Set();
+    world.write("scan.pdf", pdf("first words"));
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;
     const daemon = world.daemon({ ...options({ ...TIMEOUT, settleMs: 5 }) });
