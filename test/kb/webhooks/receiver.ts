@@ -17,6 +17,8 @@ export interface Received {
 export interface Receiver {
   readonly url: string;
   readonly messages: readonly Received[];
+  /** Counts the requests for a path that have no response yet and whose sender still waits for one. */
+  open(path: string): number;
   /** Answers the next messages; default 204. Headers by name. */
   answer: (message: Received) => { status: number; headers?: Record<string, string> } | Promise<never>;
   close(): Promise<void>;
@@ -24,6 +26,7 @@ export interface Receiver {
 
 export async function openReceiver(): Promise<Receiver> {
   const messages: Received[] = [];
+  const open = new Map<string, number>();
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on("data", (part: Buffer) => parts.push(part));
@@ -40,6 +43,8 @@ export async function openReceiver(): Promise<Receiver> {
         path: request.url ?? "",
       };
       messages.push(message);
+      open.set(message.path, (open.get(message.path) ?? 0) + 1);
+      response.once("close", () => open.set(message.path, (open.get(message.path) ?? 0) - 1));
       void (async () => {
         const { status, headers: answered } = await receiver.answer(message);
         response.writeHead(status, answered).end();
@@ -53,6 +58,7 @@ export async function openReceiver(): Promise<Receiver> {
   const receiver: Receiver = {
     url: `http://127.0.0.1:${port}`,
     messages,
+    open: (path) => open.get(path) ?? 0,
     answer: () => ({ status: 204 }),
     close: () =>
       new Promise((resolve) => {
