@@ -26,78 +26,85 @@ import { earliest } from "./source/waits.ts";
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
 
-/** One look at a part of a daemon's work. */
+/** A sample of one part of a daemon's work. */
 export interface Beat {
-  /** Grows with what the part does. */
+  /** Increases with what the part does. */
   readonly moves: number;
-  /** Something is to be done now. */
+  /** There is work to do now. */
   readonly atWork: boolean;
 }
 
 /**
- * One look at a daemon's work: in two parts, for the regular looks at the folders would hide for ever that the queue
- * stands still.
+ * A sample of a daemon's work, in two parts: otherwise the regular checks of the folders would hide a hanging queue for
+ * ever.
  */
 export interface DaemonPulse {
-  /** Files that are read and sent. Moves with files read, requests ended, jobs done. */
+  /** Files that are read and sent. Increases with files read, requests ended and jobs done. */
   readonly queue: Beat;
-  /** Looks at the folders. Moves with their steps, and with requests ended, for a look may ask the service what it has. */
+  /**
+   * Checks of the folders. Increases with their steps, and with requests ended, because a check may list what the
+   * service has.
+   */
   readonly scan: Beat;
   readonly service: PaceState["kind"];
 }
 
-/** What one pass came to. */
+/** The result of a single pass. */
 export interface PassResult {
   readonly planned: readonly PlannedAction[] | undefined;
   readonly status: DaemonStatus;
 }
 
-/** A daemon on a state folder, which is locked until it is closed. Call either `syncOnce` or `run`, and that once. */
+/** A daemon on a state folder, which is locked until it is closed. Call either `syncOnce` or `run`, and only once. */
 export interface Daemon extends Operations {
   /**
-   * Brings all sources into agreement and returns when nothing is left to do. With `dryRun` nothing is sent and nothing
-   * written; `planned` says what would be. Throws `service_unreachable` or `key_refused`, and the signal's reason.
+   * Brings all sources into agreement and returns when nothing is left to do. With `dryRun` nothing is sent or written;
+   * `planned` lists what would be. Throws `service_unreachable` or `key_refused`, and the signal's reason.
    */
   syncOnce(options?: { readonly dryRun?: boolean; readonly signal?: AbortSignal }): Promise<PassResult>;
-  /** Keeps all sources in agreement until the signal aborts; then requests under way get some time to end. */
+  /** Keeps all sources in agreement until the signal aborts. Requests in flight then get some time to end. */
   run(options: { readonly signal: AbortSignal }): Promise<void>;
   /**
-   * Cheap enough for a progress bar: while work goes on the sources are told as they were a moment ago, and when the
-   * ledger can no longer be read, as they were last told.
+   * Cheap enough for a progress bar: during work the sources are reported as of a moment ago, and after the ledger has
+   * become unreadable, as of the last report.
    */
   status(): DaemonStatus;
-  /** For metrics: the status and what else is measured of it. */
+  /** For metrics: the status and other measurements. */
   figures(): DaemonFigures;
-  /** Cheaper than `status`: what tells a daemon that works or rests from one that hangs. */
+  /** Cheaper than `status`: distinguishes a daemon that works or rests from one that hangs. */
   pulse(): DaemonPulse;
-  /** Files that are not in agreement, with the reason. */
+  /** Returns files that are not in agreement, with the reason. */
   troubled(limit: number): readonly TroubledFile[];
-  /** Files that are left out, with the reason. */
+  /** Returns files that are left out, with the reason. */
   skipped(limit: number): readonly SkippedFile[];
   /** Resolves when `status().idle`. */
   whenIdle(signal?: AbortSignal): Promise<void>;
   /**
    * Resolves when the service has acknowledged everything, or a file or folder, as it is on disk at the call; or when
-   * something stands in the way that waiting does not remove. Throws `outside_sources` and the signal's reason.
+   * something prevents that which waiting does not remove. Throws `outside_sources` and the signal's reason.
    */
   wait(options: WaitOptions): Promise<WaitEnd>;
   /**
-   * Compares the ledger with the service's list; what is repaired is done when it returns. In a daemon that neither runs nor passes, repairing ends with a pass,
-   * which brings over whatever else has changed, too. Throws `list_refused`, and what `syncOnce` throws.
+   * Compares the ledger with the service's list. Repairs are done when it returns. In a daemon that is not running and
+   * makes no pass, repairing ends with a pass, which also brings over whatever else has changed. Throws `list_refused`,
+   * and what `syncOnce` throws.
    */
   audit(options?: AuditOptions): Promise<AuditReport>;
   /**
-   * Gives files the resources that the service has of them, for a ledger that is new or an old one; see `adoptSource`. For
-   * a daemon that neither runs nor passes.
+   * Assigns to files the resources that the service has of them, for a ledger that is new or old; see `adoptSource`.
+   * For a daemon that is not running and makes no pass.
    */
   adopt(options?: { readonly signal?: AbortSignal }): Promise<readonly AdoptReport[]>;
   /** Ends it, flushes and closes the ledger, releases the state folder. */
   close(): Promise<void>;
 }
 
-/** Which of two resources stays is known when one of them was sent once more; what is open then is the next pass's. */
+/**
+ * Which of two resources stays is known after one of them was sent once more. What is still open then is left to the
+ * next pass.
+ */
 const DOUBT_ROUNDS = 3;
-/** How long one pass waits for a service that does not answer. */
+/** How long a single pass waits for a service that does not answer. */
 const PATIENCE_MS = 30_000;
 
 /** Opens a daemon. Throws `state_locked`, `state_unusable` and what `openLedger` throws. */
@@ -116,7 +123,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
   let closing: Promise<void> | undefined;
   let notices: Notices | undefined;
 
-  /** What is noted and not yet committed may bring more work: a replaced resource is deleted once its successor is written down. */
+  /** Uncommitted notes may bring more work: a replaced resource is deleted once its successor is recorded. */
   const rests = (): boolean => {
     if (!sources.isIdle()) return false;
     ledger.flush();
@@ -203,12 +210,12 @@ export function openDaemon(options: DaemonOptions): Daemon {
       const reports: AdoptReport[] = [];
       for (const { id, rules } of sources.open(true)) {
         const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
-        // A ledger that is new has made what it knows before it could see any list; an old one knows what is no more.
+        // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
         const isDistrusted = ledger.drift.isDistrusted(id);
         const whole = ledger.drift.isAdopted(id) || isDistrusted;
         await ledger.write(() => {
           if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
-          // A person says that the ledger is an old one, whatever it says itself.
+          // A person says that the ledger is old, whatever the ledger records.
           if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
         });
         const {
@@ -244,11 +251,11 @@ export function openDaemon(options: DaemonOptions): Daemon {
         notices = startNotices(parts, sources);
         watching = await watchSources(parts, sources, changedSoon);
         sources.start();
-        // What keeps it from an answer ends the daemon by itself.
+        // A failure of this request ends the daemon by itself.
         context.mails.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
-        // What ends the daemon is thrown below, when all is closed.
+        // What ends the daemon is thrown below, after everything is closed.
         await life
           .until(() => signal.aborted || life.isEnding() || life.fatal() !== undefined, signal)
           .catch(() => undefined);
@@ -266,9 +273,9 @@ export function openDaemon(options: DaemonOptions): Daemon {
   return daemon;
 }
 
-/** What rebuilding a ledger came to. */
+/** The result of rebuilding a ledger. */
 export interface RecoverReport {
-  /** Where the former ledger was set aside; null when it was usable, or there was none. */
+  /** Where the former ledger was moved; null if it was usable, or there was none. */
   readonly setAside: string | null;
   readonly sources: readonly AdoptReport[];
   /** What the next sync will send. */
@@ -276,17 +283,18 @@ export interface RecoverReport {
 }
 
 export interface RecoverOptions {
-  /** Works on a copy and leaves all as it is. */
+  /** Works on a copy and changes nothing. */
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly nowMs?: () => number;
 }
 
 /**
- * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged, from an old backup or from
- * before the first release. One that cannot be used is set aside under another name. Files get the resources that are theirs; nothing is sent but lists, and
- * downloads of uploaded files whose bytes must tell. The next sync sends what differs. May be broken off at any point and
- * done again. Throws `state_locked` while a daemon works there, `list_refused`, and what `openDaemon` throws.
+ * Rebuilds the ledger of a state folder from what the service has: one that is lost, damaged, from an old backup or
+ * from before the first release. A ledger that cannot be used is renamed. Files get the resources that are theirs.
+ * Nothing is requested but lists, and downloads of uploaded files whose bytes must decide. The next sync sends what
+ * differs. May be interrupted at any point and repeated. Throws `state_locked` while a daemon works there,
+ * `list_refused`, and what `openDaemon` throws.
  */
 export async function recoverLedger(
   options: DaemonOptions,

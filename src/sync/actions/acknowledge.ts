@@ -4,9 +4,10 @@ import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
 /**
- * A create was answered or its resource found: the file's row gets it, and a resource that it replaces is to go. Run
- * inside a group commit. `exact: false` leaves the row unsure, so that the file is sent again. Returns the old
- * resource's deletion, if there is one; `taken` when another file owns the resource, and then nothing was written.
+ * Records that a create was answered, or its resource found: the file's row receives it, and a resource that it
+ * replaces is to be deleted. Run inside a group commit. `exact: false` leaves the row unsure, so that the file is sent
+ * again. Returns the old resource's deletion, if there is one, or `taken` if another file owns the resource; then
+ * nothing is written.
  */
 export function acknowledgeCreate(
   ledger: Ledger,
@@ -31,15 +32,15 @@ export function acknowledgeCreate(
     ledger.files.agree(row.id, docId, observed, stored);
     if (!exact) ledger.files.setState(row.id, "unsure");
   }
-  // A create that was sent more than once may have made an extra resource, which a later list will show.
-  // So may one whose resource was not known for sure: its own may be late.
+  // A create that was sent more than once may have made an extra resource, which a later list will show. So may one
+  // whose resource was uncertain: its own may appear late.
   if (!exact) ledger.intents.again(intent.id);
   if (intent.attempts > 1 || !exact) ledger.intents.doubt(intent.id, docId);
   else ledger.intents.remove(intent.id);
   return left;
 }
 
-/** A create whose resource was found with other settings than it was sent with: its file is to get another resource. */
+/** Returns a create whose resource was found with other settings than were sent: its file must get another resource. */
 export function withSettings(intent: CreateIntent, settings: Partial<Settings> | undefined): CreateIntent {
   const { observed } = intent;
   const { shape } = observed;

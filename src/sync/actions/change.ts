@@ -8,7 +8,7 @@ import { tell, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
 
-/** Updates a resource: all of it, or title and description alone. Sending it twice does no harm. */
+/** Updates a resource: all of it, or only title and description. Sending it twice does no harm. */
 export async function sendChange(
   context: ActionContext,
   source: ActionSource,
@@ -23,12 +23,15 @@ export async function sendChange(
   const patience = openPatience(context);
   const gone = openGoneCheck(context, docId);
   let uploadKey = randomUUID();
-  /** Of an update that is sent again: a service that still works on the first says so, and works on it once. */
+  /**
+   * Key of an update that is sent again. A service that still works on the first one reports that, and works on it
+   * once.
+   */
   let key = randomUUID();
-  // Whether the service surely still has what the row says.
+  // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
   const isCurrent = (): boolean => !source.isStale(path);
-  /** Of the file's bytes, once they are there: only the rest is sent again. */
+  /** The address of the file's bytes, once they are uploaded: only the rest is sent again. */
   let sentUrl: string | undefined;
 
   if (departure.mayBeThere) {
@@ -48,7 +51,7 @@ export async function sendChange(
   }
 
   for (;;) {
-    if (!isCurrent()) return; // The row stays unsure, so that the next look sends it whole.
+    if (!isCurrent()) return; // The row stays unsure, so that the next check sends it whole.
     const full = action === "update";
     const isOldUpload = sentUrl !== undefined;
     const uploaded = full
@@ -75,14 +78,14 @@ export async function sendChange(
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
         const { atMs, ...form } = storedOf(reply.value.record, observed);
-        // An earlier update without an answer may have acted after this one: then it is no form of what was sent. The next
-        // audit sends it again.
+        // An earlier update without an answer may have taken effect after this one. The result is then no stored form
+        // of what was sent, and the next audit sends it again.
         const isEarlier = row.state === "unsure" || form.label === row.label || form.digest === row.digest;
         const isForm = !isFollowed || !isEarlier;
         const stored = { ...(atMs !== undefined && { atMs }), ...(isForm && form) };
         ledger.note(() => {
           ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
-          // Another title leaves the text as it is.
+          // Another title does not change the text.
           if (full) ledger.files.warn(docId, reply.value.warning);
           if (departure.mayBeThere) ledger.intents.forgetFound(docId);
         });
@@ -90,11 +93,11 @@ export async function sendChange(
         return;
       }
       case "outdated":
-        return; // The row stays unsure, and the next change comes behind this one at the service.
+        return; // The row stays unsure, and the next change follows this one at the service.
       case "gone": {
         const word = await gone.judge();
         if (word === "again") {
-          // Some services give a refusal again under its key.
+          // Some services repeat a refusal under the same key.
           key = randomUUID();
           continue;
         }
@@ -102,16 +105,17 @@ export async function sendChange(
           park(context, source, departure, word, sure);
           return;
         }
-        // Somebody deleted it there; the file is here, so it is made again, and should the old one turn out to be there,
-        // it goes behind that. When many are gone, the row stays unsure until the list has shown whether the service
-        // lost them.
+        // Somebody deleted the resource at the service while the file exists. It is created again; should the old one
+        // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
+        // whether the service lost them.
         if (!source.mayRemake(row.id)) return;
         ledger.note(() => ledger.files.lose(row.id));
         source.lookAgain(path);
         return;
       }
       case "refused":
-        // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
+        // An upload that nothing refers to is eventually collected, which an outage may outlast. It is then sent once
+        // more.
         if (isOldUpload) {
           sentUrl = undefined;
           uploadKey = randomUUID();

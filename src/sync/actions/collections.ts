@@ -4,48 +4,51 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Remote } from "../remote/remote.ts";
 
 /**
- * The ids of the collections. The bare specification tells an id only in the answer to a create; without it a lost
- * answer cannot be settled by the list. So while a tier's id is unknown one create is on its way at a time.
+ * The ids of the collections. The bare specification returns an id only in the answer to a create, and without it the
+ * list cannot settle a lost answer. While a tier's id is unknown, only one create is in flight at a time.
  */
 export interface Collections {
   id(tier: Tier): string | undefined;
-  /** Says the id of a tier when a create's answer told it. */
+  /** Records the id of a tier from a create's answer. */
   learn(tier: Tier, collectionId: string): void;
-  /** Asks the service for the ids, where it can tell them. */
+  /** Requests the ids from the service, where it supplies them. */
   ask(tier: Tier, signal: AbortSignal): Promise<AskedId>;
-  /** Asks again although an id is known, for the service does not know it any more. */
+  /** Requests the id again although one is known, because the service no longer knows that one. */
   renew(tier: Tier, signal: AbortSignal): Promise<RenewedId>;
-  /** Whether the configuration gives the id, so that the service need not know it any better. */
+  /** Reports whether the configuration gives the id. The service need not supply it then. */
   isConfigured(tier: Tier): boolean;
-  /** The listener is told of a tier whose id is another one than before: the service was reset, or restored. */
+  /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
   onMoved(listener: (tier: Tier) => void): void;
-  /** Runs a create: alone of its tier until the id is known, else at once. */
+  /** Runs a create: as the only one of its tier until the id is known, otherwise at once. */
   guard<T>(tier: Tier, signal: AbortSignal, create: () => Promise<T>): Promise<T>;
 }
 
-/** What came of asking for a collection's id. */
+/** The result of requesting a collection's id. */
 export type AskedId =
   | { readonly id: string }
   | {
       readonly id: undefined;
-      /** The service does not tell it; or what answered may not be the service; or nobody answered. */
+      /**
+       * `untold`: the service does not supply it. `unclear`: what answered may not be the service. `unanswered`:
+       * nothing answered.
+       */
       readonly why: "untold" | "unclear" | "unanswered";
     };
 
-/** What came of asking for an id once more. */
+/** The result of requesting an id again. */
 export interface RenewedId {
-  /** The id to go on with. */
+  /** The id to use from now on. */
   readonly id: string | undefined;
-  /** The service itself gave this id just now: it has such a collection. */
+  /** The service itself supplied this id just now, so it has such a collection. */
   readonly isNamed: boolean;
 }
 
-/** A service that does not tell the ids may be exchanged for one that does. */
+/** A service that does not supply the ids may be replaced by one that does. */
 const UNTOLD_AGAIN_MS = 600_000;
-/** Whoever answers in the service's place may be gone soon. */
+/** Something that answers in the service's place may be gone soon. */
 const UNCLEAR_AGAIN_MS = 100;
 
-/** `configured` are the ids that the configuration gives. */
+/** Opens the ids of the collections. `configured` are those from the configuration. */
 export function openCollections(
   ledger: Pick<Ledger, "note" | "write"> & {
     readonly sources: Pick<Ledger["sources"], "collectionId" | "setCollectionId">;
@@ -54,11 +57,11 @@ export function openCollections(
   configured: ReadonlyMap<Tier, string>,
 ): Collections {
   const known = new Map<Tier, string>(configured);
-  /** What this process has put into the ledger: each create tells its collection again. */
+  /** What this process has written to the ledger: each create reports its collection again. */
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
   const turns = openTurns();
-  /** An answer without ids, and until when it holds, by a clock that nobody sets. */
+  /** An answer without ids, and until when it is valid, by a monotonic clock. */
   let without: { readonly why: "untold" | "unclear"; readonly untilMs: number } | undefined;
 
   const id = (tier: Tier): string | undefined => {
@@ -73,17 +76,17 @@ export function openCollections(
     written.set(tier, collectionId);
     const note = (): void => ledger.sources.setCollectionId(tier, collectionId);
     if (before === collectionId) ledger.note(note);
-    // To disk at once: without the id a process that dies now could never list what its first creates made. A write that
-    // fails ends the daemon by itself.
+    // Written to disk at once: without the id, a process that dies now could never list what its first creates made. A
+    // failed write ends the daemon by itself.
     else ledger.write(note).catch(() => undefined);
     if (before !== undefined && before !== collectionId) for (const listener of listeners) listener(tier);
   };
-  /** The tiers that the service names; or why it names none. */
+  /** Returns the tiers that the service names, or why it names none. */
   const fetch = async (
     signal: AbortSignal,
   ): Promise<ReadonlyMap<Tier, string> | "untold" | "unclear" | "unanswered"> => {
     const reply = await remote.collections(signal);
-    // A gateway may refuse an address that it does not know as it refuses a key.
+    // A gateway may refuse an unknown address in the same way as a key.
     if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
     const found = reply.kind === "done" ? reply.value : "unclear";
     if (typeof found === "string") {
@@ -120,7 +123,7 @@ export function openCollections(
     guard: async (tier, signal, create) => {
       if (known.has(tier)) return create();
       const alone = await turns.run(tier, async () => {
-        // Whoever finds the id known when its turn comes leaves the turn before it creates.
+        // A caller that finds the id known when its turn comes gives up the turn before it creates.
         if ((await ask(tier, signal)).id !== undefined) return undefined;
         return { value: await create() };
       });

@@ -13,11 +13,14 @@ import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 import type { MailUploads } from "./mail-uploads.ts";
 
-/** A source whose files may be looking for their resources. */
+/** A running source as others see it: its files may be candidates for a resource. */
 export interface Seeker {
   /** Owner and collection. */
   readonly place: string;
-  /** Whether what another source's creates in doubt may have made too many can be one that a file here is yet to find. */
+  /**
+   * Reports whether a surplus resource that another source's doubted creates may have made can belong to a candidate of
+   * this source.
+   */
   seeks(doubts: readonly CreateIntent[]): boolean;
 }
 
@@ -29,60 +32,70 @@ export interface ActionContext {
   readonly collections: Collections;
   readonly mails: Pick<MailUploads, "isOffered" | "check" | "askAgain" | "onBegin">;
   readonly reader: Pick<DocumentReader, "read">;
-  /** Creates that only their title and content tell apart go one after another. */
+  /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;
-  /** Sources of one owner and collection adopt one after another: resources of equal files belong to either. */
+  /**
+   * Runs adoptions of one owner and collection one after another: resources of equal files may belong to either source.
+   */
   readonly adoptions: Turns;
-  /** The running sources, as those that may be looking for a resource that a create of another one may have made. */
+  /** The running sources. Any of them may have a candidate for a resource that a create of another one made. */
   readonly seekers: Set<Seeker>;
-  /** Resources of creates that the service took and still works on: no row has them yet, and they are nobody else's. */
+  /**
+   * Resources of creates that the service accepted and is still processing. No row has them yet, and they are nobody
+   * else's.
+   */
   readonly following: Set<string>;
-  /** Where the texts of deleted files are kept; undefined: nowhere. */
+  /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;
   readonly timing: Timing;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Ends requests under way; the daemon's stop gives them time first. */
+  /** Ends requests in flight. The daemon's stop gives them time first. */
   readonly signal: AbortSignal;
-  /** Runs what only waits, so that other files are sent meanwhile. Outside of the queue it just waits. */
+  /**
+   * Runs a wait without occupying the slot, so that other files are sent meanwhile. Outside of the queue it just waits.
+   */
   readonly yieldSlot: YieldSlot;
-  /** A step of a look at the folder was done, however small. Tells work from standing still. */
+  /** Called for every step of a check of the folder, however small. Distinguishes work from a hang. */
   readonly moved: () => void;
   /** Notified of every action that was done or given up for now. */
   readonly report: (activity: Activity) => void;
 }
 
-/** What actions need of the source they work for. */
+/** What actions need from their source. */
 export interface ActionSource {
   readonly id: number;
   /** Absolute path of the folder. */
   readonly root: string;
   readonly rules: Rules;
   readonly rulesKey: number;
-  /** Whether something happened at the path since its work was planned; then the work is dropped and planned anew. */
+  /**
+   * Reports whether something happened at the path since its work was planned. The work is then dropped and planned
+   * anew.
+   */
   isStale(path: RelativePath): boolean;
-  /** Whether nothing may be sent for the source. */
+  /** Reports whether nothing may be sent for the source. */
   isPaused(): boolean;
-  /** Looks at the path again, now or at a time. */
+  /** Schedules another check of the path, now or at a time. */
   lookAgain(path: RelativePath, atMs?: number): void;
-  /** Looks at a path again whose file changed while it was read; later, if that happens again and again. */
+  /** Schedules another check of a path whose file changed while it was read; later, if that happens repeatedly. */
   lookAgainTorn(path: RelativePath): void;
   /**
-   * The file's times do not tell yet whether it is written to again: it is read again at this time, by the system's clock,
-   * when its job has ended.
+   * Schedules another read of a file whose times do not yet show whether it is written to again: at this time, by the
+   * system's clock, after its job has ended.
    */
   rereadAt(path: RelativePath, atMs: number): void;
   /**
-   * The resource of a row turned out to be gone. Whether it may be made again at once; if not, the whole source is looked at when the
-   * service's list has shown whether most are gone.
+   * Called when a row's resource turned out to be gone. Reports whether it may be created again at once. If not, the
+   * whole source is checked after the service's list has shown whether most are gone.
    */
   mayRemake(row: number): boolean;
-  /** Finds out by the list whether a create acted. */
+  /** Finds out from the list whether a create took effect. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
-  /** A create was sent more than once: the list may show an extra resource some time later. */
+  /** Called for a create that was sent more than once: the list may show an extra resource some time later. */
   doubt(): void;
-  /** A resource is to go; its intent is in the ledger. */
+  /** Deletes a resource whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
 }
 

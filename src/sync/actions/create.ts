@@ -12,8 +12,8 @@ import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
 
 /**
- * Makes a resource, once: whenever an attempt may have acted without an answer, the list is asked before the next. A
- * replaced resource is deleted after the new one is there.
+ * Creates a resource exactly once: whenever an attempt may have taken effect without an answer, the list is checked
+ * before the next. A replaced resource is deleted after the new one exists.
  */
 export async function sendCreate(
   context: ActionContext,
@@ -25,7 +25,7 @@ export async function sendCreate(
   try {
     await createOnce(context, source, departure, first, followed);
   } finally {
-    // What became of them is noted by now.
+    // Their results are recorded by now.
     for (const docId of followed) context.following.delete(docId);
   }
 }
@@ -66,7 +66,7 @@ async function createOnce(
     const isOldUpload = document.kind === "file" && intent.observed.fileUrl !== undefined;
     const uploaded = await uploadIfFile(context, source, departure, intent.key, intent.observed.fileUrl);
     if (uploaded.kind === "done" && document.kind === "file" && intent.observed.fileUrl === undefined) {
-      // The address is what the create will be recognised by: it must be on disk before the create leaves.
+      // The create will be recognised by this address, so it must be on disk before the create leaves.
       intent = withFileUrl(intent, uploaded.value);
       await ledger.write(() => ledger.intents.setFileUrl(intent.id, uploaded.value));
     }
@@ -85,7 +85,7 @@ async function createOnce(
         source.lookAgainTorn(intent.path);
         return;
       case "made":
-        // The service answers as it did under this key, and what it made then is deleted.
+        // The service repeats its answer under this key, and what it made then is deleted.
         if (!isRenewed && isPast(context, intent, reply.docId)) {
           isRenewed = true;
           await renewKey();
@@ -94,7 +94,7 @@ async function createOnce(
         finishCreate(context, source, departure, intent, reply);
         return;
       case "failed": {
-        // A create that fails at once leaves nothing behind; what this one left would be a document without its text.
+        // A create that fails at once leaves nothing behind. This one would leave a document without its text.
         const { docId } = reply;
         refuse(context, source, departure, reply, true, () => {
           drop();
@@ -106,7 +106,8 @@ async function createOnce(
       }
       case "gone":
       case "refused": {
-        // An upload that nothing refers to is collected some day, which an outage may outlast: then it goes once more.
+        // An upload that nothing refers to is eventually collected, which an outage may outlast. It is then sent once
+        // more.
         if (isOldUpload) {
           intent = await withFreshUpload(context, source, intent);
           continue;
@@ -124,10 +125,10 @@ async function createOnce(
             tell(context, source, departure.look, "adopt", departure.startedMs, undefined);
             return;
           }
-          // Nothing to be seen, yet it may still appear: from here on an extra one is looked for.
+          // Nothing is visible, but it may still appear: from here on, an extra one is searched for.
           await ledger.write(() => ledger.intents.again(intent.id));
           intent = withAttempt(intent);
-          // Under its key the service would answer with what is gone, again and again.
+          // Under its key the service would repeatedly answer with what is gone.
           if ("isGone" in reply) await renewKey();
         }
         if (await tries.isOver(reply)) {
@@ -139,24 +140,24 @@ async function createOnce(
   }
 }
 
-/** Whether a resource that a create which was sent before is answered with cannot be this file's. */
+/** Reports whether the resource in the answer to a repeated create cannot be this file's. */
 function isPast({ ledger }: ActionContext, { attempts, source, path }: CreateIntent, docId: string): boolean {
   if (attempts === 1) return false;
   if (ledger.intents.isDeleted(docId)) return true;
   return ledger.files.ownsDoc(docId) && ledger.files.living(source, path)?.docId !== docId;
 }
 
-/** How a create ended that the service took. */
+/** How a create that the service accepted ended. */
 type CreateEnd =
   | ({ readonly kind: "made"; readonly docId: string; readonly exact: boolean } & Pick<
       Taken,
       "warning" | "record"
     >)
   | { readonly kind: "failed"; readonly docId: string; readonly code: string; readonly message: string }
-  /** `isGone`: the resource was taken, and is there no more. */
+  /** `isGone`: the resource was accepted and no longer exists. */
   | (Later & { readonly isGone?: true });
 
-/** Waits for the end of a create that was answered before it. Until then its intent stays as it is. */
+/** Waits for the end of a create that was answered before it. Until then its intent stays unchanged. */
 async function endOf(
   context: ActionContext,
   source: ActionSource,
@@ -167,14 +168,14 @@ async function endOf(
   if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
   if (!made.isUnderWay)
     return { kind: "made", docId, exact: true, warning: made.warning, record: made.record };
-  // The resource that it replaces goes when it is made: that must be found until the other one is.
+  // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
   const replaces = row !== undefined && row.docId !== null;
   const end = await follow(context, docId, () => !replaces && source.isStale(look.entry.path));
   switch (end.kind) {
     case "done":
       return { kind: "made", docId, exact: true, ...end.value };
     case "outdated":
-      // The next look changes it, or deletes it: the service does that behind what it does now.
+      // The next check changes it or deletes it. The service does that after its current work.
       return { kind: "made", docId, exact: false, warning: undefined, record: {} };
     case "refused":
       return { ...end, kind: "failed", docId };
@@ -195,19 +196,19 @@ function withFileUrl(intent: CreateIntent, fileUrl: string | undefined): CreateI
   return { ...intent, observed: { ...intent.observed, fileUrl } };
 }
 
-/** The intent under which a file is uploaded once more, whose address is refused. */
+/** Returns the intent under which a file is uploaded again after its address was refused. */
 async function withFreshUpload(
   { ledger, now }: ActionContext,
   source: ActionSource,
   intent: CreateIntent,
 ): Promise<CreateIntent> {
-  // Under its key the upload would be answered with the address that it had.
+  // Under the old key the upload would be answered with the old address.
   const fresh = withFileUrl({ ...intent, key: randomUUID() }, undefined);
   if (intent.attempts === 1) {
     await ledger.write(() => ledger.intents.setKey(fresh.id, fresh.key));
     return fresh;
   }
-  // An earlier attempt may act yet, and is known by that address alone: the doubt keeps it.
+  // An earlier attempt may still take effect, and that address alone identifies it: the doubt retains it.
   const atMs = now();
   let { id } = intent;
   await ledger.write(() => {

@@ -9,22 +9,23 @@ import type { Trash } from "../trash/trash.ts";
 /**
  * How a delete ended. In all cases but `done` the intent stays in the ledger.
  *
- * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent again later.
+ * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent
+ *   again later.
  * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
  * - `left`: nothing was sent, because the source is paused or the file is back.
  */
 export type DeleteEnd = "done" | "refused" | "denied" | "left";
 
 export interface DeleteOptions {
-  /** Asked right before each attempt leaves: whether the file is there again. Default: it is not. */
+  /** Called right before each attempt: reports whether the file exists again. Default: it does not. */
   readonly isBack?: () => boolean;
-  /** Whether the end is believed when the service says only that there is no such resource. Default: it is. */
+  /** Whether a mere 404 is believed. Default: it is. */
   readonly believes?: boolean;
-  /** The service said before that there is no such resource, and that was reported as the end. Default: it did not. */
+  /** The service answered 404 before, and that was reported as the end. Default: it did not. */
   readonly wasDenied?: boolean;
 }
 
-/** Deletes a resource whose intent is in the ledger. One that is gone already is as good. */
+/** Deletes a resource whose intent is in the ledger. A resource that is already gone counts as deleted. */
 export async function sendDelete(
   context: ActionContext,
   source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
@@ -47,7 +48,7 @@ export async function sendDelete(
     return "refused";
   }
   for (;;) {
-    // The intent stays in the ledger, and the look that resuming begins with sends it.
+    // The intent stays in the ledger. The check at the resume sends it.
     if (source.isPaused?.() === true || isBack()) return "left";
     const answer = await remote.delete(intent.docId, context.signal, () => !isBack());
     const word = answer.kind === "gone" ? await gone.judge() : undefined;
@@ -59,9 +60,9 @@ export async function sendDelete(
         if (isDenied) ledger.intents.refuse(intent.id, null);
         else ledger.intents.deleted(intent.id, intent.docId);
       });
-      // Nothing new, unless it was there after all.
+      // Nothing new, unless it existed after all.
       if (wasDenied && reply.kind === "gone") return isDenied ? "denied" : "done";
-      // After a restart the row says it. The file's own delete would be news of a file that is still there.
+      // After a restart the row shows it. A delete by the file's name would be news about a file that still exists.
       const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
       const action = isSpare ? "discard" : "delete";
       tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
@@ -77,21 +78,21 @@ export async function sendDelete(
   }
 }
 
-/** Whether a resource may be deleted now, with what is to be told of it. */
+/** Whether a resource may be deleted now, and what to report about it. */
 type KeepResult =
   | { readonly kind: "go"; readonly message?: string }
-  /** Not yet: the delete is to be sent again later. */
+  /** Not yet: the delete must be sent again later. */
   | { readonly kind: "wait"; readonly message: string }
-  /** Nothing may be sent; the intent stays as it is. */
+  /** Nothing may be sent; the intent stays unchanged. */
   | { readonly kind: "paused" };
 
 /**
- * Keeps what a resource holds before it is deleted, where the configuration wants it and the file is gone. It takes one
- * more request. The answer of the delete itself has the text as well, but a crash between that answer and the disk would
- * lose it for good; the answer of an update can be had again.
+ * Saves what a resource holds before it is deleted, if the configuration wants that and the file is gone. It takes one
+ * more request: the answer to the delete itself also contains the text, but a crash between that answer and the disk
+ * would lose it for good, whereas the answer to an update can be obtained again.
  *
- * What the service does not give, `KEEP_TRIES` times with some minutes in between, is deleted without being kept. What
- * cannot be written waits for as long as that is so: the disk is the person's to mend, and nothing is lost meanwhile.
+ * A text that the service fails to return `KEEP_TRIES` times, with some minutes in between, is not saved. A text that
+ * cannot be written waits until it can: the disk is for a person to repair, and nothing is lost meanwhile.
  */
 async function keepBefore(
   context: ActionContext,

@@ -4,43 +4,44 @@ import { warningOf, type Taken } from "../remote/remote.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "./context.ts";
 
-/** How the service's work on a resource that it took ended. */
+/** How the service's processing of an accepted resource ended. */
 export type Followed =
   | { readonly kind: "done"; readonly value: Pick<Taken, "warning" | "record"> }
-  /** It cannot take it in; what was there before stays as it was. */
+  /** It cannot be processed. The previous content stays unchanged. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource was deleted meanwhile. */
   | { readonly kind: "gone" }
-  /** Something happened to the file: its end is of no interest any more. */
+  /** Something happened to the file, so its result no longer matters. */
   | { readonly kind: "outdated" }
-  /** Nobody tells how it goes. */
+  /** The progress cannot be read. */
   | Later;
 
 /**
- * First wait before the state is asked for again; then an eighth of the time since, so that the end is seen in time. Where more
- * are followed than may be sent at once, each waits longer by so much: together they ask no more often than those would.
+ * First wait before the state is requested again. Later waits are an eighth of the elapsed time, so that the end is
+ * seen in time. If more resources are followed than may be sent at once, each waits proportionally longer, so that
+ * together they poll no more often than those would.
  */
 const ASK_MS_MIN = 250;
 const ASK_MS_MAX = 5000;
 /**
- * Longest that the service is believed to work on one document. It gives half an hour of its own time to each, and takes their
- * pages in turn: a thousand documents of several sources may end together after 24 days.
- * What takes longer is set aside, asked for by the list and sent again.
+ * Longest time that the service is believed to work on one document. It gives each half an hour of its own time, and
+ * processes their pages in turn: a thousand documents of several sources may end together after 24 days. A document
+ * that takes longer is parked, looked up in the list and sent again.
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 /** Wait for an earlier request with the same key, where the service names no time. */
 const UNDER_WAY_MS = 10_000;
-/** Longest wait for one: each ends within the service's own limits on its work. */
+/** Longest wait for such a request: each ends within the service's own limits on its work. */
 const UNDER_WAY_MS_MAX = 6 * 3_600_000;
-/** A resource that is followed is gone when nothing else was said for so long. */
+/** A followed resource counts as gone after nothing but 404 for this long. */
 const GONE_MS = 15_000;
-/** Failures to tell of a state, one after another, that may be this resource's own. */
+/** Successive failures to read a state that may be this resource's own. */
 const FAILURES_MAX = 3;
 
 /**
- * Follows a resource that the service took and answered for before its work on it (202), until that work has ended; other
- * files are sent meanwhile. To be called with the create's intent, or the row of the update, as they were: nothing is settled by
- * what is only begun. Throws the signal's reason, and what the gate throws.
+ * Follows a resource that the service accepted before processing it (202), until the processing has ended. Other files
+ * are sent meanwhile. Call it with the create's intent, or the update's row, unchanged: work that has only begun
+ * settles nothing. Throws the signal's reason, and what the gate throws.
  */
 export async function follow(
   context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
@@ -51,15 +52,15 @@ export async function follow(
 }
 
 /**
- * Follows a resource whose answer was lost. Undefined: the service does not show it, or could not take it in; then its file is
- * sent again. Otherwise `done` shows what it holds now, which may be another text.
+ * Follows a resource whose answer was lost. Returns undefined if the service does not show it, or could not process it;
+ * then its file is sent again. Otherwise `done` shows what it holds now, which may be another text.
  */
 export async function followFound(
   context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Extract<Followed, { readonly kind: "done" | "outdated" }> | undefined> {
-  // A service need not have this address: then nothing is waited for.
+  // A service need not have this address. Then there is nothing to wait for.
   const reply = await context.remote.read(docId, context.signal);
   if (reply.kind !== "done") return undefined;
   const end = stateOf(reply.value) ?? (await follow(context, docId, isOutdated));
@@ -67,8 +68,8 @@ export async function followFound(
 }
 
 /**
- * Waits for an earlier request with the same key that the service still works on; other files are sent meanwhile. Opened for one
- * piece of work. False: it was no such answer, or that has gone on for too long to be true.
+ * Waits for an earlier request with the same key that the service is still working on; other files are sent meanwhile.
+ * Opened for one job. Returns false if it was no such answer, or if that has gone on for too long to be true.
  */
 export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSlot" | "signal">): {
   wait(reply: Later): Promise<boolean>;
@@ -93,7 +94,7 @@ async function askUntilEnd(
   isOutdated: () => boolean,
   crowd: () => number,
 ): Promise<Followed> {
-  // By a clock that nobody sets.
+  // Monotonic.
   const startedMs = performance.now();
   let failures = 0;
   let goneSinceMs: number | undefined;
@@ -101,20 +102,20 @@ async function askUntilEnd(
     const sinceMs = performance.now() - startedMs;
     if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
     const restMs = Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8));
-    // Looked at again after each rest: others may have ended, or something happened to the file.
+    // Checked again after each rest: others may have ended, or something may have happened to the file.
     for (let rests = 0; rests < crowd(); rests++) {
       await sleep(restMs, undefined, { signal });
       if (isOutdated()) return { kind: "outdated" };
     }
     const reply = await remote.read(docId, signal);
     if (reply.kind === "gone") {
-      // It was taken a moment ago: a 404 may come from a replica that does not know it yet.
+      // It was accepted a moment ago: a 404 may come from a replica that does not know it yet.
       goneSinceMs ??= performance.now();
       if (performance.now() - goneSinceMs >= GONE_MS) return reply;
       continue;
     }
     goneSinceMs = undefined;
-    // The gate waits before the next where the service is to blame.
+    // The gate waits before the next request if the service is to blame.
     if (reply.kind === "later" && (reply.blame !== "request" || ++failures < FAILURES_MAX)) continue;
     if (reply.kind === "later") return reply;
     if (reply.kind === "refused") return unclear(`the service does not tell how far it is: ${reply.message}`);
@@ -124,7 +125,7 @@ async function askUntilEnd(
   }
 }
 
-/** How the work on a resource ended; undefined: it goes on. */
+/** Returns how the processing of a resource ended; undefined: it goes on. */
 function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
   const { isDeleted, metadata } = record;
   if (isDeleted) return { kind: "gone" };

@@ -2,16 +2,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Later } from "../remote/answer.ts";
 import type { ActionContext } from "./context.ts";
 
-/** Whether a resource is gone of which a request was told so. */
+/** Decides whether a resource is gone after a request for it was answered with 404. */
 export interface GoneCheck {
   /**
-   * To be called at each 404 to the same request. `again`: it may be false, send the request again. `deleted`: its own record
-   * says so, too. A `Later`: the service says that the resource exists, and does not let it be changed.
+   * Call it for each 404 to the same request. `again`: the 404 may be false, send the request again. `deleted`: the
+   * resource's own record confirms it. A `Later`: the service reports that the resource exists, and does not let it be
+   * changed.
    */
   judge(): Promise<"gone" | "deleted" | "again" | Later>;
 }
 
-/** Opens the check of one resource for one piece of work. Other files are sent while it waits. */
+/** Opens the check of one resource for one job. Other files are sent while it waits. */
 export function openGoneCheck(
   {
     ledger,
@@ -23,7 +24,10 @@ export function openGoneCheck(
   docId: string,
 ): GoneCheck {
   let answers = 0;
-  /** How long a replica may still not know the resource; undefined: it was made long ago, or before a clock that was set back. */
+  /**
+   * Returns how long a replica may still not know the resource; undefined: it was made long ago, or before a clock that
+   * was set back.
+   */
   const unknownMs = (): number | undefined => {
     ledger.flush();
     const ageMs = Date.now() - (ledger.activity.madeMs(docId) ?? -Infinity);
@@ -35,7 +39,7 @@ export function openGoneCheck(
       const waitMs = isLast ? unknownMs() : timing.goneAgainMs[answers];
       answers += 1;
       const record = await remote.read(docId, signal);
-      // A 404 to this question says nothing: a service need not have such an address.
+      // A 404 to this request proves nothing: a service need not have such an address.
       const isThere = record.kind === "done" && !record.value.isDeleted;
       if (record.kind === "done" && !isThere) return "deleted";
       if (waitMs === undefined) return isThere ? CONTRADICTION : "gone";

@@ -3,25 +3,27 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Remote } from "../remote/remote.ts";
 
 /**
- * Whether the service reads the PDFs and images of an uploaded mail. It says so where it names the collections; the ledger keeps
- * its last word, so that one that is away is taken for what it was.
+ * Reports whether the service reads the PDFs and images of an uploaded mail. It says so where it names the collections.
+ * The ledger stores its last answer, which holds while the service is unreachable.
  */
 export interface MailUploads {
   isOffered(): boolean;
-  /** Asks the service where its last word is old. It may leave the question open: then nothing changes. */
+  /** Asks the service if its last answer is old. The service may leave the question open; then nothing changes. */
   check(signal: AbortSignal): Promise<void>;
   /** Asks a service that did not read mails, if some were sent to it as text. */
   askAgain(signal: AbortSignal): Promise<void>;
-  /** What the service says by itself. */
+  /** Records what the service reports by itself. */
   learn(mediaTypes: readonly string[]): void;
-  /** The listener is told when the service begins to read mails: mails that were sent as text are to be looked at again. */
+  /**
+   * The listener is notified when the service begins to read mails: mails that were sent as text must be checked again.
+   */
   onBegin(listener: () => void): void;
 }
 
-/** A service seldom learns or forgets how to read a format: with another version. */
+/** A service seldom learns or forgets a format: only with another version. */
 const AGAIN_MS = 3_600_000;
 
-/** Opens it with what the ledger says. `now` is a clock that nobody sets. */
+/** Opens it with what the ledger says. `now` is a monotonic clock. */
 export function openMailUploads(
   ledger: Pick<Ledger, "write"> & {
     readonly sources: Pick<Ledger["sources"], "readsMails" | "setReadsMails">;
@@ -44,7 +46,7 @@ export function openMailUploads(
   const note = async (begins: boolean): Promise<void> => {
     await ledger.write(() => {
       ledger.sources.setReadsMails(begins);
-      // Those that are uploaded stay so when it ends: what the service read of them is there.
+      // Uploaded mails stay uploaded when it ends: what the service read of them remains.
       if (begins) ledger.files.rereadTextMails();
     });
     if (begins) for (const listener of listeners) listener();
@@ -62,7 +64,7 @@ export function openMailUploads(
       isOffered = mediaTypes.includes(MAIL_TYPE);
       if (isOffered === before) return;
       noted = note(isOffered);
-      // A write that fails ends the daemon by itself.
+      // A failed write ends the daemon by itself.
       noted.catch(() => undefined);
     },
     onBegin: (listener) => {

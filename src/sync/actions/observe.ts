@@ -5,17 +5,20 @@ import type { Observed, Stored } from "../ledger/files.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";
 
-/** Stands for a title and description together, however a service composes their letters. */
+/** Returns a key for title and description together, however a service composes their letters. */
 export function labelOf(title: string, description: string): string {
   return labelOfPlain(composed(title), composed(description));
 }
 
-/** Stands for a description alone. */
+/** Returns a key for a description alone. */
 export function topicOf(description: string): string {
   return labelOf("", description);
 }
 
-/** The labels of a title and description that a service gives back: `plainLabel` as rows from before have it, where it is another. */
+/**
+ * Returns the labels of a title and description that a service returned. `plainLabel` is in the form of older rows,
+ * where that differs.
+ */
 export function labelsOf(
   title: string,
   description: string,
@@ -29,11 +32,11 @@ function labelOfPlain(title: string, description: string): string {
   return hash("sha256", `${title}\0${description}`, "base64url").slice(0, DIGEST_CHARS);
 }
 
-/** How the service stored what was sent, as far as its answer tells and as far as it is another. */
+/** Returns how the service stored what was sent, as far as its answer shows and it differs. */
 export function storedOf(record: AnsweredRecord, { label, digest, shape }: Observed): Stored {
   const { title, description, content } = record;
   const atMs = Date.parse(record.updatedAt ?? "");
-  // A title and description that were sent are never empty: then the answer has none.
+  // A title and description that were sent are never empty. An empty one means that the answer does not include them.
   const stored = isGiven(title) && isGiven(description) ? labelOf(title, description) : label;
   const text = shape.kind === "content" && isGiven(content) ? digestOf(content) : digest;
   return {
@@ -43,7 +46,10 @@ export function storedOf(record: AnsweredRecord, { label, digest, shape }: Obser
   };
 }
 
-/** Whether a resource is just what is to be sent: its text, or for an upload that was made before its address. */
+/**
+ * Reports whether a resource is exactly what would be sent: its text, or for an upload that was made before, its
+ * address.
+ */
 export function holds(record: AnsweredRecord, observed: Observed, fileUrl: string | null): boolean {
   const { title, description, content, url } = record;
   if (labelOf(title ?? "", description ?? "") !== observed.label) return false;
@@ -51,7 +57,7 @@ export function holds(record: AnsweredRecord, observed: Observed, fileUrl: strin
   return isGiven(url) && url === (observed.fileUrl ?? fileUrl);
 }
 
-/** The same of a list that shows title and description. */
+/** The same for a list that shows title and description. */
 export function storedAs(listedLabel: string, { label }: Observed): Stored {
   return listedLabel === label ? {} : { label: listedLabel };
 }
@@ -61,8 +67,8 @@ function isGiven(text: string | null | undefined): text is string {
 }
 
 /**
- * What the ledger will say of a document once the service acknowledged it. `readAtMs`: when its reading began, by the
- * system's clock; one whose times do not tell a later write yet is read again by the next look.
+ * Returns what the ledger records about a document once the service acknowledged it. `readAtMs`: when reading began, by
+ * the system's clock. If its times do not yet distinguish a later write, the next check reads it again.
  */
 export function observe(document: SourceDocument, rulesKey: number, readAtMs: number): Observed {
   const { recipe } = document;

@@ -14,17 +14,17 @@ import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { observe } from "./observe.ts";
 
-/** A file that was read and whose change is to be sent. */
+/** A file that was read and whose change must be sent. */
 export interface Outgoing {
   readonly action: Exclude<ActionKind, "delete" | "touch">;
   readonly look: Look;
   readonly document: SourceDocument;
   readonly observed: Observed;
-  /** The row, where the file has a resource already. */
+  /** The row, if the file has a resource already. */
   readonly row: LedgerFile | undefined;
 }
 
-/** A file that was read, decided; `write` puts its intent down and gives what is then to be sent. */
+/** A file that was read, with its decision. `write` records its intent and returns what must be sent then. */
 export interface Prepared {
   readonly bytes: number;
   /** Runs inside the transaction that makes the intent durable. */
@@ -36,17 +36,17 @@ export interface Departure extends Outgoing {
   readonly startedMs: number;
   /** The intent of a create or replace. */
   readonly intent: CreateIntent | undefined;
-  /** The resource was found after a lost answer: the service may have the file already, or work on it. */
+  /** The resource was found after a lost answer: the service may have the file already, or be processing it. */
   readonly mayBeThere: boolean;
 }
 
-/** What noting a file's state needs. */
+/** What recording a file's state needs. */
 type Reporting = Pick<ActionContext, "ledger" | "now" | "report">;
 type RuledSource = Pick<ActionSource, "id" | "rulesKey">;
 
 /**
- * Reads a file and decides. What needs no request is noted in the ledger at once; undefined is returned then, and when
- * the file could not be read.
+ * Reads a file and decides. What needs no request is recorded in the ledger at once. Returns undefined in that case,
+ * and if the file could not be read.
  */
 export async function prepareLook(
   context: ActionContext,
@@ -60,7 +60,7 @@ export async function prepareLook(
   if (read === undefined) return undefined;
   const { document } = read;
   if (document.entry.sizeBytes === 0 && look.entry.sizeBytes > 0) {
-    // Emptied since it was looked at, perhaps to be written anew.
+    // Emptied since the check, perhaps to be written anew.
     source.lookAgain(look.entry.path);
     return undefined;
   }
@@ -94,7 +94,7 @@ export async function prepareLook(
         if (row !== undefined) ledger.files.setState(row.id, "unsure");
         const mayBeThere =
           row?.state === "unsure" && owned !== undefined && ledger.intents.isFound(owned, observed);
-        // Should the file become what it was, the service may have this in its stead.
+        // If the file changes back, the service may have this version instead.
         if (!mayBeThere && owned !== undefined && row?.state !== "agreed") ledger.intents.forgetFound(owned);
         return { ...departure, mayBeThere, intent: undefined };
       }
@@ -109,12 +109,15 @@ export async function prepareLook(
   };
 }
 
-/** Whether two paths differ in how their letters are composed alone: a description made of them has an equal label. */
+/**
+ * Reports whether two paths differ only in how their letters are composed. A description made of them then has an equal
+ * label.
+ */
 function isRecomposed(from: RelativePath | undefined, path: RelativePath): boolean {
   return from !== undefined && composed(from) === composed(path);
 }
 
-/** Reads the file; what keeps it from being read is noted in the ledger. */
+/** Reads the file. Records in the ledger why it could not be read. */
 async function readAgain(
   context: ActionContext,
   source: ActionSource,
@@ -142,7 +145,7 @@ async function readAgain(
       source.lookAgain(entry.path);
       return undefined;
     case "skipped":
-      // What became of it is for a person to say, so its resource stays as long as there is a file of that name.
+      // A person must decide about this, so its resource stays as long as a file of that name exists.
       if (hasResource(look)) noteRefused(context, judged, look, outcome.reason);
       else noteSkipped(context, judged, look, outcome.reason);
       return undefined;
@@ -175,17 +178,17 @@ function hasResource({ known }: Look): boolean {
   return known !== undefined && known.docId !== null;
 }
 
-/** Whether the service surely has what the file's row says: an update that was broken off leaves that open. */
+/** Reports whether the service certainly has what the file's row says. An interrupted update leaves that open. */
 function isSure({ ledger }: Reporting, { known }: Look): boolean {
   return known === undefined || ledger.files.get(known.id)?.state !== "unsure";
 }
 
-/** Keeps a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
+/** Records a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
 export function noteRefused(context: Reporting, source: RuledSource, look: Look, reason: string): void {
   note(context, source, look, { state: "failed", code: "not_accepted", message: reason }, "refused");
 }
 
-/** Keeps a file without a resource that there is no reason to send, so that it is not read again until it changes. */
+/** Records a file without a resource that need not be sent, so that it is not read again until it changes. */
 export function noteSkipped(context: Reporting, source: RuledSource, look: Look, reason: string): void {
   note(context, source, look, { state: "skipped", code: "skipped", message: reason }, "skipped");
 }
@@ -209,7 +212,7 @@ function note(
   tell(context, source, look, "read", context.now(), look.known?.docId ?? undefined, outcome, what.message);
 }
 
-/** Records what became of a file. */
+/** Records the result of a file's action. */
 export function tell(
   context: Pick<ActionContext, "now" | "report">,
   source: Pick<ActionSource, "id">,

@@ -3,7 +3,7 @@ import { sendChange } from "./change.ts";
 import { sendCreate } from "./create.ts";
 import type { Departure } from "./prepare.ts";
 
-/** Sends what was prepared, and stays with it until the service has answered or the file is put aside. */
+/** Sends what was prepared, until the service has answered or the file is parked. */
 export async function send(
   context: ActionContext,
   source: ActionSource,
@@ -17,7 +17,7 @@ export async function send(
   const { shape, title, digest, fileUrl } = departure.observed;
   const create = (): Promise<void> => sendCreate(context, source, departure, intent);
   const guarded = (): Promise<void> => context.collections.guard(shape.tier, context.signal, create);
-  // An upload's address is its own; all else could be taken for its twin when an answer is lost.
+  // An upload's address is unique. Everything else could be mistaken for its twin when an answer is lost.
   if (shape.kind === "file") await guarded();
   else await context.twins.run(`${shape.ownerId}\0${title}\0${digest}\0${fileUrl ?? ""}`, guarded);
 }

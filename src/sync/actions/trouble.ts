@@ -3,10 +3,10 @@ import type { Later } from "../remote/answer.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { tell, type Departure } from "./prepare.ts";
 
-/** Failures that may be a file's own before the question is who is to blame. */
+/** Failures that may be a file's own, before the service is probed. */
 const TRIES_MAX = 3;
 
-/** Keeps a file that the service will not take, with its words, until file or rules change. */
+/** Records a file that the service refuses, in its words, until file or rules change. */
 export function refuse(
   context: ActionContext,
   source: ActionSource,
@@ -23,7 +23,7 @@ export function refuse(
   tell(context, source, look, action, startedMs, row?.docId ?? undefined, "refused", message);
 }
 
-/** Puts a file aside for some time. */
+/** Parks a file for some time. */
 export function park(
   context: ActionContext,
   source: ActionSource,
@@ -49,7 +49,7 @@ export function park(
   tell(context, source, look, action, startedMs, row?.docId ?? undefined, "parked", reason);
 }
 
-/** Writes a file's trouble down. Runs inside a group commit. */
+/** Records why a file is not in agreement. Runs inside a group commit. */
 export function noteTrouble(
   context: ActionContext,
   source: ActionSource,
@@ -61,9 +61,9 @@ export function noteTrouble(
 }
 
 /**
- * Counts the failures that may be a file's own. After some the service is asked something cheap: if it answers, the file
- * is to blame and is to be set aside; if not, the service is, and parking one file after another would only delay them
- * when it comes back.
+ * Counts failures that may be a file's own. After some of them it sends the service a cheap request. If that is
+ * answered, the file is to blame and is parked. If not, the service is, and parking one file after another would only
+ * delay them when it comes back.
  */
 export function countTries({ remote, signal }: ActionContext): { isOver(reply: Later): Promise<boolean> } {
   let count = 0;

@@ -3,7 +3,7 @@ import type { Reply } from "../remote/answer.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import type { Departure } from "./prepare.ts";
 
-/** Uploads the file if the document is one. For all else `done` with the address that the resource has, if any. */
+/** Uploads the file if the document is one. For all others, returns `done` with the resource's address, if any. */
 export async function uploadIfFile(
   context: ActionContext,
   source: ActionSource,

@@ -29,7 +29,7 @@ import { reconcileInSteps } from "../plan/reconcile.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
 
-/** What adopting a source needs to know of it. */
+/** What adoption needs to know about a source. */
 export interface AdoptingSource {
   readonly id: number;
   readonly root: string;
@@ -37,42 +37,42 @@ export interface AdoptingSource {
   readonly rulesKey: number;
 }
 
-/** What came of looking for a source's resources at the service. */
+/** The result of matching a source's files with the service's resources. */
 export interface AdoptReport {
   readonly source: string;
-  /** False: the service has not told the collection's id, so that there is no list yet. */
+  /** False: the service has not supplied the collection's id, so there is no list yet. */
   readonly listed: boolean;
-  /** Files whose resource was found with what they hold: nothing is sent for them. */
+  /** Files whose resource was found with the same content. Nothing is sent for them. */
   readonly adopted: number;
-  /** Files whose resource was found and that are sent to it. */
+  /** Files whose resource was found and that will be sent to it. */
   readonly differing: number;
   /** Files whose resource the service no longer has. */
   readonly missing: number;
-  /** Why these must not simply be sent again: they are most. Null where they may. */
+  /** Why these must not simply be sent again: they are most of the files. Null where they may. */
   readonly lost: string | null;
-  /** Resources of the place that no file takes; they are left alone. */
+  /** Resources of the scope that match no file. They are not touched. */
   readonly surplus: { readonly count: number; readonly first: readonly { docId: string; title: string }[] };
 }
 
-/** The same, for the source that does it again. */
+/** The same, for a source that repeats the adoption. */
 export interface SourceAdoption extends AdoptReport {
-  /** What could not be read, so that its files must look for their resources another time. */
+  /** Parts that could not be read. Their files are matched another time. */
   readonly unsearched: Unsearched;
-  /** The rows of files whose resource the service no longer has. */
+  /** Rows of files whose resource the service no longer has. */
   readonly missingRows: NumberSet;
 }
 
 export interface AdoptSourceOptions {
-  /** The ledger may be an old one, so its rows are compared with the list as well. */
+  /** The ledger may be old, so its rows are compared with the list as well. */
   readonly whole: boolean;
   readonly signal: AbortSignal;
-  /** Some of the files that are to be sent. Default: as a scan finds them. */
+  /** Some of the files to send. Default: as a scan finds them. */
   readonly sample?: readonly ScanEntry[];
-  /** Whether a file is being read or sent: then it looks for nothing. Default: none is. */
+  /** Whether a file is being read or sent; it is then no candidate. Default: none is. */
   readonly isBusy?: (path: RelativePath) => boolean;
 }
 
-/** A file that looks for its resource. */
+/** A file that may have a resource at the service. */
 interface Candidate extends SizedFile {
   readonly observed: Observed;
 }
@@ -81,18 +81,18 @@ interface Candidate extends SizedFile {
 const READ_AT_ONCE = 32;
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
-/** Rows looked through between two turns of the loop. */
+/** Rows checked between two turns of the loop. */
 const PAGE_ROWS = 1000;
 const SURPLUS_NAMED = 20;
 
 /**
- * Lists a source's place and gives its files the resources that are theirs, so that nothing is made a second time and
- * what is equal is not sent. Whatever another row owns is left alone; nothing is deleted but a resource of ours whose
- * file turns out to have an older one. Doing it again, after a crash at any point, comes to the same.
+ * Lists a source's scope and assigns resources to the files they belong to, so that nothing is created twice and
+ * nothing equal is sent. It does not touch what another row owns. It deletes nothing except a resource of ours whose
+ * file turns out to have an older one. Repeating it, after a crash at any point, gives the same result.
  *
- * After the first time only files in the parts of the folder that could not be read before look for a resource, and of
- * these only files without one, or whose own the list does not show: a file that has its resource must not take one that
- * somebody else makes later.
+ * After the first time, only files in the parts of the folder that were unreadable before are candidates, and of these
+ * only files without a resource, or whose resource the list does not show. A file that has its resource must not take
+ * one that somebody else makes later.
  */
 export async function adoptSource(
   context: ActionContext,
@@ -107,7 +107,7 @@ export async function adoptSource(
   if (found === undefined) return { ...NOTHING, source: source.root, listed: false };
   if (found === "unclear") return hold(context, source, UNCLEAR_LISTS);
   const shown = new Set(found.shown.map(({ docId }) => docId));
-  /** Why the list seems to leave out resources of these files, which would be made again. */
+  /** Returns why the list seems to omit resources of these files, which would be created again. */
   const omissionOf = async (entries: readonly ScanEntry[]): Promise<string | undefined> =>
     isAgreedTo ? undefined : findOmission(context, source, { shown, entries, signal });
   if (found.unowned.length === 0 && !whole) {
@@ -135,7 +135,8 @@ export async function adoptSource(
   const topics = new Set(found.unowned.map(({ topic }) => topic));
   for await (const candidate of readAll(context, source, entries, signal)) {
     if (!("observed" in candidate)) {
-      // An empty file is no document, and may be one again: a resource of its name stays its own until then.
+      // An empty file is not a document now but may become one again. Until then a resource with its name remains its
+      // own.
       if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
       continue;
     }
@@ -146,7 +147,7 @@ export async function adoptSource(
       candidates.push({ ...candidate, hasOther: changed.has(candidate.path) });
       continue;
     }
-    // The resource was changed since by the daemon that an old ledger forgot, or by somebody else.
+    // The resource was changed since, by the daemon that an old ledger forgot or by somebody else.
     const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
     confirmed += Number(isEqual);
     differing += Number(!isEqual);
@@ -162,7 +163,7 @@ export async function adoptSource(
   const matched = matchFiles(candidates, adoptable, hashes, {
     fits,
     isBorne: (label) => borne.has(label),
-    // A former ledger made what it made before this one began or was put back, and before this one made the row's own.
+    // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
     isTooYoung: ({ path }, { createdMs }) =>
       !whole &&
       createdMs !== undefined &&
@@ -174,7 +175,7 @@ export async function adoptSource(
   const files = [...matched.files];
   const matches: (typeof matched.matches)[number][] = [];
   for (const match of matched.matches) {
-    // The row's own is deleted for it, and a list also shows what is deleted.
+    // The row's own resource will be deleted in favour of this one, and a list also shows deleted ones.
     const presence = seeking.has(match.file.path)
       ? await askPresence(context, match.resource, signal)
       : "there";
@@ -195,8 +196,8 @@ export async function adoptSource(
     files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
   );
   if (omission !== undefined) return hold(context, source, omission);
-  // Rows of a new ledger are few, and look for another resource once only. So theirs come first, with the note that the
-  // comparison has begun: after a crash in between only files without a resource look for one.
+  // A new ledger has few rows, and each is a candidate only once. So theirs are written first, together with the record
+  // that the comparison has begun: after a crash in between, only files without a resource are candidates.
   const ofRows = new Set(whole ? [] : matches.filter(({ file }) => seeking.has(file.path)));
   if (!whole) {
     await ledger.write(() => {
@@ -229,21 +230,21 @@ export async function adoptSource(
   for (const { id } of missing) missingRows.add(id);
   await ledger.write(() => {
     if (lost !== undefined) {
-      // The service was reset as well. When that is settled, the rows are compared once more.
+      // The service was reset as well. Once that is settled, the rows are compared again.
       ledger.drift.distrust(source.id);
       ledger.drift.setLoss(source.id, lost);
       return;
     }
-    // Only the service's word on the one resource says that it is gone: sending the file finds that out.
+    // Only the service's answer about that resource proves that it is gone. Sending the file finds out.
     for (const { id } of missing) ledger.files.setState(id, "unsure");
     ledger.drift.setLoss(source.id, undefined);
-    // A row whose file could not be read has looked for none of them.
+    // A row whose file could not be read was matched with none of them.
     const unseenLabels = new Set(unseen.flatMap(labelsOf));
     const left = resources.filter(({ label }) => !unseenLabels.has(label));
     const recheck = recheckOf(context, unsearched.sinceMs, found, left);
     const seen = isFirst ? undefined : ledger.drift.recheck(source.id)?.seen;
     ledger.drift.setRecheck(source.id, { ...recheck, ...(seen && { seen }) });
-    // A folder that was not there, was empty or is another one has yet to be compared; so have the rows of an old ledger.
+    // A folder that was missing, empty or another one has yet to be compared. So have the rows of an old ledger.
     ledger.drift.setAdopted(source.id, !unread.includes(""));
     ledger.drift.setUnsearched(source.id, unsearched);
   });
@@ -261,7 +262,7 @@ export async function adoptSource(
   };
 }
 
-/** As parts of a folder: all of it. */
+/** The whole folder, as a list of parts. */
 const WHOLE_FOLDER: readonly RelativePath[] = [""];
 
 const NOTHING: Omit<SourceAdoption, "source"> = {
@@ -281,10 +282,13 @@ const UNCLEAR_LISTS =
 const UNANSWERED =
   "the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; it is asked again by itself";
 
-/** More resources than this that the adoption saw and left alone: nothing is then taken for what it did not see. */
+/** Above this number of resources that the adoption saw and did not touch, no resource counts as unseen. */
 const SEEN_MAX = 10_000;
 
-/** What is compared again when lists have caught up. `left`: resources that were seen and are no file's. */
+/**
+ * Returns what must be compared again once lists have caught up. `left`: resources that were seen and belong to no
+ * file.
+ */
 function recheckOf(
   { now }: ActionContext,
   startedMs: number,
@@ -292,7 +296,7 @@ function recheckOf(
   left: readonly AdoptableResource[],
 ): Recheck {
   const isOver = left.length > SEEN_MAX;
-  // What the service was still working on could not be compared.
+  // The service was still processing these, so they could not be compared.
   const seen = left
     .filter(({ isUnfinished }) => isUnfinished !== true)
     .map(({ docId, updatedMs }) => ({ docId, updatedMs }));
@@ -305,7 +309,7 @@ function recheckOf(
   };
 }
 
-/** Nothing is sent for the source until a later attempt, or until a person agrees. */
+/** Holds the source until a later attempt, or until a person agrees. */
 async function hold(
   { ledger }: ActionContext,
   { id, root }: AdoptingSource,
@@ -316,9 +320,10 @@ async function hold(
 }
 
 /**
- * Files that look for a resource: those without one, and rows whose own is in question. Of a ledger that is new those are
- * all it has, for it made them before it knew of any list; of an old one, rows whose resource is missing or altered. When
- * it is done again, none of either is in question that is in agreement by now, or was read before.
+ * Returns the candidates: files without a resource, and rows whose own resource is in question. All rows of a new
+ * ledger are in question, because it made them before it knew any list; of an old ledger, those whose resource is
+ * missing or altered. When adoption is repeated, files that are in agreement by now, or were read before, are no
+ * candidates.
  */
 async function findCandidates(
   context: ActionContext,
@@ -331,30 +336,30 @@ async function findCandidates(
   readonly entries: readonly ScanEntry[];
   readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
   /**
-   * Files that changed since the old ledger saw them, or whose rules did, and whose resource did not: they may have been
-   * given another one, as when they became of another kind or are cut into other chunks.
+   * Files that changed since the old ledger saw them, or whose rules did, while their resource did not. They may have
+   * received another resource, as when their kind or chunk settings changed.
    */
   readonly changed: ReadonlySet<string>;
-  /** Titles and descriptions of rows that keep their resource, those that a resource without a row has as well. */
+  /** Titles and descriptions of rows that keep their resource and that a resource without a row also has. */
   readonly borne: ReadonlySet<string>;
-  /** Rows whose resource is not as they say and that have no file at their path to look for another. */
+  /** Rows whose resource differs from the row, and that have no file at their path to match with another one. */
   readonly unmatchedRows: readonly AcknowledgedFile[];
-  /** Those of them that have no file any more and whose resource was changed: it may be another file's by now. */
+  /** Those of them whose file is gone and whose resource was changed: it may be another file's by now. */
   readonly goneRows: readonly AcknowledgedFile[];
-  /** How many rows the ledger has of files that are not to be deleted. */
+  /** Number of rows for files that are not to be deleted. */
   readonly rows: number;
-  /** Parts of the folder that could not be looked at; "" is all of it. */
+  /** Parts of the folder that could not be read; "" is all of it. */
   readonly unreadable: readonly RelativePath[];
 }> {
   const { ledger } = context;
   const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
-  // Another folder than the ledger knows holds other files: an old ledger says so, a new one cannot.
+  // Another folder than the ledger knows holds other files. An old ledger shows that, a new one cannot.
   const { root } = ledger.sources.get(source.id);
   const isAgreed = root === undefined || isSameRoot(root, scan.root);
   if (whole && isAgreed) await followFiles(context, source, scan, signal);
   const before = ledger.drift.unsearched(source.id);
   const isAgain = before.parts.length > 0;
-  /** Rows of a new ledger are what it made before there was a list: the list does not decide whether they look. */
+  /** A new ledger made its rows before there was a list, so the list does not decide whether they are candidates. */
   const isOld = whole || isAgain;
   const mayLook = ({ path }: ScanEntry): boolean =>
     (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
@@ -394,8 +399,8 @@ async function findCandidates(
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) {
-      // Files may be taken away for some time, as they are when a disk is not mounted: then they look for theirs when they are back.
-      // A resource too many is no sign of that: as long as files seek, nothing would delete it.
+      // Files may be gone for some time, as when a disk is not mounted. They are matched when they are back. A surplus
+      // resource does not show that: while there are candidates, nothing deletes it.
       const doubted = new Set(
         ledger.intents.doubts(source.id).map(({ docId, observed }) => docId !== null && observed.label),
       );
@@ -427,7 +432,7 @@ async function findCandidates(
   }
 }
 
-/** The labels of a row's resource, as sent and as the service stores it. */
+/** Returns the labels of a row's resource, as sent and as the service stores it. */
 function labelsOf({ label, storedLabel }: AcknowledgedFile): readonly string[] {
   return storedLabel === null ? [label] : [label, storedLabel];
 }
@@ -437,8 +442,8 @@ function hasChanged(entry: ScanEntry, row: KnownFile): boolean {
 }
 
 /**
- * Gives the rows of an old ledger the names that their files have now, as the next pass would: a row must not be compared
- * with the file that took its place.
+ * Gives the rows of an old ledger the names that their files have now, as the next pass would. A row must not be
+ * compared with the file that took its place.
  */
 async function followFiles(
   { ledger, moved }: ActionContext,
@@ -457,7 +462,7 @@ async function followFiles(
   ledger.flush();
 }
 
-/** A file that holds nothing to compare: it could not be read, or is empty, and then what its description stands for is known. */
+/** A file without content to compare: unreadable, or empty. For an empty one, its description's topic is known. */
 interface UnreadFile {
   readonly path: RelativePath;
   readonly topic?: string;
@@ -479,7 +484,7 @@ async function* readAll(
       uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
     });
     moved();
-    // What cannot be read, or changes now, looks for its resource another time.
+    // A file that cannot be read, or is changing, is matched another time.
     if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
     if (read.kind === "document") {
       const topic = topicOf(read.document.recipe.description);
@@ -507,13 +512,13 @@ function candidateOf(observed: Observed, topic: string): Candidate {
   };
 }
 
-/** Whether a row's resource was made as the file is to be now: with the same chunks, in the same place. */
+/** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */
 function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { observed }: Candidate): boolean {
   const row = ledger.files.get(id);
   return row !== undefined && sameShape(row.shape, observed.shape);
 }
 
-/** Whether a resource holds what the file does. */
+/** Reports whether a resource holds what the file does. */
 async function holds(
   { remote }: ActionContext,
   resource: ListedResource,
@@ -552,7 +557,7 @@ function adopt(
     if (resource.warning !== undefined) ledger.files.warn(resource.docId, resource.warning);
     return;
   }
-  // The file has two now: the one that was found, and the one that its row knew, which is ours to delete.
+  // The file has two now: the one that was found, and the one its row knew, which is ours to delete.
   if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
   ledger.files.agree(row.id, resource.docId, observed, stored);
   ledger.files.warn(resource.docId, resource.warning);
@@ -560,8 +565,8 @@ function adopt(
 }
 
 /**
- * An old ledger's row whose file is not at its path, or cannot be read. The file may turn up under another name, or as it
- * was: then it must not pass for what the service has. Runs inside a group commit.
+ * Marks an old ledger's row whose file is not at its path, or cannot be read. The file may return under another name,
+ * or unchanged. It must not count as what the service has then. Runs inside a group commit.
  */
 function question(
   { ledger }: ActionContext,
@@ -574,7 +579,9 @@ function question(
   else ledger.files.distrust(row.id);
 }
 
-/** Whether nothing is to be sent. Other chunk settings can only be given to a new resource, which the next look makes. */
+/**
+ * Reports whether nothing has to be sent. Only a new resource can have other chunk settings; the next check creates it.
+ */
 function isEqualMatch({ exact, file, resource }: Match<Candidate, AdoptableResource>): boolean {
   return exact && resource.isUnfinished !== true && fits(file, resource);
 }

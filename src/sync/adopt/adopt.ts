@@ -11,31 +11,31 @@ import { parkMs } from "../plan/retry.ts";
 import type { UnderWay } from "../agenda/under-way.ts";
 
 /**
- * Before a source of a new ledger makes its first resources, its place at the service is listed once: the ledger may be
- * new because the old one was lost, or an old one may have been put back, and then what is there is adopted.
+ * Before a source of a new ledger creates its first resources, its scope at the service is listed once. The ledger may
+ * be new because the old one was lost, or an old one may have been restored; then existing resources are adopted.
  *
- * The list needs the collection's id, which the bare specification tells only in a create's answer. The first file that
- * is sent serves for that, alone, and nothing follows it before the list: a made-up resource that asks for the id would
- * cost a create and a delete more, would be found by searches while it lasts, and would need a crash protocol of its own.
- * If the file turns out to have a resource already, the older one stays its resource and the new one is deleted.
+ * The list needs the collection's id, which the bare specification returns only in the answer to a create. The first
+ * file that is sent supplies it: it goes alone, and nothing follows it before the list. A probe resource would cost an
+ * additional create and delete, would appear in searches while it exists, and would need a crash protocol of its own.
+ * If the file turns out to have a resource already, the older one stays and the new one is deleted.
  */
 export interface Adoption {
-  /** Whether the place is still to be listed for the first time. */
+  /** Reports whether the scope has yet to be listed for the first time. */
   isPending(): boolean;
   /**
-   * Whether a resource that seems too many may be one that a file is yet to find: it is pending, or a part of the folder
-   * could not be read, and there are doubts from before.
+   * Reports whether a surplus resource may belong to a candidate: adoption is pending, or a part of the folder could
+   * not be read and there are doubts from before.
    */
   isSeeking(): boolean;
-  /** The same, of a file of this source or of another one of its owner and collection. */
+  /** The same, for candidates of this source or of another one of its owner and collection. */
   isSought(): boolean;
-  /** The folder is another one: its place is to be listed once more. */
+  /** Starts again, because the folder is another one: its scope must be listed once more. */
   again(): void;
-  /** Files that are to be sent and wait until the place is listed. */
+  /** Number of files that wait until the scope is listed. */
   waiting(): number;
   /**
-   * Of the files to be sent those that may be sent now; the others come again by a look at the whole source. `isWhole`
-   * says that these are the files of such a look.
+   * Returns those of the files to send that may be sent now. The others return with a check of the whole source.
+   * `isWhole`: the files come from such a check.
    */
   admit(looks: readonly Look[], isWhole: boolean): Promise<readonly Look[]>;
 }
@@ -43,48 +43,50 @@ export interface Adoption {
 export interface AdoptionOptions {
   readonly context: ActionContext;
   readonly source: AdoptingSource;
-  /** One pass: a list that the service refuses ends it. */
+  /** One pass: if the service refuses a list, the pass ends. */
   readonly once: boolean;
   readonly signal: AbortSignal;
   readonly underWay: Pick<UnderWay, "isEmpty" | "has">;
-  /** Most of what an old ledger knows is gone from the service: nothing may be sent until a person agrees. */
+  /** Most of what an old ledger knows is gone from the service. Nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
-  /** The list showed that the resources of these rows are missing, and these may be made again. */
+  /** Notified of the rows whose resources the list showed to be missing. These may be created again. */
   readonly onMissing: (rows: NumberSet) => void;
-  /** Has the whole source looked at. */
+  /** Schedules a check of the whole source. */
   readonly lookAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
 }
 
-/** How soon it is tried again to ask for a collection's id. */
+/** How soon the request for a collection's id is repeated. */
 const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
   const { context, source, once, signal, underWay, onLoss, onMissing, lookAt, onWarning } = options;
   const { ledger, collections, now } = context;
-  /** Parts of the folder that could not be read when the place was listed: what is made of them may be there already. */
+  /**
+   * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
+   */
   let unsearched = ledger.drift.unsearched(source.id);
   let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;
-  /** How often in a row a part of the folder could not be read when the place was listed. */
+  /** How often in a row a part of the folder could not be read when the scope was listed. */
   let failures = 0;
-  /** When it is worth another try though no file asks for it. */
+  /** When another attempt is worthwhile although no file needs it. */
   let failedUntilMs = 0;
   let refusals = 0;
 
   const waiting = new Set<RelativePath>();
   const place = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
-  /** Of `others` nothing depends on the list. */
+  /** `others` do not depend on the list. */
   const adopt = async (
     looks: readonly Look[],
     makes: readonly Look[],
     others: readonly Look[],
   ): Promise<readonly Look[]> => {
-    // Of an old ledger the rows are in question as well.
+    // The rows of an old ledger are in question too.
     const whole = ledger.drift.isDistrusted(source.id);
     const isBusy = (path: RelativePath): boolean => underWay.has(path);
-    // Two that list at once would both take the same one of equal resources, and leave the other behind.
+    // Two sources that list at once would both take the same one of equal resources, and leave the other one behind.
     const found = await context.adoptions.run(place, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
@@ -103,14 +105,14 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     lookAt(now());
     return others;
   };
-  /** An empty file looks for a resource of its own description alone, and may stay empty for good. */
+  /** An empty file matches only a resource with its own description, and may stay empty for good. */
   const isEmptyFile = (part: RelativePath): boolean =>
     ledger.files.living(source.id, part)?.state === "skipped";
-  /** What a create of an old ledger made may be the resource of a file that could not be read since. */
+  /** A create of an old ledger may have made the resource of a file that has been unreadable since. */
   const isQuestionable = ({ atMs }: CreateIntent): boolean =>
     atMs <= ledger.drift.forgottenMs() && unsearched.parts.some((part) => !isEmptyFile(part));
   const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
-  /** Whether no file is known: such a folder may stay empty for good. */
+  /** Reports whether no file is known. Such a folder may stay empty for good. */
   const isEmpty = (): boolean => {
     const { agreed, unsure } = ledger.sources.get(source.id);
     return waiting.size === 0 && agreed + unsure === 0;
@@ -118,7 +120,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const seeker: Seeker = {
     place,
     seeks: (doubts) => {
-      // A new ledger looks for what is older than every doubt.
+      // A new ledger searches for resources older than every doubt.
       if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
       const isSomewhere = !isPending && !unsearched.parts.includes("");
       return isSomewhere || !isEmpty();
@@ -127,16 +129,20 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   context.seekers.add(seeker);
   signal.addEventListener("abort", () => context.seekers.delete(seeker), { once: true });
   const isSought = (): boolean => {
-    // The first file of a new ledger may be gone before there was a list: its create stays in doubt, and nothing asks for a list.
+    // The first file of a new ledger may be gone before there was a list. Its create then stays in doubt, and nothing
+    // requests a list.
     const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
     if (!isIdle && isSeeking()) return true;
     const doubts = ledger.intents.doubts(source.id);
     const others = [...context.seekers].filter((each) => each !== seeker && each.place === place);
     return others.some((each) => each.seeks(doubts));
   };
-  /** What may be too many is looked at only when nothing looks for its resource any more. */
+  /** Surplus resources are checked only after there are no candidates any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
-  /** Whether a file may have a resource that no row knows. The row of an old ledger may name one that is gone since. */
+  /**
+   * Reports whether a file may have a resource that no row knows. The row of an old ledger may name one that is gone
+   * since.
+   */
   const isSearching = (look: Look): boolean =>
     isPending
       ? isMade(look)
@@ -147,12 +153,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const others = isPending ? [] : looks.filter((look) => !isSearching(look));
     const { agreed, unsure } = ledger.sources.get(source.id);
     if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return looks;
-    // What is on its way may be a resource that no row owns yet; when it has arrived, there is another look.
+    // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
     if (isPending && !underWay.isEmpty()) return [];
     const { collection } = source.rules.source;
     const asked = await collections.ask(collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
-      // The gate waits before the next. What is looked at later is no work of one pass, which would end as if all were done.
+      // The gate waits before the next request. A later check is not part of a single pass, which would end as if all
+      // were done.
       lookAt(once ? now() : now() + UNANSWERED_MS);
       return others;
     }
@@ -190,7 +197,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   };
 }
 
-/** A person is to know: what was taken over may be another machine's, and those that differ are about to be overwritten. */
+/**
+ * Warns a person: the adopted resources may be another machine's, and those that differ are about to be overwritten.
+ */
 function takenOver({ root, rules }: AdoptingSource, taken: number, differing: number): KbsyncError {
   const { ownerId } = rules.source;
   const rest =
@@ -207,7 +216,7 @@ function takenOver({ root, rules }: AdoptingSource, taken: number, differing: nu
   );
 }
 
-/** Whether a resource is to be made for it. */
+/** Reports whether a resource must be created for the candidate. */
 function isMade({ known }: Look): boolean {
   return known === undefined || known.docId === null;
 }

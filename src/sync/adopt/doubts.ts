@@ -7,14 +7,14 @@ import type { RelativePath } from "../plan/model.ts";
 import type { Adoption, Settlement } from "../plan/settlement.ts";
 
 /**
- * Creates that are settled and may have made a resource all the same, one that no list has shown yet: they were sent
- * again, or given up. What turns up of them becomes its file's resource where the file has none, and is deleted where
- * it has another one. See docs/EXACTLY-ONCE.md.
+ * Creates that are settled but may still have made a resource that no list has shown yet, because they were sent again
+ * or given up. A resource of theirs that turns up becomes its file's resource if the file has none, and is deleted if
+ * it has another. See docs/EXACTLY-ONCE.md.
  */
 export interface Doubts {
   /**
-   * Looks for what they made, and for the last time when nothing can come any more. True: something was found, and what
-   * becomes of it depends on an answer that is still to come; look again when the source is idle.
+   * Checks for resources they made, for the last time when none can appear any more. Returns true if something was
+   * found whose fate depends on an answer that is still to come: check again when the source is idle.
    */
   check(): Promise<boolean>;
   /** The same, some time later. */
@@ -26,36 +26,40 @@ export interface DoubtsOptions {
   readonly context: ActionContext;
   readonly source: Pick<ActionSource, "id" | "lookAgain" | "deleteLater">;
   readonly stopped: AbortSignal;
-  /** One pass: what is left is for the next. */
+  /** One pass: leaves the rest to the next. */
   readonly once: boolean;
-  /** The source left the configuration, and all that it has goes. */
+  /** The source left the configuration, and all its resources are being deleted. */
   readonly isRemoval: boolean;
-  /** Whether files of the source, or of another in its place, still look for their resources: one that seems too many may be theirs. */
+  /** Reports whether the source, or another in its scope, still has candidates: a surplus resource may be theirs. */
   readonly isAdopting: () => boolean;
-  /** Whether a file is being read or sent. */
+  /** Reports whether a file is being read or sent. */
   readonly isBusy: (path: RelativePath) => boolean;
-  /** A clock that nobody sets. */
+  /** A monotonic clock. */
   readonly elapsedMs: () => number;
-  /** What the list shows of creates; undefined if the service does not tell the collection's id. */
+  /** Returns what the list shows of creates; undefined if the service does not supply the collection's id. */
   readonly compare: (creates: readonly CreateIntent[]) => Promise<Settlement | undefined>;
 }
 
-/** Doubts wait this long for files that look for their resources; then twice as long, and so on, up to `ADOPTING_MS_MAX`. */
+/** Doubts wait this long for candidates, then twice as long, and so on up to `ADOPTING_MS_MAX`. */
 const ADOPTING_MS = 1000;
-/** A file that cannot be read may stay so for days. */
+/** A file may be unreadable for days. */
 const ADOPTING_MS_MAX = 60_000;
-/** While a collection's id is unknown, or a resource has not answered yet, doubts wait this long; then twice as long, and so on. */
+/**
+ * While a collection's id is unknown, or a resource is unconfirmed, doubts wait this long, then twice as long, and so
+ * on.
+ */
 const WAIT_MS = 1000;
-/** A file that the service refuses since may never be sent again: each question costs a list. */
+/** A file that the service has refused since may never be sent again, and each check costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
- * A doubt ends when it is this old and no doubt of its source made a resource for as long. A service may work on documents
- * one after another, on each for minutes, and on one whose client has left as on any other: while resources turn up, it may
- * have more to do. Counted by the timers' clock from when this process first saw the doubt: an intent may be a day older
- * than its last attempt, and the time of day may be set. One pass ends before that: passes count from the intent.
+ * A doubt ends when it is this old and no doubt of its source made a resource for as long. A service may process
+ * documents one after another, each for minutes, including those whose client has left. While resources turn up, it may
+ * have more to do. The age counts by the timers' clock from when this process first saw the doubt: an intent may be a
+ * day older than its last attempt, and the time of day may be set. A single pass ends earlier; passes count from the
+ * intent.
  */
 const DOUBT_MS = 3_600_000;
-/** First wait before a list is read again for a doubt; then as long as the youngest doubt is old. */
+/** First wait before a list is read again for a doubt. Later waits are as long as the age of the youngest doubt. */
 const LOOK_MS = 30_000;
 
 /** Opens the doubts of a source. */
@@ -65,11 +69,11 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   let timer: NodeJS.Timeout | undefined;
   let waitMs = WAIT_MS;
   let adoptingMs = ADOPTING_MS;
-  /** When doubts were first looked at, by their keys: the ledger gives ids again. */
+  /** When doubts were first checked, by their keys: the ledger reuses ids. */
   let doubtedSinceMs = new Map<string, number>();
-  /** When a resource last turned up that no list had shown before. */
+  /** When a resource that no list had shown before last turned up. */
   let turnedUpMs = -Infinity;
-  /** The newest entry of the activity when a resource was first seen that may be one too many. */
+  /** The newest activity entry when a possibly surplus resource was first seen. */
   let seenAt = new Map<string, number>();
 
   const wait = (maxMs: number): void => {
@@ -77,7 +81,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     waitMs = Math.min(maxMs, 2 * waitMs);
   };
 
-  /** The resource that a doubt's file has, wherever the file is by now. */
+  /** Returns the resource of a doubt's file, wherever the file is by now. */
   const keptOf = ({
     path,
     docId,
@@ -87,26 +91,26 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   };
 
   /**
-   * Whether the resource that is to stay exists, by its own word and not by a list's: it is read, or it has answered a
-   * change since the other one was seen. If neither, it is sent once more, and asked again when that is answered; where the
-   * file cannot be sent, its title alone is.
+   * Reports whether the resource that will stay exists, by its own answer and not by a list: it can be read, or it has
+   * answered a change since the other one was seen. Otherwise the file is sent once more, and the check is repeated
+   * when that is answered. If the file cannot be sent, only its title is.
    */
   const hasAnswered = async (id: number, docId: string, since: number): Promise<boolean> => {
     const reply = await remote.read(docId, context.signal);
     if (reply.kind === "done" && !reply.value.isDeleted) return true;
     ledger.flush();
-    // A service without this addition answers that there is none, as it does of any address that it does not know.
+    // A service without this addition answers 404, as for any address it does not know.
     if (reply.kind !== "done" && ledger.drift.answeredSince(since, docId)) return true;
     const known = ledger.drift.byDoc(docId);
-    // A file that cannot be sent now, or not any more, keeps its resource all the same.
+    // A file that cannot be sent now, or no longer, keeps its resource nevertheless.
     if (known !== undefined && known.state !== "agreed" && known.state !== "unsure")
       return (await askTitle(context, known, context.signal)) === "there";
     let path: string | undefined;
     await ledger.write(() => {
       const row = ledger.files.get(id);
       if (row?.docId !== docId) return;
-      // What is on its way is about to answer. To plan it anew would send it under another key, again and again where the
-      // service takes longer than the time between two questions.
+      // The request in flight is about to be answered. Planning it anew would send it under another key, again and
+      // again if the service takes longer than the time between two checks.
       if (row.state === "unsure" && isBusy(row.path)) return;
       if (row.state === "agreed") ledger.files.setState(id, "unsure");
       path = row.path;
@@ -116,8 +120,9 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   };
 
   /**
-   * Decides on a resource that a doubt has made. False: it is not known yet which one stays. One that has neither our
-   * description nor what the service made of it in the file's own resource is somebody else's, and is never deleted.
+   * Decides on a resource that a doubt has made. Returns false while it is unknown which one stays. A resource with
+   * neither our description nor what the service made of that in the file's own resource is somebody else's, and is
+   * never deleted.
    */
   const decide = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
     ledger.flush();
@@ -131,20 +136,20 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     }
     if (kept === undefined || kept.docId === null) {
       if (!(await adopt(doubt, found))) return false;
-      // It is compared with its file again, which may have changed since, or be gone.
+      // It is compared with its file again, which may have changed since or be gone.
       source.lookAgain(doubt.path);
       return true;
     }
     if (!found.described && ledger.drift.byDoc(kept.docId)?.storedLabel !== found.label) return true;
     if (!(await hasAnswered(kept.id, kept.docId, since))) return false;
     ledger.flush();
-    // As it is now: what has answered must still be what the file has.
+    // Read again: the confirmed resource must still be the file's.
     if (keptOf(doubt)?.docId !== kept.docId) return false;
     await remove(doubt, found.docId);
     return true;
   };
 
-  /** False: the file was given another resource meanwhile. */
+  /** Returns false if the file received another resource meanwhile. */
   const adopt = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
     const { docId, exact, label, settings, warning } = found;
     let isFree = true;
@@ -168,15 +173,15 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     });
   };
 
-  /** One that was just given its resource is gone, and its number may be another's. */
+  /** A doubt whose resource was just adopted is gone, and its id may be another's. */
   const isOpen = ({ key }: CreateIntent): boolean =>
     ledger.intents.doubts(source.id).some((each) => each.key === key);
 
   let checking: Promise<boolean> | undefined;
   let nextCheck: Promise<boolean> | undefined;
   /**
-   * One look at a time: what another one has settled meanwhile would be settled again, under a number that is another
-   * create's by then. Who asks while one goes on gets the next.
+   * Runs one check at a time. Otherwise a second check would settle again what the first one has settled, under an id
+   * that is another create's by then. A caller that arrives during a check gets the next one.
    */
   const check = async (): Promise<boolean> => {
     clearTimeout(timer);
@@ -184,7 +189,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     return nextCheck;
   };
   const checkNext = async (): Promise<boolean> => {
-    await checking?.catch(() => undefined); // Reported to who asked for it.
+    await checking?.catch(() => undefined); // Reported to the caller that requested it.
     nextCheck = undefined;
     checking = lookAtDoubts();
     return checking;
@@ -198,7 +203,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       return false;
     }
     if (isAdopting()) {
-      // A look at any file has it tried again.
+      // A check of any file has it tried again.
       source.lookAgain(doubts[0]?.path ?? "");
       checkIn(adoptingMs);
       adoptingMs = Math.min(ADOPTING_MS_MAX, 2 * adoptingMs);
@@ -213,7 +218,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       wait(LOOK_MS);
       return false;
     }
-    // A twin whose create is on its way, of whatever source, has a resource that no row owns yet, which must not be taken for that.
+    // A twin whose create is in flight, in whatever source, has a resource that no row owns yet. That must not be
+    // mistaken for this one's.
     const travelling = new Set(ledger.intents.allCreates().map(twinKey));
     const safe = new Map(
       doubts.filter((doubt) => !travelling.has(twinKey(doubt))).map((doubt) => [doubt.id, doubt]),
@@ -228,7 +234,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const quietMs = once ? Infinity : nowMs - turnedUpMs;
     const ageMs = ({ key, atMs }: CreateIntent): number =>
       once ? startedMs - atMs : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
-    // Its text tells whether it is a second one, once the service shows it.
+    // Its text decides whether it is a second one, once the service shows it.
     const queued = new Set(settlement.queued);
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
     const over = new Set(
@@ -237,7 +243,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
         .map(({ key }) => key),
     );
     await ledger.write(() => {
-      // As they are now: one that was just given its resource is gone, and its number may be another's.
+      // Read again: a doubt whose resource was just adopted is gone, and its id may be another's.
       for (const { id, key } of ledger.intents.doubts(source.id))
         if (over.has(key)) ledger.intents.remove(id);
     });
@@ -245,7 +251,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     if (isLong) waitMs = Math.max(waitMs, DOUBT_MS / 4);
     else if (undecided.size === 0) waitMs = WAIT_MS;
     const youngestMs = Math.min(...doubts.map(ageMs));
-    // A document may be worked on for hours.
+    // A document may be processed for hours.
     if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
     else if (over.size < doubts.length)
       checkIn(Math.max(LOOK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
@@ -255,7 +261,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     clearTimeout(timer);
     if (stopped.aborted) return;
     timer = setTimeout(() => {
-      check().catch(() => undefined); // Ended by the stop; the doubts are in the ledger.
+      check().catch(() => undefined); // The stop ended it; the doubts are in the ledger.
     }, ms);
     timer.unref();
   };
@@ -263,7 +269,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   return { check, checkIn, stop: () => clearTimeout(timer) };
 }
 
-/** Creates with one key cannot be told apart in the list. */
+/** Returns a key that is equal for creates that the list cannot distinguish. */
 export function twinKey({ observed }: CreateIntent): string {
   const { kind, tier, ownerId } = observed.shape;
   const what =

@@ -13,28 +13,28 @@ import {
 import { alterationsOf } from "../plan/audit.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 
-/** What the list shows of a source's place. */
+/** What the list shows of a source's scope. */
 export interface Found {
   /** Resources that no row owned when they were listed. */
   readonly shown: readonly AdoptableResource[];
   readonly isPaged: boolean;
   readonly clockOffsetMs: number;
-  /** Until when a former ledger may have made resources, by the service's clock, at the latest. */
+  /** Latest time, by the service's clock, at which a former ledger may have made resources. */
   readonly forgottenMs: number;
   /** Resources that no row owns. */
   readonly unowned: readonly AdoptableResource[];
-  /** Rows whose resource is as the row says. */
+  /** Rows whose resource matches the row. */
   readonly sound: NumberSet;
-  /** Resources that are there and differ, by their row. */
+  /** Resources that exist and differ, by their row. */
   readonly altered: ReadonlyMap<number, AdoptableResource>;
 }
 
-/** Lists before two in a row that show the same must have come. */
+/** Maximum number of lists until two in a row must have shown the same. */
 const LISTS_MAX = 4;
 
 /**
- * Lists a source's place until two lists in a row show the same: one that leaves out resources looks like any other, and
- * what it leaves out would be made again.
+ * Lists a source's scope until two successive lists agree. A list that omits resources looks like any other, and those
+ * it omits would be created again.
  */
 export async function listTwice(
   context: ActionContext,
@@ -45,7 +45,7 @@ export async function listTwice(
   const sinceMs = now();
   let before = await listFound(context, source, signal);
   for (let lists = 2; before !== undefined; lists += 1) {
-    // A service without pages may cut off at the limit that it was given.
+    // A service without pages may truncate the list at the limit it was given.
     const after = await listFound(context, source, signal, !before.isPaged);
     if (after === undefined) return undefined;
     const still = before.shown.filter(({ docId }) => ledger.drift.ownerOf(docId) === undefined);
@@ -57,7 +57,7 @@ export async function listTwice(
   return undefined;
 }
 
-/** Lists a source's place once. Undefined as of `compareWithService`. */
+/** Lists a source's scope once. Returns undefined as `compareWithService` does. */
 export async function listFound(
   context: ActionContext,
   { id, rules }: Pick<ActionSource, "id" | "rules">,
@@ -73,7 +73,7 @@ export async function listFound(
   };
   const visit = ({ record, resource, owner }: Listed): void => {
     const adoptable = { ...resource, topic: topicOf(record.description) };
-    // A stale list still shows what was deleted.
+    // A stale list still shows deleted resources.
     if (owner === undefined) found.unowned.push(adoptable);
     else if (typeof owner === "string") return;
     else if (alterationsOf({ ...owner, state: "agreed" }, resource).length === 0) found.sound.add(owner.id);
@@ -86,14 +86,14 @@ export async function listFound(
   const compared = await compareWithService(context, { tier, ownerId, isUnlimited }, begin, signal);
   if (compared === undefined) return undefined;
   const { clockOffsetMs = ledger.intents.clockOffset() ?? 0, isPaged } = compared;
-  // Creates come next: should the clock be set before one of them is settled, their times mean something still.
+  // Creates follow. If the clock is set before one of them is settled, their times still mean something.
   ledger.note(() => {
     ledger.intents.setClockOffset(clockOffsetMs);
     ledger.drift.noteForgottenOffset(clockOffsetMs);
   });
   ledger.flush();
   const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
-  // The first time, nothing of this source is on its way; what a former process left is for its files to find.
+  // The first time, nothing of this source is in flight. What a former process left is for its files to match.
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
   const unanswered = found.unowned.filter(
     ({ docId }) => !ledger.files.ownsDoc(docId) && !context.following.has(docId),
@@ -109,7 +109,7 @@ export async function listFound(
   };
 }
 
-/** What is being made; its answer may be on its way. */
+/** Describes a create in flight. */
 function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
   const { label, digest, fileUrl: url, shape } = observed;
   return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };

@@ -21,13 +21,13 @@ import type { Tier } from "../../wire/primitives.ts";
 
 /** Settles the creates of one source whose answer never came. */
 export interface Settler {
-  /** Settles what a former process left open. To be done before the source's files are compared. */
+  /** Settles what a former process left open. Call it before the source's files are compared. */
   recover(): Promise<void>;
-  /** Settles one create of this process. Those that come at the same time share one list. */
+  /** Settles one create of this process. Simultaneous ones share a list. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
   /**
-   * Looks for extra resources that repeated creates have made, now and once more when none can come any more. True: look
-   * again when the source is idle.
+   * Checks for extra resources that repeated creates have made, for the last time when none can appear any more.
+   * Returns true if it must run again when the source is idle.
    */
   checkDoubts(): Promise<boolean>;
   /** The same, some time later. */
@@ -38,38 +38,38 @@ export interface Settler {
 export interface SettlerOptions {
   readonly context: ActionContext;
   readonly source: Pick<ActionSource, "id" | "lookAgain" | "deleteLater">;
-  /** Ends waiting; requests end by the context's signal. */
+  /** Ends waits. Requests end by the context's signal. */
   readonly stopped: AbortSignal;
-  /** One pass: a list that the service refuses ends it. Otherwise it is asked for again and again. */
+  /** One pass: if the service refuses a list, the pass ends. Otherwise the list is requested again and again. */
   readonly once: boolean;
   readonly onWarning: (error: Error) => void;
-  /** Whether the files of the source still look for their resources: one that seems too many may be theirs. Default: no. */
+  /** Reports whether the source still has candidates: a surplus resource may be theirs. Default: no. */
   readonly isAdopting?: () => boolean;
-  /** Whether a file is being read or sent. Default: none is. */
+  /** Reports whether a file is being read or sent. Default: none is. */
   readonly isBusy?: (path: RelativePath) => boolean;
-  /** The source left the configuration, and all that it has goes. Default: no. */
+  /** The source left the configuration, and all its resources are being deleted. Default: no. */
   readonly isRemoval?: boolean;
-  /** A clock that nobody sets. Default: that of the timers. */
+  /** A monotonic clock. Default: that of the timers. */
   readonly elapsedMs?: () => number;
 }
 
-/** A change of the clocks' difference that is worth a note: the service tells its time in whole seconds. */
+/** Change of the clock offset that is worth recording: the service reports its time in whole seconds. */
 const CLOCK_NOTE_MS = 2000;
 /**
- * A create that got no answer is not sent again while a collection's id is unknown because somebody answers who may not be
- * the service. What has answered so for an hour since is the service, which tells no ids: then sending it again is the only
- * way to learn one.
+ * A create without an answer is not sent again while a collection's id is unknown because something answers that may
+ * not be the service. After an hour of such answers it is the service, which supplies no ids. Sending the create again
+ * is then the only way to learn one.
  */
 const UNCLEAR_MS = 3_600_000;
-/** Resources of ours that a list is compared by, to see what the service makes of texts and descriptions. */
+/** Number of our resources that are compared with a list, to learn how the service stores texts and descriptions. */
 const EVIDENCE_MAX = 20;
-/** One pass asks so often, which takes some seconds. */
+/** A single pass asks this often, which takes some seconds. */
 const UNCLEAR_TRIES_ONCE = 6;
-/** A create that was given a resource with another text is looked for in the list this soon. */
+/** After a create was matched with a resource of another text, the list is checked again this soon. */
 const INEXACT_MS = 1000;
-/** A daemon says after so many tries why it waits. */
+/** After this many attempts a daemon reports why it waits. */
 const WARN_TRIES = 3;
-/** So often it is looked whether another source's create of the same has been answered. */
+/** Interval at which another source's equal create is checked for an answer. */
 const TRAVELLING_MS = 1000;
 /** Opens the settler of a source. */
 export function openSettler({
@@ -91,10 +91,13 @@ export function openSettler({
   }[] = [];
   let running = false;
 
-  /** As it was when the intents of former processes were written: our clock may have been set since. */
+  /** The offset when the intents of former processes were written: our clock may have been set since. */
   const offsetBeforeMs = ledger.intents.clockOffset() ?? (hasOpen(context, source.id) ? 0 : undefined);
   let notedOffsetMs = offsetBeforeMs;
-  /** The service's clock minus ours, the least and the most that may hold: what is too old by one of them may be ours all the same. */
+  /**
+   * Returns the smallest and largest possible offset of the service's clock to ours. A resource that is too old by one
+   * of them may still be ours.
+   */
   const clockOffsets = (nowMs: number): readonly [leastMs: number, mostMs: number] => {
     if (Math.abs(nowMs - (notedOffsetMs ?? Infinity)) > CLOCK_NOTE_MS) {
       notedOffsetMs = nowMs;
@@ -105,8 +108,8 @@ export function openSettler({
   };
 
   /**
-   * Lists what the creates may have made, until the service has answered; undefined if it does not tell a collection's id.
-   * Doubts do not wait for an unclear answer: nothing is sent again for them.
+   * Lists what the creates may have made, until the service has answered. Returns undefined if it does not supply a
+   * collection's id. Doubts do not wait for a clear answer, because nothing is sent again for them.
    */
   const compare = async (
     creates: readonly CreateIntent[],
@@ -131,7 +134,9 @@ export function openSettler({
     };
   };
 
-  /** Whoever answers may not be the service: waits before it is asked again. One pass does not wait for ever. */
+  /**
+   * Something answers that may not be the service. Waits before the next request; a single pass does not wait for ever.
+   */
   const clearUp = async (tries: number): Promise<void> => {
     if (tries === (once ? UNCLEAR_TRIES_ONCE : WARN_TRIES)) {
       const error = unclear();
@@ -141,7 +146,7 @@ export function openSettler({
     await sleep(delayMs(tries, undefined, context.random(), timing.retryMs), undefined, { signal: stopped });
   };
 
-  /** A row owns it, or will when its create ends; or it was deleted: a list may still show it for some time. */
+  /** A row owns it, or will when its create ends; or it was deleted, and a list may still show it for some time. */
   const isTaken = (docId: string): boolean =>
     ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) || context.following.has(docId);
 
@@ -157,7 +162,7 @@ export function openSettler({
       stopped.throwIfAborted();
       const asked = await collections.ask(tier, context.signal);
       if (asked.id === undefined) {
-        // After no answer the gate waits before the next.
+        // After no answer, the gate waits before the next request.
         if (asked.why === "unanswered") continue;
         const isLong = creates.every(({ atMs }) => context.now() - atMs >= UNCLEAR_MS);
         if (asked.why === "untold" || areDoubts || isLong) return undefined;
@@ -180,14 +185,14 @@ export function openSettler({
         });
         ledger.flush();
         if (compared === undefined) continue;
-        // A collection that is gone holds nothing, so that no time of it matters.
+        // A missing collection holds nothing, so its clock does not matter.
         if (compared.clockOffsetMs === undefined) return settling.finish(0);
         const [leastMs, mostMs] = clockOffsets(compared.clockOffsetMs);
         return settling.finish(leastMs, forms.found(), mostMs);
       } catch (error) {
         if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
         if (once) throw nothingSent(error);
-        // Nothing may be sent before this is known, so it is asked for as long as it takes.
+        // Nothing may be sent before this is known, so the request is repeated for as long as it takes.
         if (!isWarned) onWarning(nothingSent(error));
         isWarned = true;
         await sleep(delayMs(failures, undefined, context.random(), timing.retryMs), undefined, {
@@ -197,7 +202,10 @@ export function openSettler({
     }
   };
 
-  /** The resource that a create's file has got otherwise, as by an adoption: it is just what was to be created. */
+  /**
+   * Returns the resource that a create's file received in another way, as by an adoption, if it is exactly what the
+   * create would have made.
+   */
   const resourceOf = ({ path, observed }: CreateIntent): string | undefined => {
     const row = ledger.files.get(ledger.files.living(source.id, path)?.id ?? 0);
     const isSame =
@@ -206,8 +214,8 @@ export function openSettler({
   };
 
   /**
-   * Writes down what was found. Returns the creates that got their resource: another source, which was making the same
-   * and looked at the list at the same time, may have been given it a moment ago.
+   * Records what was found. Returns the creates that received their resource. Another source that was making the same,
+   * and checked the list at the same time, may have received it a moment ago.
    */
   const apply = async (
     creates: readonly CreateIntent[],
@@ -221,7 +229,8 @@ export function openSettler({
         if (intent === undefined) continue;
         const kept = resourceOf(intent);
         if (kept !== undefined && kept !== docId) {
-          // It has two now, or the other one is of somebody who makes the same: the doubts find out, and ask before they delete.
+          // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
+          // check before they delete.
           ledger.intents.doubt(id, kept);
           adopted.add(id);
           if (!once) doubts.checkIn(INEXACT_MS);
@@ -235,10 +244,10 @@ export function openSettler({
         if (left !== undefined) source.deleteLater(left);
         if (exact) continue;
         source.lookAgain(intent.path);
-        // The resource that the create made may be shown later.
+        // The resource that the create made may appear later.
         if (!once) doubts.checkIn(INEXACT_MS);
       }
-      // What is too many stays for now: a create that was sent more than once is in doubt from here on.
+      // Surplus resources stay for now: a create that was sent more than once is in doubt from here on.
     });
     return adopted;
   };
@@ -261,8 +270,8 @@ export function openSettler({
   };
 
   /**
-   * The same, when no create of this process is on its way that would make the same: other sources have begun to send
-   * by then, and a resource whose answer is still to come would be taken for one of a former process.
+   * The same, after no equal create of this process is in flight any more. Other sources have begun to send by then,
+   * and a resource whose answer is still to come would be mistaken for one of a former process.
    */
   const compareAlone = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
     const before = new Set(ledger.intents.allCreates().map(({ key }) => key));
@@ -292,7 +301,7 @@ export function openSettler({
       if (creates.length > 0) {
         const settlement = await compareAlone(creates);
         const adopted = settlement && (await apply(creates, settlement));
-        // What the list does not show may yet appear, and without a collection's id there is no list at all.
+        // What the list does not show may still appear, and without a collection's id there is no list at all.
         await ledger.write(() => {
           for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
         });
@@ -319,7 +328,7 @@ export function openSettler({
   };
 }
 
-/** Whether a former process left creates. Where it saw no list, nobody knows what its clock was: it counts as right. */
+/** Reports whether a former process left creates. If it saw no list, its clock is unknown and counts as right. */
 function hasOpen({ ledger }: ActionContext, source: number): boolean {
   return ledger.intents.creates(source).length > 0 || ledger.intents.doubts(source).length > 0;
 }
@@ -360,8 +369,8 @@ function openCreateOf(intent: CreateIntent): OpenCreate {
 }
 
 /**
- * Learns how the service stores texts and descriptions from resources that are known to be ours: others that it stored in
- * such a form may be ours, too.
+ * Learns how the service stores texts and descriptions from resources known to be ours: others that it stored in such a
+ * form may be ours too.
  */
 function openForms(): { see(listed: Listed): void; found(): StoredForms } {
   let evidence = 0;
@@ -379,7 +388,7 @@ function openForms(): { see(listed: Listed): void; found(): StoredForms } {
       if (row === undefined || typeof row === "string" || row.state !== "agreed" || row.kind !== "content")
         return;
       const { digest, updatedMs } = listed.resource;
-      // A stale list shows a text from before.
+      // A stale list shows an earlier text.
       if (!isAsStored(row.storedMs, { updatedMs })) return;
       evidence += 1;
       const isOtherLabel = labelOf(row.title, record.description) !== row.label;

@@ -11,16 +11,16 @@ const TOP_K = 10;
 const QUERY_CHARS = 300;
 
 export interface OmissionOptions {
-  /** Ids of the resources that the list showed, those left out that a row owns. */
+  /** Ids of the resources that the list showed, except those that a row owns. */
   readonly shown: ReadonlySet<string>;
-  /** Files that have no resource by the list. */
+  /** Files that have no resource according to the list. */
   readonly entries: readonly ScanEntry[];
   readonly signal: AbortSignal;
 }
 
 /**
- * Searches the collection for some of the files that have no resource by its list. Returns why the list seems to leave
- * out resources, for the operator; undefined when nothing was found, or where the service cannot be searched.
+ * Searches the collection for some of the files that have no resource according to its list. Returns why the list seems
+ * to omit resources, for the operator; undefined if nothing was found, or if the service cannot be searched.
  */
 export async function findOmission(
   context: ActionContext,
@@ -60,10 +60,10 @@ function queryOf(document: SourceDocument): string {
     : document.recipe.title;
 }
 
-/** Whether a search found a document's own text, or, where that is the service's to read, its title. */
+/** Reports whether a search found a document's own text, or, where only the service reads that, its title. */
 function isOf(document: SourceDocument, { payload }: SearchResult): boolean {
   if (document.kind !== "content") return payload.title === document.recipe.title;
-  // Our own service repeats the head of a table, and fences, where it parts them.
+  // Our own service repeats the head of a table, and fences, where it splits them.
   const { content, before = "", after = "" } = payload;
   const chunk = squeeze(content.slice(before.length, content.length - after.length));
   return chunk !== "" && squeeze(textOf(document.content)).includes(chunk);
@@ -75,18 +75,21 @@ function textOf(content: string | Uint8Array): string {
     : (JSON.parse(Buffer.from(content).toString("utf8")) as string);
 }
 
-/** A service may store blanks and accents in a form of its own. */
+/** Removes what a service may store in a form of its own: blanks and accents. */
 function squeeze(text: string): string {
   return text.normalize("NFC").replaceAll(/\s+/g, "");
 }
 
-/** Whether a resource of the same bytes is being made: the list was read before it. */
+/** Reports whether a create of the same bytes is in flight: the list was read before it. */
 function isTravelling({ ledger }: ActionContext, { hash }: SourceDocument): boolean {
   ledger.flush();
   return ledger.intents.allOpen().some(({ observed }) => observed.hash === hash);
 }
 
-/** Whether a resource that a search found may exist: this ledger does not know it, and the service does not say that it was deleted. */
+/**
+ * Reports whether a resource that a search found may exist: this ledger does not know it, and the service does not
+ * report it as deleted.
+ */
 async function isThere(
   { ledger, remote }: ActionContext,
   docId: string,

@@ -4,31 +4,34 @@ import type { IgnoreRest } from "../rules/ignore-settling.ts";
 import { openDirtySet, type DirtySet } from "./settle.ts";
 import type { UnderWay } from "./under-way.ts";
 
-/** What of a source is to be looked at, and when; and who waits for a look. */
+/** What of a source must be checked, and when; and who waits for a check. */
 export interface Agenda {
   readonly dirty: DirtySet;
-  /** Something happened at this path, or anywhere in the source. One that has a job is looked at after it. */
+  /** Records that something happened at this path, or anywhere in the source. A path with a job is checked after it. */
   hint(path: RelativePath | undefined): void;
-  /** Has the whole source looked at, at a time. */
+  /** Schedules a check of the whole source. */
   lookAt(atMs: number): void;
-  /** A changed ignore file will have settled then: the whole source is looked at, and nothing is idle before. */
+  /** Schedules a check of the whole source for when a changed ignore file has settled. Nothing is idle before. */
   awaitIgnoreFile(rest: IgnoreRest): void;
-  /** Looks at a path again: when it has had time to rest, or at a time. */
+  /** Schedules another check of a path: once it has rested, or at a time. */
   lookAgain(path: RelativePath, atMs?: number): void;
-  /** The same for a file that changed while it was read: later, if that happens again and again. */
+  /** The same for a file that changed while it was read: later, if that happens repeatedly. */
   lookAgainTorn(path: RelativePath): void;
-  /** Looks at a path, or the whole source, now. A look that began after it has ended when `answered` has reached the number. */
+  /**
+   * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
+   * returned number.
+   */
   ask(below: RelativePath | undefined): number;
-  /** The newest number given out: what a look that begins now will have answered. */
+  /** The newest number given out: what a check that begins now will have answered. */
   asked(): number;
-  /** A look has ended that began when `asked` was this. */
+  /** Records the end of a check that began when `asked` was this. */
   answer(asked: number): void;
   answered(): number;
-  /** Has the loop go on at a time, or sooner. */
+  /** Wakes the loop at a time, or sooner. */
   wakeAt(atMs: number): void;
-  /** Resolves when it is time to go on. */
+  /** Resolves when the loop is due. */
   time(): Promise<void>;
-  /** Has the loop go on now, and holds no timer any more. */
+  /** Wakes the loop now, and clears the timer. */
   stop(): void;
 }
 
@@ -37,14 +40,14 @@ export interface AgendaOptions {
   readonly settleMs: number;
   readonly underWay: Pick<UnderWay, "has" | "outdate">;
   readonly now: () => number;
-  /** One pass: what is to be looked at much later is left to the next. */
+  /** One pass: a check that is due much later is left to the next. */
   readonly once: boolean;
 }
 
-/** In one pass, what is to be looked at later than this is left to the next. */
+/** A single pass leaves checks that are due later than this to the next. */
 const ONCE_PATIENCE_MS = 5000;
 
-/** Opens an agenda with nothing on it. */
+/** Opens an empty agenda. */
 export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Agenda {
   const dirty = openDirtySet(settleMs);
   const alarm = openAlarm(now);
@@ -88,7 +91,7 @@ export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Ag
       asked += 1;
       if (below === undefined) hint(undefined);
       else if (underWay.has(below)) underWay.outdate(below);
-      // Also one that has a job, so that a look is due which answers.
+      // Also for a path with a job, so that a check is due which answers.
       if (below !== undefined) dirty.again(below, now(), now());
       alarm.set(now());
       return asked;

@@ -1,13 +1,13 @@
-/** One timer for a loop: it rings at the earliest time that was set. */
+/** One timer for a loop. It fires at the earliest time that was set. */
 export interface Alarm {
   set(atMs: number): void;
-  /** Resolves when it rings; at once if it rang since the last time. */
+  /** Resolves when it fires; at once if it fired since the last call. */
   rings(): Promise<void>;
-  /** Rings, and holds no timer any more. */
+  /** Fires, and clears the timer. */
   stop(): void;
 }
 
-/** Makes an alarm that was not set. */
+/** Makes an alarm without a time. */
 export function openAlarm(now: () => number): Alarm {
   let timer: { readonly handle: NodeJS.Timeout; readonly ringsMs: number } | undefined;
   let wake: (() => void) | undefined;

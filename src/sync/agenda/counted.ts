@@ -1,12 +1,12 @@
 import type { FileState } from "../plan/model.ts";
 
 /**
- * What the ledger's row of a planned file counts as, so that no file is counted twice: as one in agreement (an older
- * version of it), as one in trouble or unsure, or as nothing, where it has no row or was left out.
+ * How the ledger's row of a planned file counts, so that no file is counted twice: as one in agreement (an older
+ * version of it), as one in trouble or unsure, or as nothing, if it has no row or was left out.
  */
 export type Counted = "agreed" | "trouble" | "nothing";
 
-/** What a row of this state counts as; undefined: there is none. */
+/** Returns how a row of this state counts; undefined: there is none. */
 export function countedAs(state: FileState | undefined): Counted {
   switch (state) {
     case "agreed":

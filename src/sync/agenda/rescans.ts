@@ -1,6 +1,6 @@
-/** Whole scans of one source from time to time, to find what gave no hint. */
+/** Periodic whole scans of one source, to find changes without an event. */
 export interface Rescans {
-  /** Chooses the period again; to be called when the reason may have changed for which changes go unseen. */
+  /** Chooses the period again. Call it when the reason for unseen changes may have changed. */
   choose(): void;
   stop(): void;
 }
@@ -14,9 +14,9 @@ export interface RescansOptions {
   readonly random: () => number;
 }
 
-/** How often a source is scanned whose watching is incomplete. */
+/** Period of scans for a source whose watching is incomplete. */
 const POLL_MS = 15_000;
-/** Scans of several sources and daemons drift apart by up to this part of their period. */
+/** Scans of several sources and daemons are spread by up to this part of their period. */
 const JITTER = 0.25;
 
 /** Starts the scans of a source. */
@@ -41,7 +41,7 @@ export function startRescans({ rescan, degraded, periodMs, random }: RescansOpti
   arm();
   return {
     choose: () => {
-      // Only a change counts: a watcher that fails again and again must not put the scan off each time.
+      // Only a change counts: a watcher that fails repeatedly must not postpone the scan each time.
       if ((degraded() !== undefined) !== polls) arm();
     },
     stop: () => {

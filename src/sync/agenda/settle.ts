@@ -1,46 +1,55 @@
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { CEILING_MS } from "../plan/timing.ts";
 
-/** Paths to be looked at, each once it has rested. Nothing here reads a clock: the time comes in. */
+/** Paths to check, each once it has rested. Reads no clock: times are arguments. */
 export interface DirtySet {
-  /** Something happened at a path: it is due when nothing more has happened for the settle time. */
+  /** Records that something happened at a path. It is due when nothing more has happened for the settle time. */
   mark(path: RelativePath, nowMs: number): void;
-  /** The whole source is due at `atMs`; in the future it is a retry, unless it `isWork` that nothing is idle before. */
+  /**
+   * Makes the whole source due at `atMs`. In the future this is a retry, unless it `isWork` that must end before
+   * anything is idle.
+   */
   markAll(atMs: number, nowMs: number, isWork?: boolean): void;
-  /** Looks at a path again at `atMs`, or sooner if it is marked for that. One further off than the settle time is a retry. */
+  /**
+   * Makes a path due at `atMs`, or sooner if it is marked for that. A time further off than the settle time is a retry.
+   */
   again(path: RelativePath, atMs: number, nowMs: number): void;
-  /** Takes out what is due. */
+  /** Removes and returns what is due. */
   take(nowMs: number): Due | undefined;
-  /** When something is due next. */
+  /** Returns when something is due next. */
   nextDueMs(): number | undefined;
   /**
-   * Whether a file may be read, by its times at `wallMs`, the system's clock, which unlike `nowMs` may have been set back: size and modification time have been as they are for the settle time, EMPTY_MS at least
-   * where it is empty. If not, the path is marked again.
+   * Reports whether a file may be read, by its times at `wallMs`, the system's clock, which unlike `nowMs` may have
+   * been set back: size and modification time have been the same for the settle time, or EMPTY_MS at least for an empty
+   * file. If not, the path is marked again.
    */
   rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
-  /** A file changed while it was read. If that happens again and again, `rested` makes it wait. */
+  /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
   torn(path: RelativePath, nowMs: number): void;
-  /** The job of a file has ended, sent or not: whether the file grows shows in what happens soon after. */
+  /**
+   * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
+   * file grows.
+   */
   ended(path: RelativePath, nowMs: number): void;
-  /** Whether nothing but retries, and paths among `but`, is marked. */
+  /** Reports whether nothing is marked except retries and paths in `but`. */
   isQuiet(but?: ReadonlyMap<RelativePath, unknown>): boolean;
-  /** Paths that are marked, retries included. */
+  /** Returns the marked paths, including retries. */
   marked(): Iterable<RelativePath>;
-  /** `asRetry: false` leaves out retries. */
+  /** `asRetry: false` excludes retries. */
   isMarked(path: RelativePath, which?: { readonly asRetry: false }): boolean;
   /**
-   * Files that were written to and are not read before some seconds are over, since that goes on; those of the last `take`
-   * included. They are few.
+   * Returns files that are written to continually and are not read for some seconds, including those of the last
+   * `take`. They are few.
    */
   heldBack(): Iterable<RelativePath>;
-  /** Since when the oldest is marked that is no retry. */
+  /** Since when the oldest mark exists that is not a retry. */
   oldestMs(): number | undefined;
 }
 
 export interface Due {
   readonly all: boolean;
   readonly paths: readonly RelativePath[];
-  /** Of `paths` those that never rest: they are read as they are. */
+  /** Those of `paths` that never rest. They are read as they are. */
   readonly forced: ReadonlySet<RelativePath>;
 }
 
@@ -48,25 +57,27 @@ export interface Due {
 const BURST = 8;
 
 /**
- * A file without a byte must have rested this long: whoever writes a file anew empties it first, and on a machine that is
- * busy its first bytes follow hundreds of milliseconds later.
+ * A file without a byte must have rested this long. A program that rewrites a file empties it first, and on a busy
+ * machine its first bytes follow hundreds of milliseconds later.
  */
 export const EMPTY_MS = 1000;
 
-/** Found larger so often, each time so soon after it was sent, a file counts as one that is appended to, such as a log. */
+/**
+ * A file found larger this often, each time soon after it was sent, counts as one that is appended to, such as a log.
+ */
 const APPENDS = 2;
 const APPEND_GAP_MS = 15_000;
 /**
- * Such a file is read when it has rested for longer than it does between two appends, or once in the ceiling time: it is
- * sent whole each time. Twice the longest gap, and this, for gaps differ and coarse file times
- * make a rest look up to two seconds longer.
+ * Minimum rest of an appended file, which is sent whole each time. It is read when it has rested for longer than
+ * between two appends, or once in the ceiling time. The rest is twice the longest gap and this, because gaps differ and
+ * coarse file times lengthen an apparent rest by up to two seconds.
  */
 const APPENDED_REST_MS = 4000;
 
-/** More files than this are not remembered as unrested once that is long ago. */
+/** Number of files that are remembered as unrested after that is long ago. */
 const RECENT_MAX = 1000;
 
-/** Whatever the settle time, what is to be looked at within this time is no retry. */
+/** Whatever the settle time, a check that is due within this time is not a retry. */
 const SOON_MS = 1000;
 
 interface Mark {
@@ -86,8 +97,8 @@ export function openDirtySet(settleMs: number): DirtySet {
   /** How often a file was found unrested or torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
   /**
-   * Fresh files as they were when they were let through to be read. `appends`: how often one was larger than before;
-   * `gapMs`: no two of its appends lay further apart.
+   * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
+   * `gapMs`: the longest gap between two of its appends.
    */
   let read = new Map<
     RelativePath,
@@ -97,10 +108,12 @@ export function openDirtySet(settleMs: number): DirtySet {
   let forgetAbove = RECENT_MAX;
   let allAtMs: number | undefined;
   let allRetry = false;
-  /** Marks that are no retries. */
+  /** Number of marks that are not retries. */
   let fresh = 0;
 
-  /** Until when a file is not read because it is written to all the time. The look at it is cheap and never waits. */
+  /**
+   * Returns until when a file is not read because it is written to all the time. Checking it is cheap and never waits.
+   */
   const heldBackMs = (path: RelativePath, nowMs: number): number | undefined => {
     const history = recent.get(path);
     if (history === undefined || history.count < BURST) return undefined;
@@ -110,7 +123,7 @@ export function openDirtySet(settleMs: number): DirtySet {
   const remember = (path: RelativePath, nowMs: number): void => {
     const history = recent.get(path);
     if (history === undefined || nowMs - history.firstMs >= CEILING_MS) {
-      // One that was held back until just now, and goes on, is held back again.
+      // A file held back until just now that is still written to is held back again.
       const goesOn =
         history !== undefined && history.count >= BURST && nowMs - history.lastMs < 1.5 * CEILING_MS;
       recent.set(path, { count: goesOn ? BURST : 1, firstMs: nowMs, lastMs: nowMs });
@@ -126,11 +139,11 @@ export function openDirtySet(settleMs: number): DirtySet {
     read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size, read.size));
   };
-  /** Not of a file that went before it rested: one of its name that comes later is another. */
+  /** Reports false for a file that disappeared before it rested: a later one of its name is another. */
   const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
 
-  /** How long a file that is due now must have rested since it is appended to: it grew and grew, and goes on. */
+  /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
   const appendedRestMs = ({ path, sizeBytes }: ScanEntry, nowMs: number): number | undefined => {
     const before = read.get(path);
     const isAppended =
@@ -140,7 +153,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       nowMs - before.lastMs < 2 * CEILING_MS;
     return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
   };
-  /** `restedMs`: how long a file has rested that is let through; `isAppended`: it was appended to. */
+  /** `restedMs`: how long a released file has rested; `isAppended`: it was appended to. */
   const noteRead = (
     { path, sizeBytes, mtimeMs }: ScanEntry,
     { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
@@ -150,12 +163,12 @@ export function openDirtySet(settleMs: number): DirtySet {
     if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
     const sinceMs = nowMs - (before?.lastMs ?? -Infinity);
     const isSoon = sinceMs <= gapMsMax;
-    // A version that was let through and not sent comes once more: it says nothing about growth.
+    // A version that was released and not sent comes again. It says nothing about growth.
     const isSame = before?.sizeBytes === sizeBytes && isSoon;
-    // One that rested longer than that has come to its end for now.
+    // A file that rested longer than that is complete for now.
     const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
     const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
-    // Sending may take longer than a gap: then only the file's times say how far its appends lie apart.
+    // Sending may take longer than a gap. Then only the file's times show how far its appends are apart.
     const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs, gapMsMax) : 0;
     const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
     read.set(path, {
@@ -168,13 +181,13 @@ export function openDirtySet(settleMs: number): DirtySet {
     if (read.size > forgetAbove) forgetOld(nowMs);
   };
 
-  /** Looks at a file later that must not be read now. */
+  /** Postpones the check of a file that must not be read now. */
   const holdBack = (path: RelativePath, atMs: number, nowMs: number): void => {
     if (isRetry(atMs, nowMs)) heldBack.add(path);
     again(path, atMs, nowMs);
   };
 
-  /** A retry becomes a mark like any other. */
+  /** Turns a retry into a mark like any other. */
   const begin = (mark: Mark, nowMs: number): void => {
     mark.retry = false;
     mark.firstMs = nowMs;
@@ -238,7 +251,7 @@ export function openDirtySet(settleMs: number): DirtySet {
       const isAppended = appendedMs !== undefined;
       const restMs =
         appendedMs ?? (sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs);
-      // A modification time in the future says nothing; then only a second look does.
+      // A modification time in the future proves nothing. Then only a second check does.
       const old = ageMs >= restMs || (settleMs === 0 && !isAppended);
       const seenLong = same && nowMs - before.sinceMs >= restMs;
       const tooLong = before !== undefined && nowMs - before.firstMs >= CEILING_MS;

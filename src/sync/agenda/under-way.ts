@@ -4,52 +4,59 @@ import type { Look, RelativePath, ScanEntry } from "../plan/model.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
-/** What of a source is planned and not done: files to be read and sent, and deletes. */
+/** What is planned for a source and not done: files to read and send, and deletes. */
 export interface UnderWay {
   begin(looks: readonly Look[]): void;
   beginDeletes(deletions: readonly Deletion[]): void;
-  /** The file's job has ended. Returns the paths to be looked at now: its own, if something happened there since, and those that waited for it. */
+  /**
+   * Records that the file's job has ended. Returns the paths to check now: its own, if something happened there since,
+   * and those that waited for it.
+   */
   end(entry: ScanEntry): readonly RelativePath[];
-  /** Has a path looked at when another one's job has ended. False: it has ended already. */
+  /** Schedules a check of a path for when another one's job has ended. Returns false if it has ended already. */
   lookAfter(busyPath: RelativePath, path: RelativePath): boolean;
   endDelete(deletion: Deletion): void;
   has(path: RelativePath): boolean;
-  /** A snapshot that also includes whatever ends until it is closed: a pass decides and begins by this one state. */
+  /**
+   * Returns a snapshot that also includes whatever ends until it is closed: a pass decides and begins by this one
+   * state.
+   */
   asOfNow(): BusyPaths;
   isDeleting(id: number): boolean;
-  /** Something happened at a path that has a job. */
+  /** Records that something happened at a path that has a job. */
   outdate(path: RelativePath): void;
   isOutdated(path: RelativePath): boolean;
-  /** The path's row, if it has one, counts as unsure from here on. */
+  /** Records that the path's row, if it has one, counts as unsure from here on. */
   uncount(path: RelativePath): void;
-  /** The file of a path is being read or sent: its row may come to be counted before its job has ended. */
+  /** Records that the file of a path is being read or sent. Its row may be counted before its job has ended. */
   travel(path: RelativePath): void;
-  /** Those of which no row counted when they were planned, and that are being read or sent. They are few. */
+  /** Returns files of which no row counted when they were planned, and that are being read or sent. They are few. */
   inTransit(): Iterable<RelativePath>;
-  /** Files whose row counts as nothing, or as one in agreement. */
+  /** Number of files whose row counts as nothing, or as one in agreement. */
   size(): number;
-  /** How many of them have a row in agreement: an older version of theirs. */
+  /** Number of them that have a row in agreement: an older version of theirs. */
   agreed(): number;
   isEmpty(): boolean;
-  /** Of files and deletes. */
+  /** Returns the paths of files and deletes. */
   paths(): Iterable<RelativePath>;
-  /** Whether a file or a delete of this path is under way. */
+  /** Reports whether a file or a delete of this path is in flight. */
   touches(path: RelativePath): boolean;
 }
 
-/** Paths of files under way when the snapshot was taken. Nothing may begin before it is closed. */
+/** Paths of files in flight when the snapshot was taken. Nothing may begin before it is closed. */
 export interface BusyPaths {
   has(path: RelativePath): boolean;
-  /** Those that had a row when they were planned, or may have been given one since, as of now. */
+  /** Returns those that had a row when they were planned, or may have received one since, as of now. */
   known(): Iterable<RelativePath>;
   /**
-   * Where a file with this inode is on its way, or was when the snapshot was taken, under another path: `isSame` decides
-   * whether it was renamed since, and perhaps edited, or its inode number used again. A path whose job has not ended comes first.
+   * Returns where a file with this inode is in flight, or was when the snapshot was taken, under another path. `isSame`
+   * decides whether it was renamed since, and perhaps edited, or its inode number was reused. A path whose job has not
+   * ended comes first.
    */
   otherPath(entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined;
   /**
-   * Those in the scope of a scan at which it saw another file than is on its way, or none: what happened there may have
-   * given no hint. `seen` are its entries at these paths.
+   * Returns those in the scope of a scan at which the scan saw another file than the one in flight, or none: what
+   * happened there may have caused no event. `seen` are its entries at these paths.
    */
   changed(
     seen: readonly ScanEntry[],
@@ -58,9 +65,9 @@ export interface BusyPaths {
   close(): void;
 }
 
-/** Nothing is under way. */
+/** Opens an empty set. */
 export function openUnderWay(): UnderWay {
-  /** Paths with a job, and what their rows count as. */
+  /** Paths with a job, and how their rows count. */
   const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
   const onTheWay = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
@@ -69,9 +76,9 @@ export function openUnderWay(): UnderWay {
   /** Paths that wait for a busy one. */
   const waiting = new Map<RelativePath, Set<RelativePath>>();
   const deleting = new Set<number>();
-  /** Paths of those, and how many each has: two held rows of one path may be deleted together. */
+  /** Paths of deletes, and the number for each: two held rows of one path may be deleted together. */
   const deletingPaths = new Map<RelativePath, number>();
-  /** What has ended, for each that asked for the paths as of a moment. */
+  /** Collects what has ended, for each open snapshot. */
   const ended = new Set<(entry: ScanEntry) => void>();
   const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
 
@@ -183,7 +190,7 @@ export function openUnderWay(): UnderWay {
   };
 }
 
-/** Files by their inode numbers. Hard links share one; nearly every other file is alone, and costs no list. */
+/** Files by inode number. Hard links share one; nearly every other file is alone and needs no list. */
 function openInodeIndex(): {
   add(entry: ScanEntry): void;
   remove(entry: ScanEntry): void;
@@ -213,7 +220,7 @@ function openInodeIndex(): {
   };
 }
 
-/** Whether a file is still what it was when it was planned. */
+/** Reports whether a file is unchanged since it was planned. */
 function isAsTaken(taken: ScanEntry, now: ScanEntry | undefined): boolean {
   return now !== undefined && sameIdentity(taken, now) && taken.ctimeMs === now.ctimeMs;
 }

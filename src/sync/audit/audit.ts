@@ -14,15 +14,15 @@ import { openReport, type Reporting } from "./report.ts";
 import { sweepPlace, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
 
 export interface AuditOptions {
-  /** Puts right what can be: missing and altered resources are sent again, second ones of ours deleted. */
+  /** Repairs what it can: sends missing and altered resources again, and deletes second ones of ours. */
   readonly repair?: boolean;
   /**
-   * A person asked. Then also those are deleted that only seem to be second ones of ours, because they are equal to one
-   * of them or were deleted before. Unasked that would not do: two state folders on one folder make equal resources, and
-   * each daemon would delete the other's.
+   * A person requested it. Then it also deletes resources that only seem to be second ones of ours, because they equal
+   * one of them or were deleted before. That would be wrong without a request: two state folders on one folder make
+   * equal resources, and each daemon would delete the other's.
    */
   readonly byPerson?: boolean;
-  /** A source's folder; default all. One that is none throws `source_unknown`. */
+  /** A source's folder; default all. Another folder throws `source_unknown`. */
   readonly folder?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -31,11 +31,11 @@ export interface AuditOptions {
 export interface Audits {
   /** Compares all sources with the service's list. Throws `list_refused`. */
   audit(options?: AuditOptions): Promise<AuditReport>;
-  /** Compares one source; undefined where there is no list yet. */
+  /** Compares one source; undefined if there is no list yet. */
   check(source: number): Promise<Check | undefined>;
   /**
-   * Compares a source that was adopted a while ago, and puts right what its adoption could not see. True: nothing was
-   * found. Throws `list_refused`.
+   * Compares a source that was adopted some time ago, and repairs what its adoption could not see. Returns true if
+   * nothing was found. Throws `list_refused`.
    */
   recheck(source: SourceSync, recheck: Recheck): Promise<boolean>;
 }
@@ -43,11 +43,11 @@ export interface Audits {
 export interface AuditsOptions {
   readonly context: ActionContext;
   readonly sources: () => readonly SourceSync[];
-  /** How long the service's list may lag behind its answers. */
+  /** How far the service's list may lag behind its answers. */
   readonly lagMs: number;
 }
 
-/** Opens the audits. One is made at a time. */
+/** Opens the audits. One runs at a time. */
 export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
   const turns = openTurns();
 
@@ -82,7 +82,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     }
     if (found === undefined) return;
     for await (const drifted of found.drifted()) {
-      // Other sources share the place, and a person may have asked for one alone.
+      // Other sources share the scope, and a person may have asked for only one.
       const source = group.find(({ id }) => id === drifted.row.source);
       const again = resending.get(drifted.row.source);
       if (source !== undefined) report.drifted(pathOf(source), drifted, again !== undefined);
@@ -100,7 +100,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     report.foreign(pathOf(first), found.claims.foreign);
   };
 
-  /** The file of which a resource is a second one. */
+  /** Returns the file that a resource duplicates. */
   const ownerOf = ({ by }: Claimed): { source: SourceSync; path: RelativePath } | undefined => {
     const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
     const source = row && sourceOf(row.source);

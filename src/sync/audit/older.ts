@@ -8,10 +8,10 @@ import { askPresence } from "../reconcile-service/presence.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
 
 /**
- * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted; the one
- * that was made since is deleted. Which of the two goes is decided as by an adoption: the older one may be somebody
- * else's, the younger one is this ledger's own. The older one must answer for itself first, for a list also shows what was
- * deleted. False: none of them was taken.
+ * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted. The
+ * resource made since is deleted. As in an adoption, the older one may be somebody else's, and the younger one is this
+ * ledger's own. The older one must be confirmed by its own answer first, because a list also shows deleted ones.
+ * Returns false if none was taken.
  */
 export async function takeOlder(
   context: ActionContext,
@@ -50,7 +50,7 @@ async function exchange(
   const { docId, label, digest, updatedMs, settings } = resource;
   let left: { readonly id: number; readonly path: string; readonly docId: string } | undefined;
   await ledger.write(() => {
-    // The file may have been sent since, or be on its way.
+    // The file may have been sent since, or be in flight.
     const now = ledger.files.get(before.id);
     if (now?.docId === undefined || now.docId === null || now.docId !== before.docId) return;
     if (now.state !== "agreed" || now.hash !== before.hash || source.isBusy(now.path)) return;

@@ -3,37 +3,37 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceSync } from "../source/source.ts";
 
 /**
- * A source that was adopted is compared again when lists have caught up: what they left out then has been made a second
- * time, and what they still showed may be gone.
+ * Compares an adopted source again once lists have caught up: resources they omitted then have been made a second time,
+ * and resources they still showed may be gone.
  */
 export interface Rechecks {
-  /** Makes those that are due. */
+  /** Runs the comparisons that are due. */
   check(): Promise<void>;
-  /** Makes them from time to time, until stopped. */
+  /** Runs them periodically until stopped. */
   schedule(): { stop(): void };
 }
 
 export interface RechecksOptions {
   readonly ledger: Ledger;
   readonly sources: () => readonly SourceSync[];
-  /** How long the service's list may lag behind its answers; 0: it never does, so there is nothing to compare again. */
+  /** How far the service's list may lag behind its answers; 0: never, so there is nothing to compare again. */
   readonly lagMs: number;
   readonly nowMs: () => number;
-  /** Compares a source, and puts right what differs. True: nothing did. */
+  /** Compares a source and repairs differences. Returns true if there were none. */
   readonly compare: (source: SourceSync, recheck: Recheck) => Promise<boolean>;
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * From one comparison to the next, in lags. The first judges what was sent until just after the adoption, so it must come
- * a lag after that.
+ * Waits between comparisons, in lags. The first comparison judges what was sent until just after the adoption, so it
+ * must come one lag after that.
  */
 const WAIT_LAGS = [1.25, 4, 8, 16, 32];
-/** The last of so many that find nothing ends them: one list may be short as well. */
+/** This many successive comparisons that find nothing end the series: one list may be short as well. */
 const CLEAN_LOOKS = 2;
-/** Where something is found again and again, the daily audit goes on with it. */
+/** If something is found repeatedly, the daily audit takes over. */
 const LOOKS_MAX = 8;
-/** How often, in a lag, it is looked whether one is due. */
+/** How often, per lag, the schedule checks whether one is due. */
 const LOOKS_PER_LAG = 4;
 
 /** Opens the comparisons of a daemon's sources. */
@@ -62,7 +62,7 @@ export function openRechecks({
     const looks = before.looks + 1;
     const isOver = lagMs === 0 || clean >= CLEAN_LOOKS || looks >= LOOKS_MAX;
     await ledger.write(() => {
-      // It may have been adopted once more meanwhile.
+      // It may have been adopted again meanwhile.
       if (ledger.drift.recheck(source.id)?.boundMs !== before.boundMs) return;
       ledger.drift.setRecheck(source.id, isOver ? undefined : { ...before, sinceMs: nowMs(), looks, clean });
     });

@@ -4,22 +4,22 @@ import type { SourceSync } from "../source/source.ts";
 import { driftWords } from "../reconcile-service/loss.ts";
 import type { Drifted } from "../reconcile-service/sweep.ts";
 
-/** Has files of one source sent again. */
+/** Sends files of one source again. */
 export interface Resending {
   add(drifted: Drifted): Promise<void>;
-  /** Writes what waits and has the files looked at. */
+  /** Writes pending rows and has the files checked. */
   finish(): Promise<void>;
 }
 
-/** More files than this are looked at by one look at the whole source. */
+/** More files than this are covered by one check of the whole source. */
 const HINTS_MAX = 1000;
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
 
 /**
- * Starts to send files again. Each row becomes unsure, so that the next look sends the file whole to the resource it
- * has. Only when the service then answers that there is none is a new one made: a list that lags behind costs an update
- * that changes nothing, never a second resource.
+ * Starts to send files again. Each row becomes unsure, so that the next check sends the file whole to its resource.
+ * Only if the service then answers that there is none is a new one created: a stale list costs an update that changes
+ * nothing, never a second resource.
  */
 export function openResending(context: ActionContext, source: SourceSync): Resending {
   const { ledger } = context;
@@ -33,7 +33,7 @@ export function openResending(context: ActionContext, source: SourceSync): Resen
     await ledger.write(() => {
       for (const drifted of group) {
         const { row, found } = drifted;
-        // It may have been sent since, or be on its way.
+        // It may have been sent since, or be in flight.
         const now = ledger.drift.byDoc(row.docId);
         if (now?.id !== row.id || now.state !== "agreed" || source.isBusy(now.path)) continue;
         ledger.files.setState(row.id, "unsure");
@@ -65,7 +65,7 @@ export function openResending(context: ActionContext, source: SourceSync): Resen
   };
 }
 
-/** Deletes a resource that no row owns. False: one owns it by now, or its delete is on its way. */
+/** Deletes a resource that no row owns. Returns false if a row owns it by now, or its delete is in flight. */
 export async function deleteExtra(
   context: ActionContext,
   source: SourceSync,

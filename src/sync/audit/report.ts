@@ -4,7 +4,7 @@ import type { RelativePath } from "../plan/model.ts";
 import { driftWords } from "../reconcile-service/loss.ts";
 import type { Drifted } from "../reconcile-service/sweep.ts";
 
-/** Gathers a report. */
+/** Collects a report. */
 export interface Reporting {
   source(source: AuditedSource): void;
   drifted(source: string, drifted: Drifted, repaired: boolean): void;
@@ -16,7 +16,7 @@ export interface Reporting {
   finish(): AuditReport;
 }
 
-/** Findings that are named. A report of a million lines helps nobody. */
+/** Maximum number of listed findings. Nobody reads a report of a million lines. */
 export const FINDINGS_MAX = 10_000;
 
 /** Starts a report. */

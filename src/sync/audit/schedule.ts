@@ -1,37 +1,40 @@
 import type { AuditReport } from "../../wire/daemon.ts";
 
-/** Audits from time to time, as long as a daemon runs. */
+/** Periodic audits while a daemon runs. */
 export interface AuditSchedule {
   stop(): void;
 }
 
 export interface AuditScheduleOptions {
-  /** How often; 0: never. */
+  /** Period; 0: never. */
   readonly periodMs: number;
-  /** When the last one ended, by this ledger; undefined: there was none. */
+  /** When the last one ended, according to this ledger; undefined: there was none. */
   readonly lastMs: number | undefined;
   readonly nowMs: () => number;
   /** In [0, 1). */
   readonly random: () => number;
-  /** Whether the daemon has nothing else to do. */
+  /** Reports whether the daemon has nothing else to do. */
   readonly isIdle: () => boolean;
   readonly audit: () => Promise<AuditReport>;
   readonly onDone: (report: AuditReport) => void;
   readonly onFailure: (error: unknown) => void;
 }
 
-/** A start is followed by work enough; the first audit, if one is due, comes this much later. */
+/** A start brings enough work. The first audit, if one is due, comes this much later. */
 const FIRST_MS = 10 * 60_000;
-/** How soon a daemon that has something to do is asked again. */
+/** How soon a busy daemon is checked again. */
 const BUSY_MS = 60_000;
-/** Timers of Node.js end at 24.8 days, and a clock may be set: the time is looked at this often. */
+/** Timers of Node.js end at 24.8 days, and a clock may be set, so the time is checked this often. */
 const LOOK_MS = 3_600_000;
-/** Audits of several daemons drift apart by up to this part of their period: none must find the service busy with all. */
+/**
+ * Audits of several daemons are spread by up to this part of their period, so that they do not all find the service
+ * busy.
+ */
 const JITTER = 0.1;
 
 /**
- * Plans audits. A list of the bare specification sends all texts, so they are never more frequent than the period, across
- * restarts too, and wait until the daemon has nothing else to do.
+ * Schedules audits. A list of the bare specification contains all texts, so audits are never more frequent than the
+ * period, across restarts too, and wait until the daemon has nothing else to do.
  */
 export function scheduleAudits(options: AuditScheduleOptions): AuditSchedule {
   const { periodMs, lastMs, nowMs, random, isIdle, audit, onDone, onFailure } = options;
@@ -75,7 +78,7 @@ export function scheduleAudits(options: AuditScheduleOptions): AuditSchedule {
   };
 }
 
-/** What a person is told of an audit that found something; undefined when nothing is worth a word. */
+/** Returns what to report to a person about an audit; undefined if nothing is worth reporting. */
 export function auditWords({ sources, findings, unnamed, agrees }: AuditReport): string | undefined {
   if (agrees) return undefined;
   const named = (kinds: readonly string[]): number =>

@@ -2,33 +2,35 @@ import type { DaemonActivity } from "../../wire/daemon.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** What came of an action. `skipped`: the file is left out, which is no failure. */
+/** The result of an action. `skipped`: the file is left out, which is not a failure. */
 export type Outcome = DaemonActivity["outcome"];
 
-/** One thing the daemon did, or could not do, of the source with that number. */
+/** One thing the daemon did, or failed to do, for the source with that number. */
 export interface Activity extends Omit<DaemonActivity, "source"> {
   readonly source: number;
 }
 
-/** The newest entries are kept, about this many: some days of an ordinary folder, a megabyte or two. */
+/** Retains about this many of the newest entries: some days of an ordinary folder, a megabyte or two. */
 const ROWS_MAX = 10_000;
 const PRUNE_EVERY = 1000;
 
-/** The record of what was done, bounded. */
+/** The bounded log of what was done. */
 export interface ActivityLog {
   /** A plain statement: run it inside a group commit. */
   add(activity: Activity): void;
   /** The newest entries, newest first. */
   recent(limit: number): Activity[];
-  /** Resources that were made for a source after a time, as far back as the record goes. */
+  /** Returns the resources made for a source after a time, as far back as the log goes. */
   madeSince(source: number, atMs: number): string[];
-  /** When a resource was last made, as far back as the record goes. */
+  /** Returns when a resource was last made, as far back as the log goes. */
   madeMs(docId: string): number | undefined;
-  /** The newest entries of a file or of all below a folder, newest first; undefined is the whole source. */
+  /**
+   * Returns the newest entries of a file, or of everything below a folder, newest first; undefined is the whole source.
+   */
   recentAt(source: number, below: RelativePath | undefined, limit: number): Activity[];
 }
 
-/** Prepares the statements over activity. */
+/** Prepares the activity statements. */
 export function openActivity(db: Sqlite): ActivityLog {
   const insert = db.prepare(
     `INSERT INTO activity (at_ms, source, path, from_path, doc_id, action, outcome, duration_ms, message)
@@ -40,7 +42,7 @@ export function openActivity(db: Sqlite): ActivityLog {
   const recent = db.prepare<[number], ActivityRow>(
     `SELECT ${columns} FROM activity ORDER BY id DESC LIMIT ?`,
   );
-  // No index: the table is bounded, and read for a person who asks. "0" follows "/" in the order of bytes.
+  // No index: the table is bounded and read only when a person asks. "0" follows "/" in byte order.
   const isBelow = (column: string): string =>
     `(${column} = @below OR (${column} >= @below || '/' AND ${column} < @below || '0'))`;
   const recentAt = db.prepare<[{ source: number; below: string | null; limit: number }], ActivityRow>(
@@ -89,7 +91,7 @@ export function openActivity(db: Sqlite): ActivityLog {
 type ActivityRow = { readonly [K in keyof Activity]: Activity[K] | null };
 
 function activityOf(row: ActivityRow): Activity {
-  // The columns are as `add` wrote them; SQL's null stands for undefined.
+  // The columns are as `add` wrote them. SQL's null stands for undefined.
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => [name, value ?? undefined]),
   ) as unknown as Activity;

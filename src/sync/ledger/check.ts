@@ -7,13 +7,13 @@ import { trashFolder } from "./trash.ts";
 import { ledgerFile } from "./ledger.ts";
 import { ledgerFailure, openSqlite, type Sqlite } from "./open.ts";
 
-/** What a ledger holds, and what is wrong with it. */
+/** The size of a ledger and what is wrong with it. */
 export interface LedgerReport {
   readonly files: number;
   readonly findings: readonly Finding[];
 }
 
-/** Rows that are named. */
+/** Number of rows that are named. */
 const NAMED = 3;
 
 const RECOVER =
@@ -29,7 +29,7 @@ const STATES: Readonly<Record<string, string>> = {
   held: "'held', 'doomed'",
 };
 
-/** Statements that find nothing in a sound ledger. */
+/** Queries that return nothing for a sound ledger. */
 const RULES: readonly { readonly words: string; readonly sql: string }[] = [
   {
     words: "sources whose counts differ from their files",
@@ -52,8 +52,8 @@ const RULES: readonly { readonly words: string; readonly sql: string }[] = [
 ];
 
 /**
- * Checks the ledger of a state folder as it is at one moment, beside a running daemon. Undefined: there is none yet.
- * Throws `path_unseen` and what opening throws, except for damage, which is a finding.
+ * Checks a snapshot of a state folder's ledger while the daemon may be running. Returns undefined if there is none yet.
+ * Throws `path_unseen` and whatever opening throws, except for damage, which is a finding.
  */
 export function checkLedger(
   stateDir: string,
@@ -99,7 +99,7 @@ function rules(db: Sqlite, file: string): Finding[] {
   });
 }
 
-/** The kept texts of deleted files, by their sizes. */
+/** Checks the retained texts of deleted files by their sizes. */
 function kept(db: Sqlite, stateDir: string): Finding[] {
   const folder = trashFolder(stateDir);
   const rows = db.prepare<[], { name: string; path: string; size: number }>(

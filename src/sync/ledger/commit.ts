@@ -1,29 +1,29 @@
 import { fdatasync } from "node:fs";
 import { ledgerFailure, type Sqlite } from "./open.ts";
 
-/** Writes of many files gathered into few transactions: one flush to disk costs as much as hundreds of rows. */
+/** Gathers the writes of many files into few transactions: one flush to disk costs as much as hundreds of rows. */
 export interface GroupCommit {
-  /** Resolves when the change is on disk. All changes asked for in one turn of the loop share a transaction. */
+  /** Resolves when the change is on disk. All changes requested in one turn of the loop share a transaction. */
   write(change: () => void): Promise<void>;
-  /** For what may be lost in a crash: joins the next transaction, or starts one a little later. */
+  /** For changes that a crash may lose: joins the next transaction, or starts one a little later. */
   note(change: () => void): void;
   /**
-   * As `note`, for what sums up: runs after all other changes of its transaction, once however often it was asked for. A
-   * sum of what is under way must not miss what was acknowledged after it was asked for.
+   * Like `note`, for summaries: runs after all other changes of its transaction, and only once however often it is
+   * requested. A sum of what is in flight must not miss what was acknowledged after the request.
    */
   noteLast(change: () => void): void;
-  /** Commits at once what waits, so that a read sees it. That it is on disk is not said. */
+  /** Commits pending changes at once, so that a read sees them. Does not guarantee that they are on disk. */
   flush(): void;
-  /** Drops what waits and takes nothing more, as a crash would. */
+  /** Drops pending changes and accepts no more, as a crash would. */
   abandon(): void;
 }
 
-/** How long a note may wait for company, in milliseconds. */
+/** How long a note may wait for others, in milliseconds. */
 const NOTE_MS = 200;
-/** At this many waiting changes a transaction starts without waiting for more. */
+/** At this many pending changes a transaction starts at once. */
 const CHANGES_MAX = 1000;
 
-/** Someone who waits for a change to be on disk. */
+/** A caller that waits for a change to be on disk. */
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
@@ -32,19 +32,19 @@ interface Waiter {
 export interface GroupCommitOptions {
   /** Descriptor of the write-ahead log. */
   readonly wal: number;
-  /** Told before a transaction and when it is on disk; may throw to simulate a crash. */
+  /** Called before a transaction and once it is on disk. May throw to simulate a crash. */
   readonly step: (name: string) => void;
   /**
-   * A transaction failed. After that no write succeeds any more, for the notes in it are lost and what they say is no
-   * longer known.
+   * Called when a transaction fails. After that no write succeeds, because its notes are lost and what they recorded is
+   * unknown.
    */
   readonly onFailure: (error: Error) => void;
 }
 
 /**
  * Gathers writes to `db`. SQLite writes the log without flushing it (`synchronous = NORMAL`: consistent after any
- * crash, see https://sqlite.org/wal.html#performance_considerations); the flush is ours, in the thread pool, so that a
- * slow disk never holds the loop. A flush serves every transaction that was committed before it began.
+ * crash, see https://sqlite.org/wal.html#performance_considerations). We flush it ourselves in the thread pool, so that
+ * a slow disk never blocks the loop. A flush serves every transaction that was committed before it began.
  */
 export function groupCommits(
   db: Sqlite,

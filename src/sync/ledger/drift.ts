@@ -3,7 +3,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { DocumentKind, FileState, ListedResource, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** A file's resource as the service acknowledged it, as far as comparing it with the service's list needs. */
+/** A file's resource as the service acknowledged it, as far as comparing it with the service's list requires. */
 export interface AcknowledgedFile {
   readonly id: number;
   readonly source: number;
@@ -16,81 +16,99 @@ export interface AcknowledgedFile {
   readonly digest: string;
   readonly hash: string;
   readonly fileUrl: string | null;
-  /** How the service stores text, and title with description, where it does so in another form; null where it does not. */
+  /** How the service stores text, and title with description, where it stores another form of them; otherwise null. */
   readonly storedDigest: string | null;
   readonly storedLabel: string | null;
-  /** When the service last changed the resource, by its clock, as it answered; null where it did not say. */
+  /**
+   * When the service last changed the resource, by its clock, as it answered; null where the answer did not include it.
+   */
   readonly storedMs: number | null;
 }
 
-/** A place of resources at the service: one owner's part of a collection. */
+/** One owner's part of a collection. */
 export interface DriftPlace {
   readonly tier: Tier;
   readonly ownerId: string;
 }
 
 /**
- * Who has a resource: the row that owns it; an intent `inFlight`, a delete or an update of it included; this ledger `deleted`
- * it, though a stale list may still show it; undefined: nobody that this ledger knows.
+ * The owner of a resource: the row that owns it; `inFlight` if an intent names it, including a delete or an update;
+ * `deleted` if this ledger deleted it, though a stale list may still show it; undefined if this ledger does not know
+ * it.
  */
 export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
 
-/** What the comparison with the service's list reads and notes. Changes are plain statements: run them inside a group commit. */
+/**
+ * What the comparison with the service's list reads and records. Changes are plain statements: run them inside a group
+ * commit.
+ */
 export interface Drift {
   byDoc(docId: string): AcknowledgedFile | undefined;
   ownerOf(docId: string): Owner;
-  /** The row of a path with a resource, held ones left out. */
+  /** Returns the row of a path that has a resource, except held rows. */
   byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
-  /** Rows with a resource in that place, of all sources in the configuration, by ascending id above `afterId`. */
+  /** Returns rows with a resource in the scope, of all configured sources, by ascending id above `afterId`. */
   page(place: DriftPlace, afterId: number, limit: number): AcknowledgedFile[];
   /**
-   * A resource was found changed and is sent again: if sending it leaves it so, it is the service's way to store that, and
-   * no change of anybody's.
+   * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
+   * way, and nobody changed it.
    */
   setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
-  /** The newest entry of the activity, which later ones are told from. */
+  /** Returns the newest entry of the activity log, so that later ones can be recognised. */
   lastActivity(): number;
   /**
-   * Resources and paths of what was done after an entry of the activity, and after a time. What seems to be done later
-   * than `nowMs` is from before the clock was set back, so it is old.
+   * Returns the resources and paths of what was done after an activity entry, and after a time. An entry later than
+   * `nowMs` dates from before the clock was set back, so it is old.
    */
   doneSince(
     entry: number,
     atMs: number,
     nowMs: number,
   ): { readonly docIds: string[]; readonly places: string[] };
-  /** Whether a request for this resource was answered with success after an entry of the activity. */
+  /** Reports whether a request for this resource succeeded after an activity entry. */
   answeredSince(entry: number, docId: string): boolean;
-  /** Why a source is held because of what the service lost; `agreed`: a person said to send it again (`Sources.approve`). */
+  /**
+   * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
+   * (`Sources.approve`).
+   */
   loss(source: number): { readonly reason: string; readonly agreed: boolean } | undefined;
-  /** `isUnclear`: nothing is known to be lost; the service is asked again by itself. */
+  /** `isUnclear`: nothing is known to be lost, and the daemon asks the service again by itself. */
   setLoss(source: number, reason: string | undefined, isUnclear?: boolean): void;
-  /** When resources of a source turned out to be gone, since its list was last asked: a restart must not forget them. */
+  /**
+   * When resources of a source turned out to be gone since its list was last fetched. Stored, so that a restart does
+   * not forget them.
+   */
   goneLately(source: number): readonly number[];
   setGoneLately(source: number, timesMs: readonly number[]): void;
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
   unsearched(source: number): Unsearched;
   setUnsearched(source: number, unsearched: Unsearched): void;
-  /** The comparisons that a source still needs after it was adopted; undefined: none. */
+  /** The comparisons that a source still needs after its adoption; undefined: none. */
   recheck(source: number): Recheck | undefined;
   setRecheck(source: number, recheck: Recheck | undefined): void;
   /**
-   * A source's folder is another one: its rows are to be compared with the service's list, as `recover` does, if it is an
-   * adopted source.
+   * Records that a source has another folder. If it was adopted, its rows are then compared with the service's list, as
+   * `recover` does.
    */
   distrust(source: number): void;
-  /** The same for all sources: at `nowMs` the ledger turned out to be an old one. */
+  /** The same for all sources: at `nowMs` the ledger turned out to be old. */
   distrustAll(nowMs: number): void;
-  /** Whether the rows of a source are those of an old ledger, until it is adopted again. */
+  /** Reports whether a source's rows are those of an old ledger. Adoption ends that. */
   isDistrusted(source: number): boolean;
   bornMs(): number;
-  /** When this ledger began, or last turned out to be old: another one may have made resources until then. */
+  /** When this ledger began, or last turned out to be old. Until then another ledger may have made resources. */
   forgottenMs(): number;
-  /** The same by the service's clock. `offsetMs` is that clock minus ours now, which counts where no answer told it earlier. */
+  /**
+   * The same by the service's clock. `offsetMs` is that clock minus ours now. It counts where no answer supplied it
+   * earlier.
+   */
   forgottenThereMs(offsetMs: number): number;
   setForgottenMs(atMs: number): void;
-  /** An answer tells the service's clock minus ours. The first one since `setForgottenMs` counts: our clock may be set later. */
+  /**
+   * Records the service's clock minus ours, as an answer shows it. The first one since `setForgottenMs` counts, because
+   * our clock may be set later.
+   */
   noteForgottenOffset(offsetMs: number): void;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
@@ -99,8 +117,8 @@ export interface Drift {
 const Times = z.array(z.number());
 const UnsearchedParts = z.object({ parts: z.array(z.string()), sinceMs: z.number() });
 /**
- * Parts of a source's folder that could not be read when its files were compared with the service's list, and when that
- * was first. "" is the whole folder; no part means that nothing is left, or that there was no comparison yet.
+ * Parts of a source's folder that were unreadable when its files were compared with the service's list, and since when.
+ * "" is the whole folder. No part means that nothing is left, or that there was no comparison yet.
  */
 export interface Unsearched {
   readonly parts: readonly RelativePath[];
@@ -116,26 +134,31 @@ const RecheckRecord = z.object({
   looks: z.number(),
   clean: z.number(),
 });
-/** A resource as a list showed it, which may be behind. */
+/** A resource as a list showed it. The list may be stale. */
 export interface SeenResource {
   readonly docId: string;
   readonly updatedMs?: number | undefined;
 }
 
-/** A source was adopted by lists that may have been stale or short, so it is compared again when they have caught up. */
+/**
+ * The remaining comparisons of a source that was adopted by lists that may have been stale or short. It is compared
+ * again after they have caught up.
+ */
 export interface Recheck {
-  /** When the source was adopted, by the service's clock: what is older was made under a former ledger, or by others. */
+  /**
+   * When the source was adopted, by the service's clock. Older resources were made under a former ledger, or by others.
+   */
   readonly boundMs: number;
-  /** Resources that the adoption saw and left alone, as its list showed them. */
+  /** Resources that the adoption saw and did not touch, as its list showed them. */
   readonly seen: readonly SeenResource[];
   /** When the source was last compared, by our clock. */
   readonly sinceMs: number;
-  /** Comparisons since the adoption, and how many of the last ones found nothing. */
+  /** Number of comparisons since the adoption, and how many of the last ones found nothing. */
   readonly looks: number;
   readonly clean: number;
 }
 
-/** Names a path of a source in one word. */
+/** Returns a key for a path of a source. */
 export function placeKey(source: number, path: RelativePath): string {
   return `${source}\n${path}`;
 }
@@ -153,7 +176,7 @@ export function openDrift(db: Sqlite): Drift {
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape
      WHERE source = ? AND files.path = ? AND state NOT IN ('held', 'doomed') AND doc_id IS NOT NULL`,
   );
-  // In the order of the rows: an index by source would have to be sorted anew for every page.
+  // In row order: an index by source would need a new sort for every page.
   const page = db.prepare<[number, string, string, number], AcknowledgedFile>(
     `SELECT ${columns} FROM files NOT INDEXED CROSS JOIN shapes ON shapes.id = files.shape
      WHERE files.id > ? AND doc_id IS NOT NULL AND shapes.tier = ? AND shapes.owner_id = ?

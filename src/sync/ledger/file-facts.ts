@@ -1,7 +1,7 @@
 import type { FileState, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** What the ledger says of a path, for a person. */
+/** What the ledger knows about a path, for a person. */
 export interface FileFacts {
   readonly id: number;
   readonly docId: string | null;
@@ -15,24 +15,24 @@ export interface FileFacts {
   readonly fileUrl: string | null;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly tries: number;
-  /** What of the document the service could not read; null where it read all of it. */
+  /** The part of the document that the service could not read; null if it read all of it. */
   readonly warning: string | null;
-  /** When a file that was put aside is tried again. */
+  /** When a parked file is tried again. */
   readonly retryAtMs: number | null;
 }
 
-/** Something that left, or is to leave, and is not acknowledged. */
+/** A request that was sent, or is about to be, and is not acknowledged. */
 export interface OpenIntent {
   readonly kind: "create" | "doubt" | "delete";
   readonly docId: string | null;
-  /** Null for a delete: it has no time. */
+  /** Null for a delete, which has no time. */
   readonly atMs: number | null;
   readonly attempts: number;
-  /** Why the service would not do it. */
+  /** Why the service refused it. */
   readonly message: string | null;
 }
 
-/** Rows of a path, those whose delete is held last: a path may have several of them. */
+/** Returns the rows of a path, held ones last: a path may have several of them. */
 export function fileFacts(db: Sqlite, source: number, path: RelativePath): FileFacts[] {
   const rows = db
     .prepare<[number, string], FactsRow>(
@@ -51,7 +51,7 @@ function factsOf({ code, message, ...row }: FactsRow): FileFacts {
   return { ...row, error: code === null ? null : { code, message: message ?? "" } };
 }
 
-/** The open intents of a path. */
+/** Returns the open intents of a path. */
 export function openIntentsAt(db: Sqlite, source: number, path: RelativePath): OpenIntent[] {
   return db
     .prepare<[number, string], OpenIntent>(

@@ -1,7 +1,7 @@
 import type { FileState, KnownFile, LedgerFile, RelativePath, ScanEntry, Shape } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** What is written of a file when the service acknowledged it, or intended when it is about to leave. */
+/** What the ledger records of a file when the service acknowledged it, or when a request is about to leave. */
 export interface Observed {
   readonly entry: ScanEntry;
   readonly rulesKey: number;
@@ -14,11 +14,11 @@ export interface Observed {
   readonly fileUrl: string | undefined;
 }
 
-/** How a service stored what it acknowledged, as far as it told. */
+/** How a service stored what it acknowledged, as far as it shows. */
 export interface Stored {
-  /** Of title and description, where it keeps them as others. */
+  /** Label of title and description, if it stores other ones. */
   readonly label?: string;
-  /** Of the text, where it keeps it as another. */
+  /** Digest of the text, if it stores another one. */
   readonly digest?: string;
   /** When it last changed the resource, by its clock. */
   readonly atMs?: number;
@@ -30,7 +30,7 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** A file in trouble, for a person. */
+/** A file in trouble, for a person to read. */
 export interface TroubledFile extends Trouble {
   readonly source: string;
   readonly path: RelativePath;
@@ -38,7 +38,7 @@ export interface TroubledFile extends Trouble {
   readonly docId: string | null;
 }
 
-/** A file that is left out, for a person. */
+/** A file that is left out, for a person to read. */
 export interface SkippedFile {
   readonly source: string;
   readonly path: RelativePath;
@@ -48,56 +48,62 @@ export interface SkippedFile {
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
 export interface Files {
   /**
-   * All rows of a source, in no order, read in pages while they are asked for: what is written meanwhile may or may not
-   * be seen, and nothing else is lost or doubled by it.
+   * Returns all rows of a source, unordered, read in pages on demand. A concurrent write may or may not be seen. It
+   * never hides or repeats other rows.
    */
   all(source: number): Iterable<KnownFile>;
-  /** Rows at or below any of the paths, read as `all` does; a row may come twice when paths overlap. */
+  /** Returns rows at or below any of the paths, read as `all` does. A row may appear twice if paths overlap. */
   below(source: number, paths: readonly RelativePath[]): Iterable<KnownFile>;
-  /** The row of a path, held ones left out. */
+  /** Returns the row of a path, except held ones. */
   living(source: number, path: RelativePath): KnownFile | undefined;
   byInode(source: number, ino: number): KnownFile[];
   get(id: number): LedgerFile | undefined;
-  /** At most `limit` rows of a source, whichever. */
+  /** Returns at most `limit` rows of a source, in no particular order. */
   some(source: number, limit: number): KnownFile[];
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
   insert(source: number, docId: string | null, state: FileState, observed: Observed, stored?: Stored): void;
   /**
-   * Inserts an agreed row where its path has no living row and its resource no owner; whether it did. It asks for both by
-   * the indexes that the row goes into anyway.
+   * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
+   * that the row enters anyway answer both questions.
    */
   insertFree(source: number, docId: string, observed: Observed, stored?: Stored): boolean;
-  /** The service acknowledged this: the row says so. `stored` is left out where nothing was sent. */
+  /** Records what the service acknowledged. Omit `stored` where nothing was sent. */
   agree(id: number, docId: string, observed: Observed, stored?: Stored): void;
-  /** What of a resource's document the service could not read, in its words; undefined where it read all of it. */
+  /**
+   * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
+   * of it.
+   */
   warn(docId: string, warning: string | undefined): void;
   setState(id: number, state: FileState): void;
   /**
-   * Sets a row aside whose file is gone. One that was not in agreement must be read if its file comes back, whatever its
-   * times say; of an unsure one it is not even known which bytes the service has.
+   * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
+   * times. For an unsure row it is not even known which bytes the service has.
    */
   hold(id: number): void;
-  /** The row's resource may hold something else than the row says: whatever comes next is sent whole, wherever its file is. */
+  /** Records that the row's resource may differ from the row. The next change is sent whole, wherever its file is. */
   distrust(id: number): void;
-  /** The row's resource is said to be gone: its file gets another one, and what may be left of this one is then deleted. */
+  /**
+   * Records that the row's resource is reported gone. Its file gets another one, and what may remain of this one is
+   * deleted then.
+   */
   lose(id: number): void;
-  /** Somebody gave the row's resource another title or description; its file is looked at again. */
+  /** Records that somebody changed the resource's title or description. Its file is checked again. */
   relabel(id: number, title: string, label: string): void;
-  /** Whether some mail was sent as text. */
+  /** Reports whether some mail was sent as text. */
   hasTextMails(): boolean;
-  /** Those are looked at again, whatever their times say. */
+  /** Has those mails read again, whatever their times. */
   rereadTextMails(): void;
-  /** A held row's file is as it was. A row that its path was given meanwhile is displaced as by `repath`. */
+  /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
   restore(id: number, path: RelativePath): void;
   /**
-   * Puts rows under other paths, rings included; each is looked at again whatever its times say. Rows that these paths have
-   * are displaced: their resources are to be deleted.
+   * Moves rows to other paths, rings included. Each is read again whatever its times. Rows that these paths have are
+   * displaced: their resources must be deleted.
    */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
   /**
-   * Notes that a file failed or is left out, creating its row if its path has none. `sure: false` means that the service's state is not
-   * known, so that whatever comes next is sent whole.
+   * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
+   * service's state is unknown, so that the next change is sent whole.
    */
   trouble(
     source: number,
@@ -112,24 +118,27 @@ export interface Files {
   ): void;
   tries(id: number): number;
   remove(id: number): void;
-  /** Removes a row without a resource. One that was given one since it was read stays, or nobody would know of that any more. */
+  /**
+   * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
+   * that resource.
+   */
   forget(id: number): void;
-  /** Deletes that the service will not do are among them. */
+  /** Includes deletes that the service refuses. */
   troubled(limit: number): TroubledFile[];
   skipped(limit: number): SkippedFile[];
-  /** Files of a source that are not in agreement, those at or below a path; skipped ones are not among them. */
+  /** Returns a source's files at or below a path that are not in agreement, except skipped ones. */
   troubledAt(source: number, below: RelativePath | undefined): (Trouble & { readonly path: RelativePath })[];
 }
 
 const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey`;
 
-/** Rows of a page: read in some milliseconds, for the loop waits meanwhile. */
+/** Rows of a page. The loop waits while they are read, for some milliseconds. */
 const PAGE_ROWS = 1000;
 
 /** Prepares the statements over files. */
 export function openFiles(db: Sqlite): Files {
   const shapes = openShapes(db);
-  // By a range of numbers, whichever source they belong to: a page costs the same wherever the rows of this one lie.
+  // By a range of ids over all sources: a page costs the same wherever this source's rows lie.
   const page = db.prepare<[number, number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE id > ? AND id <= ? AND +source = ?`,
   );
@@ -167,7 +176,7 @@ export function openFiles(db: Sqlite): Files {
     `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
   );
-  // How a text or title was stored holds as long as it is the same; when, until something is sent.
+  // The stored form of a text or title remains valid until it changes; the time, until something is sent.
   const agree = db.prepare(
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
        found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
@@ -186,12 +195,12 @@ export function openFiles(db: Sqlite): Files {
        rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
        state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
   );
-  // Of no shape: no update can make it what it is to be.
+  // Without a shape: no update can give it the right one.
   const lose = db.prepare(
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
   const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
-  // The index holds mails alone.
+  // The index contains only mails.
   const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
   const hasTextMails = db
     .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
@@ -264,7 +273,7 @@ export function openFiles(db: Sqlite): Files {
       for (const path of paths) {
         const exact = at.get(source, path);
         if (exact !== undefined) yield exact;
-        // "0" follows "/" in the order of bytes: the range is what lies below the folder.
+        // "0" follows "/" in byte order: the range is everything below the folder.
         let from = `${path}/`;
         for (;;) {
           const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
@@ -326,8 +335,8 @@ export function openFiles(db: Sqlite): Files {
       setState.run("agreed", id);
     },
     repath: (moves) => {
-      // First out of the way, then home: within a swap or a ring each path is taken until its owner has left. No path
-      // of a disk holds a NUL.
+      // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
+      // No path on a disk contains a NUL.
       for (const { id } of moves) repath.run(`\0${id}`, id);
       for (const { id, to } of moves) {
         displace(id, to);
@@ -336,7 +345,7 @@ export function openFiles(db: Sqlite): Files {
     },
     trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
       const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
-      // A file without a row may have been given one since: a resource of its own turned up in a list.
+      // A file without a row may have received one since: a list showed a resource of its own.
       id ??= at.get(source, entry.path)?.id;
       if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
       else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
@@ -354,7 +363,7 @@ export function openFiles(db: Sqlite): Files {
   };
 }
 
-/** Values of the columns from size_bytes to file_url, in the order of the statements. */
+/** Returns the values of the columns from size_bytes to file_url, in the order of the statements. */
 export function observedColumns(observed: Observed, shapes: Shapes): readonly (string | number | null)[] {
   const { entry } = observed;
   return [
@@ -381,7 +390,7 @@ function storedColumns({ label, digest, atMs }: Stored = {}): readonly [
   return [label ?? null, digest ?? null, atMs ?? null];
 }
 
-/** Shapes by their number in the ledger. There are few: a source has one a kind and rule. */
+/** Shapes by their number in the ledger. There are few: a source has one per kind and rule. */
 export interface Shapes {
   idOf(shape: Shape): number;
   get(id: number | null): Shape;
@@ -410,8 +419,8 @@ export function openShapes(db: Sqlite): Shapes {
     `SELECT kind, tier, owner_id AS ownerId, strategy, chunk_chars AS chunkSize, overlap_chars AS chunkOverlap
      FROM shapes WHERE id = ?`,
   );
-  // Every row that is written asks for its shape. A shape is never changed nor removed, and a ledger whose transaction
-  // was rolled back writes no more: what was found once holds.
+  // Every write of a row needs its shape. A shape never changes or disappears, and a ledger writes nothing more after a
+  // rollback, so the cache stays valid.
   const ids = new Map<string, number>();
   const found = new Map<number, Shape>();
   return {

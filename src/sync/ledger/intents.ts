@@ -7,16 +7,16 @@ export interface CreateIntent {
   readonly id: number;
   readonly source: number;
   readonly path: RelativePath;
-  /** Key of the request, the same for every attempt. */
+  /** Idempotency key, the same for every attempt. */
   readonly key: string;
   readonly atMs: number;
   readonly attempts: number;
-  /** The resource that an earlier-doubted create was answered with since; null while no answer is known. */
+  /** The resource in the answer to a create that was in doubt; null while no answer is known. */
   readonly docId: string | null;
   readonly observed: Observed;
 }
 
-/** A resource that is to be deleted; no row of files owns it any more. */
+/** A resource to delete, which no row of files owns any more. */
 export interface DeleteIntent {
   readonly id: number;
   readonly source: number;
@@ -24,74 +24,79 @@ export interface DeleteIntent {
   readonly docId: string;
 }
 
-/** A resource that is to be deleted; its intent is in the ledger. */
+/** A resource to delete, whose intent is in the ledger. */
 export interface Deletion {
   readonly id: number;
   readonly path: RelativePath;
   readonly docId: string;
-  /** The file is there: this resource is an extra one, or what another one replaced, or what a failed create left. */
+  /** The file exists: this resource is an extra one, was replaced, or remains of a failed create. */
   readonly isSpare?: boolean;
 }
 
-/** A deleted file whose text is to be kept before its resource goes. */
+/** A deleted file whose text must be saved before its resource goes. */
 export interface Keep {
-  /** How often it may still fail before the resource goes all the same. */
+  /** How often saving may still fail before the resource goes regardless. */
   readonly tries: number;
   readonly title: string;
   readonly kind: DocumentKind;
   /** SHA-256 of the file's bytes; empty when unknown. */
   readonly hash: string;
   readonly entry: ScanEntry;
-  /** Of an upload its address at the service, of a link the address that it holds. */
+  /** For an upload its address at the service, for a link the address that it holds. */
   readonly url: string | undefined;
 }
 
-/** The notes of what left without an answer. Changes are plain statements: run them inside a group commit. */
+/** Records of what was sent and has no answer. Changes are plain statements: run them inside a group commit. */
 export interface Intents {
   /** Returns the intent's id. */
   create(source: number, key: string, atMs: number, observed: Observed): number;
   setFileUrl(id: number, fileUrl: string): void;
   /**
-   * Takes up the unanswered create of the same file again, if there is one: under its key a service that honours keys
-   * answers what it answered, or would have answered, then. Undefined: there is none.
+   * Resumes the unanswered create of the same file; undefined if there is none. Under its key, a service that honours
+   * keys repeats the answer it gave, or would have given, then.
    */
   revive(source: number, observed: Observed): CreateIntent | undefined;
-  /** Whether the resource was found after a lost answer, for a create of just this file: the service may have all of it. */
+  /**
+   * Reports whether the resource was found after a lost answer to a create of exactly this file, so that the service
+   * may have all of it.
+   */
   isFound(docId: string, observed: Observed): boolean;
-  /** Something else was sent to it since, or it was acknowledged: it is not found any more in that sense. */
+  /**
+   * Records that something else was sent to the resource since, or that it was acknowledged. `isFound` is then false.
+   */
   forgetFound(docId: string): void;
-  /** What was made under the key so far is deleted: the next attempt is another request. */
+  /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */
   setKey(id: number, key: string): void;
-  /** Another attempt is about to leave although an earlier one may have acted. */
+  /** Records that another attempt is about to leave although an earlier one may have taken effect. */
   again(id: number): void;
-  /** The create is settled, but an attempt of it may have made, or still make, an extra resource. */
+  /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
   doubt(id: number, docId: string | null): void;
   delete(source: number, path: RelativePath, docId: string): number;
   /**
-   * The resource of a file's row is to be deleted, because the file is gone; call it before the row is removed. It is
-   * tried `keepTries` times to keep the file's text before.
+   * Records the delete of a row's resource because its file is gone. Call it before the row is removed. Saving the
+   * file's text first is tried `keepTries` times.
    */
   deleteFile(fileId: number, keepTries: number): number;
-  /** What is to be kept of a resource before it is deleted; undefined: nothing. */
+  /** Returns what must be saved of a resource before it is deleted; undefined: nothing. */
   keepOf(id: number): Keep | undefined;
   setKeepTries(id: number, tries: number): void;
-  /** The service would not do it, with its words; null: it is no longer refused. */
+  /** Records that the service refused the delete, in its words; null: it no longer refuses. */
   refuse(id: number, message: string | null): void;
   remove(id: number): void;
-  /** The delete is done: its resource becomes a tombstone. */
+  /** Records that the delete is done. Its resource becomes a tombstone. */
   deleted(id: number, docId: string): void;
-  /** Whether this ledger deleted the resource, or is about to. */
+  /** Reports whether this ledger deleted the resource, or is about to. */
   isDeleted(docId: string): boolean;
   creates(source: number): CreateIntent[];
   /**
-   * The service's clock minus ours when a list told it last, or the first answer of all, or the least since a create was left
-   * open; undefined: none has.
+   * The service's clock minus ours: as the last list showed it, or the very first answer, or the smallest value since a
+   * create was left open; undefined: none has.
    */
   clockOffset(): number | undefined;
   setClockOffset(ms: number): void;
-  /** Creates of all configured sources. */
+  /** Returns the creates of all configured sources. */
   allCreates(): CreateIntent[];
-  /** The same, with the doubts among them. */
+  /** The same, including doubts. */
   allOpen(): CreateIntent[];
   doubts(source: number): CreateIntent[];
   deletes(source: number): DeleteIntent[];
@@ -106,8 +111,8 @@ const COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId
   extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
 
 /**
- * Tombstones of the newest deletes are kept, about this many: 100 MB at most. A list shows a deleted resource for
- * minutes, and a service that is put back from a backup for as long as the backup is old.
+ * Retains about this many tombstones of the newest deletes, 100 MB at most. A list may show a deleted resource for
+ * minutes. A service restored from a backup shows it for as long as the backup is old.
  */
 const TOMBSTONES_MAX = 1_000_000;
 const PRUNE_EVERY = 1000;
@@ -128,7 +133,7 @@ export function openIntents(db: Sqlite): Intents {
   const doubtOf = db.prepare<[string], Row>(
     `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND doc_id = ? ORDER BY id DESC LIMIT 1`,
   );
-  // Of a file that was hashed this is never the hash.
+  // The hash of a file is never empty.
   const forgetFound = db.prepare("UPDATE intents SET hash = '' WHERE kind = 'doubt' AND doc_id = ?");
   const setAttempts = db.prepare("UPDATE intents SET attempts = ? WHERE id = ?");
   const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
@@ -183,7 +188,7 @@ export function openIntents(db: Sqlite): Intents {
     const text = clockOffset.get();
     return text === undefined ? undefined : Number(text);
   };
-  /** What former processes left open bears times by their clocks, which the next one must know as well. */
+  /** Times of intents that former processes left open are by their clocks. The next process must know these too. */
   const hasFormer =
     db.prepare("SELECT 1 FROM intents WHERE kind IN ('create', 'doubt') LIMIT 1").get() !== undefined;
 
@@ -289,7 +294,10 @@ export function openIntents(db: Sqlite): Intents {
   };
 }
 
-/** Whether a create says the same as one before. The address of an upload is taken over, that of a link must be the same. */
+/**
+ * Reports whether a create equals an earlier one. The address of an upload is taken over; that of a link must be the
+ * same.
+ */
 function isSameRequest(before: Observed, now: Observed): boolean {
   const { shape } = before;
   return (

@@ -18,8 +18,8 @@ import type { NotedMount } from "../rules/sub-mounts.ts";
 import type { SettledIgnore } from "../rules/ignore-settling.ts";
 
 /**
- * What the service has acknowledged, and what left without an answer. Reads see what was committed: `flush` first
- * where a change may be waiting.
+ * What the service has acknowledged, and what was sent without an answer. Reads see committed data: call `flush` first
+ * where a change may be pending.
  */
 export interface Ledger extends GroupCommit {
   readonly sources: Sources;
@@ -31,36 +31,36 @@ export interface Ledger extends GroupCommit {
   readonly operator: Operator;
   readonly tree: SourceTree;
   /**
-   * Notes that the ledger belongs to the service it was opened for. Done by `openLedger` unless it was told not to. True:
-   * it is older than what was last written here, so its sources are to be compared with the service's list before
-   * anything is made.
+   * Records that the ledger belongs to the service it was opened for. `openLedger` calls it unless `unclaimed` is set.
+   * Returns true if the ledger is older than what was last written here: its sources must be compared with the
+   * service's list before anything is created.
    */
   claim(): boolean;
-  /** Copies the log back into the file and closes it. */
+  /** Checkpoints the log into the file and closes it. */
   close(): void;
 }
 
 export interface LedgerOptions {
-  /** Told before and after each transaction; may throw to simulate a crash. */
+  /** Called before and after each transaction. May throw to simulate a crash. */
   readonly step?: (name: string) => void;
-  /** Leaves a new ledger without a service until `claim` is called, for who may not write anything. */
+  /** Leaves a new ledger without a service until `claim` is called, for callers that must not write. */
   readonly unclaimed?: boolean;
-  /** A transaction failed; nothing can be written any more. */
+  /** Called when a transaction fails. Nothing can be written any more. */
   readonly onFailure?: (error: Error) => void;
-  /** Hears of a ledger of an older version that is brought up to date. */
+  /** Is notified when a ledger of an older version is upgraded. */
   readonly listener?: UpgradeListener;
-  /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
+  /** Time of day, which a new ledger records as its beginning. Default: the system's. */
   readonly now?: () => number;
 }
 
-/** File of the ledger in a state folder. */
+/** Returns the ledger file of a state folder. */
 export function ledgerFile(stateDir: string): string {
   return join(stateDir, "ledger.db");
 }
 
 /**
- * Opens the ledger of a state folder. `service` names the service it belongs to; a ledger of another one is refused
- * (`ledger_other_service`), for its document ids mean nothing there.
+ * Opens the ledger of a state folder. `service` identifies the service it belongs to. A ledger of another service is
+ * refused (`ledger_other_service`), because its document ids mean nothing there.
  */
 export function openLedger(stateDir: string, service: string, options: LedgerOptions = {}): Ledger {
   const file = ledgerFile(stateDir);
@@ -74,7 +74,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     db.close();
     throw error;
   }
-  // Closing another handle of the log drops no lock of SQLite's: those lie on the database and on its shared memory.
+  // Closing another handle of the log drops none of SQLite's locks: those are on the database and on its shared memory.
   const wal = openSync(`${file}-wal`, "r+");
   const refuseIfMoved = watchPlace(file, wal);
   const commits = groupCommits(db, file, {
@@ -128,8 +128,8 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
 }
 
 /**
- * Sees to it that what is written can be found again: SQLite goes on writing to files that somebody has removed, and all
- * of it would be gone with the process. Two looks at inodes cost a thousandth of the flush that follows.
+ * Ensures that what is written can be found again. SQLite keeps writing to files that somebody has removed, and all of
+ * it would be gone with the process. Checking two inodes costs a thousandth of the flush that follows.
  */
 function watchPlace(file: string, wal: number): () => void {
   const { dev, ino } = statSync(file);
@@ -144,12 +144,12 @@ function watchPlace(file: string, wal: number): () => void {
   };
 }
 
-/** What a full disk keeps from being copied is in the log, and is copied next time. */
+/** Checkpoints the log. What a full disk prevents from being copied stays in the log and is copied next time. */
 function copyBack(db: Sqlite): void {
   try {
     db.pragma("wal_checkpoint(TRUNCATE)");
   } catch {
-    // Nothing is lost: the log is read whenever the ledger is opened.
+    // Nothing is lost: opening the ledger reads the log.
   }
 }
 
@@ -169,15 +169,18 @@ function refuseForeign(db: Sqlite, file: string, service: string): void {
   });
 }
 
-/** What the ledger knows of the folders of sources, beside their files. Changes are plain statements: run them inside a group commit. */
+/**
+ * What the ledger knows about the folders of sources, besides their files. Changes are plain statements: run them
+ * inside a group commit.
+ */
 interface SourceTree {
-  /** Hashes of the ignore files in force, by their folder. */
+  /** Hashes of the ignore files in force, by folder. */
   ignoreFiles(source: number): ReadonlyMap<string, string>;
   setIgnoreFile(source: number, file: SettledIgnore): void;
-  /** What is mounted below a source's folder, by its path. */
+  /** File systems mounted below a source's folder, by path. */
   mounts(source: number): ReadonlyMap<string, RootIdentity>;
   setMount(source: number, mount: NotedMount): void;
-  /** Whether there are files at or below a path; "" is the source's folder. */
+  /** Reports whether there are files at or below a path; "" is the source's folder. */
   hasFiles(source: number, path: RelativePath): boolean;
 }
 
@@ -199,7 +202,7 @@ function openSourceTree(db: Sqlite): SourceTree {
      ON CONFLICT (source, path) DO UPDATE SET dev = excluded.dev, ino = excluded.ino`,
   );
   const removeMount = db.prepare("DELETE FROM mounts WHERE source = ? AND path = ?");
-  // "0" follows "/" in the order of bytes. Two look-ups of one index each.
+  // "0" follows "/" in byte order. Two look-ups, one index each.
   const hasFiles = db
     .prepare<{ source: number; path: string }, number>(
       `SELECT EXISTS (SELECT 1 FROM files WHERE source = @source AND path = @path)

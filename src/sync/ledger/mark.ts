@@ -6,45 +6,45 @@ import { rootIdentityOf } from "../disk/root-identity.ts";
 import { ledgerFailure, type Sqlite } from "./open.ts";
 
 /**
- * How far a ledger has come, noted in a small file beside it. A ledger that was put back from a backup has not come so
- * far, or is another file than the noted one. Where the mark was put back too, over the files that were there, its times
- * are not those at which it was written: a restore sets one of them. Only a disk that was set back as a whole, and a
- * folder that was moved away and back again, show none of this.
+ * Records how far a ledger has advanced, in a small file next to it. A ledger restored from a backup is behind its
+ * mark, or is another file than the mark names. If the mark was restored too, over the existing files, its times differ
+ * from when it was written, because a restore sets one of them. Only a disk that was reset as a whole, and a folder
+ * that was moved away and back, show none of this.
  */
 export interface LedgerMark {
-  /** Whether the ledger is older than what was last written here. The mark moves on with the first write after it. */
+  /** Reports whether the ledger is older than what was last written here. The next write advances the mark. */
   begin(): boolean;
-  /** Something was written to the ledger, and is on disk. */
+  /** Records that something was written to the ledger and is on disk. */
   written(): void;
-  /** Before the ledger is closed; what it returns is to be called when all is on disk. */
+  /** Call before the ledger is closed; call the function it returns once everything is on disk. */
   end(): () => void;
 }
 
 /**
- * The mark moves this often while the ledger is written to. A backup that is younger than this when the process is killed
- * cannot be told from what it was made of.
+ * The mark advances this often while the ledger is written to. If the process is killed, a backup younger than this
+ * cannot be distinguished from its original.
  */
 const MARK_MS = 60_000;
 
 /**
- * Between writing a mark and putting it in place, on a disk that is slow; file systems that keep times of two seconds are
- * within it, too.
+ * Longest time between writing a mark and renaming it, on a slow disk. File systems with a resolution of two seconds
+ * are within it too.
  */
 const TIMES_MS = 10_000;
 
 const Mark = z.object({
   count: z.int().min(0),
   file: z.number(),
-  /** When it was written, by the file system's clock. Marks of older versions have none. */
+  /** When it was written, by the file system's clock. Marks of older versions lack it. */
   atMs: z.number().optional(),
 });
 
-/** File of the mark in a state folder. */
+/** Returns the mark file of a state folder. */
 export function markFile(stateDir: string): string {
   return join(stateDir, "ledger.mark");
 }
 
-/** Prepares the mark of a ledger. `write` makes a change durable in it. */
+/** Prepares the mark of a ledger. `write` makes a change durable in the ledger. */
 export function openMark(
   db: Sqlite,
   { stateDir, ledger }: { readonly stateDir: string; readonly ledger: string },
@@ -60,7 +60,9 @@ export function openMark(
   let changed = false;
   let movedMs = Number.NEGATIVE_INFINITY;
 
-  /** After the ledger, never before it: a crash in between leaves a mark that is behind, which says nothing. */
+  /**
+   * Runs after the ledger's write, never before: a crash in between leaves a mark that is behind, which proves nothing.
+   */
   const report = (): void => {
     writeMark(beside, { count, file: whichFile(ledger) });
   };
@@ -69,7 +71,7 @@ export function openMark(
     begin: () => {
       const known = Number(get.get() ?? 0);
       const found = readMark(beside);
-      // A ledger that has not counted is a new one, or one from before there were marks; the first count may have no mark.
+      // A ledger without a count is new, or older than marks. The first count may have no mark.
       const isOlder =
         found === undefined
           ? known > 1
@@ -86,8 +88,8 @@ export function openMark(
       movedMs = performance.now();
       count += 1;
       const next = String(count);
-      // What fails here is told by whoever else writes: the ledger's own failure, or a disk that is full. The mark is
-      // behind then, and moves on with a later write.
+      // Another writer reports what fails here: the ledger's own failure, or a full disk. The mark is then behind, and
+      // advances with a later write.
       write(() => set.run(next))
         .then(report)
         .catch(() => undefined);
@@ -107,25 +109,28 @@ export function openMark(
   };
 }
 
-/** Writes a mark whole. Its time of change, which nobody can set, and its other time are near the one that it notes. */
+/**
+ * Writes a mark atomically. Its change time, which nobody can set, and its modification time are near the time that it
+ * records.
+ */
 export function writeMark(file: string, mark: { readonly count: number; readonly file: number }): void {
   const next = `${file}.new`;
   writeFileSync(next, "", { mode: 0o600 });
-  // Another machine's, where the folder lies on one: its clock is then compared with itself.
+  // The file system's clock, which may be another machine's. It is then compared with itself.
   const atMs = statSync(next).ctimeMs;
   writeFileSync(next, JSON.stringify({ ...mark, atMs }));
   utimesSync(next, atMs / 1000, atMs / 1000);
   renameSync(next, file);
 }
 
-/** Whether a mark was written by something else, such as a restore. */
+/** Reports whether something else wrote a mark, such as a restore. */
 function wasPutBack(file: string, atMs: number | undefined): boolean {
   if (atMs === undefined) return false;
   const { mtimeMs, ctimeMs } = statSync(file);
   return Math.abs(mtimeMs - atMs) > TIMES_MS || Math.abs(ctimeMs - atMs) > TIMES_MS;
 }
 
-/** A mark that cannot be understood is none. */
+/** Reads the mark. A mark that cannot be parsed counts as missing. */
 function readMark(file: string): z.infer<typeof Mark> | undefined {
   try {
     return Mark.parse(JSON.parse(readFileSync(file, "utf8")));
@@ -136,7 +141,7 @@ function readMark(file: string): z.infer<typeof Mark> | undefined {
   }
 }
 
-/** Tells a file from another one in its place: a copy that was put there has another birth. */
+/** Distinguishes a file from another one at its path: a copy put there has another time of birth. */
 function whichFile(file: string): number {
   return rootIdentityOf(statSync(file)).ino;
 }

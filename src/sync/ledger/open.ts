@@ -11,31 +11,34 @@ import { SCHEMA } from "./schema.ts";
 export type Sqlite = Database.Database;
 
 /**
- * The write-ahead log is copied back at about this many pages of 4 KB, which bounds it to 16 MB: the same pages of an
- * index change again and again during a first sync, and each copy costs a flush.
+ * The write-ahead log is checkpointed at about this many pages of 4 KB, which bounds it to 16 MB. During a first sync
+ * the same index pages change again and again, and each checkpoint costs a flush.
  */
 const CHECKPOINT_PAGES = 4000;
-/** Page cache in KiB: the indexes of some 100,000 files, so that acknowledging one reads nothing from disk. */
+/**
+ * Page cache in KiB: enough for the indexes of some 100,000 files, so that acknowledging a file reads nothing from
+ * disk.
+ */
 const CACHE_KIB = 16_384;
 /** Tables that every version of a ledger has. */
 const OWN_TABLES = ["meta", "sources", "files", "intents"];
 
-/** How a ledger file is opened. */
+/** How to open a ledger file. */
 export interface OpenOptions {
-  /** For reading beside a running daemon. The file must exist, and is read with the tables that it has. */
+  /** For reading while a daemon is running. The file must exist, and is read with the tables that it has. */
   readonly readonly?: boolean;
   /** Is notified of an upgrade. */
   readonly listener?: UpgradeListener;
-  /** Time of day, which a new ledger notes as its beginning. Default: the system's. */
+  /** Time of day, which a new ledger records as its beginning. Default: the system's. */
   readonly now?: () => number;
 }
 
 /**
- * Opens a ledger file, creating it or bringing it up to date, of which a copy is kept first (`upgrade`). Throws
- * `ledger_newer` for one that a later version wrote, `ledger_older` for one from before the first release,
- * `ledger_foreign` for another program's database, `ledger_damaged` for a file that is no sound database, `disk_full`,
- * `ledger_unreachable` and `ledger_unusable` for one that cannot be opened or written: now, or until somebody acts.
- * Whatever it refuses it leaves as it was.
+ * Opens a ledger file, creates it, or upgrades it after making a copy (`upgrade`). Throws `ledger_newer` for a file
+ * that a later version wrote, `ledger_older` for one from before the first release, `ledger_foreign` for another
+ * program's database, `ledger_damaged` for a file that is not a sound database, and `disk_full`, `ledger_unreachable`
+ * and `ledger_unusable` for one that cannot be opened or written, now or until somebody acts. Leaves whatever it
+ * refuses unchanged.
  */
 export function openSqlite(
   file: string,
@@ -51,7 +54,7 @@ export function openSqlite(
     if (!readonly) makePrivate(file);
     db.pragma("busy_timeout = 5000");
     if (!readonly) db.pragma("journal_mode = WAL");
-    // What must be on disk before a request leaves is flushed by the group commit, off the main thread.
+    // The group commit flushes what must be on disk before a request leaves, off the main thread.
     db.pragma("synchronous = NORMAL");
     db.pragma("foreign_keys = ON");
     db.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
@@ -65,8 +68,8 @@ export function openSqlite(
 }
 
 /**
- * Makes a ledger beside its place and puts it there whole. So a ledger without a byte in it is never one whose making
- * was cut off: it has lost what it said, and must not be taken for a new one.
+ * Makes a ledger under a temporary name and renames it into place. A ledger of zero bytes is therefore never one whose
+ * creation was interrupted: it has lost its contents and must not be mistaken for a new one.
  */
 function create(file: string, nowMs: number): void {
   const beside = `${file}.new`;
@@ -79,10 +82,10 @@ function create(file: string, nowMs: number): void {
   } finally {
     db.close();
   }
-  // The log of a ledger that was deleted would be taken for this one's, and put the old pages into it.
+  // The log of a deleted ledger would be mistaken for this one's, and its old pages applied.
   for (const part of ["-wal", "-shm"]) rmSync(`${file}${part}`, { force: true });
   renameSync(beside, file);
-  // Only then is it sure to be there after the power failed, and the log of its transactions with it.
+  // Only now is the file, and the log of its transactions, certain to survive a power failure.
   flush(dirname(file));
 }
 
@@ -90,7 +93,7 @@ function refuseEmpty(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })?.size === 0) throw damaged(file, "it is empty");
 }
 
-/** Throws for a database without a ledger's tables, so that no table of ours is ever made in it. */
+/** Throws for a database without a ledger's tables, so that kbsync never creates a table in it. */
 function refuseForeign(db: Sqlite, file: string): void {
   const names = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   if (OWN_TABLES.every((name) => names.includes(name))) return;
@@ -101,10 +104,13 @@ function refuseForeign(db: Sqlite, file: string): void {
   });
 }
 
-/** What a disk, a network or another process may do for a moment. Another start finds whether it has gone by. */
+/**
+ * Failures that a disk, a network or another process may cause for a moment. The next start finds out whether they have
+ * passed.
+ */
 const PASSING = ["SQLITE_IOERR", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL", "SQLITE_NOMEM"];
 
-/** Puts a failure of SQLite into words for a person. */
+/** Explains a failure of SQLite to a person. */
 export function ledgerFailure(error: unknown, file: string): KbsyncError {
   if (error instanceof KbsyncError) return error;
   const code = codeOf(error) ?? "";
@@ -132,7 +138,7 @@ export function ledgerFailure(error: unknown, file: string): KbsyncError {
   });
 }
 
-/** Whether an error is SQLite's own, as any look into a ledger may bring it up. */
+/** Reports whether an error is SQLite's own. Any access to a ledger may throw one. */
 export function isLedgerFailure(error: unknown): boolean {
   return codeOf(error)?.startsWith("SQLITE_") === true;
 }

@@ -2,21 +2,23 @@ import type { Retried } from "../../wire/daemon.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** What a person decided about sources, beside approvals. Changes are plain statements: run them inside a group commit. */
+/**
+ * What a person decided about sources, besides approvals. Changes are plain statements: run them inside a group commit.
+ */
 export interface Operator {
-  /** Sources for which nothing is sent. */
+  /** Paused sources, for which nothing is sent. */
   paused(): ReadonlySet<number>;
   setPaused(source: number, paused: boolean): void;
   /**
-   * Has files that are not in agreement read again whatever their times say, and those put aside now. `below` is a file
-   * or a folder; undefined all of the source.
+   * Has files that are not in agreement read again whatever their times, and parked ones now. `below` is a file or a
+   * folder; undefined is the whole source.
    */
   again(source: number, below: RelativePath | undefined): Omit<Retried, "source">;
-  /** Has files read again that were put aside until a time that has come. */
+  /** Has parked files read again whose time has come. */
   unpark(source: number, nowMs: number): void;
 }
 
-/** Rows at a path or below it; without a path all of them. "0" follows "/" in the order of bytes. */
+/** Rows at a path or below it; without a path, all rows. "0" follows "/" in byte order. */
 const BELOW = "(@below IS NULL OR path = @below OR (path >= @below || '/' AND path < @below || '0'))";
 
 /** Prepares the statements. */

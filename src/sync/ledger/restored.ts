@@ -1,14 +1,14 @@
 import { openDrift } from "./drift.ts";
 import { openSqlite } from "./open.ts";
 
-/** A kept text that a ledger knows. */
+/** A retained text that a ledger knows. */
 export interface KnownText {
   readonly name: string;
   /** SHA-256 of the file, 64 hex digits. */
   readonly sha256: string;
 }
 
-/** The kept texts of deleted files that a copy of a ledger knows. Throws what opening throws. */
+/** Returns the retained texts of deleted files that a copy of a ledger knows. Throws whatever opening throws. */
 export function knownTexts(ledger: string): readonly KnownText[] {
   const db = openSqlite(ledger, { readonly: true });
   try {
@@ -19,8 +19,8 @@ export function knownTexts(ledger: string): readonly KnownText[] {
 }
 
 /**
- * Notes in a restored ledger that it is an old one: its rows are compared with the service's list before anything is sent,
- * so that what was made after the backup is adopted and not made twice. The file is complete in itself afterwards.
+ * Marks a restored ledger as old. Its rows are compared with the service's list before anything is sent, so that
+ * resources made after the backup are adopted and not created twice. The file is self-contained afterwards.
  */
 export function distrustRestored(ledger: string, nowMs: number): void {
   const db = openSqlite(ledger);
@@ -32,7 +32,7 @@ export function distrustRestored(ledger: string, nowMs: number): void {
   }
 }
 
-/** Brings a ledger file that nothing else uses up to the tables of this program. Throws what opening throws. */
+/** Upgrades a ledger file that nothing else uses to this program's tables. Throws whatever opening throws. */
 export function upgradeLedger(file: string): void {
   openSqlite(file).close();
 }

@@ -4,7 +4,10 @@ import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { ledgerFile } from "./ledger.ts";
 import { openSqlite } from "./open.ts";
 
-/** Sets a ledger that cannot be used aside, damaged or from before the first release; returns where, or undefined for a sound one. */
+/**
+ * Renames a ledger that cannot be used: damaged, or from before the first release. Returns its new path, or undefined
+ * for a sound one.
+ */
 export function setAsideUnusable(stateDir: string, nowMs: number): string | undefined {
   const file = ledgerFile(stateDir);
   const lock = lockFolder(stateDir, "daemon");
@@ -12,7 +15,7 @@ export function setAsideUnusable(stateDir: string, nowMs: number): string | unde
     if (!existsSync(file) || isUsable(file)) return undefined;
     const aside = asideName(file, nowMs);
     try {
-      // The log goes first: left alone, it would be taken for that of the new ledger. Under the new name SQLite finds it.
+      // The log goes first: if it stayed, the new ledger would take it for its own. SQLite finds it under the new name.
       for (const part of ["-wal", "-shm", ""]) {
         if (existsSync(`${file}${part}`)) renameSync(`${file}${part}`, `${aside}${part}`);
       }
@@ -25,13 +28,13 @@ export function setAsideUnusable(stateDir: string, nowMs: number): string | unde
   }
 }
 
-/** The name of a ledger that was set aside. */
+/** Returns the new path of a ledger that cannot be used. */
 export function asideName(file: string, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
   return `${file}.set-aside-${stamp}`;
 }
 
-/** Copies the ledger as it is now; copies nothing and returns true for one that would be set aside. */
+/** Copies the ledger as it is now. Copies nothing and returns true for one that cannot be used. */
 export function copyLedger(stateDir: string, to: string): boolean {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) return false;
@@ -50,7 +53,7 @@ export function copyLedger(stateDir: string, to: string): boolean {
   }
 }
 
-/** Whether a ledger has this program's tables and no damage. Throws every other failure. */
+/** Reports whether a ledger has this program's tables and no damage. Throws every other failure. */
 function isUsable(file: string): boolean {
   try {
     const db = openSqlite(file);

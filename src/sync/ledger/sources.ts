@@ -2,28 +2,28 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { RootIdentity } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** A source as the ledger knows it, with its counts. */
+/** A source in the ledger, with its counts. */
 export interface SourceRow {
   readonly id: number;
   readonly path: string;
   readonly ownerId: string;
   readonly tier: Tier;
-  /** Undefined before the first whole pass. */
+  /** Undefined before the first complete pass. */
   readonly root: RootIdentity | undefined;
   /** Why nothing is sent for this source. */
   readonly halted: string | null;
-  /** Null also before another folder, to which a person may agree. */
+  /** Null also for another folder, to which a person may agree. */
   readonly haltCode: HaltCode | null;
   readonly haltUnit: string | null;
   /** Why deletes are held. */
   readonly holdReason: string | null;
-  /** The other root before which the source stands still; undefined while it does not, and while its folder is missing. */
+  /** The other root that halts the source; undefined while none does, and while its folder is missing. */
   readonly haltRoot: RootIdentity | undefined;
-  /** Files missing from that root. */
+  /** Number of files missing from that root. */
   readonly haltFiles: number;
   /**
-   * A person agreed: to what a halted source stands before, or, for one that is no longer in the configuration, to the
-   * delete of all its resources.
+   * A person agreed to what halts the source, or, for a source that left the configuration, to the delete of all its
+   * resources.
    */
   readonly approved: boolean;
   /** In the configuration. */
@@ -34,89 +34,94 @@ export interface SourceRow {
   readonly skipped: number;
   readonly parked: number;
   readonly held: number;
-  /** Files planned or on their way, and how many of them have a row in agreement (an older version of theirs). */
+  /** Files planned or in flight, and how many of them have a row in agreement (an older version of theirs). */
   readonly backlog: number;
   readonly backlogAgreed: number;
   /**
-   * Files there, with a row or without, when the backlog was written down: a file that is acknowledged later comes among
-   * the agreed ones, and no second one is counted for it.
+   * Number of files present, with or without a row, when the backlog was recorded. A file acknowledged later moves to
+   * the agreed ones and is not counted twice.
    */
   readonly found: number;
-  /** The whole folder was compared by the process that worked on it last, so that all that waited was counted. */
+  /** Whether the last process that worked on it compared the whole folder, so that all pending files were counted. */
   readonly compared: boolean;
-  /** Folders and files that the last whole scan could not look at. */
+  /** Number of folders and files that the last complete scan could not read. */
   readonly unreadable: number;
   /** Why some changes are found late, while a daemon runs. */
   readonly degraded: string | null;
-  /** Deletes that the service will not do. */
+  /** Deletes that the service refuses. */
   readonly deletesRefused: number;
-  /** Files in agreement that the service read in part. */
+  /** Files in agreement that the service read only in part. */
   readonly readInPart: number;
-  /** What the service has lost of this source, so that nothing is sent for it; null when it has lost nothing. */
+  /** What the service has lost of this source, so that nothing is sent for it; null when nothing. */
   readonly lost: string | null;
-  /** Nothing is known to be lost: the service's answers are unclear, and it is asked again by itself. */
+  /** Nothing is known to be lost: the service's answers are unclear, and the daemon asks again by itself. */
   readonly isUnclear: boolean;
 }
 
-/** A source that is no longer in the configuration. */
+/** A source that left the configuration. */
 export interface RemovedSource extends SourceRow {
-  /** Resources that it still has at the service. */
+  /** Number of resources that it still has at the service. */
   readonly kept: number;
 }
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
 export interface Sources {
-  /** Finds or makes the row of a folder. */
+  /** Finds or creates the row of a folder. */
   open(path: string, ownerId: string, tier: Tier): SourceRow;
-  /** What `open` would find or make, with nothing written; undefined for a folder without a row. */
+  /** Returns what `open` would, without writing; undefined for a folder without a row. */
   peek(path: string, ownerId: string, tier: Tier): SourceRow | undefined;
   get(id: number): SourceRow;
-  /** All rows of sources in the configuration. */
+  /** Returns the rows of all configured sources. */
   active(): SourceRow[];
-  /** Sources that are no longer in the configuration and of which something is left, with what that is. */
+  /** Returns sources that left the configuration and still have resources or creates in flight. */
   removed(): RemovedSource[];
-  /** The folders of all sources, removed ones too, by their numbers. */
+  /** Returns the folders of all sources by number, including removed ones. */
   folders(): ReadonlyMap<number, string>;
-  /** Those with files or intents, be they in the configuration or not. */
+  /** Returns sources with files or intents, whether configured or not. */
   withFiles(): SourceRow[];
-  /** Whether a source has neither files nor intents. */
+  /** Reports whether a source has neither files nor intents. */
   isEmpty(id: number): boolean;
-  /** Gives the row of a source another folder. The row of that folder, if there is one, gets the old one. */
+  /** Gives a source's row another folder. The row that has that folder, if any, receives the old one. */
   repath(id: number, path: string): void;
-  /** Sources that are no longer in the configuration keep their rows; nothing is deleted for them. */
+  /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
   keepActive(ids: readonly number[]): void;
   setRoot(id: number, root: RootIdentity): void;
-  /** `halted` with `root` and `files` says before what the source stands still; without a root its folder is missing. */
+  /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
   setHold(id: number, hold: Hold): void;
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
   setCompared(id: number, compared: boolean): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
   /**
-   * Files of a source that have a resource, whatever state they are in: failed, parked and held ones count, those whose
-   * delete a person agreed to do not.
+   * Returns how many files have a resource, in any state: failed, parked and held ones count, those whose delete a
+   * person agreed to do not.
    */
   withResource(id: number): number;
-  /** Stands for the very rows whose deletes are held and not agreed to; another one when any joins or leaves them. */
+  /** Returns a fingerprint of the rows that are held and not agreed to. It changes when any joins or leaves. */
   heldMark(id: number): string;
-  /** Deletes begun since a time. */
+  /** Returns how many deletes began after a time. */
   deletedSince(id: number, sinceMs: number): number;
-  /** Counts deletes that begin, and forgets those from before `sinceMs` or from the future of a clock that was wrong. */
+  /**
+   * Counts deletes that begin. Forgets those from before `sinceMs`, and those from the future of a clock that was
+   * wrong.
+   */
   countDeletes(id: number, atMs: number, files: number, sinceMs: number): void;
   /**
-   * A person agrees to the deletes held now and to the other root that the source stands before, if there is one. To a
-   * missing folder nobody can agree: what comes in its place is not known.
+   * Records that a person agrees to the held deletes and to the other root that halts the source, if there is one.
+   * Nobody can agree to a missing folder, because what will replace it is unknown.
    */
   approve(id: number): void;
   approvalUsed(id: number): void;
   collectionId(tier: Tier): string | undefined;
   setCollectionId(tier: Tier, collectionId: string): void;
-  /** Whether the service said last that it reads the PDFs and images of uploaded mails. */
+  /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
   readsMails(): boolean;
   setReadsMails(reads: boolean): void;
 }
 
-/** Why a source has no folder to agree to: it is missing, it cannot be read, or the unit `haltUnit` does not show it. */
+/**
+ * Why a source has no folder to agree to: it is missing, it cannot be read, or the unit `haltUnit` does not show it.
+ */
 export type HaltCode = "missing" | "unreadable" | "not-shown";
 
 /** Why nothing is sent for a source, and why deletes are held. */
@@ -140,7 +145,7 @@ type Row = Omit<SourceRow, "root" | "haltRoot" | "approved" | "active" | "compar
   isUnclear: number | null;
 };
 
-/** The row of a folder that was never synced, as it would be before its first pass. */
+/** Returns the row of a folder that was never synced, as it would be before its first pass. */
 export function freshRow(id: number, path: string, ownerId: string, tier: Tier): SourceRow {
   const files = {
     agreed: 0,
@@ -211,7 +216,7 @@ export function openSources(db: Sqlite): Sources {
     "UPDATE sources SET approved = 1 WHERE id = ? AND (active = 0 OR (halted IS NOT NULL AND halt_dev IS NOT NULL))",
   );
   const agreeToLoss = db.prepare(
-    // Of one that left the configuration nothing is sent again: a word on it is one on its end.
+    // Nothing of a source that left the configuration is sent again: an approval of it concerns its removal.
     "UPDATE losses SET agreed = 1 WHERE source = ? AND EXISTS (SELECT 1 FROM sources WHERE id = source AND active = 1)",
   );
   const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
@@ -223,7 +228,7 @@ export function openSources(db: Sqlite): Sources {
     .pluck();
   const heldMark = db
     .prepare<[number], string>(
-      // Sums of numbers and of their squares: read from the index alone, for a status may ask for it four times a second.
+      // Sums of ids and of their squares, read from the index alone: a status may ask for it four times a second.
       `SELECT count(*) || '-' || total(id) || '-' || total((id % 1000003) * (id % 1000003)) FROM files
        WHERE source = ? AND state = 'held' AND state <> 'agreed'`,
     )
@@ -292,7 +297,7 @@ export function openSources(db: Sqlite): Sources {
     repath: (id, path) => {
       const other = peek.get(path);
       const before = known(get.get(id)).path;
-      // Out of the way first, for two rows cannot share a folder. No path of a disk holds a NUL.
+      // Out of the way first, because two rows cannot share a folder. No path on a disk contains a NUL.
       if (other !== undefined) repath.run(`\0${other.id}`, other.id);
       repath.run(path, id);
       if (other !== undefined) repath.run(before, other.id);
@@ -327,7 +332,7 @@ export function openSources(db: Sqlite): Sources {
       countDeletes.run(id, atMs, files);
     },
     approve: (id) => {
-      // As long as nothing is sent because the service lost much, that is what a person is shown and agrees to.
+      // While nothing is sent because the service lost much, that is what a person sees and agrees to.
       if (agreeToLoss.run(id).changes > 0) return;
       doom.run(id);
       setApproved.run(id);

@@ -1,23 +1,23 @@
 import { shellWord } from "../../lib/shell-word.ts";
 import type { SourceRow } from "./sources.ts";
 
-/** Something about a source that waits for a person. */
+/** A condition of a source that waits for a person. */
 export interface Standstill {
-  /** `lost`: by the service; `halted`: by the folder; `held`: deletes alone. */
+  /** `lost`: caused by the service; `halted`: by the folder; `held`: deletes only. */
   readonly kind: "lost" | "halted" | "held";
-  /** Why, in words. */
+  /** The reason, in words. */
   readonly reason: string;
   /** What a person can do, in a sentence. */
   readonly remedy: string;
 }
 
-/** What of a source's row is told of. */
+/** The columns of a source's row that decide. */
 type Facts = Pick<
   SourceRow,
   "lost" | "isUnclear" | "halted" | "haltCode" | "haltUnit" | "haltRoot" | "held" | "holdReason"
 >;
 
-/** What waits for a person in a source, what weighs most first; empty while it goes on. Pure. */
+/** Returns what waits for a person in a source, most important first; empty if nothing does. Pure. */
 export function standstillsOf(facts: Facts): readonly Standstill[] {
   const { lost, isUnclear, halted, held, holdReason } = facts;
   const found: Standstill[] = [];
@@ -37,7 +37,7 @@ const WAIT =
 const RESTORE =
   "bring the service's data back and it goes on by itself, or `kbsync approve` sends again what is missing";
 
-/** Before another folder a person may agree; before one that is missing or cannot be read there is nothing to agree to. */
+/** A person may agree to another folder. With a missing or unreadable one there is nothing to agree to. */
 function haltRemedy({ haltRoot, haltCode, haltUnit }: Facts): string {
   if (haltRoot !== undefined)
     return "mount or put back the right folder and it goes on by itself, or `kbsync approve` takes this one as it is";

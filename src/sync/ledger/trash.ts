@@ -2,12 +2,12 @@ import { join } from "node:path";
 import type { DocumentKind, RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
-/** Folder of the kept texts in a state folder. */
+/** Returns the folder of retained texts in a state folder. */
 export function trashFolder(stateDir: string): string {
   return join(stateDir, "trash");
 }
 
-/** The text of a deleted file, kept. */
+/** The retained text of a deleted file. */
 export interface TrashedFile {
   readonly id: number;
   readonly source: number;
@@ -19,7 +19,7 @@ export interface TrashedFile {
   readonly name: string;
   readonly title: string;
   readonly kind: DocumentKind;
-  /** SHA-256 of the kept bytes. */
+  /** SHA-256 of the retained bytes. */
   readonly hash: string;
   /** Whether they are the very bytes of the deleted file. */
   readonly isExact: boolean;
@@ -28,18 +28,18 @@ export interface TrashedFile {
   readonly untilMs: number;
 }
 
-/** The rows of kept texts. Changes are plain statements: run them inside a group commit. */
+/** The rows of retained texts. Changes are plain statements: run them inside a group commit. */
 export interface TrashRows {
-  /** A text of the same resource is kept once, and one of a folder that is no known source's not at all. */
+  /** Adds a text. Does nothing if the resource has one already, or if no known source has that folder. */
   add(kept: Omit<TrashedFile, "id" | "source">): void;
   has(docId: string): boolean;
-  /** At or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
+  /** Returns texts at or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
   below(root: string, path: RelativePath): TrashedFile[];
-  /** The folders of sources, be they in the configuration or not. */
+  /** Returns the folders of all sources, whether configured or not. */
   roots(): string[];
-  /** Of all sources, oldest first, with no more than `limit`. */
+  /** Returns the oldest texts of all sources, at most `limit`. */
   oldest(limit: number): TrashedFile[];
-  /** Those whose days are over, with no more than `limit`. */
+  /** Returns expired texts, at most `limit`. */
   expired(nowMs: number, limit: number): TrashedFile[];
   totalBytes(): number;
   knows(name: string): boolean;
@@ -48,7 +48,7 @@ export interface TrashRows {
 
 type Row = Omit<TrashedFile, "isExact"> & { isExact: number };
 
-/** Prepares the statements over kept texts. */
+/** Prepares the statements over retained texts. */
 export function openTrashRows(db: Sqlite): TrashRows {
   const columns = `trash.id, source, sources.path AS root, trash.path, doc_id AS docId, name, title, kind, hash,
     is_exact AS isExact, size_bytes AS sizeBytes, deleted_ms AS deletedMs, until_ms AS untilMs`;
@@ -61,7 +61,7 @@ export function openTrashRows(db: Sqlite): TrashRows {
   const all = db.prepare<[string], Row>(
     `SELECT ${columns} ${from} WHERE sources.path = ? ORDER BY deleted_ms DESC, trash.id DESC`,
   );
-  // "0" follows "/" in the order of bytes: the range is what lies below the folder.
+  // "0" follows "/" in byte order: the range is everything below the folder.
   const below = db.prepare<[string, string, string, string], Row>(
     `SELECT ${columns} ${from} WHERE sources.path = ? AND (trash.path = ? OR (trash.path >= ? AND trash.path < ?))
      ORDER BY deleted_ms DESC, trash.id DESC`,

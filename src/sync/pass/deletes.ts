@@ -7,70 +7,76 @@ import type { KnownFile, RelativePath, RootIdentity, Scan } from "../plan/model.
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Timing } from "../plan/timing.ts";
 
-/** Why nothing is sent for a source; without a code it stands before another folder. */
+/** Why nothing is sent for a source; without a code, another folder halts it. */
 export type RootHalt = Pick<Hold, "code" | "unit"> & { readonly reason: string | undefined };
 
-/** What keeps deletes waiting, and what counts them. */
+/** Delays deletes, and counts them. */
 export interface Deletes {
   /**
-   * Of what the brakes decided, what may be done now: a burst of deletes is judged as a whole before any of it is sent.
-   * A row that lies outside of the scan's scope is still missing. `lookAgain` is called for what waits.
+   * Returns what may be done now of the brakes' decision: a burst of deletes is judged as a whole before any of it is
+   * sent. A row outside of the scan's scope is still missing. `recheck` is called for what waits.
    */
   ripe(
     braked: Braked,
     scan: Scan,
     when: {
-      /** Nothing else is about to be looked at. */
+      /** Nothing else is about to be checked. */
       readonly quiet: boolean;
-      /** What `isBurstOver` said when this pass began: one that began before has not looked at all that it must. */
+      /**
+       * The result of `isBurstOver` when this pass began: a pass that began before the end has not checked everything
+       * that it must.
+       */
       readonly isBurstOver: boolean;
     },
     lookAgain: (path: RelativePath, atMs: number) => void,
   ): Braked;
   /** Whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
   isBurstOver(): boolean;
-  /** Nothing may be decided for now: what is missing is found missing again, and waits anew. */
+  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits anew. */
   forget(): void;
-  /** How many rows are missing: these, and those from other passes that are not ripe. */
+  /** Returns how many rows are missing: these, and those from other passes that are not ripe. */
   missingWith(gone: readonly KnownFile[]): number;
-  /** Paths of rows that are missing and not yet ripe. */
+  /** Returns paths of rows that are missing and not yet ripe. */
   waiting(): ReadonlyMap<RelativePath, unknown>;
-  /** What the brakes judge by. */
+  /** Returns the facts for the brakes. */
   facts(
     row: SourceRow,
     more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew">>,
   ): BrakeFacts;
-  /** Resources that files of the source got within the last minutes and still have. */
+  /** Returns resources that files of the source received within the last minutes and still have. */
   madeLately(): ReadonlySet<string>;
-  /** Writes the intents of the deletes that the brakes let through; the rows are gone then. */
+  /** Writes the intents of the deletes that the brakes let through, and removes the rows. */
   begin(braked: Pick<Braked, "deletes" | "counted">): Promise<readonly Deletion[]>;
-  /** Sets rows aside until a person agrees, or clears the reason when none is left. The source stands still no more. */
+  /** Holds rows until a person agrees, or clears the reason if none is left. The source is no longer halted. */
   hold(held: readonly KnownFile[], reason: string | undefined): void;
   /**
-   * The source stands still: before another root, from which so many files are missing, or without one. No row is
-   * marked, so that nothing has happened when the right folder is back; and a word that covered less is used up.
+   * Halts the source: because of another root, from which so many files are missing, or because there is none. No row
+   * is marked, so that nothing has happened when the right folder is back. An approval that covered less is used up.
    */
   halt(why: RootHalt, root: RootIdentity | undefined, missing: number): void;
 }
 
 /**
- * A burst waits no longer than this: from then on its deletes count against the limits of those that follow. A folder in
- * which files come and go all the time must not keep what is deleted for ever.
+ * A burst waits no longer than this. From then on its deletes count against the limits of later ones. Otherwise a
+ * folder in which files constantly come and go would never have its deletes sent.
  */
 const BURST_MAX_MS = LATELY_MS;
-/** What waits for the end of a burst is looked at this often at least, so that the source does not pass for one at rest. */
+/** What waits for the end of a burst is checked at least this often, so that the source does not count as idle. */
 const BURST_LOOK_MS = 1000;
 
-/** A missing file is a delete only when nothing else is dirty, for its new name may be about to be told; at most so long. */
+/**
+ * A missing file is a delete only when nothing else is dirty, because an event for its new name may be about to arrive.
+ * It waits at most this long.
+ */
 const DELETE_WAIT_MS = 5000;
-/** A second look comes no sooner than this, whatever the settle time: the other half of a rename is another event. */
+/** A second check comes no sooner than this, whatever the settle time: the other half of a rename is another event. */
 const SECOND_LOOK_MS = 10;
 
 const NONE: ReadonlySet<number> = new Set();
 
 /** `once`: a scan is the truth and no event may follow, so nothing waits. */
 export function openDeletes(options: {
-  /** How often it is tried to keep a deleted file's text; 0: it is not kept. */
+  /** How often saving a deleted file's text is tried; 0: it is not saved. */
   readonly keepTries: number;
   readonly source: number;
   readonly ledger: Ledger;
@@ -80,17 +86,17 @@ export function openDeletes(options: {
   readonly timing: Pick<Timing, "burstGapMs">;
 }): Deletes {
   const { source, ledger, sync, now, once, keepTries, timing } = options;
-  /** Rows whose file is missing and of which nothing is decided yet. */
+  /** Rows whose file is missing and about which nothing is decided yet. */
   const missing = new Map<RelativePath, { id: number; sinceMs: number }>();
   /**
-   * Paths without a row at which nothing was found during this burst, and when the last of them was added: files that have
-   * no resource yet belong to the burst as well.
+   * Paths without a row at which nothing was found during this burst, and when the last of them was added: files that
+   * have no resource yet belong to the burst as well.
    */
   const others = new Set<RelativePath>();
   let lastOtherMs = -Infinity;
 
   const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
-  /** When no further file will have gone missing for the length of the gap. */
+  /** Returns when no further file will have gone missing for the length of the gap. */
   const burstEndMs = (): number => {
     let firstMs = Infinity;
     let lastMs = lastOtherMs;
@@ -145,7 +151,7 @@ export function openDeletes(options: {
         held,
         deletes,
         counted: braked.counted === 0 ? 0 : deletes.filter((row) => !isDecided(row)).length,
-        // What a person was told stays as it is for as long as nothing new joins what is held.
+        // The reason shown to a person stays the same until new rows join the held ones.
         reason: held.every(isDecided) ? undefined : braked.reason,
       };
     },
@@ -197,7 +203,7 @@ export function openDeletes(options: {
           for (const { id } of fresh) ledger.files.hold(id);
         });
       }
-      // A partial pass that holds nothing says nothing of what is held elsewhere.
+      // A partial pass that holds nothing does not know what is held elsewhere.
       const words = reason ?? (before.held > 0 ? before.holdReason : null);
       if (before.halted === null && before.holdReason === words) return;
       ledger.note(() => ledger.sources.setHold(source, { halted: null, reason: words }));
@@ -215,7 +221,7 @@ export function openDeletes(options: {
   };
 }
 
-/** Paths that a scan was to look at and where it found nothing. */
+/** Returns paths that a scan had to cover and where it found nothing. */
 function absentFrom({ scope = [], entries, refused, skipped, unreadable }: Scan): ReadonlySet<RelativePath> {
   const absent = new Set(scope);
   const found = [...entries, ...refused, ...skipped.map(({ entry }) => entry), ...unreadable];

@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { KnownFile } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 
-/** Paths asked for between two turns of the loop: an answer takes some microseconds. */
+/** Paths tested between two turns of the loop: a test takes some microseconds. */
 const ASKED_AT_ONCE = 1000;
 
-/** Which of the missing rows, by id, are of paths that the rules leave out. */
+/** Returns the missing rows, by id, whose paths the rules leave out. */
 export async function leftOutOf(rules: Rules, gone: readonly KnownFile[]): Promise<ReadonlySet<number>> {
   const out = new Set<number>();
   for (const [index, { id, path }] of gone.entries()) {

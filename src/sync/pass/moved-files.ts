@@ -11,7 +11,7 @@ import type { Rules } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
 
-/** Where the files of a source lie and what is known of them. */
+/** The files of a source and what is known about them. */
 export interface Place {
   readonly source: number;
   readonly rules: Rules;
@@ -24,16 +24,16 @@ export interface Place {
 /** Rows that change their path in one transaction: some 20 ms. */
 const MOVED_AT_ONCE = 10_000;
 
-/** Of paths that are marked, so many are asked for a file that has just gone: some 20 ms. */
+/** Number of marked paths that are checked for a file that has just gone: some 20 ms. */
 const MARKED_MAX = 5000;
 
 /** Files read between two turns of the loop. */
 const READ_AT_ONCE = 32;
 
 /**
- * Widens a partial scan: a new file may be a known one under another name, whose old path must be looked at in the same
- * breath. `missing` are paths that were found missing and whose delete still waits; `all` takes them in whatever is new.
- * `marked` are paths that are due later: a copy is due before its original that was deleted right after.
+ * Widens a partial scan. A new file may be a known one under another name, whose old path must be checked in the same
+ * pass. `missing` are paths that were found missing and whose delete still waits; `all` includes them in whatever is
+ * new. `marked` are paths that are due later: a copy is due before its original that was deleted right after.
  */
 export async function widen(
   place: Place,
@@ -70,7 +70,7 @@ export async function widen(
   };
 }
 
-/** Marked paths at which there is no file any more, where the ledger knows one of such a size. */
+/** Returns marked paths at which there is no file any more, where the ledger knows one of such a size. */
 function* goneLately(
   { source, rules, ledger }: Place,
   marked: Iterable<RelativePath>,
@@ -85,7 +85,7 @@ function* goneLately(
   }
 }
 
-/** What cannot be looked at counts as there. */
+/** A path that cannot be read counts as existing. */
 function isThere(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -95,8 +95,8 @@ function isThere(path: string): boolean {
 }
 
 /**
- * Files that moved and did not stay as they were: those edited at the same time, known by inode and time of birth, and those
- * without their inode, known by their content, which has to be read for it. The former are looked for among `mayBeEdited`.
+ * Finds files that moved and changed: those edited at the same time, recognised by inode and time of birth, and those
+ * with another inode, recognised by their content, which must be read. The former are searched for among `mayBeEdited`.
  */
 export async function findMoves(
   place: Place,
@@ -115,7 +115,7 @@ export async function findMoves(
   return [...edited, ...moved];
 }
 
-/** Whether the file has had its inode since before the change time that is known, when that was the known file. */
+/** Reports whether the file has had its inode since before the known change time, when that was the known file. */
 export function isSameFile(
   { rules }: Place,
   { known, entry }: { readonly known: Pick<ScanEntry, "ino" | "ctimeMs">; readonly entry: ScanEntry },
@@ -127,11 +127,11 @@ export function isSameFile(
     const isFine = reportsBirthTime() && birthtimeMs > 0 && birthtimeMs % 1000 !== 0;
     return isFine && integerColumn(ino) === known.ino && birthtimeMs <= known.ctimeMs;
   } catch {
-    return false; // It is looked at again for what happens to it now.
+    return false; // It is checked again for what happens to it now.
   }
 }
 
-/** Files that moved without keeping their inode. */
+/** Finds files that moved without keeping their inode. */
 export async function findMovesByHash(
   { rules, ledger, signal, moved }: Place,
   looks: readonly Look[],
@@ -154,8 +154,9 @@ export async function findMovesByHash(
 }
 
 /**
- * Gives moved rows their new paths in the ledger: all at once where one takes the path of another, so that none displaces
- * the other; else some at a time, for a transaction of a million rows holds the loop for seconds.
+ * Gives moved rows their new paths in the ledger. It moves all at once if one takes the path of another, so that none
+ * displaces the other; otherwise a batch at a time, because a transaction of a million rows blocks the loop for
+ * seconds.
  */
 export async function applyMoves({ ledger }: Place, { moves }: Pick<Followed, "moves">): Promise<void> {
   if (moves.length === 0) return;

@@ -39,11 +39,11 @@ import { applyMoves, findMoves, isSameFile, widen, type Place } from "./moved-fi
 import { inSlices } from "./slices.ts";
 import { withoutOtherSpellings } from "./spellings.ts";
 
-/** What a pass found to be done. */
+/** The work that a pass found. */
 export interface PassPlan {
   readonly looks: readonly Look[];
   readonly deletions: readonly Deletion[];
-  /** The folder is missing or another one, so nothing may be done: look again later. */
+  /** The folder is missing or another one, so nothing may be done: check again later. */
   readonly halted: boolean;
   /** There are files without a row. */
   readonly newFiles: boolean;
@@ -53,17 +53,22 @@ export interface PassPlan {
 
 /** Compares a source's disk with its ledger. Passes must not overlap. */
 export interface Passes {
-  /** Scans what is due, writes moves, holds and delete intents to the ledger, and says what is to be read and sent. */
+  /**
+   * Scans what is due, writes moves, holds and delete intents to the ledger, and returns what must be read and sent.
+   */
   plan(due: Due): Promise<PassPlan>;
-  /** Paths of files that are missing and whose deletes wait: a rename may be half done, or a burst of deletes go on. */
+  /**
+   * Returns paths of files that are missing and whose deletes wait: a rename may be half done, or a burst of deletes
+   * may continue.
+   */
   missing(): ReadonlyMap<RelativePath, unknown>;
-  /** Nothing may be sent for now: the look with which the source goes on finds what is missing again. */
+  /** Forgets what is missing because nothing may be sent now. The check at the resume finds it again. */
   forgetMissing(): void;
-  /** Where the last looks met something that cannot be looked at. */
+  /** Returns where the last checks met something unreadable. */
   unreadable(): Iterable<RelativePath>;
-  /** Files that would be read and sent of what is due, with nothing written. */
+  /** Returns due files that would be read and sent. Writes nothing. */
   unsent(due: Due): Promise<Unsent>;
-  /** What a pass over the whole source would find, with nothing written. `before` is the source's row. */
+  /** Returns what a pass over the whole source would find. Writes nothing. `before` is the source's row. */
   preview(before: SourceRow): Promise<PassPreview>;
 }
 
@@ -76,7 +81,7 @@ export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
 /** What a pass would have to do. */
 export interface Unsent {
   readonly looks: readonly Look[];
-  /** Whether a path was looked at. */
+  /** Reports whether a path was checked. */
   readonly inScope: (path: RelativePath) => boolean;
 }
 
@@ -86,27 +91,27 @@ export interface PassOptions {
   readonly sync: SyncConfig;
   readonly once: boolean;
   readonly dirty: DirtySet;
-  /** Takes a snapshot of the paths with work under way. */
+  /** Takes a snapshot of the paths with work in flight. */
   readonly busyPaths: () => BusyPaths;
-  /** Has a path looked at when the job of another one has ended. False: it has ended already. */
+  /** Schedules a check of a path for when the job of another one has ended. Returns false if it has ended already. */
   readonly lookAfter: (busyPath: RelativePath, path: RelativePath) => boolean;
   readonly signal: AbortSignal;
 }
 
 interface Compared extends Difference {
-  /** Files without a row that are on their way and not there any more. */
+  /** Number of files without a row that are in flight and no longer exist. */
   readonly missingNew: number;
 }
 
-/** With more paths than this a scan of the whole source is cheaper. */
+/** Above this number of paths, a scan of the whole source is cheaper. */
 const PATHS_MAX = 20_000;
 
-/** So few deletes are sent when looks at their paths alone still find them missing. */
+/** Number of deletes that are sent after checks of only their paths still find them missing. */
 const FEW_DELETES = 10;
 
 /**
- * A file that is on its way under its old name is looked at when it has arrived, and this often meanwhile: a service may
- * be down for a day, and the file be renamed again or go.
+ * A file that is in flight under its old name is checked when that ends, and this often meanwhile: a service may be
+ * down for a day, and the file may be renamed again or disappear.
  */
 const RENAME_WAIT_MS = 60_000;
 
@@ -129,12 +134,15 @@ export function openPasses({
   const keepTries = context.trash?.tries ?? 0;
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries, timing: context.timing });
   let first = true;
-  /** The last pass stood still for its root's sake. */
+  /** The last pass was halted because of its root. */
   let wasHalted = false;
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
-  /** `busy` is older than the comparison: a row that is acknowledged meanwhile would else be one whose file was not seen. */
+  /**
+   * `busy` is older than the comparison: otherwise a row acknowledged meanwhile would count as one whose file was not
+   * seen.
+   */
   const compare = async (
     scan: Scan,
     whole: boolean,
@@ -143,11 +151,11 @@ export function openPasses({
   ): Promise<Compared> => {
     ledger.flush();
     const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
-    // One whose time came while it could not be looked at has no time any more: a whole pass tries it.
+    // A file whose time came while it could not be checked has no time any more. A whole pass tries it.
     const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
     const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
-    // What is on its way is left alone, and nobody else may have been told that it has changed since.
+    // Files in flight are skipped, and nothing else may have reported that they have changed since.
     const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal, moved);
     for (const path of changed) source.lookAgain(path);
     const there = new Set(difference.leftAlone.map(({ path }) => path));
@@ -155,7 +163,7 @@ export function openPasses({
     const withRow = difference.missingBusy + difference.renamedBusy;
     return { ...difference, missingNew: Math.max(0, missing - withRow) };
   };
-  /** Runs with one snapshot of what is under way, so that what is decided by it begins by it too. */
+  /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
   const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
     const busy = busyPaths();
     try {
@@ -165,7 +173,7 @@ export function openPasses({
     }
   };
 
-  /** As `compare`, once it is decided whether what is newly mounted holds the files that the ledger knows there. */
+  /** Like `compare`, after deciding whether new mounts hold the files that the ledger knows there. */
   const compareJudged = async (
     scan: Scan,
     whole: boolean,
@@ -186,7 +194,7 @@ export function openPasses({
     return { scan: open, difference: await compare(open, whole, busy, allParked) };
   };
 
-  /** What needs no request. */
+  /** Applies what needs no request. */
   const applyQuietly = ({ returned, forgotten, refused, skipped }: Difference): void => {
     if (returned.length + forgotten.length > 0) {
       ledger.note(() => {
@@ -206,7 +214,7 @@ export function openPasses({
     for (const { entry, reason, known } of skipped) noteSkipped(context, source, { entry, known }, reason);
   };
 
-  /** Rows whose delete was held and whose path has a file again. */
+  /** Restores rows whose delete was held and whose path has a file again. */
   const unhold = (looks: readonly Look[]): readonly Look[] => {
     const held = looks.flatMap(({ known, from }) =>
       known?.state === "held" && from === undefined ? { id: known.id, to: known.path } : [],
@@ -219,7 +227,7 @@ export function openPasses({
 
   const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
     dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
-  /** A file that only got the inode number of one that is on its way need not wait for that one. */
+  /** A file that only received the inode number of one in flight need not wait for that one. */
   const wasRenamed =
     (entry: ScanEntry) =>
     (taken: ScanEntry): boolean =>
@@ -231,7 +239,7 @@ export function openPasses({
     if (!hasRested(look, due)) return false;
     const busyPath = busyPathOf(look, busy);
     if (busyPath === undefined) return true;
-    // Renamed while it was on its way: when that is done there is a row to move, which this comparison did not see.
+    // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
     const waitMs = lookAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
     dirty.again(entry.path, now() + waitMs, now());
     return false;
@@ -252,7 +260,7 @@ export function openPasses({
     return nothing(true);
   };
 
-  /** What the brakes judge by, the rules' part in what is missing included. */
+  /** Returns the facts for the brakes, including what the rules leave out. */
   const factsOf = async (
     { root: identity }: Scan,
     before: SourceRow,
@@ -264,15 +272,15 @@ export function openPasses({
     return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
   };
 
-  /** How many files are missing, wherever they lie: a look at a part of the source sees no others that are held. */
+  /** Returns how many files are missing anywhere: a partial check sees only held rows in its part. */
   const missingInAll = ({ gone, missingBusy }: Compared, { held }: SourceRow): number =>
     deletes.missingWith(gone.filter(isNewlyGone)) + held + missingBusy;
 
-  /** Where the last looks met something unreadable; undefined before the first look at the whole source. */
+  /** Where the last checks met something unreadable; undefined before the first check of the whole source. */
   let unreadable: ReadonlySet<RelativePath> | undefined;
-  /** How many places are unreadable as of this scan: a part of the source that is open again counts no longer. */
+  /** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
   const countUnreadable = (scan: Scan): number => {
-    // Where an ignore file is about to settle, nothing is amiss.
+    // An ignore file that is about to settle is not a problem.
     const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
     if (scan.scope === undefined) unreadable = new Set(found);
     else if (unreadable === undefined) return ledger.sources.get(id).unreadable;
@@ -290,7 +298,7 @@ export function openPasses({
     const inFlight = isBurstOver ? [...busy.known()] : [];
     // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
     const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
-    // A scan of a few paths meets no root that cannot be listed, and would end its halt.
+    // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.
     let whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
     let scan = whole
       ? await scanSource(root, rules, judging)
@@ -308,13 +316,14 @@ export function openPasses({
     ({ scan, difference } = await compareJudged(scan, whole, busy));
     const before = ledger.sources.get(id);
     const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
-    // One scan alone may miss a file that moves while it runs, and only a whole one shows that a folder was emptied, how
+    // A single scan may miss a file that moves while it runs. Only a whole one shows that a folder was emptied, how
     // much of it another root holds, or that files in flight are gone rather than renamed.
     const mayBeEmpty = (): boolean =>
       losesAll(missingInAll(difference, before), deletes.facts(before)) ||
       (difference.missingBusy > 0 && mayHold(difference.gone, deletes.facts(before, difference))) ||
       !isSameRoot(scan.root, before.root);
-    // Another folder is judged as a whole before anything of it is sent, or its first file would pass for an agreement.
+    // Another folder is judged as a whole before anything of it is sent. Otherwise its first file would count as an
+    // agreement.
     const isAnother = ![before.root ?? scan.root, judgedRoot].some((known) => isSameRoot(known, scan.root));
     if ((!whole && isAnother) || (missing.size > 0 && (once || (!whole && mayBeEmpty())))) {
       scan = await scanSource(root, rules, judging);
@@ -331,7 +340,8 @@ export function openPasses({
     if (whole) judgedRoot = scan.root;
 
     const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
-    // A file that is still written to keeps its resource under its new name, or it would pass for deleted until it rests.
+    // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted until
+    // it rests.
     const edited =
       difference.gone.length === 0
         ? []
@@ -339,11 +349,11 @@ export function openPasses({
     const byHash = await findMoves(place, rested, difference.gone, edited);
     const applied = followMoves(difference, rested, byHash);
     await applyMoves(place, applied);
-    // Whoever writes a file anew empties it first.
+    // A program that rewrites a file empties it first.
     const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
     applyQuietly({ ...difference, skipped });
     const looks = unhold(applied.looks);
-    // A copy that is not at rest may turn out to be the very file; a daemon waits for the end of a burst anyway.
+    // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
     const begun = new Set(rested);
     const unread = once
       ? moveSuspects(
@@ -361,7 +371,8 @@ export function openPasses({
     for (const { path } of missedOnce) source.lookAgain(path);
 
     const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
-    // A person's word holds for this look: at a second one it would be used up, and the limits would hold what was agreed to.
+    // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed
+    // to.
     const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
@@ -371,7 +382,7 @@ export function openPasses({
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
     const unreadableNow = countUnreadable(scan);
-    // Also the same one under another device number, for without a time of birth that is all there is to go by.
+    // Also the same one under another device number: without a time of birth nothing else identifies it.
     const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
     const isHidden =
       before.root !== undefined && scan.unreadable.some(({ path }) => ledger.tree.hasFiles(id, path));
@@ -381,7 +392,7 @@ export function openPasses({
       for (const file of settled) ledger.tree.setIgnoreFile(id, file);
       for (const mount of mounts) ledger.tree.setMount(id, mount);
       if (isAnother) ledger.drift.distrust(id);
-      // As long as deletes are held because of another root, or it may lack files that cannot be seen, it is not the agreed one.
+      // While deletes are held because of another root, or while files may be hidden, it is not the agreed one.
       if (rootIsNew && decided.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
       if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
       if (whole && before.approved) ledger.sources.approvalUsed(id);
@@ -401,7 +412,7 @@ export function openPasses({
       const scan = whole
         ? await scanSource(root, rules, looking)
         : await scanPaths(root, rules, due.paths, looking);
-      // Of a folder that is missing nothing is known.
+      // Nothing is known about a missing folder.
       if (scan.root === undefined) return { looks: [], inScope: () => false };
       const { looks } = await withBusy((busy) => compare(scan, whole, busy, true));
       return { looks, inScope: scopeTest(scan.scope) };
@@ -427,15 +438,17 @@ export function openPasses({
   };
 }
 
-/** Names everything that makes a recipe out of the same bytes: another value means that each file is read again. */
+/**
+ * Returns a key for everything that turns the same bytes into a recipe. Under another value each file is read again.
+ */
 export function rulesKeyOf({ source }: Rules): number {
   const { collection, ownerId, settings, rules } = source;
   const text = JSON.stringify([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
-  // 48 bits, so that it is a whole number for SQLite and for us; 0 means "never".
+  // 48 bits, so that it is a whole number for SQLite and JavaScript; 0 means "never".
   return Number.parseInt(hash("sha256", text).slice(0, 12), 16) || 1;
 }
 
-/** Missing, and nothing was decided about its delete yet. */
+/** Missing, with nothing decided about its delete yet. */
 function isNewlyGone({ state }: KnownFile): boolean {
   return state !== "held" && state !== "doomed";
 }
@@ -445,14 +458,14 @@ function partition<T>(items: readonly T[], test: (item: T) => boolean): readonly
   return [yes, no];
 }
 
-/** Why a folder's root has no identity. */
+/** Explains why a folder's root has no identity. */
 function rootless(
   { unreadable }: Pick<Scan, "unreadable">,
   { source: { unit } }: Pick<Rules, "source">,
 ): RootHalt {
   const error = unreadable.find(({ path }) => path === "")?.code;
   if (error !== undefined) return { code: "unreadable", reason: `the folder cannot be read: ${error}` };
-  // What comes to its path is not seen before that unit is started again.
+  // Nothing that appears at its path is visible before that unit is restarted.
   return unit === undefined
     ? { code: "missing", reason: "the folder is missing or is no folder" }
     : { code: "not-shown", unit, reason: `the folder is missing, or ${unit} does not show it` };

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Steps } from "../plan/steps.ts";
 
-/** Longest stretch of steps: with a page of the ledger within a step, the loop's lag stays below what a person notices. */
+/** Longest run of steps. With a page of the ledger within a step, the loop's lag stays below what a person notices. */
 const SLICE_MS = 8;
 
 /**
- * Takes the steps a slice at a time, with a turn of the loop between two slices; `onSlice` is notified of each. Throws the
- * signal's reason.
+ * Runs the steps a slice at a time, with a turn of the loop between two slices. `onSlice` is notified of each. Throws
+ * the signal's reason.
  */
 export async function inSlices<T>(
   steps: Steps<T>,

@@ -3,9 +3,10 @@ import { join } from "node:path";
 import type { RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 
 /**
- * Takes out of a scan of single paths what is there under another spelling alone. A file system that ignores case, or how
- * letters are composed, finds a file by its old name after `a.md` became `A.md`; only the list of its folder says which name
- * it has. Hard links of two such names are both listed, and stay. A scan of the whole source has its names from lists.
+ * Removes from a scan of single paths what exists only under another spelling. A file system that ignores case, or how
+ * letters are composed, finds a file by its old name after `a.md` became `A.md`; only the list of its folder shows
+ * which name it has. Hard links of two such names are both listed, and stay. A scan of the whole source has its names
+ * from lists.
  */
 export function withoutOtherSpellings(root: string, scan: Scan): Scan {
   if (scan.scope === undefined) return scan;
@@ -16,18 +17,21 @@ export function withoutOtherSpellings(root: string, scan: Scan): Scan {
   for (const entries of spellings.values()) {
     if (entries.length === 1) continue;
     const others = entries.filter(({ path }) => !isListed(path));
-    // Where none is listed, the file has just been renamed once more: that is for the next look.
+    // If none is listed, the file has just been renamed once more. The next check finds it.
     if (others.length < entries.length) for (const entry of others) taken.add(entry);
   }
   return taken.size === 0 ? scan : { ...scan, entries: scan.entries.filter((entry) => !taken.has(entry)) };
 }
 
-/** Spellings that no file system tells apart that ignores case or composition. */
+/** Returns a key that is equal for spellings that no file system distinguishes that ignores case or composition. */
 function folded(path: RelativePath): string {
   return path.normalize("NFC").toLowerCase().normalize("NFC");
 }
 
-/** Whether every part of a path is spelled as its folder lists it. Each folder is listed once; one that cannot be counts as listing all. */
+/**
+ * Returns a test for whether every part of a path is spelled as its folder lists it. Each folder is listed once. A
+ * folder that cannot be listed counts as listing everything.
+ */
 function openListing(root: string): (path: RelativePath) => boolean {
   const names = new Map<RelativePath, ReadonlySet<string> | undefined>();
   const namesIn = (folder: RelativePath): ReadonlySet<string> | undefined => {

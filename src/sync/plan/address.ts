@@ -1,11 +1,11 @@
 import { isLoopback } from "../../lib/loopback.ts";
 
-/** What an upload to a service of this program has in its address: 256 random bits and the file's name. */
+/** The end of an upload's address at a service of this program: 256 random bits and the file's name. */
 const UPLOAD = /\/files\/[A-Za-z0-9_-]{43}\/[^/]+$/;
 
 /**
- * An address in one spelling: a service may write one down as its library does, and tells its files' addresses under the
- * host and port that it is reached by now. The random bits alone say which upload it is.
+ * Normalises an address. A service may write an address as its library does, and it gives the addresses of its files
+ * under the host and port it is reached by now. The random bits alone identify an upload.
  */
 export function spelledAddress(url: string | null | undefined): string | undefined {
   if (url === null || url === undefined) return undefined;

@@ -5,19 +5,19 @@ import type { DocumentKind, ListedResource, RelativePath } from "./model.ts";
 import { CLOCK_SLACK_MS } from "./settlement.ts";
 
 /**
- * Finding the resources of files when the ledger that knew them is lost. Pure. A file and a resource belong together
- * when whatever is sent of the file is there already; or when nothing else bears its title and description. A title alone
- * is no proof.
+ * Finds the resources of files after the ledger that knew them is lost. Pure. A file and a resource match when the
+ * service already has everything that would be sent of the file, or when no other has their title and description. A
+ * title alone proves nothing.
  */
 
-/** The service's clock is known from the `Date` of its answers. */
+/** Resolution of the service's clock: it is known from the `Date` header of its answers. */
 const DATE_STEP_MS = 1000;
-/** More parts than this are joined to the folders above them. */
+/** Above this number, parts are merged into the folders above them. */
 export const UNSEARCHED_MAX = 100;
 
 /**
- * Parts of a folder whose files must still look for their resources: those of `unread` at or below a part of `before`, as
- * few as name them all, without any below another. "" is the whole folder.
+ * Returns the parts of a folder whose files have not been matched yet: those of `unread` at or below a part of
+ * `before`. The result is the smallest list that covers them, and no part lies below another. "" is the whole folder.
  */
 export function unsearchedParts(
   unread: readonly RelativePath[],
@@ -34,7 +34,7 @@ export function unsearchedParts(
   return parts;
 }
 
-/** Whether a path is at or below one of the parts. */
+/** Reports whether a path is at or below one of the parts. */
 export function isWithin(path: RelativePath, parts: readonly RelativePath[]): boolean {
   return parts.some((part) => part === "" || path === part || path.startsWith(`${part}/`));
 }
@@ -59,10 +59,10 @@ function folderOf(path: RelativePath): RelativePath {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
-/** A file as it was read, without a resource or with one that it may have left. */
+/** A file that was read and has no resource, or has one that it may give up. */
 export interface AdoptingFile {
   readonly path: RelativePath;
-  /** It has a resource: only one that is just as the file is to be sent takes that one's place. */
+  /** The file has a resource. Only a resource that equals what would be sent replaces that one. */
   readonly hasOther: boolean;
   readonly kind: DocumentKind;
   readonly title: string;
@@ -72,7 +72,7 @@ export interface AdoptingFile {
   readonly label: string;
   /** Digest of the text; empty where the resource has an address. */
   readonly digest: string;
-  /** The address, of a link. */
+  /** The address of a link. */
   readonly url: string | undefined;
   /** SHA-256 of the bytes, hex. */
   readonly hash: string;
@@ -87,13 +87,13 @@ export interface AdoptableResource extends ListedResource {
 export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
   readonly file: F;
   readonly resource: R;
-  /** Whether the service has what the file holds; if not, the file is to be sent to that resource. */
+  /** Whether the service has what the file holds. If not, the file must be sent to that resource. */
   readonly exact: boolean;
 }
 
 /**
- * The label of each resource as files bear it: a service may keep a title in a form of its own, such as cut. Then the file
- * is the one of the same description whose title it may be.
+ * Returns the label of each resource in the spelling of the files. A service may store a title in a form of its own,
+ * for example cut. Then the file is the one with the same description whose title it may be.
  */
 export function labelsOfFiles(
   files: readonly AdoptingFile[],
@@ -113,22 +113,22 @@ export function labelsOfFiles(
   return ({ docId, label }) => found.get(docId) ?? label;
 }
 
-/** Who belongs to whom, and what is left of both. */
+/** The matched pairs, and the files and resources without a partner. */
 export interface Matches<F extends AdoptingFile, R extends AdoptableResource> {
   readonly matches: readonly Match<F, R>[];
   readonly files: readonly F[];
   readonly resources: readonly R[];
 }
 
-/** Uploads of one title and description: only their bytes tell which is which. */
+/** Uploads with the same title and description: only their bytes distinguish them. */
 export interface UploadGroup<F extends AdoptingFile, R extends AdoptableResource> {
   readonly files: readonly F[];
   readonly resources: readonly R[];
 }
 
 /**
- * Uploaded files and the resources that may be theirs, by title and description. `hostsFile` says that an address is one
- * of the service's own.
+ * Groups uploaded files with the resources that may be theirs, by title and description. `hostsFile` reports whether an
+ * address belongs to the service itself.
  */
 export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource>(
   files: readonly F[],
@@ -144,10 +144,10 @@ export function uploadGroups<F extends AdoptingFile, R extends AdoptableResource
 }
 
 /**
- * Matches files with resources. `hashes` are those of uploads' bytes by resource, as far as they were fetched. Of several
- * that are equal as many are paired as there are files, the oldest first; but those first that `fits` says need not be
- * replaced. `isBorne` says that a file that is not among these has that title and description, and a resource; `isTooYoung` that
- * a resource cannot be one that a former ledger made: then only an equal one is taken.
+ * Matches files with resources. `hashes` holds the hashes of the uploads that were fetched, by resource. Equal
+ * resources are paired with as many files as there are, oldest first, but those that `fits` accepts (they need not be
+ * replaced) come before all others. `isBorne` reports whether another file with a resource has that title and
+ * description. `isTooYoung` reports that a former ledger cannot have made a resource: then only an equal one matches.
  */
 export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
   files: readonly F[],
@@ -180,7 +180,8 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
       matches.push({ file, resource, exact: true });
     }
   }
-  // By title and description only where these name one file and one resource of all, the matched ones included.
+  // Title and description match only where they identify one file and one resource among all, including those already
+  // matched.
   const labelled = Map.groupBy(files, ({ label }) => label);
   const bearing = Map.groupBy(resources, labelOf);
   const rest: F[] = [];
@@ -203,8 +204,8 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
 }
 
 /**
- * Whether two lists of one place, one after the other, show the same resources. What was made since `sinceMs`, by the
- * service's clock, may be in one of them only.
+ * Reports whether two successive lists of one scope show the same resources. A resource made since `sinceMs`, by the
+ * service's clock, may be in only one of them.
  */
 export function listsAgree(
   first: readonly AdoptableResource[],
@@ -219,7 +220,7 @@ export function listsAgree(
   return before.size === after.size && [...before].every((docId) => after.has(docId));
 }
 
-/** A create that has no answer yet. */
+/** A create in flight. */
 export interface TravellingCreate {
   /** When its intent was written, by our clock. */
   readonly atMs: number;
@@ -227,13 +228,13 @@ export interface TravellingCreate {
   readonly label: string;
   readonly digest: string;
   readonly url: string | undefined;
-  /** Its address is that of an upload, which no other resource has. */
+  /** The address is that of an upload, which no other resource has. */
   readonly isUpload: boolean;
 }
 
 /**
- * Resources without those that creates may just have made: of equal ones the newest, as many as
- * attempts were made, and none from before the first of them. `clockOffsetMs` is the service's clock minus ours.
+ * Removes resources that creates in flight may just have made: of equal ones the newest, as many as there were
+ * attempts, and none from before the first attempt. `clockOffsetMs` is the service's clock minus ours.
  */
 export function leaveTravelling<R extends AdoptableResource>(
   resources: readonly R[],
@@ -249,7 +250,9 @@ export function leaveTravelling<R extends AdoptableResource>(
   const travelling = Map.groupBy(creates, ({ label, url, digest }) =>
     keyOf(spelledAddress(url), sameness(label, url, digest)),
   );
-  /** The text of one that the service still works on is another, or none: its title and description tell whose it is. */
+  /**
+   * A resource that the service is still processing shows another text or none. Its title and description identify it.
+   */
   const hiddenKey = ({ label, url, isUnfinished }: AdoptableResource): string | undefined => {
     const create =
       isUnfinished === true && url === undefined
@@ -274,7 +277,7 @@ export function leaveTravelling<R extends AdoptableResource>(
   return resources.filter(({ docId }) => !left.has(docId));
 }
 
-/** An update can turn a text into another text and an address into another address, but not one into the other. */
+/** An update can replace a text by a text and an address by an address, but not one by the other. */
 function isSameSort(file: AdoptingFile, { url }: AdoptableResource): boolean {
   return (file.kind === "content") === (url === undefined);
 }

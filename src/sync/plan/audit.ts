@@ -1,9 +1,9 @@
 import { spelledAddress } from "./address.ts";
 import type { DocumentKind, FileState, ListedResource } from "./model.ts";
 
-/** Comparing what the ledger says was acknowledged with what the service lists. Pure. */
+/** Compares what the ledger says was acknowledged with what the service lists. Pure. */
 
-/** What the ledger says of a file's resource. */
+/** What the ledger knows about a file's resource. */
 export interface Acknowledged {
   readonly state: FileState;
   readonly kind: DocumentKind;
@@ -12,19 +12,19 @@ export interface Acknowledged {
   /** Stands for title and description together. */
   readonly label: string;
   readonly fileUrl: string | null;
-  /** How the service stores text, and title with description, where it does so in another form; null where it does not. */
+  /** How the service stores text, and title with description, where it stores another form of them; otherwise null. */
   readonly storedDigest: string | null;
   readonly storedLabel: string | null;
 }
 
 export type Alteration = "text" | "title or description" | "address";
 
-/** What differs between a row and its resource. Rows that are not in agreement say nothing of what to expect. */
+/** Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect. */
 export function alterationsOf(row: Acknowledged, listed: ListedResource): readonly Alteration[] {
   if (row.state !== "agreed") return [];
   const found: Alteration[] = [];
   if (row.kind === "content") {
-    // A text that the service stored in its own way was altered by nobody.
+    // A text that the service stores in its own form was not altered by anybody.
     if (!isOneOf(listed.digest, listed.plainDigest, row.digest, row.storedDigest)) found.push("text");
   } else if (spelledAddress(row.fileUrl) !== spelledAddress(listed.url)) found.push("address");
   else if (listed.isUnfinished === true) found.push("text");
@@ -38,8 +38,8 @@ function isOneOf(found: string, plain: string | undefined, sent: string, stored:
 }
 
 /**
- * Whether a resource is as the service made it of what was sent: nobody changed it since. A service may store a text in
- * a form that nobody foresees, and does not show it in its answer to a create.
+ * Reports whether nobody changed a resource since the service stored what was sent. A service may store a text in an
+ * unforeseen form and not show it in its answer to a create.
  */
 export function isAsStored(
   storedMs: number | null,
@@ -48,29 +48,31 @@ export function isAsStored(
   return storedMs !== null && storedMs === updatedMs;
 }
 
-/** How the resources of one source stand. */
+/** How the resources of one source compare. */
 export interface DriftCounts {
   /** Rows in agreement that were compared. */
   readonly acknowledged: number;
   /** Of these, the ones that the service no longer has. */
   readonly missing: number;
-  /** Of these, the ones that are there and differ. */
+  /** Of these, the ones that the service has with another content. */
   readonly altered: number;
-  /** Of the altered ones, those that nobody changed since they were sent: the service stores them in a form of its own. */
+  /**
+   * Of the altered ones, those that nobody changed since they were sent: the service stores them in a form of its own.
+   */
   readonly asStored?: number;
 }
 
 /** Nothing was compared. */
 export const NO_COUNTS: DriftCounts = { acknowledged: 0, missing: 0, altered: 0 };
 
-/** Fewer than this are made again without a question: whatever happened, that costs little. */
+/** Fewer than this are sent again without asking: whatever happened, that costs little. */
 export const LOSS_FILES_MIN = 5;
 
 /**
- * Why a source's resources must not simply be sent again, in words for a person; undefined when they may. Most of them
- * gone or changed at once is no drift: the service was reset, or put back from a backup, perhaps by mistake and not for
- * long. A source that `isHeld` for this stays so until they are back, few excepted: others, sent just before, may have
- * come to be counted since.
+ * Explains to a person why a source's resources must not simply be sent again; undefined when they may. If most of them
+ * are gone or changed at once, that is not drift: the service was reset or restored from a backup, perhaps by mistake
+ * and not for long. A source that `isHeld` for this stays held until all but a few are back, because resources sent
+ * just before may have been counted since.
  */
 export function lossReason(
   { acknowledged, missing, altered: differing, asStored = 0 }: DriftCounts,
@@ -91,55 +93,56 @@ function thousands(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** Why a resource that no row owns is ours, or seems to be. */
+/** Why an unowned resource is ours, or seems to be. */
 export type Claim =
-  /** It has the address of an upload of ours, which nobody else knows. */
+  /** It has the address of one of our uploads, which nobody else knows. */
   | "upload"
-  /** It is the same as one of ours: it may be another machine's, or a second one that a lost answer left. */
+  /** It equals one of ours. It may be another machine's, or a second one that a lost answer left. */
   | "twin"
-  /** We deleted it, and it is there again. */
+  /** We deleted it, and it exists again. */
   | "deleted";
 
-/** Resources that no row owns, gathered while the list goes by; rows then say which of them are ours. */
+/** Collects resources that no row owns while the list streams by. Rows then claim those that are ours. */
 export interface Unowned {
-  /** `isDeleted`: the record of what was done says that we deleted this one. */
+  /** `isDeleted`: the activity log says that we deleted this one. */
   add(resource: ListedResource, isDeleted: boolean): void;
-  /** Shows a row: what has its address, or is the same, is claimed by it. */
+  /** Shows a row, which claims the resources with its address or its content. */
   show(row: Acknowledged & { readonly docId: string }): void;
   /**
-   * Resources that a former ledger may have made of a row's file, oldest first: equal to the row's own and made before
-   * `boundMs`, and not deleted by this ledger. Of uploads, those of its title and description, whose bytes must tell.
+   * Returns resources that a former ledger may have made from a row's file, oldest first: equal to the row's own, made
+   * before `boundMs`, and not deleted by this ledger. For uploads it returns those with its title and description,
+   * whose bytes must decide.
    */
   olderThan(row: Acknowledged & { readonly docId: string }, boundMs: number): readonly ListedResource[];
   /**
-   * What came of it. `bornMs` is when the ledger began, by the service's clock: what was made before cannot be a second
-   * one of ours, however equal it is. `isTravelling` names those that a create under way may have made.
+   * Returns the result. `bornMs` is when the ledger began, by the service's clock: an older resource cannot be a second
+   * one of ours, however equal it is. `isInFlight` reports whether a create in flight may have made a resource.
    */
   finish(bornMs: number, isTravelling: (resource: ListedResource) => boolean): Claims;
 }
 
 export interface Claims {
   readonly claimed: readonly Claimed[];
-  /** Those that nothing claims, and the first of them by title. */
+  /** Resources that nothing claims, and the first of them by title. */
   readonly foreign: { readonly count: number; readonly first: readonly ListedResource[] };
 }
 
 export interface Claimed {
   readonly resource: ListedResource;
   readonly claim: Claim;
-  /** The resource of which it is a second one. */
+  /** The resource that it duplicates. */
   readonly by: string | undefined;
 }
 
 /**
- * Unowned resources that are remembered one by one; what comes after is counted as foreign. Ours are few, and others'
- * may be a million.
+ * Number of unowned resources that are remembered individually. Later ones count as foreign: ours are few, and others
+ * may have a million.
  */
 export const UNOWNED_MAX = 10_000;
-/** Foreign resources that are named. */
+/** Number of foreign resources that are named. */
 const FOREIGN_NAMED = 20;
 
-/** Starts to gather. */
+/** Starts an empty collection. */
 export function gatherUnowned(): Unowned {
   const remembered = new Map<
     string,
@@ -177,7 +180,7 @@ export function gatherUnowned(): Unowned {
       if (url !== undefined) push(uploads, resource.label, docId);
     },
     show: (row) => {
-      // Two uploads of one file have two addresses, so that nothing in the list tells they are equal.
+      // Two uploads of one file have two addresses, so the list does not show that they are equal.
       if (row.kind === "file") claim(byAddress.get(spelledAddress(row.fileUrl) ?? ""), "upload", row.docId);
       else for (const key of samenessesOf(row)) claim(byText.get(key), "twin", row.docId);
     },
@@ -211,7 +214,7 @@ export function gatherUnowned(): Unowned {
   };
 }
 
-/** What a second resource of a row's file is the same as: it is stored in the same way as the first. */
+/** What a duplicate of a row's resource would equal: it is stored in the same way as the first. */
 function samenessesOf({
   label,
   digest,
@@ -222,7 +225,7 @@ function samenessesOf({
   return [sameness(label, fileUrl, digest), sameness(storedLabel ?? label, fileUrl, storedDigest ?? digest)];
 }
 
-/** Resources of one word here are the same to whoever reads them. */
+/** Returns a key that is equal for resources that read the same. */
 export function sameness(label: string, url: string | null | undefined, digest: string): string {
   return `${label}\n${spelledAddress(url) ?? ""}\n${digest}`;
 }

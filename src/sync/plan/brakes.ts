@@ -1,35 +1,38 @@
 import type { KnownFile, RootIdentity, Scan } from "./model.ts";
 
-/** What the brakes know of a source beside the plan. */
+/** What the brakes know about a source besides the plan. */
 export interface BrakeFacts {
-  /** Identity of the root when it was last agreed; undefined before the first pass. */
+  /** Identity of the root at the last agreement; undefined before the first pass. */
   readonly rootBefore: RootIdentity | undefined;
-  /** Files with a resource before this pass, those that failed or are parked included. */
+  /** Files with a resource before this pass, including failed and parked ones. */
   readonly filesBefore: number;
-  /** How many of these have work in flight and are gone as well: their deletes are decided when that ends, and count now. */
+  /**
+   * How many of these are gone while they have work in flight. Their deletes are decided when that work ends, and count
+   * now.
+   */
   readonly missingBusy: number;
-  /** Files that are gone while their first resource is being made: they are among no others yet. */
+  /** Files that are gone while their first resource is in flight. No other figure includes them. */
   readonly missingNew: number;
-  /** Deletes of this source done within the last minutes: many small batches are one large one. */
+  /** Deletes of this source in the last minutes: many small batches count as one large one. */
   readonly deletedLately: number;
-  /** Rows of the source that are held, wherever they lie: a look at a part of it sees those of that part alone. */
+  /** Held rows anywhere in the source. A partial scan sees only those in its part. */
   readonly heldBefore: number;
   readonly holdDeletesOver: number;
   readonly holdDeletesPercent: number;
   /** Why rows are held already. */
   readonly holdReason: string | undefined;
-  /** What a person agreed to when the source stood still before another root. */
+  /** What a person agreed to when the source was halted by another root. */
   readonly approval: HaltApproval | undefined;
-  /** Missing rows, by id, whose path the rules leave out: their file may well be there. */
+  /** Missing rows, by id, whose path the rules leave out: their file may well exist. */
   readonly leftOut: ReadonlySet<number>;
   /**
-   * Resources that rows of this source got within the last minutes and still have. Undefined where the root's identity
-   * is sure, or so few are missing that nothing hangs on it.
+   * Resources that rows of this source received in the last minutes and still have. Undefined where the root's identity
+   * is certain, or where so few files are missing that it makes no difference.
    */
   readonly madeLately: ReadonlySet<string> | undefined;
 }
 
-/** A person's word on a source that stood still: this root, with so many files missing, and no more. */
+/** A person's approval of a halted source: this root, with so many missing files and no more. */
 export interface HaltApproval {
   readonly root: RootIdentity;
   readonly files: number;
@@ -39,9 +42,9 @@ export interface HaltApproval {
 export interface Braked {
   readonly deletes: readonly KnownFile[];
   readonly held: readonly KnownFile[];
-  /** How many of `deletes` count against the limits of later ones: nobody agreed to them. */
+  /** How many of `deletes` count against later limits: nobody agreed to them. */
   readonly counted: number;
-  /** Why deletes are held, for a person; undefined when none is. */
+  /** Why deletes are held, for a person; undefined when none is held. */
   readonly reason: string | undefined;
   /** The folder is not the one that was agreed: nothing at all may be sent for this source. */
   readonly halted: boolean;
@@ -51,21 +54,21 @@ export interface Braked {
 export const LATELY_MS = 10 * 60_000;
 
 /**
- * In a folder of fewer files than twice `holdDeletesOver` the limit is half of its files, but never less than this: so
- * few are deleted by hand every day.
+ * In a folder of fewer than twice `holdDeletesOver` files, the limit is half of its files but never less than this:
+ * people delete so few by hand every day.
  */
 const SMALL_FOLDER_OVER = 10;
 
-/** An empty folder is suspect when it held at least this many files; one file alone is deleted as any other. */
+/** An empty folder is suspect if it held at least this many files. A single file is deleted like any other. */
 const EMPTIED_FILES_MIN = 2;
 
 /**
- * So many files that were known before may go at once though others have come, where the root's identity does not tell a
- * folder from another one that was made in its place. Fewer are renamed and rewritten in one stroke every day.
+ * Number of files known before that may vanish at once while others appear, where the root's identity does not
+ * distinguish a folder from one made in its place. People rename and rewrite fewer in one step every day.
  */
 export const REPLACED_FILES_MIN = 4;
 
-/** Decides which deletes may go. Pure. `gone` are rows with a resource whose file is gone. */
+/** Decides which deletes may proceed. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
   if (scan.root === undefined) return halt("the folder is missing or is no folder", []);
   const doomed = gone.filter(({ state }) => state === "doomed");
@@ -76,7 +79,7 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   const missing = open.length + facts.missingBusy + facts.missingNew;
   if (missing === 0 || (isAgreed && open.length <= approval.files)) return free(gone);
 
-  // What a person agreed to is what was missing then; whatever else is missing now waits for another word.
+  // A person agreed to what was missing then. If more is missing now, that needs another approval.
   const outgrown = isAgreed
     ? `more is missing than was agreed to (${filesOf(approval.files)} then, ${open.length} now): `
     : "";
@@ -84,12 +87,12 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   if (!isSame && rootBefore.dev !== scan.root.dev) {
     return halt(`${outgrown}the folder is on another device than before; is a disk not mounted?`, open);
   }
-  // Another folder without a single known file is another folder, however few these were.
+  // A new folder without a single known file is another folder, however few there were.
   if (!isSame && open.length + facts.missingBusy >= facts.filesBefore)
     return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
   if (open.length === 0) return free(gone);
   const noneLeft = losesAll(open.length + facts.missingBusy, facts);
-  // What a person was told stays as it is for as long as nothing new joins what is held.
+  // The reason shown to a person stays the same until new rows join the held ones.
   const told = isNew.length === 0 ? facts.holdReason : undefined;
   const emptied = scan.scope === undefined && scan.entries.length + scan.refused.length === 0;
   if (noneLeft && emptied) {
@@ -101,13 +104,13 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     const reason = rulesReason(open, facts) ?? "all files that were known are gone, and others have come";
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
-  // What is held elsewhere is of the same mass: a scan of a part decides as one of the whole.
+  // Rows held elsewhere count too, so that a partial scan decides as a whole one does.
   const count = heldWith(scan, open, isNew.length, facts) + facts.missingBusy;
   if (isMass(count, facts)) {
     const reason = told ?? rulesReason(open, facts) ?? massReason(count, facts);
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
-  // What is held stays so until a person agrees, also when it has become few.
+  // Held deletes stay held until a person agrees, even after they have become few.
   const held = open.filter(({ state }) => state === "held");
   return {
     deletes: [...doomed, ...isNew],
@@ -118,15 +121,15 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   };
 }
 
-/** What the limits are measured by. */
+/** The figures that the limits depend on. */
 type LimitFacts = Pick<
   BrakeFacts,
   "filesBefore" | "deletedLately" | "holdDeletesOver" | "holdDeletesPercent"
 >;
 
 /**
- * Whether missing files may come to be held, for the limits or because none is left: then it is worth finding out which
- * of them the rules leave out.
+ * Reports whether missing files may become held, by the limits or because none is left. Only then is it worth finding
+ * out which of them the rules leave out.
  */
 export function mayHold(
   gone: readonly KnownFile[],
@@ -139,19 +142,19 @@ export function mayHold(
 }
 
 /**
- * Whether every file that has a resource is missing. A partial scan cannot tell whether the folder was emptied then, so
- * the whole source must be scanned.
+ * Reports whether every file that has a resource is missing. A partial scan cannot show that the folder was emptied, so
+ * the whole source must be scanned then.
  */
 export function losesAll(missing: number, { filesBefore }: Pick<BrakeFacts, "filesBefore">): boolean {
   return missing >= filesBefore && filesBefore >= EMPTIED_FILES_MIN;
 }
 
-/** What tells files that were known before from those that have just come. */
+/** Distinguishes files known before from those that have just appeared. */
 type KnownBefore = Pick<BrakeFacts, "filesBefore" | "madeLately">;
 
 /**
- * Whether every file that was known some minutes ago is missing, and these are more than a few. New ones in their place,
- * acknowledged already, do not show that the folder is still the same.
+ * Reports whether every file known some minutes ago is missing, and these are more than a few. New files in their
+ * place, even if acknowledged, do not show that the folder is still the same.
  */
 export function losesAllBefore(
   missing: readonly KnownFile[],
@@ -168,30 +171,31 @@ function isIn(docs: ReadonlySet<string>, docId: string | null): boolean {
 }
 
 /**
- * Whether two looks saw the very same folder. A disk that is plugged in again has another device number: where the time of
- * birth is known (of one of two equal numbers it is that of both), it proves that the folder is the same.
+ * Reports whether two checks saw the very same folder. A disk that is plugged in again has another device number. Where
+ * the time of birth is known, equal numbers prove that the folder is the same. (Of two equal numbers, if one includes
+ * the time of birth, so does the other.)
  */
 export function isSameRoot(a: RootIdentity | undefined, b: RootIdentity | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return a.ino === b.ino && (a.dev === b.dev || a.born === true || b.born === true);
 }
 
-/** Many deletes, and a large part of the source: `limitOf` scales with the folder. */
+/** Many deletes, and a large part of the source. `limitOf` scales with the folder. */
 function isMass(count: number, facts: LimitFacts): boolean {
   return count + facts.deletedLately > limitOf(facts) && percentOf(count, facts) > facts.holdDeletesPercent;
 }
 
-/** So many deletes may go whatever part of the source they are. */
+/** Number of deletes that may proceed whatever part of the source they are. */
 function limitOf({ holdDeletesOver, filesBefore, deletedLately }: LimitFacts): number {
   return Math.min(holdDeletesOver, Math.max(SMALL_FOLDER_OVER, (filesBefore + deletedLately) / 2));
 }
 
-/** Part of the source that goes, with what went lately. */
+/** Percentage of the source that goes, including recent deletes. */
 function percentOf(count: number, { deletedLately, filesBefore }: LimitFacts): number {
   return (100 * (count + deletedLately)) / (filesBefore + deletedLately);
 }
 
-/** How many are held after this look, which adds so many. */
+/** Number of rows held after this scan, which adds `added`. */
 function heldWith(scan: Scan, open: readonly KnownFile[], added: number, { heldBefore }: BrakeFacts): number {
   return scan.scope === undefined ? open.length : Math.max(open.length, heldBefore + added);
 }

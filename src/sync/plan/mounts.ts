@@ -1,8 +1,8 @@
 import type { KnownFile, RelativePath, ScanEntry } from "./model.ts";
 
 /**
- * Whether the files below a mount are those that the ledger knows there, rather than others that hide them: each has a
- * file at its path, or most are the very same. Pure. `rows` are all below the mount's path.
+ * Reports whether the files below a mount are those that the ledger knows there, and not others that hide them: each
+ * has a file at its path, or most are the very same. Pure. `rows` are all rows below the mount's path.
  */
 export function holdsKnownFiles(
   rows: Iterable<KnownFile>,

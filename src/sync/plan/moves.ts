@@ -2,19 +2,19 @@ import type { Difference, KnownFile, Look, Move, RelativePath, ScanEntry } from 
 import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
 import { openTextMap, type TextMap } from "./text-map.ts";
 
-/** What a file is told by apart from its name. An inode number alone is not enough: it is used again at once. */
+/** Identifies a file apart from its name. An inode number alone is not enough: it is reused at once. */
 interface Identity {
   readonly ino: number;
   readonly sizeBytes: number;
   readonly mtimeMs: number;
 }
 
-/** Whether two looks saw the same file with the same bytes, whatever its name. */
+/** Reports whether two scans saw the same file with the same bytes, whatever its name. */
 export function sameIdentity(a: Identity, b: Identity): boolean {
   return a.ino === b.ino && a.sizeBytes === b.sizeBytes && a.mtimeMs === b.mtimeMs;
 }
 
-/** How rows and entries were brought together: `gone` rows and `fresh` entries are left without a partner. */
+/** Pairs of rows and entries. `gone` rows and `fresh` entries have no partner. */
 export interface Pairs {
   readonly moves: readonly Move[];
   readonly stayed: readonly Move[];
@@ -23,19 +23,19 @@ export interface Pairs {
 }
 
 /**
- * Finds files that have another name now: by inode, size and modification time. Renames, swaps, rings and renames
- * over another file come out as moves. Where two rows or two entries share an identity (hard links), none of them is
- * moved: there is nothing to tell them apart by.
+ * Finds renamed files by inode, size and modification time. Renames, swaps, rings and renames over another file come
+ * out as moves. Where two rows or two entries share an identity (hard links), none of them moves: nothing distinguishes
+ * them.
  */
 export function* pairInSteps(
   missing: readonly KnownFile[],
   changed: readonly Move[],
   fresh: readonly ScanEntry[],
 ): Steps<Pairs> {
-  // A row whose path still holds the same inode was edited in place; its file has not gone anywhere.
+  // A row whose path still holds the same inode was edited in place; its file has not moved.
   const strangers = changed.filter(({ entry, known }) => entry.ino !== known.ino);
   const stayed = changed.filter(({ entry, known }) => entry.ino === known.ino);
-  // Nothing has gone, so nothing has come from elsewhere: as in a first sync.
+  // Nothing is gone, so nothing has moved here, as in a first sync.
   if (missing.length + strangers.length === 0) return { moves: [], stayed, gone: [], fresh };
   const rows = yield* uniqueByIdentity([...missing, ...strangers.map(({ known }) => known)].filter(mayMove));
   const entries = yield* uniqueByIdentity([...fresh, ...strangers.map(({ entry }) => entry)]);
@@ -65,7 +65,7 @@ export function* pairInSteps(
   return { moves, stayed, gone, fresh: left };
 }
 
-/** New files that may be a missing one under another name, judged by size: their hash must be known to decide. */
+/** Returns new files that may be a missing one under another name, by size. Their hash must be known to decide. */
 export function moveSuspects(looks: readonly Look[], gone: readonly KnownFile[]): readonly Look[] {
   const sizes = new Set(gone.filter(mayMove).map(({ sizeBytes }) => sizeBytes));
   return sizes.size === 0
@@ -74,8 +74,8 @@ export function moveSuspects(looks: readonly Look[], gone: readonly KnownFile[])
 }
 
 /**
- * New files with the inode of a missing one, whose size or time is another: moved and edited at once, or a number that
- * was used again. A file that was born before the row's change time had the inode then, so it is the row's.
+ * Returns new files with the inode of a missing one but another size or time: the file was moved and edited, or the
+ * number was reused. A file born before the row's change time already had the inode then, so it is the row's.
  */
 export function inodeSuspects(looks: readonly Look[], gone: readonly KnownFile[]): readonly Move[] {
   if (gone.length === 0) return [];
@@ -92,8 +92,8 @@ export function inodeSuspects(looks: readonly Look[], gone: readonly KnownFile[]
 }
 
 /**
- * Pairs missing rows with new files of the same content hash. Of several rows or files with one hash, those whose
- * file name is the only one of its kind on both sides are paired; the rest is left: equal bytes tell nothing more.
+ * Pairs missing rows with new files of the same content hash. Of several rows or files with one hash, it pairs those
+ * whose file name is unique on both sides and leaves the rest: equal bytes prove nothing more.
  */
 export function pairByHash(
   gone: readonly { readonly known: KnownFile; readonly hash: string }[],
@@ -123,16 +123,16 @@ export function pairByHash(
   return moves;
 }
 
-/** What is left of a difference once its moves are done. */
+/** What remains of a difference after its moves. */
 export interface Followed {
-  /** All moves, those by content too. */
+  /** All moves, including those found by content. */
   readonly moves: readonly Move[];
   readonly looks: readonly Look[];
-  /** Rows that are to be deleted, as the brakes see fit; one whose path a moved file took is doomed. */
+  /** The result of an action. `skipped`: the file is left out, which is not a failure. */
   readonly gone: readonly KnownFile[];
 }
 
-/** Works out what a difference comes to with the moves that were found `byHash`. `looks` are those that may begin now. */
+/** Applies the moves that were found `byHash` to a difference. `candidates` are those that may begin now. */
 export function followMoves(
   { moves: byIdentity, gone }: Pick<Difference, "moves" | "gone">,
   looks: readonly Look[],
@@ -141,7 +141,8 @@ export function followMoves(
   const moves = [...byIdentity, ...byHash];
   const targets = new Set(moves.map(({ entry }) => entry.path));
   const moved = new Set(moves.map(({ known }) => known.id));
-  // Renamed over: the old file's path is another's now, so its resource goes whatever the brakes say of others.
+  // Renamed over: another file has the old file's path now, so its resource goes whatever the brakes decide about
+  // others.
   const judged = (row: KnownFile): KnownFile =>
     targets.has(row.path) && row.state !== "held" ? { ...row, state: "doomed" } : row;
   const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
@@ -155,7 +156,7 @@ export function followMoves(
   };
 }
 
-/** A row whose resource is not surely what the ledger says has no content to recognise; one without has no id to keep. */
+/** A row without a resource has no id to preserve. A doomed row is deleted. */
 function mayMove(row: KnownFile): boolean {
   return row.docId !== null && row.state !== "doomed";
 }
@@ -164,7 +165,7 @@ function uniqueByIdentity<T extends Identity>(items: readonly T[]): Steps<TextMa
   return singles(items, ({ ino, sizeBytes, mtimeMs }) => `${ino}:${sizeBytes}:${mtimeMs}`);
 }
 
-/** The items whose key no other item has. */
+/** Returns the items whose key no other item has. */
 function* singles<T>(items: readonly T[], keyOf: (item: T) => string): Steps<TextMap<T>> {
   const found = openTextMap<T>();
   const doubled = new Set<string>();

@@ -13,26 +13,26 @@ import {
   type Skip,
 } from "./model.ts";
 
-/** What `reconcile` needs to know beside disk and ledger. */
+/** What `reconcile` needs besides disk and ledger. */
 export interface ReconcileOptions {
-  /** Names the rules in force; rows read under others are looked at again. */
+  /** Identifies the rules in force. Rows read under others are checked again. */
   readonly rulesKey: number;
-  /** Paths with work under way: left alone, the caller looks again when that ends. */
+  /** Paths with work in flight. They are not compared; the caller checks them when that work ends. */
   readonly busy?: (path: RelativePath) => boolean;
-  /** Whether to try parked files again, all or those of which it says so. */
+  /** Whether to try parked files again: all, or those for which it returns true. */
   readonly retryParked?: boolean | ((path: RelativePath) => boolean);
 }
 
 /**
  * Compares disk with ledger. Pure; the order of the scan's entries does not matter. `known` holds each row in the
- * scan's scope, and may hold others (which are left alone); it is read once and not kept, so a ledger may stream a
+ * scan's scope and may hold others, which are ignored. It is read once and not retained, so a ledger may stream a
  * million rows through.
  */
 export function reconcile(scan: Scan, known: Iterable<KnownFile>, options: ReconcileOptions): Difference {
   return takeAll(reconcileInSteps(scan, known, options));
 }
 
-/** As `reconcile`, in steps. What `busy` says of a path must not change between them. */
+/** Like `reconcile`, in steps. `busy` must answer the same for a path throughout. */
 export function* reconcileInSteps(
   scan: Scan,
   known: Iterable<KnownFile>,
@@ -55,7 +55,7 @@ export function* reconcileInSteps(
   const changed: { entry: ScanEntry; known: KnownFile }[] = [];
   /** Held rows whose path has an entry. */
   const heldHere: KnownFile[] = [];
-  /** Rows whose path has a file that is not taken, and why: their own file, or another one in its place. */
+  /** Rows whose path has a file that is not taken, with the reason: their own file, or another one in its place. */
   const blocked: Blocked[] = [];
   const missing: KnownFile[] = [];
   const refused: Difference["refused"][number][] = [];
@@ -91,7 +91,7 @@ export function* reconcileInSteps(
     entries.delete(row.path);
     if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
   }
-  // What is left in `entries` has no living row of its own, so a held row of that path takes it, whatever it holds now.
+  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now.
   const { back, restored, displaced } = placeHeld(heldHere, entries, options);
   const fresh = [...entries.values()];
   const renamedBusy = countRenamed(missingBusy, fresh);
@@ -99,7 +99,7 @@ export function* reconcileInSteps(
   const { placed, left } = placeBlocked(blocked);
   const placedRows = placed.map(({ row }) => row).filter(({ docId }) => docId !== null);
   const pairs = yield* pairInSteps([...missing, ...displaced, ...left, ...placedRows], changed, fresh);
-  // A row whose file is under another name now has gone there; what lies at its old path is a file without a row.
+  // A row whose file has another name now moved there. The file at its old path has no row.
   const movedIds = placed.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
   const stuckIds = new Set<number>();
   for (const { row, refusal, skip } of placed) {
@@ -109,7 +109,7 @@ export function* reconcileInSteps(
     refusals.delete(row.path);
     skips.delete(row.path);
     const reason = refusal?.reason ?? skip?.reason ?? "";
-    // A resource is not deleted because this version no longer takes the kind: a person is told instead.
+    // This version may no longer take the kind. The resource stays, and a person is notified.
     if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
     else if (skip !== undefined && !isToldSkip(row, skip, options)) skipped.push({ ...skip, known: row });
   }
@@ -143,14 +143,14 @@ export function* reconcileInSteps(
   };
 }
 
-/** How many of the rows have their file under another name now. */
+/** Returns how many of the rows have their file under another name now. */
 function countRenamed(rows: readonly KnownFile[], fresh: readonly ScanEntry[]): number {
   if (rows.length === 0) return 0;
   const inodes = new Set(fresh.map(({ ino }) => ino));
   return rows.filter(({ ino }) => inodes.has(ino)).length;
 }
 
-/** A row whose path has a file that is not taken; one of the two says why. */
+/** A row whose path has a file that is not taken, with one of the two reasons. */
 interface Blocked {
   readonly row: KnownFile;
   readonly refusal?: { readonly reason: string };
@@ -158,9 +158,9 @@ interface Blocked {
 }
 
 /**
- * Gives each path whose file is not taken one row: the living one, else the oldest that is held, for the file that it
- * waited for may be this one, too large now. Of a kind that is never taken it cannot be. The rows that are `left` have
- * no file.
+ * Assigns one row to each path whose file is not taken: the living one, otherwise the oldest held one, because the file
+ * it waited for may be this one, too large now. A file of a kind that is never taken cannot be that. The rows that are
+ * `left` have no file.
  */
 function placeBlocked(blocked: readonly Blocked[]): {
   placed: readonly Blocked[];
@@ -184,8 +184,9 @@ function placeBlocked(blocked: readonly Blocked[]): {
 }
 
 /**
- * Gives held rows the entries of their paths, which are taken out of `entries`. `back`: the file is as it was;
- * `restored`: it must be looked at. `displaced` get none: another file took the name, or a person agreed to the delete.
+ * Assigns to held rows the entries of their paths, and removes these from `entries`. `back`: the file is unchanged.
+ * `restored`: it must be checked. `displaced` rows get none: another file took the name, or a person agreed to the
+ * delete.
  */
 function placeHeld(
   rows: readonly KnownFile[],
@@ -195,13 +196,13 @@ function placeHeld(
   const back: KnownFile[] = [];
   const restored: Move[] = [];
   const displaced: KnownFile[] = [];
-  /** 2: as it was; 1: the same file, changed; 0: another one. */
+  /** 2: unchanged; 1: the same file, changed; 0: another file. */
   const likeness = (row: KnownFile): number => {
     const entry = entries.get(row.path);
     if (entry === undefined || entry.ino !== row.ino) return 0;
     return sameStat(entry, row) && row.rulesKey === rulesKey ? 2 : 1;
   };
-  // A path may have several held rows. The one whose very file is back comes first, then the oldest.
+  // A path may have several held rows. The row whose very file is back comes first, then the oldest.
   const inOrder = rows
     .map((row) => ({ row, likeness: likeness(row) }))
     .sort((a, b) => b.likeness - a.likeness || a.row.id - b.row.id);
@@ -220,21 +221,21 @@ function placeHeld(
 }
 
 /**
- * Whether a file is empty and always was, as far as the service knows. One that was emptied is sent all the same, or its
- * old text would be found for ever.
+ * Reports whether a file is empty and always was, as far as the service knows. A file that was emptied is still sent;
+ * otherwise searches would find its old text for ever.
  */
 export function isBlank(entry: ScanEntry, row: KnownFile | undefined): boolean {
   return entry.sizeBytes === 0 && (row === undefined || row.docId === null);
 }
 
-/** Whether the row agrees with the entry, so that there is nothing to read. */
+/** Reports whether the row agrees with the entry, so that there is nothing to read. */
 function isSettled(row: KnownFile, entry: ScanEntry, options: ReconcileOptions): boolean {
   if (row.rulesKey !== options.rulesKey || !sameStat(entry, row)) return false;
   if (row.state === "parked") return !retriesParked(row.path, options);
   return row.state === "agreed" || row.state === "failed" || row.state === "skipped";
 }
 
-/** Whether the row says already that this is left out, and why. The reason of an absent one may change with its number. */
+/** Reports whether the row already records this skip. The reason of an absent file may change with its inode number. */
 function isToldSkip(row: KnownFile, { entry, absent }: Skip, { rulesKey }: ReconcileOptions): boolean {
   return row.state === "skipped" && row.rulesKey === rulesKey && (absent !== true || row.ino === entry.ino);
 }
@@ -247,18 +248,18 @@ function isHeld(row: KnownFile): boolean {
   return row.state === "held" || row.state === "doomed";
 }
 
-/** The change time too: it tells a write whose writer set the old modification time back. */
+/** Compares the change time too: it reveals a write whose writer reset the modification time. */
 function sameStat(entry: ScanEntry, row: KnownFile): boolean {
   return sameIdentity(entry, row) && entry.ctimeMs === row.ctimeMs;
 }
 
-/** Whether a path lies in the scan's scope: at or below one of its paths. */
+/** Returns a test for whether a path is in the scan's scope: at or below one of its paths. */
 export function scopeTest(scope: readonly RelativePath[] | undefined): (path: RelativePath) => boolean {
   if (scope === undefined) return () => true;
   return underAny(new Set(scope));
 }
 
-/** Whether the scan could not look at a path, so that its absence means nothing. */
+/** Returns a test for whether the scan could not read a path, so that its absence proves nothing. */
 function unseenTest(scan: Scan): (path: RelativePath) => boolean {
   if (scan.unreadable.length === 0) return () => false;
   if (scan.unreadable.some(({ path }) => path === "")) return () => true;

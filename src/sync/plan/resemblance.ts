@@ -1,9 +1,9 @@
-/** Recognising titles that a service keeps in a form of its own: cut, composed, or without some signs. Pure. */
+/** Recognises titles that a service stores in a form of its own: cut, composed, or without some characters. Pure. */
 
-/** A cut title shorter than this says too little, although text or description must be equal too. */
+/** A cut title shorter than this proves too little, although text or description must be equal too. */
 const CUT_CHARS_MIN = 2;
 
-/** The letters and digits of a title: what is left of it however a service keeps it. */
+/** Returns the letters and digits of a title, which survive however a service stores it. */
 export function lettersOf(title: string): string {
   return title
     .normalize("NFKC")
@@ -11,13 +11,13 @@ export function lettersOf(title: string): string {
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, "");
 }
 
-/** Things by the titles that a service may have made of theirs. */
+/** Finds things by the titles that a service may have made of theirs. */
 export interface TitleIndex<T> {
-  /** Those of which a title may be the stored form, the same one first. */
+  /** Returns those whose title `stored` may be a form of. The identical title comes first. */
   find(stored: string): readonly T[];
 }
 
-/** Indexes things by their titles. A search costs as much as there are with the same beginning. */
+/** Indexes things by their titles. The cost of a search grows with the number of titles that start alike. */
 export function indexTitles<T>(things: readonly T[], titleOf: (thing: T) => string): TitleIndex<T> {
   const same = Map.groupBy(things, titleOf);
   const begun = new Map<string, { readonly letters: string; readonly thing: T }[]>();

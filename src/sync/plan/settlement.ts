@@ -4,18 +4,18 @@ import { hasSettings } from "./decide.ts";
 import type { ListedResource } from "./model.ts";
 import { indexTitles } from "./resemblance.ts";
 
-/** Settling creates whose answer never came: which resources of the collection are theirs. Pure. */
+/** Settles creates whose answer never came: decides which resources of the collection are theirs. Pure. */
 
 /** A create that may have reached the service. */
 export interface OpenCreate {
   readonly id: number;
   /** When the intent was written, by our clock. */
   readonly atMs: number;
-  /** How often the create was sent at most. */
+  /** Upper bound on how often the create was sent. */
   readonly attempts: number;
-  /** An earlier attempt was sent again and answered since: it may only have left an extra resource. */
+  /** An earlier attempt was repeated and has been answered since, so this one can only have left an extra resource. */
   readonly answered: boolean;
-  /** The address that the resource has: of an upload unique, of a link not. */
+  /** The address of the resource: unique for an upload, not for a link. */
   readonly url: string | undefined;
   readonly unique: boolean;
   readonly title: string;
@@ -28,7 +28,7 @@ export interface OpenCreate {
 
 /** A listed resource that a create may have made. */
 export interface CandidateResource extends ListedResource {
-  /** The label that it would have under another title: equal where the description is. Default: its own. */
+  /** The label it would have under another title. It is equal where the description is. Default: its own. */
   readonly labelUnder?: (title: string) => string;
   /** The list does not show its description. Default: it does. */
   readonly isDescriptionHidden?: boolean;
@@ -41,54 +41,59 @@ export interface CandidateResource extends ListedResource {
 export interface Adoption {
   readonly id: number;
   readonly docId: string;
-  /** Whether it is what was sent, and searchable; if not, the file is to be sent again. */
+  /** Whether it is what was sent, and searchable. If not, the file must be sent again. */
   readonly exact: boolean;
-  /** Whether it has our description, or our upload's address: others may make a resource of our title and text. */
+  /** Whether it has our description, or our upload's address. Others may make a resource with our title and text. */
   readonly described: boolean;
   /** Title and description as the list shows them. */
   readonly label: string;
-  /** Other settings than those that were sent: those of an attempt from before they were changed. */
+  /** Its settings, where they differ from those that were sent: an attempt left before they changed. */
   readonly settings?: Partial<Settings> | undefined;
-  /** What of its document the service could not read. */
+  /** The part of its document that the service could not read. */
   readonly warning?: string | undefined;
 }
 
 export interface Settlement {
   readonly adopted: readonly Adoption[];
-  /** Second resources that our own attempts made. They go only when the first has answered for itself. */
+  /** Second resources that our own attempts made. They are deleted only after the first one has been confirmed. */
   readonly extra: readonly Adoption[];
-  /** Creates that may have made a resource whose text is not known before the service has taken it in. */
+  /** Creates that may have made a resource whose text is unknown until the service has processed it. */
   readonly queued: readonly number[];
-  /** Creates of which the list shows nothing. */
+  /** Creates of which the list shows no resource. */
   readonly absent: readonly number[];
 }
 
-/** How far our clock and the service's may differ beyond what its Date header told (which is in whole seconds). */
+/** How far our clock and the service's may differ beyond the offset that its Date header shows (in whole seconds). */
 export const CLOCK_SLACK_MS = 5000;
 
-/** Gathers a list's resources, one by one, and settles the creates at its end. */
+/** Collects a list's resources one by one, and settles the creates at its end. */
 export interface Settling {
-  /** Whether a resource may be one of ours, so that its digest is worth computing. */
+  /** Reports whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
   see(resource: CandidateResource): void;
-  /** `clockOffsetMs` is the service's clock minus ours, the least that may hold; `mostOffsetMs` the most, by default the same. */
+  /**
+   * `clockOffsetMs` is the smallest possible value of the service's clock minus ours; `mostOffsetMs` is the largest, by
+   * default the same.
+   */
   finish(clockOffsetMs: number, forms?: StoredForms, mostOffsetMs?: number): Settlement;
 }
 
-/** What the service is known to store in a form of its own, so that another one may be ours. Default: nothing. */
+/** What the service is known to store in a form of its own, so that a different one may be ours. Default: nothing. */
 export interface StoredForms {
   readonly texts?: boolean;
   readonly descriptions?: boolean;
 }
 
 /**
- * Starts to settle. The list may be stale, each resource of it by itself: it may miss new ones, and show deleted ones.
- * `isTaken` says that a row of the ledger owns a resource, or that this ledger deleted it: it is never adopted and never
- * deleted. A resource is ours when its upload address is (nobody else knows it), or when it was made after the intent, its
- * title may be what the service made of ours, and text (for a link: address) and description are equal. One of the two is
- * enough where the list does not show the other, or the service stores it in a form of its own: otherwise it is somebody
- * else's, who may use our titles. One that was made after the intent only if our clock was another then must have our
- * description. No more resources are taken than attempts were made.
+ * Starts a settlement. The list may be stale, each resource by itself: it may lack new resources and show deleted ones.
+ * `isTaken` reports that a row of the ledger owns a resource or that this ledger deleted it; such a resource is never
+ * adopted and never deleted.
+ *
+ * A resource is ours when it has our upload's address, which nobody else knows; or when it was made after the intent,
+ * its title may be what the service made of ours, and text (for a link: address) and description are equal. One of the
+ * two is enough where the list does not show the other or the service stores it in a form of its own. Otherwise the
+ * resource is somebody else's, who may use our titles. A resource that was made after the intent only if our clock
+ * differed then must have our description. No more resources are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
   const groups = Map.groupBy(creates, keyOf);
@@ -98,15 +103,15 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
     ({ title }) => title,
   );
   const seen = new Map<string, CandidateResource[]>();
-  /** A resource may come twice, on two pages of a list that grows meanwhile: the second one is no extra. */
+  /** A resource may appear twice, on two pages of a list that grows meanwhile. The second one is not an extra. */
   const counted = new Set<string>();
 
-  /** The creates that a resource may be of: those of its text first, then those of its description. */
+  /** Finds the creates that may have made a resource, first by its text, then by its description. */
   const keyLike = (resource: CandidateResource): string | undefined => {
     const exact = sharedKey(resource);
     if (groups.has(exact)) return exact;
     const like = titles.find(resource.title);
-    // Of one with another text it must be known that it is not older.
+    // A resource with another text must be known not to be older.
     const isDated = resource.createdMs !== undefined;
     const create =
       like.find((each) => isSameText(each, resource)) ??
@@ -137,7 +142,10 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
           const isOurs = group.some((create) => isSameDescription(create, resource));
           return isOurs && createdMs >= sinceMs + clockOffsetMs;
         };
-        /** One of a former ledger may have been made within the slack: one that was surely made since comes first. */
+        /**
+         * A former ledger may have made a resource within the slack. Resources that were certainly made since come
+         * first.
+         */
         const isBefore = ({ createdMs = Infinity }: CandidateResource): number =>
           Number(createdMs < sinceMs + CLOCK_SLACK_MS + clockOffsetMs);
         const unique = group[0]?.unique === true;
@@ -168,7 +176,9 @@ function settleGroup(
 ): void {
   const open = group.filter(({ answered }) => !answered).sort((a, b) => a.id - b.id);
   const sentAgain = group.filter((create) => create.answered && create.attempts > 1);
-  /** What has the description of an equal create that was sent again is most likely a second one of that. */
+  /**
+   * A resource with the description of an equal create that was sent again is most likely a second one of that create.
+   */
   const isOther = (create: OpenCreate, resource: CandidateResource): boolean =>
     !isSameDescription(create, resource) && sentAgain.some((each) => isSameDescription(each, resource));
   const mayBeOurs = (create: OpenCreate, resource: CandidateResource): boolean =>
@@ -186,16 +196,16 @@ function settleGroup(
   const absent = inexact.filter((create) => !take(create, false));
   for (const { id } of absent) out.absent.push(id);
 
-  // What is left can only be ours as far as attempts were made that nothing answers for yet.
+  // The remaining resources can be ours only as far as there were attempts that nothing accounts for yet.
   const adoptedHere = open.length - absent.length;
   const answeredHere = group.length - open.length;
   const attempts = group.reduce((sum, create) => sum + create.attempts, 0);
   const byId = group.toSorted((a, b) => a.id - b.id);
   const owner = byId.find(({ answered }) => answered) ?? byId[0];
-  /** Creates of the group have the same title and text: the description decides which of them a resource belongs to. */
+  /** Creates of the group have the same title and text. The description decides which of them a resource belongs to. */
   const describing = (resource: CandidateResource): OpenCreate | undefined =>
     byId.find((create) => isSameDescription(create, resource));
-  // One whose text is not ours is a second one only if the first was stored just so.
+  // A resource with another text is a second one only if the first was stored in the same form.
   const isSecond = (resource: CandidateResource): boolean =>
     owner !== undefined &&
     (owner.unique ||
@@ -206,7 +216,7 @@ function settleGroup(
       ));
   const unexplained = Math.max(0, attempts - adoptedHere - answeredHere);
   const isDescribed = (resource: CandidateResource): number => Number(describing(resource) !== undefined);
-  // The sort is stable: by age among those that are alike in this.
+  // The sort is stable: otherwise equal resources stay in order of age.
   const surplus = candidates
     .filter(isSecond)
     .filter((resource) => answeredHere > 0 || byId.some((create) => mayBeOurs(create, resource)))
@@ -234,7 +244,7 @@ function isSameText(create: OpenCreate, resource: CandidateResource): boolean {
   return isSameKind(create, resource) && resource.digest === create.digest;
 }
 
-/** Both have a text, or the same address. */
+/** Both have a text, or both have the same address. */
 function isSameKind(create: OpenCreate, { url }: CandidateResource): boolean {
   return spelledAddress(url) === spelledAddress(create.url);
 }
@@ -263,7 +273,7 @@ function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
 
 function keyOf(create: OpenCreate): string {
   if (!create.unique) return sharedKey(create);
-  // Without the address of its upload a create has not left: no resource can be its.
+  // A create without the address of its upload has not been sent: no resource can be its own.
   return create.url === undefined ? `n\n${create.id}` : uniqueKey(create.url);
 }
 

@@ -1,12 +1,12 @@
 import { isSameRoot } from "./brakes.ts";
 import type { RootIdentity } from "./model.ts";
 
-/** A source of the configuration whose folder the ledger does not know. */
+/** A configured source whose folder the ledger does not know. */
 export interface NewSource {
   readonly path: string;
   readonly ownerId: string;
   readonly tier: string;
-  /** Undefined: there is no such folder. */
+  /** Undefined: the folder does not exist. */
   readonly root: RootIdentity | undefined;
 }
 
@@ -15,9 +15,9 @@ export interface LostSource {
   readonly id: number;
   readonly ownerId: string;
   readonly tier: string;
-  /** Its folder when it was last agreed. */
+  /** Its folder at the last agreement. */
   readonly root: RootIdentity | undefined;
-  /** Whether there is a folder at its path. */
+  /** Whether a folder exists at its path. */
   readonly isThere: boolean;
 }
 
@@ -28,10 +28,10 @@ export interface SourceMove {
 }
 
 /**
- * Finds sources that were renamed in the configuration together with their folder: then the ledger's row goes along, and
- * nothing is made twice. The folder is the very same one (device and inode), or it is gone from its old path and the new
- * one holds its files, which `holdsFiles` finds out. Only sources of the same owner and tier are the same; where one of
- * either side fits more than one of the other, none of them is moved. Pure but for what it asks.
+ * Finds sources that were renamed in the configuration together with their folder. The ledger's row then moves along,
+ * and nothing is created twice. The folder is the very same one (device and inode), or it is gone from its old path and
+ * the new one holds its files, as `holdsFiles` reports. Only sources of the same owner and tier match. Where one of
+ * either side fits several of the other, none of them moves. Pure apart from its callback.
  */
 export function findSourceMoves(
   fresh: readonly NewSource[],
@@ -53,7 +53,7 @@ function isSameFolder({ root }: NewSource, other: LostSource): boolean {
   return root !== undefined && isSameRoot(root, other.root);
 }
 
-/** The pairs in which each side fits no other one. */
+/** Returns the pairs in which each side fits no other one. */
 function unambiguous(
   fresh: readonly NewSource[],
   lost: readonly LostSource[],

@@ -1,13 +1,16 @@
 /**
- * A decision over many items that can be interrupted: it is resumed by `next` and says its result at the end. Pure all
- * the same, for the time between two steps changes nothing.
+ * A decision over many items that can be interrupted: `next` resumes it, and it returns its result at the end. It is
+ * pure nevertheless, because nothing it depends on changes between two steps.
  */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
-/** Items between two steps. One takes some microseconds, so that a step never holds a loop for longer than about a millisecond. */
+/**
+ * Items between two steps. An item takes some microseconds, so a step never blocks the loop for longer than about a
+ * millisecond.
+ */
 export const STEP_ITEMS = 256;
 
-/** Takes all steps at once. */
+/** Runs all steps at once. */
 export function takeAll<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -15,7 +18,7 @@ export function takeAll<T>(steps: Steps<T>): T {
   }
 }
 
-/** Sorts in steps what may be a million items: a merge sort from below. Stable; `items` is left as it is. */
+/** Sorts up to millions of items in steps: a bottom-up merge sort. Stable; leaves `items` unchanged. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   let from: T[] = [];
   for (let at = 0; at < items.length; at += STEP_ITEMS) {
@@ -33,7 +36,7 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
   return from;
 }
 
-/** Adds the sorted runs [start, middle) and [middle, end) of `from`, as one, to `to`. */
+/** Merges the sorted runs [start, middle) and [middle, end) of `from` into `to`. */
 function* merge<T>(
   from: readonly T[],
   start: number,
@@ -45,7 +48,7 @@ function* merge<T>(
   let left = start;
   let right = middle;
   while (left < middle || right < end) {
-    // Both are within `from` where they are compared.
+    // Both indexes are within `from` where they are compared.
     const takesLeft = right >= end || (left < middle && compare(from[left] as T, from[right] as T) <= 0);
     to.push(from[takesLeft ? left++ : right++] as T);
     if (to.length % STEP_ITEMS === 0) yield;

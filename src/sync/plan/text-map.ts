@@ -1,4 +1,4 @@
-/** A map by text that grows in small pieces. Iterates in no order. */
+/** A map by text that grows in small pieces. Iteration order is undefined. */
 export interface TextMap<T> {
   get(key: string): T | undefined;
   has(key: string): boolean;
@@ -8,12 +8,12 @@ export interface TextMap<T> {
   values(): IterableIterator<T>;
 }
 
-/** Pieces of a map: of a million keys each has some thousands, and is laid out anew within a millisecond. */
+/** Pieces of a map. Of a million keys each piece holds some thousands, and is rehashed within a millisecond. */
 const PIECES = 256;
 
 /**
- * Makes an empty map. A `Map` of a million keys holds everything up for a tenth of a second whenever it grows, because
- * all keys are laid out anew; this one consists of many that grow each on its own.
+ * Makes an empty map. A `Map` of a million keys blocks for a tenth of a second whenever it grows, because it rehashes
+ * all keys. This one consists of many pieces that each grow on their own.
  */
 export function openTextMap<T>(): TextMap<T> {
   const pieces: (Map<string, T> | undefined)[] = Array.from({ length: PIECES });
@@ -36,7 +36,7 @@ export function openTextMap<T>(): TextMap<T> {
   };
 }
 
-/** Paths differ at their ends but for the extension, other keys at their starts too. */
+/** Paths differ at their ends, apart from the extension. Other keys also differ at their starts. */
 function pieceOf(key: string): number {
   const { length } = key;
   let mixed = length;

@@ -1,22 +1,24 @@
-/** How many pieces of work of one kind may be on their way, by how long they take. Pure: the times come in. */
+/** How many jobs of one kind may be in flight, by how long they take. Pure: times are arguments. */
 export interface Window {
   readonly size: number;
-  /** When it was made smaller last: what left before that tells nothing of the smaller one. */
+  /** When it last shrank. Jobs that left earlier say nothing about the smaller window. */
   readonly shrunkMs: number;
 }
 
-/** Few enough that a service which does one after another answers the last of them in time, if it needs seconds for each. */
+/**
+ * Small enough that a service which works on one at a time and needs seconds for each answers the last of them in time.
+ */
 const SIZE_FIRST = 8;
-/** Answered within this time, one more may be on its way. */
+/** If a job takes at most this long, one more may be in flight. */
 const QUICK_MS = 1500;
-/** What takes longer than this waits for others more than it is worked on: fewer at once are done as soon. */
+/** A job that takes longer waits for others more than it is worked on. With fewer at once, all are done as soon. */
 const SLOW_MS = 10_000;
 
 export const FIRST_WINDOW: Window = { size: SIZE_FIRST, shrunkMs: -Infinity };
 
 /**
- * The window after a piece of work. Quick ones let it double within the time that one takes; slow ones shrink it, once for
- * all that left together, down to one. Times are of a clock that nobody sets.
+ * Returns the window after a job. Quick jobs double it within the time that one takes. Slow jobs shrink it, once for
+ * all that left together, down to one. Times are of a monotonic clock.
  */
 export function windowAfter(window: Window, leftMs: number, endedMs: number, sizeMax: number): Window {
   const tookMs = endedMs - leftMs;

@@ -4,103 +4,105 @@ import { openFifo, type Fifo } from "../../lib/fifo.ts";
 import { FIRST_WINDOW, windowAfter, type Window } from "../plan/window.ts";
 
 /**
- * Runs what only waits, so that others are sent in its place. `wait` is told how many wait so at the moment for each piece of
- * work that the width allows, at least 1.
+ * Runs a wait that needs no slot, so that others are sent meanwhile. `wait` receives a function that returns how many
+ * waits there are now for each slot of the width, at least 1.
  */
 export type YieldSlot = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
 
-/** A piece of work that was prepared and may be sent. */
+/** A prepared job that may be sent. */
 export interface Send {
-  /** Bytes it holds in memory until it is done. */
+  /** Bytes it occupies in memory until it is done. */
   readonly bytes: number;
   run(yieldSlot: YieldSlot): Promise<void>;
-  /** Called instead of `run` when the queue was stopped before. */
+  /** Called instead of `run` if the queue was stopped before. */
   drop(): void;
 }
 
 export interface WorkQueueOptions<Job> {
   /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
   readonly lineOf: (job: Job) => { readonly owner: unknown; readonly kind: string };
-  /** Bytes that preparing a job may bring into memory. */
+  /** Bytes that preparing a job may load into memory. */
   readonly bytesOf: (job: Job) => number;
-  /** Reads what the jobs need and writes their intents. What needs no sending is left out of the result. */
+  /** Reads what the jobs need and writes their intents. The result omits what needs no sending. */
   readonly prepare: (jobs: readonly Job[]) => Promise<readonly Send[]>;
-  /** An error that nobody foresaw: the work cannot go on. */
+  /** Called for an unforeseen error: the work cannot continue. */
   readonly onError: (error: unknown) => void;
   readonly width: number;
-  /** A clock that nobody sets. Default: that of the timers. */
+  /** A monotonic clock. Default: that of the timers. */
   readonly elapsedMs?: () => number;
 }
 
 /**
- * Work waiting for its turn. Jobs are small and lie in lists; only a few at a time are prepared (read into memory)
- * and become tasks, so that a hundred thousand files cost a list. Of several lines with work, the one with the fewest on
- * their way goes next. Jobs pushed as `last` run after all others of their owner.
+ * Jobs that wait for their turn. Jobs are small and are stored in lists; only a few at a time are prepared (read into
+ * memory) and become tasks, so that a hundred thousand files cost a list. Of several lines with work, the one with the
+ * fewest jobs in flight goes next. Jobs pushed as `last` run after all others of their owner.
  */
 export interface WorkQueue<Job> {
   push(jobs: Iterable<Job>, options?: { readonly last?: boolean }): void;
   setWidth(width: number): void;
-  /** Starts nothing more; resolves when what was started has ended. */
+  /** Starts nothing more. Resolves when what was started has ended. */
   stop(): Promise<void>;
 }
 
-/** Jobs prepared together: they share one transaction for their intents. Reading so many holds the loop for some ms. */
+/**
+ * Jobs prepared together. They share one transaction for their intents. Reading so many blocks the loop for some ms.
+ */
 const BATCH_JOBS = 128;
 /**
- * So many of a line are prepared ahead of those on their way. A flush to a busy disk takes tens of milliseconds, in which what
- * is ready must not run out; batches whose intents wait for the same flush share it.
+ * Number of jobs of a line that are prepared ahead of those in flight. A flush to a busy disk takes tens of
+ * milliseconds, during which ready jobs must not run out. Batches whose intents wait for the same flush share it.
  */
 const AHEAD_JOBS = 512;
-/** Bytes in memory of all that is prepared or on its way; one larger file goes alone. */
+/** Bytes in memory of everything prepared or in flight. A larger file goes alone. */
 const BYTES_MAX = 64 * 1024 * 1024;
-/** Bytes of a batch; so many are had by a line that holds nothing even where others have taken all. */
+/** Bytes of a batch. A line that holds nothing may use this much even if others have taken all. */
 const BATCH_BYTES_MAX = BYTES_MAX / 4;
 /**
- * Pieces of work of a line in whose place others are sent: when so many only wait, the line's next ones wait for them. More
- * would only wait at the service, before what others send. When they come back they are more than the width until as many
- * others have ended; their connections are no more for that.
+ * Jobs of a line that may wait without a slot. When so many do, the line's next ones wait for them: more would only
+ * wait at the service, before what others send. When waits end, there are more jobs than the width until as many others
+ * have ended. The number of connections stays the same.
  */
 const YIELDED_MAX = 200;
 
-/** The jobs of one owner and kind, and how far they are. */
+/** The jobs of one owner and kind, and their progress. */
 interface Line<Job> {
   readonly owner: unknown;
   readonly isLast: boolean;
   readonly jobs: Fifo<Job>;
-  /** Taken from the jobs to be prepared together, as soon as there is room. */
+  /** Jobs that will be prepared together as soon as there is room. */
   batch: { readonly jobs: readonly Job[]; readonly need: number } | undefined;
-  /** Jobs being read, or whose intents are on their way to the disk. */
+  /** Jobs being read, or whose intents are being written to disk. */
   preparing: number;
-  /** Prepared, and not yet on its way. */
+  /** Prepared, and not yet in flight. */
   readonly ready: Fifo<Send>;
   running: number;
-  /** Those that only wait. */
+  /** Jobs that wait without a slot. */
   waiting: number;
   bytes: number;
   window: Window;
 }
 
 /**
- * Opens an empty queue. What runs side by side are lanes, each a task of p-queue that sends one piece of work after
- * another: a task of its own for every file would cost as much as writing it to the ledger.
+ * Opens an empty queue. Concurrency comes from lanes, each a task of p-queue that sends one job after another: a task
+ * for every file would cost as much as writing it to the ledger.
  */
 export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   const { lineOf, bytesOf, prepare, onError, elapsedMs = () => performance.now() } = options;
   let { width } = options;
   const lanes = new PQueue({ concurrency: width });
-  /** In the order of their turns to be prepared. */
+  /** In the order in which they are prepared. */
   let lines: Line<Job>[] = [];
   const lineBy = new Map<unknown, Map<string, Line<Job>>>();
-  /** Lanes that were added and have not left. */
+  /** Lanes that were added and have not ended. */
   let lanesOpen = 0;
-  /** Pieces of work that only wait. */
+  /** Jobs that wait without a slot. */
   let waiting = 0;
   let bytes = 0;
   let stopped = false;
   let pump: Promise<void> | undefined;
   let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
 
-  /** Resolves when the condition holds; the pump alone waits here, and who stops it once it has ended. */
+  /** Resolves when the condition holds. Only the pump waits here, and `stop` after the pump has ended. */
   const until = async (isOver: () => boolean): Promise<void> => {
     if (isOver()) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -179,7 +181,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       await until(() => stopped || lines.some(mayPrepare));
       const line = lines.find(mayPrepare);
       if (stopped || line === undefined) break;
-      // The others have their turns before it.
+      // The others have their turns first.
       lines = [...lines.filter((each) => each !== line), line];
       void prepareBatch(line);
       await nextTurn();
@@ -194,7 +196,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       });
   };
 
-  /** How many more of a line may leave; to drop what is left, all. */
+  /** Returns how many more jobs of a line may leave; all, to drop the rest. */
   const mayLeave = ({ ready, running, waiting: yielded, window }: Line<Job>): number => {
     if (stopped) return ready.length();
     return yielded >= YIELDED_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
@@ -212,7 +214,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       return;
     }
     const leftMs = elapsedMs();
-    // The service took it and works on it in its own time: that tells nothing of how long a request takes.
+    // The service accepted it and processes it in its own time, so its duration says nothing about a request.
     let hasYielded = false;
     line.running += 1;
     try {
@@ -225,7 +227,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       line.running -= 1;
     }
   };
-  /** Not while there are more lanes than the width allows; to drop what is left, any will do. */
+  /** False while there are more lanes than the width allows. Dropping the rest needs no limit. */
   const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
   /** Sends until nothing may leave. */
   const lane = async (): Promise<void> => {
@@ -289,7 +291,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       await pump;
       await until(() => lines.every(({ preparing }) => preparing === 0));
       openLanes();
-      // What is ready and has not begun passes through without doing anything.
+      // Jobs that are ready and have not begun pass through without doing anything.
       await lanes.onIdle();
     },
   };

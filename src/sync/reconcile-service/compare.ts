@@ -10,10 +10,10 @@ import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
 import { warningOf } from "../remote/remote.ts";
 
-/** How long the list of a service that is not ours may lag behind its answers, where nothing else is said. */
+/** Default for how long the list of a service that is not ours may lag behind its answers. */
 export const LIST_LAG_MS = 120_000;
 
-/** A resource that the service lists, beside what the ledger knows of it. The getters compute on each access. */
+/** A resource in the service's list, with what the ledger knows about it. The getters compute on each access. */
 export interface Listed {
   readonly record: ResourceRecord;
   /** Reduced to what comparisons need; hashes the text. */
@@ -23,18 +23,18 @@ export interface Listed {
 
 /** How a comparison ended. */
 export interface Compared {
-  /** The service's clock minus ours; undefined where it has no such collection. */
+  /** The service's clock minus ours; undefined if it has no such collection. */
   readonly clockOffsetMs: number | undefined;
   /** The list came in more than one page. */
   readonly isPaged: boolean;
 }
 
 /**
- * Compares a place with the service's list, read from beginning to end as it comes: each resource goes to the visitor with
- * the row that owns it. The visitor is the caller's policy: adoption, recovery, audit and proof have one each. `begin`
- * returns a new visitor for each attempt, because what was seen of a list that broke off does not count. A collection that
- * the service no longer has holds nothing. Returns undefined if the collection's id is unknown and the service does not
- * give it. Throws `list_refused`, and what the request gate throws.
+ * Compares a scope with the service's list, streamed from beginning to end: each resource goes to the visitor with the
+ * row that owns it. The visitor is the caller's policy: adoption, recovery, audit and proof have one each. `begin`
+ * returns a new visitor for each attempt, because what was seen of a list that broke off does not count. A collection
+ * that the service no longer has holds nothing. Returns undefined if the collection's id is unknown and the service
+ * does not supply it. Throws `list_refused`, and what the request gate throws.
  */
 export async function compareWithService(
   context: CompareContext,
@@ -48,7 +48,7 @@ export async function compareWithService(
   for (let failures = 1; ; failures += 1) {
     signal.throwIfAborted();
     const asked = await collections.ask(tier, signal);
-    // The gate waits before the next.
+    // The gate waits before the next request.
     if (asked.id === undefined && asked.why === "unanswered") continue;
     const { id: collectionId } = asked;
     if (collectionId === undefined) return undefined;
@@ -66,20 +66,20 @@ export async function compareWithService(
       case "gone": {
         const word = await missing.judge(collectionId);
         if (word === "again") continue;
-        // A collection that a person configured exists: either its id or the service is the wrong one.
+        // A collection that a person configured exists: either its id is wrong, or it is the wrong service.
         if (word === "denied" || collections.isConfigured(tier)) throw listRefused(collectionId, "not found");
         return { clockOffsetMs: undefined, isPaged: false };
       }
       case "refused":
         throw listRefused(collectionId, reply.message);
       case "later":
-        // The gate waits before the next request. This wait is for a list that the service breaks off again and again.
+        // The gate waits before the next request. This wait is for a list that the service breaks off repeatedly.
         if (failures > 1) await sleep(delayMs(failures, undefined, context.random()), undefined, { signal });
     }
   }
 }
 
-/** What a comparison needs of a daemon; a proof has it without one. */
+/** What a comparison needs of a daemon. A proof has it without one. */
 export type CompareContext = Pick<
   ActionContext,
   "collections" | "remote" | "random" | "signal" | "timing"
@@ -97,20 +97,20 @@ function listedOf(record: ResourceRecord, drift: Pick<Drift, "ownerOf">): Listed
   };
 }
 
-/** What a 404 to a list means; opened for one list of a collection. */
+/** Interprets the 404s to a list. Opened for one list of a collection. */
 interface MissingCheck {
   /**
-   * To be asked after each 404. `again`: a wait is over, or the collection has another id by now. `denied`: the service
+   * Call it after each 404. `again`: a wait is over, or the collection has another id by now. `denied`: the service
    * does not list a collection that it names itself.
    */
   judge(collectionId: string): Promise<"again" | "missing" | "denied">;
 }
 
 /**
- * A service that was reset has another id for the collection, and may tell it. One that does not know it any more holds
- * nothing of it. But a 404 may come from a replica, or from a service that starts, and all files would be sent anew: it is
- * believed when it has been said again and again for half a minute, with no page of a list answered in between, and never
- * of a collection that the service names.
+ * Opens the check. A service that was reset has another id for the collection, and may supply it. A service that no
+ * longer knows the collection holds nothing of it. But a 404 may come from a replica, or from a service that is
+ * starting, and all files would be sent anew. It is believed after it has been repeated for half a minute with no page
+ * of a list answered in between, and never for a collection that the service names.
  */
 function openMissingCheck(
   { collections, remote, timing }: Pick<ActionContext, "collections" | "remote" | "timing">,
@@ -119,7 +119,7 @@ function openMissingCheck(
 ): MissingCheck {
   const { missingAgainMs } = timing;
   let answers = 0;
-  /** Answers in a row that nothing contradicts. */
+  /** Successive 404s that nothing contradicts. */
   let inARow = 0;
   let pages: number | undefined;
   let isRenewed = false;
@@ -143,7 +143,7 @@ function openMissingCheck(
   };
 }
 
-/** A resource of the list, reduced to what is compared. */
+/** Reduces a resource of the list to what is compared. */
 export function resourceOf(record: ResourceRecord): ListedResource {
   const url = record.url ?? undefined;
   const warning = warningOf(record);
@@ -162,7 +162,7 @@ export function resourceOf(record: ResourceRecord): ListedResource {
   };
 }
 
-/** The settings that a list shows of a resource: a service may leave them out. */
+/** Returns the settings that a list shows of a resource. A service may omit them. */
 function settingsOf({ settings }: ResourceRecord): Partial<Settings> {
   const strategy = Strategy.safeParse(settings?.strategy);
   return {

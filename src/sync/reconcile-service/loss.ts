@@ -7,23 +7,26 @@ import { askTitle } from "./presence.ts";
 import type { Drifted, Sweep } from "./sweep.ts";
 
 /**
- * Keeps a source from filling a service again that was reset, or put back from a backup: when most of its resources are
- * gone or changed at once, nothing is sent until a person agrees, or until they are back.
+ * Keeps a source from refilling a service that was reset or restored from a backup. When most of its resources are gone
+ * or changed at once, nothing is sent until a person agrees, or until they are back.
  */
 export interface LossGuard {
-  /** Whether nothing may be sent: held, or about to be compared with the service's list. */
+  /** Reports whether nothing may be sent: held, or about to be compared with the service's list. */
   isClosed(): boolean;
   /**
-   * The resource of a row turned out to be gone. True: it may be made again. False: these are many, so that the list is to
-   * be asked first; the whole source is looked at then.
+   * Called when the resource of a row turned out to be gone. True: it may be created again. False: these are many, so
+   * the list must be checked first; the whole source is checked then.
    */
   mayRemake(row: number): boolean;
-  /** The service answers in a way that lets one doubt that it is what it was. */
+  /** Called when the service's answers raise doubts whether it is still the same. */
   suspect(): void;
-  /** The list showed that the resources of these rows are missing and no more: these may be made again. */
+  /** Records that the list showed exactly the resources of these rows to be missing. They may be created again. */
   allow(missing: NumberSet): void;
   hold(reason: string): void;
-  /** Before files are compared: asks the list where that is due. False: nothing may be sent before `nextLookMs`. */
+  /**
+   * Called before files are compared: checks the list if that is due. Returns false if nothing may be sent before
+   * `nextCheckMs`.
+   */
   ready(): Promise<boolean>;
   nextLookMs(): number;
 }
@@ -31,30 +34,33 @@ export interface LossGuard {
 export interface LossGuardOptions {
   readonly source: number;
   readonly context: ActionContext;
-  /** One pass: a list that the service refuses ends it. */
+  /** One pass: if the service refuses a list, the pass ends. */
   readonly once: boolean;
-  /** Compares the source with the service's list; undefined where there is no list yet. */
+  /** Compares the source with the service's list; undefined if there is no list yet. */
   readonly check: () => Promise<Check | undefined>;
-  /** Has the whole source looked at: at once, or at a time. */
+  /** Schedules a check of the whole source, at once or at a time. */
   readonly lookAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
 }
 
-/** What the list says of a source. */
+/** What the list shows about a source. */
 export interface Check {
   readonly missing: NumberSet;
-  /** Why its resources must not simply be sent again; undefined when they may. */
+  /** Why its resources must not simply be sent again; undefined if they may. */
   readonly reason: string | undefined;
-  /** Has everything sent again that drifted. */
+  /** Sends everything again that drifted. */
   refill(): Promise<void>;
 }
 
-/** So many resources may turn out to be gone within `GONE_MS` before the list is asked: single ones are ordinary. */
+/**
+ * Number of resources that may turn out to be gone within `GONE_MS` before the list is checked: single ones are
+ * ordinary.
+ */
 const GONE_MAX = 3;
 const GONE_MS = 10 * 60_000;
 /**
- * What a list showed as missing may be made again until none of it was for so long: the list may have lagged, and what is
- * there after all may be lost much later.
+ * What a list showed as missing may be created again until none of it was for this long: the list may have lagged, and
+ * what exists after all may be lost much later.
  */
 const ALLOWED_MS = 10 * 60_000;
 
@@ -101,7 +107,8 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
     ledger.flush();
     const agreed = ledger.drift.loss(source)?.agreed === true;
     if (isUnadopted(ledger, source)) {
-      // The adoption judges rows of an old ledger, and held the source of a new one: it asks the list itself and reads the person's word.
+      // The adoption judges rows of an old ledger, and held the source of a new one: it fetches the list itself and
+      // reads the approval.
       held = false;
       suspected = false;
       return true;
@@ -160,21 +167,21 @@ function latelyOf(goneMs: readonly number[], nowMs: number): readonly number[] {
   return goneMs.filter((atMs) => nowMs - atMs < GONE_MS);
 }
 
-/** Whether the files of a source have looked for no resources yet. */
+/** Reports whether a source has never been matched with the service's resources. */
 function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolean {
   return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
 }
 
-/** Resources asked for by their id before most are taken for lost; more where the answers differ. */
+/** Resources that are requested by id before most count as lost; more if the answers differ. */
 const SAMPLE = 5;
 const SAMPLE_MIXED = 50;
 
 /**
- * Judges what a sweep found of one source. A list may lag, or name another collection than before, so some of the
- * missing are asked for by their id first: a title that they have already is sent to them, which changes nothing and is
- * the only question after one resource that every service answers. Of all as many count as missing as of these are gone,
- * and with them those that were found gone lately and made again. `withUnjudged`: those count as well that were sent so
- * shortly before that the list may lag, as far as it does not show them; whether one is altered only the list tells.
+ * Judges what a sweep found about one source. A list may lag, or name another collection than before, so some of the
+ * missing resources are requested by id first: each is sent the title that it has already, which changes nothing and is
+ * the only query for one resource that every service answers. The missing ones count in the proportion in which these
+ * are gone; so do those that were recently found gone and created again. `withUnjudged`: resources sent so shortly
+ * before that the list may lag count as well, if it does not show them; only the list shows whether one is altered.
  */
 export async function judgeLoss(
   context: ActionContext,
@@ -204,7 +211,7 @@ export async function judgeLoss(
   const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
     const sample = await sampleOf(sweep, source, all.missing, size);
     let gone = 0;
-    // One that the service does not answer for counts as lost, too: what is then not sent is only held.
+    // An unanswered one counts as lost too: what is then not sent is only held.
     for (const row of sample) gone += Number((await askTitle(context, row, signal)) !== "there");
     return { gone, asked: sample.length };
   };
@@ -214,7 +221,7 @@ export async function judgeLoss(
   return reason(asked === 0 ? 1 : gone / asked);
 }
 
-/** Some of a source's missing resources, evenly from first to last. */
+/** Returns some of a source's missing resources, evenly from first to last. */
 async function sampleOf(
   sweep: Sweep,
   source: number,
@@ -232,7 +239,7 @@ async function sampleOf(
   return sample;
 }
 
-/** Why a row's file is sent again, in words. */
+/** Explains why a row's file is sent again. */
 export function driftWords({ kind, alterations }: Pick<Drifted, "kind" | "alterations">): string {
   if (kind === "missing") return "the service no longer has it";
   return alterations.length === 0

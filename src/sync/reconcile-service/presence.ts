@@ -2,15 +2,15 @@ import type { ActionContext } from "../actions/context.ts";
 import { openGoneCheck } from "../actions/gone.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 
-/** Failed questions after one resource before the service is taken to fail on it alone. */
+/** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;
 
-/** What the service says of one resource. `unanswered`: neither that it has it nor that it has not. */
+/** The service's answer about one resource. `unanswered`: neither that it has it nor that it has not. */
 export type Presence = "there" | "gone" | "unanswered";
 
 /**
- * Asks after a resource: by its own record where the service shows one, else by a change that changes nothing. A 404 is
- * believed when it comes again and again.
+ * Queries a resource: by its own record where the service shows one, otherwise by a change that changes nothing. A 404
+ * is believed when it is repeated.
  */
 export async function askPresence(
   context: ActionContext,
@@ -28,7 +28,7 @@ export async function askPresence(
   }
 }
 
-/** Asks after a resource by sending it the title that it has already. */
+/** Queries a resource by sending it the title that it has already. */
 export async function askTitle(
   { remote }: ActionContext,
   { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,
@@ -39,7 +39,7 @@ export async function askTitle(
     if (reply.kind === "done") return "there";
     if (reply.kind === "gone") return "gone";
     if (reply.kind === "refused" || reply.isPaused === true) return "unanswered";
-    // The gate has waited. A service that fails on this one alone must not keep the audit for ever.
+    // The gate has waited. A service that fails on this one alone must not block the audit for ever.
     if (reply.blame === "request" && (tries += 1) > ASK_TRIES) return "unanswered";
   }
 }

@@ -18,35 +18,38 @@ import type { ListedResource, RelativePath } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 import { compareWithService, type Listed } from "./compare.ts";
 
-/** A row whose resource is not as it was acknowledged. */
+/** A row whose resource differs from what was acknowledged. */
 export interface Drifted {
   readonly row: AcknowledgedFile;
   readonly kind: "missing" | "altered";
-  /** What differs, of an altered one; empty where there were too many to remember. */
+  /** What differs in an altered one; empty if there were too many to remember. */
   readonly alterations: readonly Alteration[];
-  /** Text and title as they were found, of an altered one. */
+  /** Text and title of an altered one as they were found. */
   readonly found: Pick<ListedResource, "digest" | "label"> | undefined;
 }
 
-/** How a place was found. */
+/** The result of comparing a scope. */
 export interface Sweep {
   readonly place: DriftPlace;
   /** Counts by the source's number. */
   readonly counts: ReadonlyMap<number, DriftCounts>;
-  /** Rows, of all sources, that are counted as missing. */
+  /** Rows of all sources that count as missing. */
   readonly missing: NumberSet;
   /** Rows that were not judged because they were sent so shortly before, by the source's number. */
   readonly unjudged: ReadonlyMap<number, Unjudged>;
-  /** Rows that drifted, as they are now: those that were changed or sent since are left out. */
+  /** Returns rows that drifted, as they are now, except those that were changed or sent since. */
   drifted(): AsyncIterable<Drifted>;
-  /** Rows that the list does not show, as they are now, those included that were not judged. */
+  /** Returns rows that the list does not show, as they are now, including those that were not judged. */
   unlisted(): AsyncIterable<AcknowledgedFile>;
   readonly claims: Claims;
   /** Rows whose file may have had another resource before the source was adopted. */
   readonly older: readonly Older[];
 }
 
-/** How many rows were not judged, and how many of them the list does not show although nothing was sent while it came. */
+/**
+ * Number of rows that were not judged, and how many of them the list does not show although nothing was sent while it
+ * was read.
+ */
 export interface Unjudged {
   readonly rows: number;
   readonly missing: number;
@@ -58,38 +61,38 @@ export interface Older {
   readonly resources: readonly ListedResource[];
 }
 
-/** A source that was adopted: when, by the service's clock, and which resources its adoption saw and left alone. */
+/** An adopted source: when, by the service's clock, and which resources its adoption saw and did not touch. */
 export interface Adopted {
   readonly source: number;
   readonly boundMs: number;
   /**
-   * Since when this ledger makes resources, by the service's clock: where the list needs the first create's answer, that is
-   * before the adoption.
+   * Since when this ledger makes resources, by the service's clock. Where the list needs the first create's answer,
+   * that is before the adoption.
    */
   readonly bornMs: number;
-  /** Resources that the adoption saw and left alone, and when they were last updated as far as its list knew. */
+  /** Resources that the adoption saw and did not touch, and when they were last updated as far as its list knew. */
   readonly seen: ReadonlyMap<string, number | undefined>;
 }
 
 export interface SweepOptions {
-  /** Whether a file is being read or sent. */
+  /** Reports whether a file is being read or sent. */
   readonly isBusy: (source: number, path: RelativePath) => boolean;
   /** What was done so shortly before is not judged: a service's list may lag behind its answers. */
   readonly lagMs: number;
-  /** A source that was adopted: `older` is looked for among what its adoption did not see. Default: none is. */
+  /** An adopted source: `older` is searched for among what its adoption did not see. Default: none is. */
   readonly adopted?: Adopted;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Rows read between two turns of the loop. */
 const PAGE_ROWS = 1000;
-/** Altered resources of which it is remembered what differs. */
+/** Number of altered resources of which the differences are remembered. */
 const DETAILS_MAX = 10_000;
 
 /**
- * Compares a place with its rows. The list is read as it comes and each resource compared on its own; of the rows only
- * their numbers are kept, a bit each, so that a million resources are ordinary. Only looks: nothing is sent but the
- * list, and nothing is written. Undefined when the collection's id is not known. Throws `list_refused`.
+ * Compares a scope with its rows. The list is streamed and each resource compared on its own; of the rows only a bit
+ * each is stored, so that a million resources are ordinary. Sends nothing but the list request, and writes nothing.
+ * Returns undefined if the collection's id is unknown. Throws `list_refused`.
  */
 export async function sweepPlace(
   context: ActionContext,
@@ -139,7 +142,7 @@ export async function sweepPlace(
   if (compared === undefined) return undefined;
 
   const recent = openRecent(context, started, settledMs);
-  /** An unsure row counts as well: that its resource is missing is told by the list all the same. */
+  /** An unsure row counts as well: the list shows nevertheless that its resource is missing. */
   const isAcknowledged = ({ state }: AcknowledgedFile): boolean => state === "agreed" || state === "unsure";
   const kindOf = (row: AcknowledgedFile): Drifted["kind"] | "agrees" | undefined => {
     if (!isAcknowledged(row) || recent.row(row)) return undefined;
@@ -173,7 +176,7 @@ export async function sweepPlace(
       if (row.state === "agreed" && !since.row(row) && !isBusy(row.source, row.path)) yield row;
   };
   const isTravelling = travellingTest(context);
-  /** Made or deleted while the list came, or shortly before: a row owns it by now, or none does any more. */
+  /** Made or deleted while the list was read, or shortly before: a row owns it by now, or none does any more. */
   const isUndecided = (resource: ListedResource): boolean =>
     isTravelling(resource) || recent.doc(resource.docId) || ledger.files.ownsDoc(resource.docId);
   return {
@@ -200,7 +203,7 @@ export async function sweepPlace(
   };
 }
 
-/** The service tells its time in whole seconds, and answers some time after it was asked. */
+/** The service reports its time in whole seconds, and answers some time after the request. */
 function olderOf(
   unowned: Unowned,
   row: AcknowledgedFile,
@@ -209,7 +212,7 @@ function olderOf(
   const untilMs = Math.min(boundMs + CLOCK_SLACK_MS, row.storedMs ?? Infinity);
   return unowned.olderThan(row, untilMs).filter(({ docId, updatedMs }) => {
     if (!seen.has(docId)) return true;
-    // The adoption saw it before an update: its list was behind, or a former process's update acted late.
+    // The adoption saw it before an update: its list was stale, or a former process's update took effect late.
     const seenMs = seen.get(docId);
     return seenMs !== undefined && updatedMs !== undefined && updatedMs !== seenMs;
   });
@@ -229,7 +232,7 @@ function counted(
   };
 }
 
-/** All rows of a place, in pages: between two of them the ledger may be written, and the loop turns. */
+/** Reads all rows of a scope in pages. Between two of them the ledger may be written, and the loop turns. */
 async function* rowsOf(
   { ledger, signal: stopped }: ActionContext,
   place: DriftPlace,
@@ -248,7 +251,7 @@ async function* rowsOf(
   }
 }
 
-/** What was done after an entry of the activity, or after a time. */
+/** What was done after an entry of the activity log, or after a time. */
 interface Recent {
   row(row: AcknowledgedFile): boolean;
   doc(docId: string): boolean;
@@ -265,7 +268,10 @@ function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Rec
   };
 }
 
-/** Whether a create that is under way, or was sent again, may have made a resource: the settling of it will say. */
+/**
+ * Returns a test for whether a create that is in flight, or was sent again, may have made a resource. Settling it will
+ * show.
+ */
 function travellingTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
   ledger.flush();
   const open = ledger.intents.allOpen();

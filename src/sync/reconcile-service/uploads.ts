@@ -7,12 +7,12 @@ export interface SizedFile extends AdoptingFile {
   readonly sizeBytes: number;
 }
 
-/** Files of one title and description that differ in size are few; each size may cost a download of every resource. */
+/** Files of one title and description that differ in size are few. Each size may cost a download of every resource. */
 const SIZES_MAX = 4;
 
 /**
- * Fetches what may be an upload of ours and hashes it as it comes. Returns the hash by resource, for those of a size that
- * a file has; what the service does not give is left out.
+ * Fetches possible uploads of ours and hashes them as a stream. Returns the hash by resource for those whose size a
+ * file has. Omits what the service does not return.
  */
 export async function hashUploads(
   { remote }: ActionContext,
@@ -34,7 +34,7 @@ export async function hashUploads(
   return hashes;
 }
 
-/** SHA-256 in hex of an uploaded file; undefined when the service does not give one of that size. */
+/** Returns the SHA-256 of an uploaded file in hex; undefined if the service does not return one of that size. */
 export async function hashUpload(
   remote: Pick<ActionContext["remote"], "download">,
   url: string,
@@ -49,10 +49,10 @@ export async function hashUpload(
     };
     const reply = await remote.download(url, sizeBytes, sink, signal);
     if (reply.kind === "done") return digest.digest("hex");
-    // The gate has waited; a file host that fails on one file again and again does not give it.
+    // The gate has waited. A file host that fails on one file repeatedly counts as not returning it.
     if (reply.kind !== "later" || (reply.blame === "request" && tries >= TRIES_MAX)) return undefined;
   }
 }
 
-/** Failed downloads of one file before it counts as not given. */
+/** Failed downloads of one file before it counts as unavailable. */
 const TRIES_MAX = 3;

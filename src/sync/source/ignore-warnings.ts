@@ -4,8 +4,8 @@ import type { Rules } from "../rules/rules.ts";
 import { IGNORE_FILE, TOO_LARGE, UNSETTLED_LONG } from "../rules/ignore-files.ts";
 
 /**
- * Warns once of each ignore file that cannot be read, and again when that was over meanwhile. `whole`: the last scan asked
- * for every ignore file, so that what it did not find unreadable can be read.
+ * Warns once about each ignore file that cannot be read, and again if it was readable meanwhile. `whole`: the last scan
+ * read every ignore file, so that any it did not report is readable.
  */
 export function openIgnoreWarnings(
   { source, unreadableIgnoreFiles }: Pick<Rules, "source" | "unreadableIgnoreFiles">,

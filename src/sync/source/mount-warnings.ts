@@ -4,7 +4,7 @@ import type { RelativePath, Unreadable } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { UNMOUNTED } from "../rules/sub-mounts.ts";
 
-/** The mounts of a source that are not as they were, of those that its rules let in. */
+/** Returns the changed mounts of a source that its rules include. */
 export function mountTroubles({
   mounts,
   entersFolder,
@@ -15,7 +15,7 @@ export function mountTroubles({
     .map(({ path, code }) => ({ path, reason: reasonOf(code), remedy: remedyOf(path, code) }));
 }
 
-/** Warns once of each mount below a source that is not as it was, and again when that was over meanwhile. */
+/** Warns once about each changed mount below a source, and again if it was in order meanwhile. */
 export function openMountWarnings(
   { source, entersFolder, wants }: Pick<Rules, "source" | "entersFolder" | "wants">,
   onWarning: (error: Error) => void,

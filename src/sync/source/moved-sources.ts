@@ -8,14 +8,14 @@ import { sameIdentity } from "../plan/moves.ts";
 import { findSourceMoves, type SourceMove } from "../plan/source-moves.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 
-/** Rows looked up to tell whether a folder holds a source's files. */
+/** Rows that are checked to decide whether a folder holds a source's files. */
 const SAMPLE_ROWS = 200;
-/** Part of them that must be there as they were: some may have been edited or deleted meanwhile. */
+/** Part of them that must be unchanged: some may have been edited or deleted meanwhile. */
 const SAMPLE_PART = 0.5;
 
 /**
- * Sources of the configuration whose folder was renamed together with its entry: which row of the ledger is theirs. Only
- * looks; nothing is written.
+ * Finds configured sources whose folder was renamed together with its entry, and the ledger's rows that are theirs.
+ * Writes nothing.
  */
 export function movedSources(ledger: Ledger, configured: readonly WatchedSource[]): readonly SourceMove[] {
   const paths = new Set(configured.map(({ absolutePath }) => absolutePath));
@@ -43,7 +43,7 @@ export function movedSources(ledger: Ledger, configured: readonly WatchedSource[
   );
 }
 
-/** Whether most of a source's files lie in a folder under their own names, told by inode, size and time. */
+/** Reports whether a folder holds most of a source's files under their own names, by inode, size and time. */
 function holdsFiles(ledger: Ledger, folder: string, source: number): boolean {
   const rows = ledger.files.some(source, SAMPLE_ROWS).filter(({ docId }) => docId !== null);
   const found = rows.filter(({ path, ...known }) => {
@@ -61,7 +61,7 @@ function identify(path: string): RootIdentity | undefined {
   return stats?.isDirectory() === true ? rootIdentityOf(stats) : undefined;
 }
 
-/** What cannot be looked at is no sign of anything here: the sources stay two, and nothing is lost. */
+/** An error proves nothing here: the sources stay two, and nothing is lost. */
 function statOf<T>(look: () => T): T | undefined {
   try {
     return look();

@@ -2,26 +2,26 @@ import { type Counted, countedAs } from "../agenda/counted.ts";
 import type { Unsent } from "../pass/pass.ts";
 import type { RelativePath } from "../plan/model.ts";
 
-/** Whether a source is paused, and what has come up since that is to be sent when it goes on. */
+/** Whether a source is paused, and what has come up since to be sent after the pause. */
 export interface Pause {
   isPaused(): boolean;
   begin(): void;
-  /** It goes on: what came up is forgotten, for the whole source is looked at then. */
+  /** Ends the pause. Forgets what came up, because the whole source is checked then. */
   end(): void;
-  /** Notes what a look found; of what it looked at, only that is left. */
+  /** Records what a check found. It replaces what was known in the scope of the check. */
   note(unsent: Unsent): void;
   has(path: RelativePath): boolean;
   paths(): Iterable<RelativePath>;
-  /** Those whose row counts as nothing, or as one in agreement. */
+  /** Number of files whose row counts as nothing, or as one in agreement. */
   size(): number;
-  /** How many of them have a row in agreement: an older version of theirs. */
+  /** Number of them that have a row in agreement: an older version of theirs. */
   agreed(): number;
 }
 
 /** Opens the pause of a source. */
 export function openPause(isPaused: boolean): Pause {
   let paused = isPaused;
-  /** Paths to be sent, and what their rows count as. */
+  /** Paths to send, and how their rows count. */
   const backlog = new Map<RelativePath, Counted>();
   const count = (as: Counted): number => [...backlog.values()].filter((each) => each === as).length;
   return {

@@ -3,26 +3,26 @@ import type { RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
 import { isBelow } from "../disk/source-path.ts";
 
-/** Deletes that the service would not do, or said to be of no resource of its own, each to be sent again at a time. */
+/** Deletes that the service refused or answered with a mere 404, each with the time of its next attempt. */
 export interface RefusedDeletes {
-  /** It was refused once more. Returns when it is sent again. */
+  /** Records another refusal. Returns the time of the next attempt. */
   add(deletion: Deletion, nowMs: number): number;
-  /** The service said once more that there is no such resource. Returns when it is sent again. */
+  /** Records another 404. Returns the time of the next attempt. */
   addDenied(deletion: Deletion, nowMs: number): number;
-  /** How often the service has said so. */
+  /** Number of 404s so far. */
   denials(id: number): number;
-  /** It is done. */
+  /** Removes a delete that is done. */
   remove(id: number): void;
   has(id: number): boolean;
-  /** Those whose time has come. */
+  /** Returns the deletes that are due. */
   due(nowMs: number): Deletion[];
-  /** When each is sent again. */
+  /** Returns the times of the next attempts. */
   times(): Iterable<{ readonly id: number; readonly atMs: number }>;
-  /** Makes those at or below a path due. */
+  /** Makes the deletes at or below a path due. */
   hurry(below: RelativePath | undefined, nowMs: number): void;
 }
 
-/** None was refused. `deniedAgainMs` are the waits after denials; the last one counts for further ones. */
+/** Opens an empty list. `deniedAgainMs` are the waits after 404s; the last one repeats. */
 export function openRefusedDeletes(deniedAgainMs: readonly number[] = []): RefusedDeletes {
   const refused = new Map<
     number,

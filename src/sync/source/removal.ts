@@ -7,11 +7,11 @@ import type { WorkQueue } from "../queue/queue.ts";
 import { openSettler } from "../adopt/recover.ts";
 import type { Job } from "./source.ts";
 
-/** Sources that left the configuration and whose resources a person agreed to delete. */
+/** Deletes the resources of sources that left the configuration, after a person agreed. */
 export interface Removals {
-  /** Begins with those that are agreed to and not under way. Their folders need not exist. */
+  /** Begins with those that are agreed to and not in flight. Their folders need not exist. */
   begin(): void;
-  /** Whether nothing is being removed; deletes that the service would not do wait for later. */
+  /** Reports whether nothing is being removed. Deletes that the service refused wait for later. */
   isIdle(): boolean;
   stop(): void;
 }
@@ -19,21 +19,21 @@ export interface Removals {
 export interface RemovalsOptions {
   readonly context: ActionContext;
   readonly queue: Pick<WorkQueue<Job>, "push">;
-  /** One pass: what the service refuses is left to the next. */
+  /** One pass: leaves what the service refuses to the next. */
   readonly once: boolean;
-  /** Told the row of each source that begins to be removed. */
+  /** Notified of each source whose removal begins. */
   readonly onBegin: (row: SourceRow) => void;
   readonly onWarning: (error: Error) => void;
-  /** Something that nobody foresaw. */
+  /** Called for an unforeseen error. */
   readonly onError: (error: unknown) => void;
-  /** Something that `isIdle` tells has changed. */
+  /** Notified when the result of `isIdle` may have changed. */
   readonly onChange: () => void;
 }
 
 /** Rows that become intents in one transaction. */
 const BATCH_ROWS = 1000;
 
-/** Opens the removals. Nothing is read before `begin`. */
+/** Opens the removals. Reads nothing before `begin`. */
 export function openRemovals(options: RemovalsOptions): Removals {
   const { context, queue, once } = options;
   const { ledger } = context;
@@ -41,7 +41,10 @@ export function openRemovals(options: RemovalsOptions): Removals {
   const timers = new Set<NodeJS.Timeout>();
   const busy = new Set<number>();
 
-  /** The rows of a source become delete intents, some at a time: a crash in between leaves rows that the next start takes. */
+  /**
+   * Turns the rows of a source into delete intents, a batch at a time. A crash in between leaves rows that the next
+   * start takes.
+   */
   const begin = async (source: number): Promise<void> => {
     for (;;) {
       stopping.signal.throwIfAborted();
@@ -58,7 +61,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
   };
 
   const remove = async (row: SourceRow): Promise<void> => {
-    // A create that was cut off may have made a resource that no row owns yet; the list tells.
+    // An interrupted create may have made a resource that no row owns yet. The list shows it.
     const settler = openSettler({
       context,
       source: { id: row.id, lookAgain: () => undefined, deleteLater: () => undefined },
@@ -95,7 +98,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
       { last: true },
     );
   };
-  /** How often the deletes of a source were refused, in this run. */
+  /** How often the deletes of a source were refused in this run. */
   const rounds = new Map<number, number>();
   const again = (row: SourceRow, refused: readonly Deletion[]): void => {
     const source = row.id;

@@ -5,21 +5,21 @@ import type { RelativePath } from "../plan/model.ts";
 import { openRefusedDeletes } from "./refused-deletes.ts";
 import type { UnderWay } from "../agenda/under-way.ts";
 
-/** The deletes of one source whose intents are in the ledger: each sent until it is done. */
+/** The deletes of one source whose intents are in the ledger. Each is sent until it is done. */
 export interface SourceDeletes {
   begin(deletions: readonly Deletion[]): void;
   /** Begins with those that a process, or a pause, left undone. */
   beginLeft(): void;
-  /** Begins with those that the service would not do, or denied, and whose time has come; the others' time is set. */
+  /** Begins with refused and denied ones that are due, and schedules the others. */
   beginDue(): void;
   /**
-   * A job of the path has ended, its file's or a delete's, or a pass when no path is given: begins with those whose file is
-   * not awaited any more.
+   * Called when a job of the path has ended, its file's or a delete's, or, without a path, a pass. Begins with those
+   * whose file is no longer awaited.
    */
   beginPutOff(path?: RelativePath): void;
   /** Sends one, as its job does. */
   send(deletion: Deletion): Promise<void>;
-  /** Has those sent now that the service would not do, at or below a path. */
+  /** Sends refused ones at or below a path now. */
   retry(below: RelativePath | undefined): void;
 }
 
@@ -28,30 +28,31 @@ export interface SourceDeletesOptions {
   readonly context: ActionContext;
   readonly source: ActionSource;
   readonly underWay: Pick<UnderWay, "beginDeletes" | "isDeleting">;
-  /** One pass: what the service refuses is left to the next. */
+  /** One pass: leaves what the service refuses to the next. */
   readonly once: boolean;
-  /** Whether nothing may be sent. */
+  /** Reports whether nothing may be sent. */
   readonly isHeld: () => boolean;
-  /** Whether the file at a path is still to be read or sent, and so may get a resource. */
+  /** Reports whether the file at a path has yet to be read or sent, and so may get a resource. */
   readonly isAwaited: (path: RelativePath) => boolean;
-  /** Puts them into the queue, after everything else. */
+  /** Puts deletes into the queue, after everything else. */
   readonly push: (deletions: readonly Deletion[]) => void;
-  /** `beginDue` is to be called at this time. */
+  /** Schedules a call of `beginDue`. */
   readonly wakeAt: (atMs: number) => void;
 }
 
-/** Opens the deletes of a source; none is under way. */
+/** Opens the deletes of a source; none is in flight. */
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
   const { row, context, source, underWay, once, wakeAt } = options;
   const { ledger, now } = context;
   const { deletedAgainMs } = context.timing;
   const refused = openRefusedDeletes(deletedAgainMs);
-  /** Those whose file is back: they follow the create of its own resource. */
+  /** Deletes whose file is back. They follow the create of its own resource. */
   const putOff = new Map<RelativePath, Deletion[]>();
 
   /**
-   * A file that is written anew while its delete waits gets its own resource first, so that there is no time without one; so
-   * does one that took the name of the deleted file, where the service may not have what its row says.
+   * Reports whether the file is back. A file that is rewritten while its delete waits gets its own resource first, so
+   * that it is never without one. So does a file that took the name of the deleted one, if the service may not have
+   * what its row says.
    */
   const isBack = ({ path, isSpare }: Deletion): boolean => {
     if (isSpare === true || !options.isAwaited(path)) return false;
@@ -70,7 +71,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   return {
     begin,
     beginLeft: () => {
-      // One that was done a moment ago is not left, nor is what has its number by then.
+      // A delete that was just done is not left over, nor is the intent that has its id by then.
       ledger.flush();
       const open = ledger.intents.deletes(row.id);
       begin(open.filter((each) => !underWay.isDeleting(each.id) && !refused.has(each.id) && !isPutOff(each)));
@@ -80,7 +81,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       for (const { id, atMs } of refused.times()) if (!underWay.isDeleting(id)) wakeAt(atMs);
     },
     send: async (deletion) => {
-      // Its intent is in the ledger: the look that going on begins with sends it.
+      // Its intent is in the ledger: the check at the resume sends it.
       if (options.isHeld()) return;
       const denials = refused.denials(deletion.id);
       const end = await sendDelete(context, source, deletion, {
@@ -97,8 +98,8 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
         return;
       }
       refused.remove(deletion.id);
-      // After a pause, `beginLeft` starts what was left. Otherwise the file was back; if it has got its own resource in the
-      // meantime, the delete starts again as soon as this job has ended.
+      // After a pause, `beginLeft` starts what was left. Otherwise the file was back. If it has received its own
+      // resource meanwhile, the delete starts again as soon as this job has ended.
       if (end === "left" && !options.isHeld())
         putOff.set(deletion.path, [...(putOff.get(deletion.path) ?? []), deletion]);
     },

@@ -22,86 +22,91 @@ import { isBelow } from "../disk/source-path.ts";
 import { openUnderWay } from "../agenda/under-way.ts";
 import { earliest, openWaits } from "./waits.ts";
 
-/** Work of the queue: read and send a file, or delete a resource. */
+/** A job of the queue: read and send a file, or delete a resource. */
 export type Job =
   | { readonly kind: "look"; readonly source: SourceSync; readonly look: Look }
   | {
       readonly kind: "delete";
       readonly source: {
         delete(deletion: Deletion): Promise<void>;
-        /** The job has ended, in whatever way. */
+        /** Called when the job has ended, in whatever way. */
         done(job: Job): void;
       };
       readonly deletion: Deletion;
     };
 
-/** What a source is doing, beyond what the ledger says of it. */
+/** What a source is doing, beyond what the ledger records. */
 export interface SourceActivity {
-  /** Files planned and not done whose row counts as nothing, or as one in agreement. */
+  /** Number of files planned and not done whose row counts as nothing, or as one in agreement. */
   readonly backlog: number;
-  /** How many of them have a row in agreement: an older version of theirs. */
+  /** Number of them that have a row in agreement: an older version of theirs. */
   readonly backlogAgreed: number;
 }
 
-/** One source: from a hint that something changed to the jobs that bring it over. */
+/** One source: from an event to the jobs that bring the change over. */
 export interface SourceSync extends Pick<Passes, "preview"> {
   readonly id: number;
   readonly rules: Rules;
   /** Ends its requests. What changes the service does not leave under it while the source is paused. */
   readonly signal: AbortSignal;
-  /** Look at this path, or at the whole source. */
+  /** Has this path, or the whole source, checked. */
   hint(path: RelativePath | undefined): void;
-  /** Look at the whole source, to find what gave no hint. */
+  /** Checks the whole source, to find changes without an event. */
   rescan(): void;
-  /** Settles what a former process left open, then looks at whatever was hinted at until stopped. */
+  /** Settles what a former process left open, then checks whatever is marked until stopped. */
   run(): Promise<void>;
-  /** Reads and decides a job's file; undefined when nothing is to be sent. */
+  /** Reads a job's file and decides; undefined if nothing must be sent. */
   prepare(look: Look): Promise<Prepared | undefined>;
   /**
-   * Runs inside the transaction that makes the intents durable; returns what is to be sent after it, or dropped when it
+   * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
    * will not be.
    */
   depart(prepared: Prepared): Pick<Send, "run" | "drop">;
   delete(deletion: Deletion): Promise<void>;
-  /** A job has ended, in whatever way. */
+  /** Called when a job has ended, in whatever way. */
   done(job: Job): void;
   activity(): SourceActivity;
-  /** Writes down what it is doing, for other processes to read. Runs last in a group commit, so that it fits the rows. */
+  /**
+   * Records what it is doing, for other processes to read. Runs last in a group commit, so that it matches the rows.
+   */
   readonly noteBacklog: () => void;
-  /** Keeps a service that was reset from being filled again unasked. */
+  /** Keeps a service that was reset from being filled again without approval. */
   readonly guard: LossGuard;
-  /** Whether a file is being read or sent. */
+  /** Reports whether a file is being read or sent. */
   isBusy(path: RelativePath): boolean;
-  /** A resource is to go whose intent is in the ledger. */
+  /** Deletes a resource whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
-  /** Whether the whole source was looked at in this run, so that all that is to be done is known. */
+  /** Reports whether the whole source was checked in this run, so that all work is known. */
   isPlanned(): boolean;
-  /** Since when the oldest change waits; undefined: none does, or only a person can tell what is to become of them. */
+  /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
   oldestWaitingMs(): number | undefined;
-  /** Whether files or deletes are planned and not done. */
+  /** Reports whether files or deletes are planned and not done. */
   isSending(): boolean;
-  /** Whether the folder is being looked at, or is to be now and not later; so too while a former process's end is settled. */
+  /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
   isLooking(): boolean;
-  /** Whether everything that was hinted at is done; while the source is paused, whether it was looked at. */
+  /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
   isIdle(): boolean;
   isPaused(): boolean;
-  /** Sends nothing until it is told to go on: what was planned is given up and found again then. */
+  /** Sends nothing until it is resumed. Planned work is given up and found again then. */
   pause(): void;
   resume(): void;
-  /** Sends deletes now that the service would not do, those at or below a path. Files are looked at as hinted. */
+  /** Sends refused deletes at or below a path now. Files are checked as marked. */
   retryDeletes(below: RelativePath | undefined): void;
-  /** Looks at a path, or the whole source, now. A look that began after it has ended when `answered` has reached the number. */
+  /**
+   * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
+   * returned number.
+   */
   ask(below: RelativePath | undefined): number;
   answered(): number;
-  /** Paths with something left to do, those at or below a path. */
+  /** Returns paths at or below a path that are not done. */
   pending(below: RelativePath | undefined): RelativePath[];
   isPending(path: RelativePath): boolean;
   isUnderWay(path: RelativePath): boolean;
-  /** What cannot be looked at: at a path, below it, or on the way to it. */
+  /** Returns what cannot be read at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
-  /** Mounts below the folder that the last look found changed. */
+  /** Returns mounts below the folder that the last check found changed. */
   mounts(): readonly MountTrouble[];
-  /** Looks for resources that are too many; true: look again when the source is idle. */
+  /** Checks for surplus resources; true: check again when the source is idle. */
   checkDoubts(): Promise<boolean>;
   stop(): void;
 }
@@ -115,27 +120,29 @@ export interface SourceOptions {
   readonly paused: boolean;
   /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
   readonly once: boolean;
-  /** The folders are to be watched anew: a whole scan found changes that nothing hinted at, or the folder is back. */
+  /**
+   * Notified when the folders must be watched anew: a whole scan found changes without an event, or the folder is back.
+   */
   readonly onUnwatched: () => void;
-  /** Compares the source with the service's list; undefined where there is no list yet. */
+  /** Compares the source with the service's list; undefined if there is no list yet. */
   readonly compare: () => Promise<Check | undefined>;
   readonly onWarning: (error: Error) => void;
-  /** The whole source was compared with the ledger, which took so many milliseconds. */
+  /** Notified after the whole source was compared with the ledger, with the duration in milliseconds. */
   readonly onRescanned?: (ms: number) => void;
-  /** Something that `isIdle` or `activity` tells has changed. */
+  /** Notified when the result of `isIdle` or `activity` may have changed. */
   readonly onChange: () => void;
 }
 
-/** How soon a folder that is missing or another one is looked at again. */
+/** How soon a folder that is missing or another one is checked again. */
 const ROOT_RETRY_MS = 10_000;
-/** Times of files that lie further ahead than this are wrong. */
+/** File times that are further ahead than this are wrong. */
 const REREAD_MAX_MS = 60_000;
-/** A create that was sent again is looked for in the list this soon. */
+/** After a create was sent again, the list is checked this soon. */
 const DOUBT_SOON_MS = 1000;
-/** Where something was mounted or unmounted is looked at once more after this: it may be gone before a hint tells of it. */
+/** The point of a mount or unmount is checked once more after this: it may be gone before an event arrives. */
 const MOUNT_AGAIN_MS = 2000;
 
-/** Opens a source. Nothing is read before `run`. */
+/** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, sync, once, queue } = options;
   const waits = openWaits();
@@ -148,7 +155,7 @@ export function openSource(options: SourceOptions): SourceSync {
   };
   const { ledger, now } = context;
   const openedMs = now();
-  /** Since when files are kept back until the place at the service is listed. */
+  /** Since when files wait until the scope at the service is listed. */
   let adoptingSinceMs: number | undefined;
   const stopping = new AbortController();
   const underWay = openUnderWay();
@@ -159,17 +166,17 @@ export function openSource(options: SourceOptions): SourceSync {
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
   const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
   const pause = openPause(options.paused);
-  /** Files whose times do not tell a later write yet, and when they will. */
+  /** Files whose times do not yet distinguish a later write, and when they will. */
   const rereads = new Map<RelativePath, number>();
   let recovered = false;
   let passing = false;
-  /** What a pass has taken: no longer marked or missing, and not under way yet. */
+  /** What a pass has taken: no longer marked or missing, and not yet in flight. */
   let inHand: ReadonlySet<RelativePath> = new Set();
-  /** The whole source was looked at in this run: before that, nobody knows whether it rests. */
+  /** The whole source was checked in this run. Before that, nobody knows whether it is idle. */
   let looked = false;
-  /** The last look found the folder missing or another one: what watched it may watch nothing any more. */
+  /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
   let halted = false;
-  /** A rescan is due that nothing hinted at. */
+  /** A periodic rescan is due that no event caused. */
   let periodic = false;
 
   const source: ActionSource = {
@@ -178,7 +185,7 @@ export function openSource(options: SourceOptions): SourceSync {
     rules,
     rulesKey: rulesKeyOf(rules),
     isStale: (path) => {
-      // What was read for sending is given up while the source is paused, and looked at again.
+      // What was read for sending is given up while the source is paused, and checked again.
       if (pause.isPaused() || guard.isClosed()) underWay.outdate(path);
       return underWay.isOutdated(path);
     },
@@ -235,13 +242,16 @@ export function openSource(options: SourceOptions): SourceSync {
     lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
     signal: stopping.signal,
   });
-  /** Whether something happened at a path, or at a folder on the way to it, that is not done yet; or its file is parked. */
+  /**
+   * Reports whether something happened at a path, or at a folder on the way to it, that is not done yet; or whether its
+   * file is parked.
+   */
   const isAwaited = (path: RelativePath): boolean => {
     if (underWay.has(path)) return true;
     const hasNews = (at: RelativePath): boolean => inHand.has(at) || dirty.isMarked(at, { asRetry: false });
     for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
       if (hasNews(at)) return true;
-    // In one pass the time at which it is tried again is not on the agenda.
+    // In a single pass, the time of its retry is not on the agenda.
     if (!dirty.isMarked(path) && !waits.wasParked(path)) return false;
     ledger.flush();
     return ledger.files.living(row.id, path)?.state === "parked";
@@ -263,17 +273,19 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
-  /** Those whose row has come to be counted since, while their job is ending. */
+  /** Number of those whose row has been counted since, while their job is ending. */
   const countedSince = (): number => {
     let count = 0;
     for (const path of underWay.inTransit())
       if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
     return count;
   };
-  /** Files that are not read before some seconds are over, since they are written to all the time, by what their rows count as. */
+  /**
+   * Counts files that are not read for some seconds because they are written to all the time, by how their rows count.
+   */
   const heldBack = (): Record<Counted, number> => {
     const counts = { agreed: 0, trouble: 0, nothing: 0 };
-    // While it is paused they are among what the looks found.
+    // While it is paused they are among what the checks found.
     if (pause.isPaused()) return counts;
     for (const path of dirty.heldBack())
       if (!underWay.has(path) && (dirty.isMarked(path) || inHand.has(path)))
@@ -289,12 +301,12 @@ export function openSource(options: SourceOptions): SourceSync {
     underWay.begin(looks);
     waits.begin(looks, now());
     if (looks.length > 0) {
-      // Before any of them is acknowledged, or the ledger would tell other processes of an agreement too early.
+      // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
       ledger.noteLast(noteBacklog);
     }
     queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
   };
-  /** Whether a scan met an ignore file that must settle first: then the whole source is looked at again. */
+  /** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
   const awaitsIgnoreFile = (): boolean => {
     const rest = rules.takeIgnoreRest();
     if (rest !== undefined) agenda.awaitIgnoreFile(rest);
@@ -305,7 +317,7 @@ export function openSource(options: SourceOptions): SourceSync {
     for (const path of underWay.end(entry)) hint(path);
     const rereadMs = rereads.get(entry.path);
     rereads.delete(entry.path);
-    // One whose times lie in the future is read again by whole looks alone.
+    // A file whose times are in the future is read again only by whole checks.
     if (rereadMs !== undefined && rereadMs < now() + REREAD_MAX_MS) agenda.lookAgain(entry.path, rereadMs);
   };
   const pass = async (): Promise<void> => {
@@ -316,7 +328,7 @@ export function openSource(options: SourceOptions): SourceSync {
     if (pause.isPaused()) {
       passes.forgetMissing();
       const unsent = await passes.unsent(due);
-      // It goes on already: the look that came with that finds all of it again, and answers.
+      // It is running already. The check that came with the resume finds all of it again, and answers.
       if (!pause.isPaused()) return;
       pause.note(unsent);
       if (due.all) looked = true;
@@ -325,7 +337,7 @@ export function openSource(options: SourceOptions): SourceSync {
     }
     if (!(await guard.ready())) {
       passes.forgetMissing();
-      // Before the list has told whether something is lost, nobody knows what is to be sent.
+      // Until the list has shown whether something is lost, nobody knows what must be sent.
       if (ledger.drift.loss(row.id) !== undefined) {
         looked ||= due.all;
         agenda.answer(answers);
@@ -348,19 +360,19 @@ export function openSource(options: SourceOptions): SourceSync {
     warnOfIgnoreFiles(due.all);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
-    // Files look for their resources all at once, so those that cannot be seen yet are waited for.
+    // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
     const isPostponed = isAwaiting && adoption.isSeeking();
     const admitted = isPostponed ? [] : await adoption.admit(plan.looks, due.all);
     adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
     beginLooks(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
-    // Only now is everything counted that waits.
+    // Only now is all pending work counted.
     if (due.all && !isPostponed) looked = true;
     if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
     halted = false;
     if (due.all) periodic = false;
-    // What was not admitted comes again by another look.
+    // Files that were not admitted return with another check.
     if (admitted.length === plan.looks.length && !isAwaiting) agenda.answer(answers);
   };
   const loop = async (): Promise<void> => {
@@ -412,8 +424,8 @@ export function openSource(options: SourceOptions): SourceSync {
       return {
         run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
         drop: () => {
-          // It never left, so the next start need not ask what became of it.
-          // One that was taken up again is in doubt as before.
+          // It never left, so the next start need not find out what became of it. A create that was resumed is in doubt
+          // as before.
           if (intent === undefined) return;
           ledger.note(() =>
             intent.attempts > 1 ? ledger.intents.doubt(intent.id, null) : ledger.intents.remove(intent.id),
@@ -428,7 +440,7 @@ export function openSource(options: SourceOptions): SourceSync {
       if (job.kind === "delete") underWay.endDelete(job.deletion);
       else endLook(job.look.entry);
       deletes.beginPutOff(job.kind === "delete" ? job.deletion.path : job.look.entry.path);
-      // One file was sent alone, or what was on its way has arrived.
+      // One file was sent alone, or the requests in flight have ended.
       if (adoption.isPending()) lookAt(now());
       options.onChange();
     },
@@ -465,13 +477,13 @@ export function openSource(options: SourceOptions): SourceSync {
     pause: () => {
       if (pause.isPaused()) return;
       pause.begin();
-      // So that everything that waits is counted, wherever it waited.
+      // So that all pending work is counted, wherever it waited.
       hint(undefined);
     },
     resume: () => {
       if (!pause.isPaused()) return;
       pause.end();
-      // Of those put aside whose time came meanwhile nobody would be reminded.
+      // Nothing else would find parked files whose time came meanwhile.
       ledger.note(() => ledger.operator.unpark(row.id, now()));
       hint(undefined);
     },

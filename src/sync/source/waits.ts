@@ -2,25 +2,25 @@ import type { Deletion } from "../ledger/intents.ts";
 import type { Look, RelativePath } from "../plan/model.ts";
 import type { Outcome } from "../ledger/activity.ts";
 
-/** Since when the changes of a source wait that were planned and are not acknowledged. */
+/** Since when planned changes of a source wait to be acknowledged. */
 export interface Waits {
-  /** These were planned. One that was put aside and is tried again has waited since it was planned first. */
+  /** Records planned changes. A parked file that is tried again has waited since it was first planned. */
   begin(looks: readonly Look[], nowMs: number): void;
   beginDeletes(deletions: readonly Deletion[], nowMs: number): void;
-  /** What came of a file's work, before its job ends. */
+  /** Records the result of a file's job, before the job ends. */
   reported(path: RelativePath, outcome: Outcome): void;
-  /** The job has ended: what was not put aside waits no more. */
+  /** Records the end of a job. Unless the file was parked, it waits no more. */
   end(path: RelativePath): void;
   endDelete(deletion: Deletion): void;
-  /** Whether a file was put aside when it was last worked on; it may be gone meanwhile. */
+  /** Reports whether a file was parked by its last job. It may be gone meanwhile. */
   wasParked(path: RelativePath): boolean;
-  /** Since when the oldest waits. `isParked`: whether a file that was put aside is so still; it may be gone meanwhile. */
+  /** Since when the oldest waits. `isParked` reports whether a parked file still is; it may be gone meanwhile. */
   oldestMs(isParked: (path: RelativePath) => boolean): number | undefined;
 }
 
-/** Nothing waits. */
+/** Opens an empty set. */
 export function openWaits(): Waits {
-  // What is put in keeps its place, so that the first in each is the oldest.
+  // An updated entry keeps its position, so that the first in each map is the oldest.
   const files = new Map<RelativePath, { readonly sinceMs: number; parked: boolean }>();
   const deletes = new Map<number, number>();
 
@@ -55,7 +55,7 @@ export function openWaits(): Waits {
   };
 }
 
-/** The earliest of some times; undefined where there is none. */
+/** Returns the earliest of some times; undefined if there is none. */
 export function earliest(...times: readonly (number | undefined)[]): number | undefined {
   const known = times.filter((time) => time !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

@@ -7,10 +7,10 @@ import { kindOfName } from "../document/kinds.ts";
 import { openQueue, type YieldSlot, type Send, type WorkQueue } from "../queue/queue.ts";
 import type { Job } from "./source.ts";
 
-/** The daemon's queue: jobs of all sources, read and written down together, then sent side by side. */
+/** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */
 export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop"> {
   progress(): Progress;
-  /** What became of a job, as it is reported before the job ends. */
+  /** Records the result of a job, which is reported before the job ends. */
   reported(activity: Pick<Activity, "source" | "path" | "docId" | "action" | "outcome">): void;
 }
 
@@ -18,7 +18,7 @@ export interface WorkOptions {
   readonly ledger: Ledger;
   readonly width: number;
   readonly onError: (error: unknown) => void;
-  /** Nothing more can be done; jobs only pass through. */
+  /** Reports that nothing more can be done: jobs only pass through. */
   readonly isBroken: () => boolean;
 }
 
@@ -36,7 +36,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     done += 1;
     if (failing.delete(keyOf(job))) failed += 1;
     else if (wasSent) sent += 1;
-    // What is reported outside of a job has no end that would take it out.
+    // What is reported outside of a job has no end that would remove it.
     if (done === total) failing.clear();
     if (job.kind === "look") bytes += job.look.entry.sizeBytes;
     job.source.done(job);
@@ -44,7 +44,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
     bytes: bytesHeld,
     run: async (yieldSlot: YieldSlot) => {
-      // A job that threw is not done: the work cannot go on, and status still counts its file as waiting.
+      // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
       await run(yieldSlot);
       finish(job, true);
     },
@@ -100,7 +100,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   };
 }
 
-/** A scan takes the service minutes, a text an instant: neither waits behind the other. */
+/** The service needs minutes for a scanned document and an instant for a text. Neither waits behind the other. */
 function paceOf(path: string): "text" | "document" {
   return kindOfName(basename(path)).kind === "content" ? "text" : "document";
 }
