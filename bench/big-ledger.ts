@@ -112,7 +112,7 @@ async function compare(ledger: Ledger, source: number, scan: Scan): Promise<stri
   const blockMs = timed(() => {
     whole = reconcile(scan, ledger.files.all(source), options);
   });
-  const looks = whole?.looks.length;
+  const candidates = whole?.candidates.length;
   whole = undefined;
   globalThis.gc?.();
   const heapBefore = process.memoryUsage().heapUsed;
@@ -125,7 +125,7 @@ async function compare(ledger: Ledger, source: number, scan: Scan): Promise<stri
   const ms = performance.now() - start;
   lag.disable();
   clearInterval(watching);
-  if (sliced.looks.length !== looks) throw new Error("slices came to something else");
+  if (sliced.candidates.length !== candidates) throw new Error("slices came to something else");
   return [
     `${ms.toFixed(0)} ms`,
     `${blockMs.toFixed(0)} ms`,

@@ -16,12 +16,12 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import { asideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.ts";
+import { setAsideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
 import type { SkippedFile, TroubledFile } from "./operator/status.ts";
-import { earliest } from "./source/waits.ts";
+import { earliest } from "./source/pending-changes.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
@@ -182,8 +182,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
         atWork: sources.all().some((source) => source.isSending()),
       },
       scan: {
-        moves: parts.moves().asked + parts.moves().looked,
-        atWork: sources.all().some((source) => source.isLooking()),
+        moves: parts.moves().asked + parts.moves().scanned,
+        atWork: sources.all().some((source) => source.isScanning()),
       },
       service: parts.pacer.state().kind,
     }),
@@ -308,7 +308,7 @@ export async function recoverLedger(
   try {
     const isUnusable = copyLedger(options.stateDir, copy);
     const came = await adoptAll({ ...options, stateDir: copy }, signal);
-    return { setAside: isUnusable ? asideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
+    return { setAside: isUnusable ? setAsideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

@@ -113,7 +113,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/doubts.ts",
-        "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
+        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -432,7 +432,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "busy-unnoticed",
     does: "a file that goes with its folder while it is being sent is not looked at again",
-    patches: [patch("pass/pass.ts", "for (const path of changed) source.lookAgain(path);", "void changed;")],
+    patches: [patch("pass/pass.ts", "for (const path of changed) source.checkAgain(path);", "void changed;")],
   },
   {
     name: "list-trusted",
@@ -446,7 +446,7 @@ export const MUTANTS: readonly Mutant[] = [
       ),
       patch(
         "adopt/doubts.ts",
-        "if (!(await hasAnswered(kept.id, kept.docId, since))) return false;",
+        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -495,7 +495,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "two-states",
     does: "what is under way is asked for anew after it was compared with a snapshot of it",
     worlds: ["there-and-back"],
-    patches: [patch("agenda/under-way.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
+    patches: [patch("agenda/in-flight.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
   {
     name: "slow-failed",
@@ -543,7 +543,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "two sources of one owner look for their resources at the same time",
     worlds: ["one-owner"],
     patches: [
-      patch("adopt/adopt.ts", "context.adoptions.run(place,", "context.adoptions.run(`${source.id}`,"),
+      patch("adopt/adopt.ts", "context.adoptions.run(scope,", "context.adoptions.run(`${source.id}`,"),
     ],
   },
   {

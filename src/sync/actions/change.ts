@@ -4,7 +4,7 @@ import type { ActionContext, ActionSource } from "./context.ts";
 import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";
 import { follow, followFound, openPatience } from "./follow.ts";
-import { tell, type Departure } from "./prepare.ts";
+import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
 
@@ -15,10 +15,10 @@ export async function sendChange(
   departure: Departure,
 ): Promise<void> {
   const { ledger, remote } = context;
-  const { action, look, document, observed, row } = departure;
+  const { action, candidate, document, observed, row } = departure;
   const docId = row?.docId ?? undefined;
   if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
-  const { path } = look.entry;
+  const { path } = candidate.entry;
   const tries = countTries(context);
   const patience = openPatience(context);
   const gone = openGoneCheck(context, docId);
@@ -45,7 +45,7 @@ export async function sendChange(
         ledger.files.warn(docId, warning);
         ledger.intents.forgetFound(docId);
       });
-      tell(context, source, look, "adopt", departure.startedMs, docId);
+      reportAction(context, source, candidate, "adopt", departure.startedMs, docId);
       return;
     }
   }
@@ -58,7 +58,7 @@ export async function sendChange(
       ? await uploadIfFile(context, source, departure, uploadKey, sentUrl)
       : { kind: "done" as const, value: "" };
     if (uploaded.kind === "torn") {
-      source.lookAgainTorn(path);
+      source.checkTorn(path);
       return;
     }
     if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
@@ -89,7 +89,7 @@ export async function sendChange(
           if (full) ledger.files.warn(docId, reply.value.warning);
           if (departure.mayBeThere) ledger.intents.forgetFound(docId);
         });
-        tell(context, source, look, action, departure.startedMs, docId);
+        reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
       }
       case "outdated":
@@ -110,7 +110,7 @@ export async function sendChange(
         // whether the service lost them.
         if (!source.mayRemake(row.id)) return;
         ledger.note(() => ledger.files.lose(row.id));
-        source.lookAgain(path);
+        source.checkAgain(path);
         return;
       }
       case "refused":

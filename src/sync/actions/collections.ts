@@ -103,8 +103,8 @@ export function openCollections(
     if (without !== undefined && performance.now() < without.untilMs)
       return { id: undefined, why: without.why };
     const came = await fetch(signal);
-    const told = id(tier);
-    if (told !== undefined) return { id: told };
+    const asked = id(tier);
+    if (asked !== undefined) return { id: asked };
     return { id: undefined, why: typeof came === "string" ? came : "untold" };
   };
 

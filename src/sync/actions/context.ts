@@ -14,14 +14,14 @@ import type { Collections } from "./collections.ts";
 import type { MailUploads } from "./mail-uploads.ts";
 
 /** A running source as others see it: its files may be candidates for a resource. */
-export interface Seeker {
+export interface PeerSource {
   /** Owner and collection. */
-  readonly place: string;
+  readonly scope: string;
   /**
    * Reports whether a surplus resource that another source's doubted creates may have made can belong to a candidate of
    * this source.
    */
-  seeks(doubts: readonly CreateIntent[]): boolean;
+  mayAdopt(doubts: readonly CreateIntent[]): boolean;
 }
 
 /** What all actions share. */
@@ -39,7 +39,7 @@ export interface ActionContext {
    */
   readonly adoptions: Turns;
   /** The running sources. Any of them may have a candidate for a resource that a create of another one made. */
-  readonly seekers: Set<Seeker>;
+  readonly peers: Set<PeerSource>;
   /**
    * Resources of creates that the service accepted and is still processing. No row has them yet, and they are nobody
    * else's.
@@ -78,9 +78,9 @@ export interface ActionSource {
   /** Reports whether nothing may be sent for the source. */
   isPaused(): boolean;
   /** Schedules another check of the path, now or at a time. */
-  lookAgain(path: RelativePath, atMs?: number): void;
+  checkAgain(path: RelativePath, atMs?: number): void;
   /** Schedules another check of a path whose file changed while it was read; later, if that happens repeatedly. */
-  lookAgainTorn(path: RelativePath): void;
+  checkTorn(path: RelativePath): void;
   /**
    * Schedules another read of a file whose times do not yet show whether it is written to again: at this time, by the
    * system's clock, after its job has ended.

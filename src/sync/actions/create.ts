@@ -7,7 +7,7 @@ import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { storedOf } from "./observe.ts";
 import { follow, openPatience } from "./follow.ts";
-import { tell, type Departure } from "./prepare.ts";
+import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
 
@@ -82,7 +82,7 @@ async function createOnce(
     switch (reply.kind) {
       case "torn":
         ledger.note(drop);
-        source.lookAgainTorn(intent.path);
+        source.checkTorn(intent.path);
         return;
       case "made":
         // The service repeats its answer under this key, and what it made then is deleted.
@@ -122,7 +122,7 @@ async function createOnce(
           for (const docId of followed) following.delete(docId);
           if ((await source.settle(intent)) === "adopted") {
             if (intent.attempts > 1) source.doubt();
-            tell(context, source, departure.look, "adopt", departure.startedMs, undefined);
+            reportAction(context, source, departure.candidate, "adopt", departure.startedMs, undefined);
             return;
           }
           // Nothing is visible, but it may still appear: from here on, an extra one is searched for.
@@ -161,7 +161,7 @@ type CreateEnd =
 async function endOf(
   context: ActionContext,
   source: ActionSource,
-  { document: { recipe }, look, row }: Departure,
+  { document: { recipe }, candidate, row }: Departure,
   made: ResourceRecord & Taken,
 ): Promise<CreateEnd> {
   const { _id: docId, collectionId } = made;
@@ -170,7 +170,7 @@ async function endOf(
     return { kind: "made", docId, exact: true, warning: made.warning, record: made.record };
   // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
   const replaces = row !== undefined && row.docId !== null;
-  const end = await follow(context, docId, () => !replaces && source.isStale(look.entry.path));
+  const end = await follow(context, docId, () => !replaces && source.isStale(candidate.entry.path));
   switch (end.kind) {
     case "done":
       return { kind: "made", docId, exact: true, ...end.value };
@@ -244,7 +244,7 @@ function finishCreate(
     if (left !== undefined) source.deleteLater(left);
   });
   if (intent.attempts > 1) source.doubt();
-  tell(context, source, departure.look, departure.action, departure.startedMs, docId);
+  reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
 }
 
 function newResource({ document }: Departure, url: string): NewResource {

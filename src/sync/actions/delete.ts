@@ -1,7 +1,7 @@
 import type { Deletion } from "../ledger/intents.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { openGoneCheck } from "./gone.ts";
-import { tell } from "./prepare.ts";
+import { reportAction } from "./prepare.ts";
 import { countTries } from "./trouble.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { Trash } from "../trash/trash.ts";
@@ -36,15 +36,15 @@ export async function sendDelete(
   const startedMs = context.now();
   const tries = countTries(context);
   const gone = openGoneCheck(context, intent.docId);
-  const look = {
+  const candidate = {
     entry: { path: intent.path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 },
     known: undefined,
   };
-  const kept = await keepBefore(context, source, intent);
-  if (kept.kind === "paused") return "left";
-  if (kept.kind === "wait") {
-    ledger.note(() => ledger.intents.refuse(intent.id, kept.message));
-    tell(context, source, look, "delete", startedMs, intent.docId, "parked", kept.message);
+  const saved = await saveBefore(context, source, intent);
+  if (saved.kind === "paused") return "left";
+  if (saved.kind === "wait") {
+    ledger.note(() => ledger.intents.refuse(intent.id, saved.message));
+    reportAction(context, source, candidate, "delete", startedMs, intent.docId, "parked", saved.message);
     return "refused";
   }
   for (;;) {
@@ -65,21 +65,21 @@ export async function sendDelete(
       // After a restart the row shows it. A delete by the file's name would be news about a file that still exists.
       const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
       const action = isSpare ? "discard" : "delete";
-      tell(context, source, look, action, startedMs, intent.docId, "done", kept.message);
+      reportAction(context, source, candidate, action, startedMs, intent.docId, "done", saved.message);
       return isDenied ? "denied" : "done";
     }
     if (reply.kind === "refused" || word !== undefined || (await tries.isOver(reply))) {
       const message = reply.kind === "refused" ? reply.message : reply.reason;
       ledger.note(() => ledger.intents.refuse(intent.id, message));
       const outcome = reply.kind === "refused" ? "refused" : "parked";
-      tell(context, source, look, "delete", startedMs, intent.docId, outcome, message);
+      reportAction(context, source, candidate, "delete", startedMs, intent.docId, outcome, message);
       return "refused";
     }
   }
 }
 
 /** Whether a resource may be deleted now, and what to report about it. */
-type KeepResult =
+type SaveResult =
   | { readonly kind: "go"; readonly message?: string }
   /** Not yet: the delete must be sent again later. */
   | { readonly kind: "wait"; readonly message: string }
@@ -94,11 +94,11 @@ type KeepResult =
  * A text that the service fails to return `KEEP_TRIES` times, with some minutes in between, is not saved. A text that
  * cannot be written waits until it can: the disk is for a person to repair, and nothing is lost meanwhile.
  */
-async function keepBefore(
+async function saveBefore(
   context: ActionContext,
   source: Pick<ActionSource, "id" | "root"> & Partial<Pick<ActionSource, "isPaused">>,
   intent: Deletion,
-): Promise<KeepResult> {
+): Promise<SaveResult> {
   const { ledger, trash } = context;
   if (trash === undefined || trash.tries === 0) return { kind: "go" };
   const keep = ledger.intents.keepOf(intent.id);
@@ -106,14 +106,14 @@ async function keepBefore(
   const tries = countTries(context);
   for (;;) {
     if (source.isPaused?.() === true) return { kind: "paused" };
-    const kept = await trash.keep(intent, source, keep, context.signal);
-    if (kept.kind === "done" || kept.kind === "gone") return { kind: "go" };
-    if (kept.kind === "disk")
-      return { kind: "wait", message: `its text cannot be kept before it is deleted: ${kept.message}` };
-    if (kept.kind === "later" && !(await tries.isOver(kept))) continue;
+    const saved = await trash.keep(intent, source, keep, context.signal);
+    if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
+    if (saved.kind === "disk")
+      return { kind: "wait", message: `its text cannot be kept before it is deleted: ${saved.message}` };
+    if (saved.kind === "later" && !(await tries.isOver(saved))) continue;
     const left = keep.tries - 1;
     ledger.note(() => ledger.intents.setKeepTries(intent.id, left));
-    const words = wordsOf(kept);
+    const words = wordsOf(saved);
     if (left === 0) return { kind: "go", message: `deleted without keeping its text: ${words}` };
     return {
       kind: "wait",
@@ -122,8 +122,8 @@ async function keepBefore(
   }
 }
 
-function wordsOf(kept: Exclude<Awaited<ReturnType<Trash["keep"]>>, { kind: "disk" }>): string {
-  const reply: Reply<unknown> = kept;
+function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["keep"]>>, { kind: "disk" }>): string {
+  const reply: Reply<unknown> = saved;
   if (reply.kind === "refused") return reply.message;
   return reply.kind === "later" ? reply.reason : "not found";
 }

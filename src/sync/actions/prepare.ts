@@ -8,7 +8,13 @@ import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { decide, hasSameNames, uploadedHash } from "../plan/decide.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
-import { type ActionKind, EMPTY_FILE, type LedgerFile, type Look, type RelativePath } from "../plan/model.ts";
+import {
+  type ActionKind,
+  EMPTY_FILE,
+  type LedgerFile,
+  type Candidate,
+  type RelativePath,
+} from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
@@ -17,7 +23,7 @@ import { observe } from "./observe.ts";
 /** A file that was read and whose change must be sent. */
 export interface Outgoing {
   readonly action: Exclude<ActionKind, "delete" | "touch">;
-  readonly look: Look;
+  readonly candidate: Candidate;
   readonly document: SourceDocument;
   readonly observed: Observed;
   /** The row, if the file has a resource already. */
@@ -48,48 +54,48 @@ type RuledSource = Pick<ActionSource, "id" | "rulesKey">;
  * Reads a file and decides. What needs no request is recorded in the ledger at once. Returns undefined in that case,
  * and if the file could not be read.
  */
-export async function prepareLook(
+export async function prepareFile(
   context: ActionContext,
   source: ActionSource,
-  look: Look,
+  candidate: Candidate,
 ): Promise<Prepared | undefined> {
   const { ledger } = context;
   const startedMs = context.now();
   const readAtMs = Date.now();
-  const read = await readAgain(context, source, look, readAtMs);
+  const read = await readAgain(context, source, candidate, readAtMs);
   if (read === undefined) return undefined;
   const { document } = read;
-  if (document.entry.sizeBytes === 0 && look.entry.sizeBytes > 0) {
+  if (document.entry.sizeBytes === 0 && candidate.entry.sizeBytes > 0) {
     // Emptied since the check, perhaps to be written anew.
-    source.lookAgain(look.entry.path);
+    source.checkAgain(candidate.entry.path);
     return undefined;
   }
-  const row = look.known === undefined ? undefined : ledger.files.get(look.known.id);
+  const row = candidate.known === undefined ? undefined : ledger.files.get(candidate.known.id);
   if (isBlank(document.entry, row)) {
-    noteSkipped(context, source, { ...look, entry: document.entry }, EMPTY_FILE);
+    noteSkipped(context, source, { ...candidate, entry: document.entry }, EMPTY_FILE);
     return undefined;
   }
   const observed = observe(document, source.rulesKey, readAtMs);
-  const action = decide(observed, row, look.from !== undefined);
+  const action = decide(observed, row, candidate.from !== undefined);
   const owned = row?.docId ?? undefined;
   const isSilentMove =
     action === "move" &&
     row !== undefined &&
     hasSameNames(observed, row) &&
-    !isRecomposed(look.from, look.entry.path);
+    !isRecomposed(candidate.from, candidate.entry.path);
 
   if ((action === "touch" || isSilentMove) && row !== undefined && owned !== undefined) {
     ledger.note(() =>
       ledger.files.agree(row.id, owned, { ...observed, fileUrl: row.fileUrl ?? observed.fileUrl }),
     );
-    if (action === "move") tell(context, source, look, action, startedMs, owned);
+    if (action === "move") reportAction(context, source, candidate, action, startedMs, owned);
     return undefined;
   }
   if (action === "touch") throw new Error("a file without a resource needs no touch");
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
-      const departure = { action, look, document, observed, row, startedMs, mayBeThere: false };
+      const departure = { action, candidate, document, observed, row, startedMs, mayBeThere: false };
       if (action !== "create" && action !== "replace") {
         if (row !== undefined) ledger.files.setState(row.id, "unsure");
         const mayBeThere =
@@ -102,7 +108,7 @@ export async function prepareLook(
       if (revived !== undefined) return { ...departure, intent: revived };
       const key = randomUUID();
       const id = ledger.intents.create(source.id, key, startedMs, observed);
-      const { path } = look.entry;
+      const { path } = candidate.entry;
       const fresh = { id, source: source.id, path, key, atMs: startedMs, attempts: 1, docId: null, observed };
       return { ...departure, intent: fresh };
     },
@@ -121,16 +127,16 @@ function isRecomposed(from: RelativePath | undefined, path: RelativePath): boole
 async function readAgain(
   context: ActionContext,
   source: ActionSource,
-  look: Look,
+  candidate: Candidate,
   readAtMs: number,
 ): Promise<{ document: SourceDocument } | undefined> {
-  const { entry } = look;
+  const { entry } = candidate;
   const { signal, mails } = context;
   if (isMail(kindOfName(entry.path))) await mails.check(signal);
   const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
     signal,
     uploadsMails: mails.isOffered(),
-    uploadedHash: uploadedHash(look.known && context.ledger.files.get(look.known.id)),
+    uploadedHash: uploadedHash(candidate.known && context.ledger.files.get(candidate.known.id)),
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
   if (racyMs !== undefined) source.rereadAt(entry.path, racyMs);
@@ -139,21 +145,21 @@ async function readAgain(
     case "document":
       return outcome;
     case "torn":
-      source.lookAgainTorn(entry.path);
+      source.checkTorn(entry.path);
       return undefined;
     case "gone":
-      source.lookAgain(entry.path);
+      source.checkAgain(entry.path);
       return undefined;
     case "skipped":
       // A person must decide about this, so its resource stays as long as a file of that name exists.
-      if (hasResource(look)) noteRefused(context, judged, look, outcome.reason);
-      else noteSkipped(context, judged, look, outcome.reason);
+      if (hasResource(candidate)) noteRefused(context, judged, candidate, outcome.reason);
+      else noteSkipped(context, judged, candidate, outcome.reason);
       return undefined;
     case "refused":
-      noteRefused(context, judged, look, outcome.reason);
+      noteRefused(context, judged, candidate, outcome.reason);
       return undefined;
     case "unreadable": {
-      const id = look.known?.id;
+      const id = candidate.known?.id;
       const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
       const message = `cannot be read: ${outcome.code}`;
       context.ledger.note(() =>
@@ -161,62 +167,90 @@ async function readAgain(
           entry,
           rulesKey: source.rulesKey,
           state: "parked",
-          sure: isSure(context, look),
+          sure: isSure(context, candidate),
           retryAtMs,
           code: outcome.code,
           message,
         }),
       );
-      source.lookAgain(entry.path, retryAtMs);
-      tell(context, source, look, "read", context.now(), look.known?.docId ?? undefined, "parked", message);
+      source.checkAgain(entry.path, retryAtMs);
+      reportAction(
+        context,
+        source,
+        candidate,
+        "read",
+        context.now(),
+        candidate.known?.docId ?? undefined,
+        "parked",
+        message,
+      );
       return undefined;
     }
   }
 }
 
-function hasResource({ known }: Look): boolean {
+function hasResource({ known }: Candidate): boolean {
   return known !== undefined && known.docId !== null;
 }
 
 /** Reports whether the service certainly has what the file's row says. An interrupted update leaves that open. */
-function isSure({ ledger }: Reporting, { known }: Look): boolean {
+function isSure({ ledger }: Reporting, { known }: Candidate): boolean {
   return known === undefined || ledger.files.get(known.id)?.state !== "unsure";
 }
 
 /** Records a file that cannot become a resource, with the reason, until it changes. Its old resource stays. */
-export function noteRefused(context: Reporting, source: RuledSource, look: Look, reason: string): void {
-  note(context, source, look, { state: "failed", code: "not_accepted", message: reason }, "refused");
+export function noteRefused(
+  context: Reporting,
+  source: RuledSource,
+  candidate: Candidate,
+  reason: string,
+): void {
+  note(context, source, candidate, { state: "failed", code: "not_accepted", message: reason }, "refused");
 }
 
 /** Records a file without a resource that need not be sent, so that it is not read again until it changes. */
-export function noteSkipped(context: Reporting, source: RuledSource, look: Look, reason: string): void {
-  note(context, source, look, { state: "skipped", code: "skipped", message: reason }, "skipped");
+export function noteSkipped(
+  context: Reporting,
+  source: RuledSource,
+  candidate: Candidate,
+  reason: string,
+): void {
+  note(context, source, candidate, { state: "skipped", code: "skipped", message: reason }, "skipped");
 }
 
 function note(
   context: Reporting,
   source: RuledSource,
-  look: Look,
+  candidate: Candidate,
   what: Trouble & { readonly state: "failed" | "skipped" },
   outcome: "refused" | "skipped",
 ): void {
   const { ledger } = context;
   ledger.note(() =>
-    ledger.files.trouble(source.id, look.known?.id, {
-      entry: look.entry,
+    ledger.files.trouble(source.id, candidate.known?.id, {
+      entry: candidate.entry,
       rulesKey: source.rulesKey,
-      sure: isSure(context, look),
+      sure: isSure(context, candidate),
       ...what,
     }),
   );
-  tell(context, source, look, "read", context.now(), look.known?.docId ?? undefined, outcome, what.message);
+  reportAction(
+    context,
+    source,
+    candidate,
+    "read",
+    context.now(),
+    candidate.known?.docId ?? undefined,
+    outcome,
+    what.message,
+  );
 }
 
 /** Records the result of a file's action. */
-export function tell(
+export function reportAction(
   context: Pick<ActionContext, "now" | "report">,
   source: Pick<ActionSource, "id">,
-  look: Look,
+  candidate: Candidate,
   action: Exclude<Activity["action"], "audit">,
   startedMs: number,
   docId: string | undefined,
@@ -227,8 +261,8 @@ export function tell(
   context.report({
     atMs,
     source: source.id,
-    path: look.entry.path,
-    from: look.from,
+    path: candidate.entry.path,
+    from: candidate.from,
     docId,
     action,
     outcome,

@@ -1,7 +1,7 @@
 import { parkMs } from "../plan/retry.ts";
 import type { Later } from "../remote/answer.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { tell, type Departure } from "./prepare.ts";
+import { reportAction, type Departure } from "./prepare.ts";
 
 /** Failures that may be a file's own, before the service is probed. */
 const TRIES_MAX = 3;
@@ -19,8 +19,8 @@ export function refuse(
     alsoWrite?.();
     noteTrouble(context, source, departure, { state: "failed", sure, code, message });
   });
-  const { look, action, startedMs, row } = departure;
-  tell(context, source, look, action, startedMs, row?.docId ?? undefined, "refused", message);
+  const { candidate, action, startedMs, row } = departure;
+  reportAction(context, source, candidate, action, startedMs, row?.docId ?? undefined, "refused", message);
 }
 
 /** Parks a file for some time. */
@@ -32,8 +32,8 @@ export function park(
   sure: boolean,
   alsoWrite?: () => void,
 ): void {
-  const { look, action, startedMs, row } = departure;
-  const id = look.known?.id;
+  const { candidate, action, startedMs, row } = departure;
+  const id = candidate.known?.id;
   const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
   context.ledger.note(() => {
     alsoWrite?.();
@@ -45,19 +45,19 @@ export function park(
       message: reason,
     });
   });
-  source.lookAgain(look.entry.path, retryAtMs);
-  tell(context, source, look, action, startedMs, row?.docId ?? undefined, "parked", reason);
+  source.checkAgain(candidate.entry.path, retryAtMs);
+  reportAction(context, source, candidate, action, startedMs, row?.docId ?? undefined, "parked", reason);
 }
 
 /** Records why a file is not in agreement. Runs inside a group commit. */
 export function noteTrouble(
   context: ActionContext,
   source: ActionSource,
-  { look, observed }: Departure,
+  { candidate, observed }: Departure,
   what: { state: "failed" | "parked"; sure: boolean; retryAtMs?: number; code: string; message: string },
 ): void {
   const { entry, rulesKey } = observed;
-  context.ledger.files.trouble(source.id, look.known?.id, { entry, rulesKey, ...what });
+  context.ledger.files.trouble(source.id, candidate.known?.id, { entry, rulesKey, ...what });
 }
 
 /**

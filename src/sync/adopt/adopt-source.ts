@@ -10,7 +10,7 @@ import { askPresence } from "../reconcile-service/presence.ts";
 import { readDocument } from "../read/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
-import { applyMoves, findMoves, type Place } from "../pass/moved-files.ts";
+import { applyMoves, findMoves, type SourceFiles } from "../pass/moved-files.ts";
 import { inSlices } from "../pass/slices.ts";
 import {
   isWithin,
@@ -73,7 +73,7 @@ export interface AdoptSourceOptions {
 }
 
 /** A file that may have a resource at the service. */
-interface Candidate extends SizedFile {
+interface AdoptionCandidate extends SizedFile {
   readonly observed: Observed;
 }
 
@@ -123,13 +123,13 @@ export async function adoptSource(
     });
     return { ...NOTHING, source: source.root };
   }
-  const { before, entries, seeking, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
+  const { before, entries, candidateRows, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
     await findCandidates(context, source, found, { whole, signal, isBusy });
 
   const isFirst = before.parts.length === 0;
   let confirmed = 0;
   let differing = 0;
-  const candidates: Candidate[] = [];
+  const candidates: AdoptionCandidate[] = [];
   const read = new Set<number>();
   const unread = [...unreadable];
   const topics = new Set(found.unowned.map(({ topic }) => topic));
@@ -140,7 +140,7 @@ export async function adoptSource(
       if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
       continue;
     }
-    const row = seeking.get(candidate.path);
+    const row = candidateRows.get(candidate.path);
     if (row !== undefined) read.add(row.id);
     const altered = whole && row !== undefined ? found.altered.get(row.id) : undefined;
     if (row === undefined || altered === undefined) {
@@ -156,7 +156,7 @@ export async function adoptSource(
       else ledger.files.setState(row.id, "unsure");
     });
   }
-  const unseen = [...unmatchedRows, ...[...seeking.values()].filter(({ id }) => !read.has(id))];
+  const unseen = [...unmatchedRows, ...[...candidateRows.values()].filter(({ id }) => !read.has(id))];
   const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(candidates, adoptable, hostsFile), signal);
@@ -168,7 +168,7 @@ export async function adoptSource(
       !whole &&
       createdMs !== undefined &&
       createdMs >
-        Math.min((isFirst ? seeking.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
+        Math.min((isFirst ? candidateRows.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
   });
   const isUnowned = new Set(found.unowned);
   const resources = matched.resources.filter((each) => isUnowned.has(each));
@@ -176,7 +176,7 @@ export async function adoptSource(
   const matches: (typeof matched.matches)[number][] = [];
   for (const match of matched.matches) {
     // The row's own resource will be deleted in favour of this one, and a list also shows deleted ones.
-    const presence = seeking.has(match.file.path)
+    const presence = candidateRows.has(match.file.path)
       ? await askPresence(context, match.resource, signal)
       : "there";
     if (presence === "unanswered" && !isAgreedTo) return hold(context, source, UNANSWERED);
@@ -193,12 +193,12 @@ export async function adoptSource(
     });
   }
   const omission = await omissionOf(
-    files.filter(({ path }) => !seeking.has(path)).map(({ observed }) => observed.entry),
+    files.filter(({ path }) => !candidateRows.has(path)).map(({ observed }) => observed.entry),
   );
   if (omission !== undefined) return hold(context, source, omission);
   // A new ledger has few rows, and each is a candidate only once. So theirs are written first, together with the record
   // that the comparison has begun: after a crash in between, only files without a resource are candidates.
-  const ofRows = new Set(whole ? [] : matches.filter(({ file }) => seeking.has(file.path)));
+  const ofRows = new Set(whole ? [] : matches.filter(({ file }) => candidateRows.has(file.path)));
   if (!whole) {
     await ledger.write(() => {
       for (const match of ofRows) adopt(context, source, match);
@@ -218,7 +218,7 @@ export async function adoptSource(
     });
     for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);
   }
-  const missing = files.flatMap(({ path }) => (whole ? (seeking.get(path) ?? []) : []));
+  const missing = files.flatMap(({ path }) => (whole ? (candidateRows.get(path) ?? []) : []));
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
@@ -334,7 +334,7 @@ async function findCandidates(
   /** Parts that were not searched before; none: this is the first time. */
   readonly before: Unsearched;
   readonly entries: readonly ScanEntry[];
-  readonly seeking: ReadonlyMap<string, AcknowledgedFile>;
+  readonly candidateRows: ReadonlyMap<string, AcknowledgedFile>;
   /**
    * Files that changed since the old ledger saw them, or whose rules did, while their resource did not. They may have
    * received another resource, as when their kind or chunk settings changed.
@@ -361,12 +361,12 @@ async function findCandidates(
   const isAgain = before.parts.length > 0;
   /** A new ledger made its rows before there was a list, so the list does not decide whether they are candidates. */
   const isOld = whole || isAgain;
-  const mayLook = ({ path }: ScanEntry): boolean =>
+  const mayMatch = ({ path }: ScanEntry): boolean =>
     (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
-  const entries = new Map(scan.entries.filter(mayLook).map((entry) => [entry.path, entry]));
+  const entries = new Map(scan.entries.filter(mayMatch).map((entry) => [entry.path, entry]));
   const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
   const borne = new Set<string>();
-  const seeking = new Map<string, AcknowledgedFile>();
+  const candidateRows = new Map<string, AcknowledgedFile>();
   const changed = new Set<string>();
   const unmatchedRows: AcknowledgedFile[] = [];
   let rows = 0;
@@ -382,20 +382,20 @@ async function findCandidates(
         continue;
       }
       rows += 1;
-      const isKept =
+      const keepsResource =
         isSound ||
         (isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||
         (isOld && altered.has(row.id) && row.state !== "agreed");
       const isLike = labelsOf(row).some((label) => labels.has(label));
-      if (isKept && isLike) borne.add(row.label);
-      if (!isKept && entries.has(row.path)) seeking.set(row.path, row);
+      if (keepsResource && isLike) borne.add(row.label);
+      if (!keepsResource && entries.has(row.path)) candidateRows.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
       const known = whole && isSound && unowned.length > 0 ? ledger.files.get(row.id) : undefined;
       const hasOtherRules = isLike && known?.rulesKey !== source.rulesKey;
       const entry = entries.get(row.path);
       if (known !== undefined && entry !== undefined && (hasOtherRules || hasChanged(entry, known)))
         changed.add(row.path);
-      else if (isKept) entries.delete(row.path);
+      else if (keepsResource) entries.delete(row.path);
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) {
@@ -418,7 +418,7 @@ async function findCandidates(
       const goneRows = unmatchedRows.filter(isGone);
       const found = {
         entries: [...entries.values()],
-        seeking,
+        candidateRows,
         changed,
         borne,
         unmatchedRows,
@@ -451,14 +451,14 @@ async function followFiles(
   scan: Scan,
   signal: AbortSignal,
 ): Promise<void> {
-  const place: Place = { source: id, rules, ledger, signal, moved };
+  const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const difference = await inSlices(
     reconcileInSteps(scan, ledger.files.all(id), { rulesKey }),
     signal,
     moved,
   );
-  const more = await findMoves(place, difference.looks, difference.gone);
-  await applyMoves(place, followMoves(difference, difference.looks, more));
+  const more = await findMoves(sourceFiles, difference.candidates, difference.gone);
+  await applyMoves(sourceFiles, followMoves(difference, difference.candidates, more));
   ledger.flush();
 }
 
@@ -473,7 +473,7 @@ async function* readAll(
   { id, root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
   signal: AbortSignal,
-): AsyncGenerator<Candidate | UnreadFile> {
+): AsyncGenerator<AdoptionCandidate | UnreadFile> {
   for (const [index, entry] of entries.entries()) {
     signal.throwIfAborted();
     const readAtMs = Date.now();
@@ -495,7 +495,7 @@ async function* readAll(
   }
 }
 
-function candidateOf(observed: Observed, topic: string): Candidate {
+function candidateOf(observed: Observed, topic: string): AdoptionCandidate {
   const { entry, shape, title, label, digest, hash, fileUrl: url } = observed;
   return {
     path: entry.path,
@@ -513,7 +513,11 @@ function candidateOf(observed: Observed, topic: string): Candidate {
 }
 
 /** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */
-function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { observed }: Candidate): boolean {
+function isShapedAs(
+  { ledger }: ActionContext,
+  { id }: AcknowledgedFile,
+  { observed }: AdoptionCandidate,
+): boolean {
   const row = ledger.files.get(id);
   return row !== undefined && sameShape(row.shape, observed.shape);
 }
@@ -522,7 +526,7 @@ function isShapedAs({ ledger }: ActionContext, { id }: AcknowledgedFile, { obser
 async function holds(
   { remote }: ActionContext,
   resource: ListedResource,
-  { kind, label, digest, hash, url, sizeBytes }: Candidate,
+  { kind, label, digest, hash, url, sizeBytes }: AdoptionCandidate,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (kind !== "file") {
@@ -539,7 +543,7 @@ async function holds(
 function adopt(
   { ledger }: ActionContext,
   source: AdoptingSource,
-  match: Match<Candidate, AdoptableResource>,
+  match: Match<AdoptionCandidate, AdoptableResource>,
 ): void {
   const { file, resource } = match;
   if (ledger.files.ownsDoc(resource.docId)) return;
@@ -582,11 +586,11 @@ function question(
 /**
  * Reports whether nothing has to be sent. Only a new resource can have other chunk settings; the next check creates it.
  */
-function isEqualMatch({ exact, file, resource }: Match<Candidate, AdoptableResource>): boolean {
+function isEqualMatch({ exact, file, resource }: Match<AdoptionCandidate, AdoptableResource>): boolean {
   return exact && resource.isUnfinished !== true && fits(file, resource);
 }
 
-function fits({ observed }: Candidate, { settings }: AdoptableResource): boolean {
+function fits({ observed }: AdoptionCandidate, { settings }: AdoptableResource): boolean {
   return hasSettings(observed.shape, settings);
 }
 

@@ -1,14 +1,14 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
-import type { ActionContext, Seeker } from "../actions/context.ts";
+import type { ActionContext, PeerSource } from "../actions/context.ts";
 import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { isWithin } from "../plan/adoption.ts";
-import type { Look, RelativePath } from "../plan/model.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
-import type { UnderWay } from "../agenda/under-way.ts";
+import type { InFlight } from "../agenda/in-flight.ts";
 
 /**
  * Before a source of a new ledger creates its first resources, its scope at the service is listed once. The ledger may
@@ -26,9 +26,9 @@ export interface Adoption {
    * Reports whether a surplus resource may belong to a candidate: adoption is pending, or a part of the folder could
    * not be read and there are doubts from before.
    */
-  isSeeking(): boolean;
+  hasCandidates(): boolean;
   /** The same, for candidates of this source or of another one of its owner and collection. */
-  isSought(): boolean;
+  isAdopting(): boolean;
   /** Starts again, because the folder is another one: its scope must be listed once more. */
   again(): void;
   /** Number of files that wait until the scope is listed. */
@@ -37,7 +37,7 @@ export interface Adoption {
    * Returns those of the files to send that may be sent now. The others return with a check of the whole source.
    * `isWhole`: the files come from such a check.
    */
-  admit(looks: readonly Look[], isWhole: boolean): Promise<readonly Look[]>;
+  admit(candidates: readonly Candidate[], isWhole: boolean): Promise<readonly Candidate[]>;
 }
 
 export interface AdoptionOptions {
@@ -46,13 +46,13 @@ export interface AdoptionOptions {
   /** One pass: if the service refuses a list, the pass ends. */
   readonly once: boolean;
   readonly signal: AbortSignal;
-  readonly underWay: Pick<UnderWay, "isEmpty" | "has">;
+  readonly inFlight: Pick<InFlight, "isEmpty" | "has">;
   /** Most of what an old ledger knows is gone from the service. Nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
   /** Notified of the rows whose resources the list showed to be missing. These may be created again. */
   readonly onMissing: (rows: NumberSet) => void;
   /** Schedules a check of the whole source. */
-  readonly lookAt: (atMs: number) => void;
+  readonly scanAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
 }
 
@@ -61,7 +61,7 @@ const UNANSWERED_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, underWay, onLoss, onMissing, lookAt, onWarning } = options;
+  const { context, source, once, signal, inFlight, onLoss, onMissing, scanAt, onWarning } = options;
   const { ledger, collections, now } = context;
   /**
    * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
@@ -75,19 +75,19 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   let refusals = 0;
 
   const waiting = new Set<RelativePath>();
-  const place = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
+  const scope = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
   /** `others` do not depend on the list. */
   const adopt = async (
-    looks: readonly Look[],
-    makes: readonly Look[],
-    others: readonly Look[],
-  ): Promise<readonly Look[]> => {
+    candidates: readonly Candidate[],
+    makes: readonly Candidate[],
+    others: readonly Candidate[],
+  ): Promise<readonly Candidate[]> => {
     // The rows of an old ledger are in question too.
     const whole = ledger.drift.isDistrusted(source.id);
-    const isBusy = (path: RelativePath): boolean => underWay.has(path);
+    const isBusy = (path: RelativePath): boolean => inFlight.has(path);
     // Two sources that list at once would both take the same one of equal resources, and leave the other one behind.
-    const found = await context.adoptions.run(place, () =>
+    const found = await context.adoptions.run(scope, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
     const { adopted, differing, missing, lost } = found;
@@ -100,9 +100,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return [];
     }
     onMissing(found.missingRows);
-    if (adopted + differing + missing === 0) return looks;
+    if (adopted + differing + missing === 0) return candidates;
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
-    lookAt(now());
+    scanAt(now());
     return others;
   };
   /** An empty file matches only a resource with its own description, and may stay empty for good. */
@@ -111,86 +111,87 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   /** A create of an old ledger may have made the resource of a file that has been unreadable since. */
   const isQuestionable = ({ atMs }: CreateIntent): boolean =>
     atMs <= ledger.drift.forgottenMs() && unsearched.parts.some((part) => !isEmptyFile(part));
-  const isSeeking = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
+  const hasCandidates = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   /** Reports whether no file is known. Such a folder may stay empty for good. */
   const isEmpty = (): boolean => {
     const { agreed, unsure } = ledger.sources.get(source.id);
     return waiting.size === 0 && agreed + unsure === 0;
   };
-  const seeker: Seeker = {
-    place,
-    seeks: (doubts) => {
+  const self: PeerSource = {
+    scope,
+    mayAdopt: (doubts) => {
       // A new ledger searches for resources older than every doubt.
       if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
       const isSomewhere = !isPending && !unsearched.parts.includes("");
       return isSomewhere || !isEmpty();
     },
   };
-  context.seekers.add(seeker);
-  signal.addEventListener("abort", () => context.seekers.delete(seeker), { once: true });
-  const isSought = (): boolean => {
+  context.peers.add(self);
+  signal.addEventListener("abort", () => context.peers.delete(self), { once: true });
+  const isAdopting = (): boolean => {
     // The first file of a new ledger may be gone before there was a list. Its create then stays in doubt, and nothing
     // requests a list.
     const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
-    if (!isIdle && isSeeking()) return true;
+    if (!isIdle && hasCandidates()) return true;
     const doubts = ledger.intents.doubts(source.id);
-    const others = [...context.seekers].filter((each) => each !== seeker && each.place === place);
-    return others.some((each) => each.seeks(doubts));
+    const others = [...context.peers].filter((each) => each !== self && each.scope === scope);
+    return others.some((each) => each.mayAdopt(doubts));
   };
   /** Surplus resources are checked only after there are no candidates any more. */
-  const isAwaited = (): boolean => now() >= failedUntilMs && isSeeking();
+  const isAwaited = (): boolean => now() >= failedUntilMs && hasCandidates();
   /**
    * Reports whether a file may have a resource that no row knows. The row of an old ledger may name one that is gone
    * since.
    */
-  const isSearching = (look: Look): boolean =>
+  const isSearching = (candidate: Candidate): boolean =>
     isPending
-      ? isMade(look)
-      : isWithin(look.entry.path, unsearched.parts) && (isMade(look) || look.known?.state !== "agreed");
-  const choose = async (looks: readonly Look[]): Promise<readonly Look[]> => {
+      ? isMade(candidate)
+      : isWithin(candidate.entry.path, unsearched.parts) &&
+        (isMade(candidate) || candidate.known?.state !== "agreed");
+  const choose = async (candidates: readonly Candidate[]): Promise<readonly Candidate[]> => {
     ledger.flush();
-    const makes = looks.filter(isSearching);
-    const others = isPending ? [] : looks.filter((look) => !isSearching(look));
+    const makes = candidates.filter(isSearching);
+    const others = isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
     const { agreed, unsure } = ledger.sources.get(source.id);
-    if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return looks;
+    if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return candidates;
     // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
-    if (isPending && !underWay.isEmpty()) return [];
+    if (isPending && !inFlight.isEmpty()) return [];
     const { collection } = source.rules.source;
     const asked = await collections.ask(collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
       // The gate waits before the next request. A later check is not part of a single pass, which would end as if all
       // were done.
-      lookAt(once ? now() : now() + UNANSWERED_MS);
+      scanAt(once ? now() : now() + UNANSWERED_MS);
       return others;
     }
     if (asked.id === undefined) {
       const alone = cheapestOf(makes);
-      return looks.filter((look) => look === alone || !isSearching(look));
+      return candidates.filter((candidate) => candidate === alone || !isSearching(candidate));
     }
     try {
-      return await adopt(looks, makes, others);
+      return await adopt(candidates, makes, others);
     } catch (error) {
       if (once || !(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
       onWarning(error);
       refusals += 1;
-      lookAt(now() + parkMs(refusals));
+      scanAt(now() + parkMs(refusals));
       return others;
     }
   };
   return {
     isPending: () => isPending,
-    isSeeking,
-    isSought,
+    hasCandidates,
+    isAdopting,
     again: () => {
       isPending = true;
       unsearched = NOTHING_UNSEARCHED;
     },
     waiting: () => waiting.size,
-    admit: async (looks, isWhole) => {
+    admit: async (candidates, isWhole) => {
       if (isWhole) waiting.clear();
       const isDone = !isPending && unsearched.parts.length === 0;
-      if (!isDone) for (const { entry } of looks) waiting.add(entry.path);
-      const admitted = isDone ? looks : await choose(looks);
+      if (!isDone) for (const { entry } of candidates) waiting.add(entry.path);
+      const admitted = isDone ? candidates : await choose(candidates);
       for (const { entry } of admitted) waiting.delete(entry.path);
       return admitted;
     },
@@ -217,14 +218,14 @@ function takenOver({ root, rules }: AdoptingSource, taken: number, differing: nu
 }
 
 /** Reports whether a resource must be created for the candidate. */
-function isMade({ known }: Look): boolean {
+function isMade({ known }: Candidate): boolean {
   return known === undefined || known.docId === null;
 }
 
 /** A text costs one request, an upload two. */
-function cheapestOf(looks: readonly Look[]): Look | undefined {
-  const costOf = ({ entry }: Look): number =>
+function cheapestOf(candidates: readonly Candidate[]): Candidate | undefined {
+  const costOf = ({ entry }: Candidate): number =>
     entry.sizeBytes + (kindOfName(entry.path).kind === "content" ? 0 : Number.MAX_SAFE_INTEGER / 2);
-  const least = looks.reduce((cost, look) => Math.min(cost, costOf(look)), Infinity);
-  return looks.find((look) => costOf(look) === least);
+  const least = candidates.reduce((cost, candidate) => Math.min(cost, costOf(candidate)), Infinity);
+  return candidates.find((candidate) => costOf(candidate) === least);
 }

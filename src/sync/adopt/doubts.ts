@@ -24,7 +24,7 @@ export interface Doubts {
 
 export interface DoubtsOptions {
   readonly context: ActionContext;
-  readonly source: Pick<ActionSource, "id" | "lookAgain" | "deleteLater">;
+  readonly source: Pick<ActionSource, "id" | "checkAgain" | "deleteLater">;
   readonly stopped: AbortSignal;
   /** One pass: leaves the rest to the next. */
   readonly once: boolean;
@@ -60,7 +60,7 @@ const ANSWER_MS_MAX = 3_600_000;
  */
 const DOUBT_MS = 3_600_000;
 /** First wait before a list is read again for a doubt. Later waits are as long as the age of the youngest doubt. */
-const LOOK_MS = 30_000;
+const CHECK_MS = 30_000;
 
 /** Opens the doubts of a source. */
 export function openDoubts(options: DoubtsOptions): Doubts {
@@ -82,7 +82,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   };
 
   /** Returns the resource of a doubt's file, wherever the file is by now. */
-  const keptOf = ({
+  const ownResourceOf = ({
     path,
     docId,
   }: CreateIntent): { id: number; docId: string | null; path: string } | undefined => {
@@ -115,7 +115,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       if (row.state === "agreed") ledger.files.setState(id, "unsure");
       path = row.path;
     });
-    if (path !== undefined) source.lookAgain(path);
+    if (path !== undefined) source.checkAgain(path);
     return false;
   };
 
@@ -128,23 +128,23 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     ledger.flush();
     const since = seenAt.get(found.docId) ?? ledger.drift.lastActivity();
     seenAt.set(found.docId, since);
-    const kept = keptOf(doubt);
-    const isGone = kept === undefined && doubt.docId !== null && ledger.intents.isDeleted(doubt.docId);
+    const own = ownResourceOf(doubt);
+    const isGone = own === undefined && doubt.docId !== null && ledger.intents.isDeleted(doubt.docId);
     if (isRemoval || isGone) {
       if (found.described) await remove(doubt, found.docId);
       return true;
     }
-    if (kept === undefined || kept.docId === null) {
+    if (own === undefined || own.docId === null) {
       if (!(await adopt(doubt, found))) return false;
       // It is compared with its file again, which may have changed since or be gone.
-      source.lookAgain(doubt.path);
+      source.checkAgain(doubt.path);
       return true;
     }
-    if (!found.described && ledger.drift.byDoc(kept.docId)?.storedLabel !== found.label) return true;
-    if (!(await hasAnswered(kept.id, kept.docId, since))) return false;
+    if (!found.described && ledger.drift.byDoc(own.docId)?.storedLabel !== found.label) return true;
+    if (!(await hasAnswered(own.id, own.docId, since))) return false;
     ledger.flush();
     // Read again: the confirmed resource must still be the file's.
-    if (keptOf(doubt)?.docId !== kept.docId) return false;
+    if (ownResourceOf(doubt)?.docId !== own.docId) return false;
     await remove(doubt, found.docId);
     return true;
   };
@@ -155,7 +155,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     let isFree = true;
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
-      isFree = (keptOf(doubt)?.docId ?? null) === null;
+      isFree = (ownResourceOf(doubt)?.docId ?? null) === null;
       if (!isFree) return;
       const create = withSettings(doubt, settings);
       const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
@@ -204,7 +204,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     }
     if (isAdopting()) {
       // A check of any file has it tried again.
-      source.lookAgain(doubts[0]?.path ?? "");
+      source.checkAgain(doubts[0]?.path ?? "");
       checkIn(adoptingMs);
       adoptingMs = Math.min(ADOPTING_MS_MAX, 2 * adoptingMs);
       return false;
@@ -215,14 +215,14 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     const startedMs = context.now();
     const settlement = await compare(doubts);
     if (settlement === undefined) {
-      wait(LOOK_MS);
+      wait(CHECK_MS);
       return false;
     }
     // A twin whose create is in flight, in whatever source, has a resource that no row owns yet. That must not be
     // mistaken for this one's.
-    const travelling = new Set(ledger.intents.allCreates().map(twinKey));
+    const inFlight = new Set(ledger.intents.allCreates().map(twinKey));
     const safe = new Map(
-      doubts.filter((doubt) => !travelling.has(twinKey(doubt))).map((doubt) => [doubt.id, doubt]),
+      doubts.filter((doubt) => !inFlight.has(twinKey(doubt))).map((doubt) => [doubt.id, doubt]),
     );
     const undecided = new Set<string>();
     for (const found of [...settlement.adopted, ...settlement.extra]) {
@@ -254,7 +254,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     // A document may be processed for hours.
     if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
     else if (over.size < doubts.length)
-      checkIn(Math.max(LOOK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
+      checkIn(Math.max(CHECK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
     return undecided.size > 0;
   };
   const checkIn = (ms: number): void => {

@@ -5,10 +5,10 @@ import { topicOf } from "../actions/observe.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import {
-  leaveTravelling,
+  withoutInFlight,
   listsAgree,
   type AdoptableResource,
-  type TravellingCreate,
+  type InFlightCreate,
 } from "../plan/adoption.ts";
 import { alterationsOf } from "../plan/audit.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
@@ -98,7 +98,7 @@ export async function listFound(
   const unanswered = found.unowned.filter(
     ({ docId }) => !ledger.files.ownsDoc(docId) && !context.following.has(docId),
   );
-  const unowned = leaveTravelling(unanswered, [...others, ...own].map(travellingOf), clockOffsetMs);
+  const unowned = withoutInFlight(unanswered, [...others, ...own].map(inFlightCreateOf), clockOffsetMs);
   return {
     ...found,
     unowned,
@@ -110,7 +110,7 @@ export async function listFound(
 }
 
 /** Describes a create in flight. */
-function travellingOf({ atMs, attempts, observed }: CreateIntent): TravellingCreate {
+function inFlightCreateOf({ atMs, attempts, observed }: CreateIntent): InFlightCreate {
   const { label, digest, fileUrl: url, shape } = observed;
   return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
 }

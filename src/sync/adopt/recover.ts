@@ -37,7 +37,7 @@ export interface Settler {
 
 export interface SettlerOptions {
   readonly context: ActionContext;
-  readonly source: Pick<ActionSource, "id" | "lookAgain" | "deleteLater">;
+  readonly source: Pick<ActionSource, "id" | "checkAgain" | "deleteLater">;
   /** Ends waits. Requests end by the context's signal. */
   readonly stopped: AbortSignal;
   /** One pass: if the service refuses a list, the pass ends. Otherwise the list is requested again and again. */
@@ -70,7 +70,7 @@ const INEXACT_MS = 1000;
 /** After this many attempts a daemon reports why it waits. */
 const WARN_TRIES = 3;
 /** Interval at which another source's equal create is checked for an answer. */
-const TRAVELLING_MS = 1000;
+const IN_FLIGHT_MS = 1000;
 /** Opens the settler of a source. */
 export function openSettler({
   context,
@@ -115,12 +115,12 @@ export function openSettler({
     creates: readonly CreateIntent[],
     areDoubts = false,
   ): Promise<Settlement | undefined> => {
-    const places = Map.groupBy(
+    const scopes = Map.groupBy(
       creates,
       ({ observed }) => `${observed.shape.tier}\n${observed.shape.ownerId}`,
     );
     const settlements: Settlement[] = [];
-    for (const group of places.values()) {
+    for (const group of scopes.values()) {
       const shape = group[0]?.observed.shape;
       const settlement = shape && (await compareIn(shape.tier, shape.ownerId, group, areDoubts));
       if (settlement === undefined) return undefined;
@@ -227,11 +227,11 @@ export function openSettler({
       for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
         const intent = byId.get(id);
         if (intent === undefined) continue;
-        const kept = resourceOf(intent);
-        if (kept !== undefined && kept !== docId) {
+        const existing = resourceOf(intent);
+        if (existing !== undefined && existing !== docId) {
           // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
           // check before they delete.
-          ledger.intents.doubt(id, kept);
+          ledger.intents.doubt(id, existing);
           adopted.add(id);
           if (!once) doubts.checkIn(INEXACT_MS);
           continue;
@@ -243,7 +243,7 @@ export function openSettler({
         ledger.files.warn(docId, warning);
         if (left !== undefined) source.deleteLater(left);
         if (exact) continue;
-        source.lookAgain(intent.path);
+        source.checkAgain(intent.path);
         // The resource that the create made may appear later.
         if (!once) doubts.checkIn(INEXACT_MS);
       }
@@ -278,9 +278,9 @@ export function openSettler({
     const ours = new Set(creates.map(twinKey));
     for (;;) {
       const settlement = await compare(creates);
-      const travelling = ledger.intents.allCreates().filter(({ key }) => !before.has(key));
-      if (!travelling.some((each) => ours.has(twinKey(each)))) return settlement;
-      await sleep(TRAVELLING_MS, undefined, { signal: stopped });
+      const inFlight = ledger.intents.allCreates().filter(({ key }) => !before.has(key));
+      if (!inFlight.some((each) => ours.has(twinKey(each)))) return settlement;
+      await sleep(IN_FLIGHT_MS, undefined, { signal: stopped });
     }
   };
 

@@ -46,7 +46,7 @@ export async function findOmission(
       const { resourceId } = result.payload;
       const isElsewhere = result.payload.ownerId !== ownerId || result.payload.collectionId !== collectionId;
       if (isElsewhere || shown.has(resourceId) || !isOf(document, result)) continue;
-      if (!isTravelling(context, document) && (await isThere(context, resourceId, signal))) {
+      if (!isInFlight(context, document) && (await isThere(context, resourceId, signal))) {
         return `the service's list leaves out documents that a search finds, such as that of ${entry.path}, so that files would be sent twice; it is asked again by itself`;
       }
     }
@@ -81,7 +81,7 @@ function squeeze(text: string): string {
 }
 
 /** Reports whether a create of the same bytes is in flight: the list was read before it. */
-function isTravelling({ ledger }: ActionContext, { hash }: SourceDocument): boolean {
+function isInFlight({ ledger }: ActionContext, { hash }: SourceDocument): boolean {
   ledger.flush();
   return ledger.intents.allOpen().some(({ observed }) => observed.hash === hash);
 }

@@ -2,7 +2,7 @@ import { openAlarm } from "./alarm.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { IgnoreRest } from "../rules/ignore-settling.ts";
 import { openDirtySet, type DirtySet } from "./settle.ts";
-import type { UnderWay } from "./under-way.ts";
+import type { InFlight } from "./in-flight.ts";
 
 /** What of a source must be checked, and when; and who waits for a check. */
 export interface Agenda {
@@ -10,13 +10,13 @@ export interface Agenda {
   /** Records that something happened at this path, or anywhere in the source. A path with a job is checked after it. */
   hint(path: RelativePath | undefined): void;
   /** Schedules a check of the whole source. */
-  lookAt(atMs: number): void;
+  scanAt(atMs: number): void;
   /** Schedules a check of the whole source for when a changed ignore file has settled. Nothing is idle before. */
   awaitIgnoreFile(rest: IgnoreRest): void;
   /** Schedules another check of a path: once it has rested, or at a time. */
-  lookAgain(path: RelativePath, atMs?: number): void;
+  checkAgain(path: RelativePath, atMs?: number): void;
   /** The same for a file that changed while it was read: later, if that happens repeatedly. */
-  lookAgainTorn(path: RelativePath): void;
+  checkTorn(path: RelativePath): void;
   /**
    * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
    * returned number.
@@ -38,7 +38,7 @@ export interface Agenda {
 export interface AgendaOptions {
   /** How long a path must have rested. */
   readonly settleMs: number;
-  readonly underWay: Pick<UnderWay, "has" | "outdate">;
+  readonly inFlight: Pick<InFlight, "has" | "outdate">;
   readonly now: () => number;
   /** One pass: a check that is due much later is left to the next. */
   readonly once: boolean;
@@ -48,7 +48,7 @@ export interface AgendaOptions {
 const ONCE_PATIENCE_MS = 5000;
 
 /** Opens an empty agenda. */
-export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Agenda {
+export function openAgenda({ settleMs, inFlight, now, once }: AgendaOptions): Agenda {
   const dirty = openDirtySet(settleMs);
   const alarm = openAlarm(now);
   let asked = 0;
@@ -57,14 +57,14 @@ export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Ag
   const hint = (path: RelativePath | undefined): void => {
     const nowMs = now();
     if (path === undefined) dirty.markAll(nowMs, nowMs);
-    else if (underWay.has(path)) underWay.outdate(path);
+    else if (inFlight.has(path)) inFlight.outdate(path);
     else dirty.mark(path, nowMs);
     alarm.set(path === undefined ? nowMs : nowMs + settleMs);
   };
-  const lookAgain = (path: RelativePath, atMs = now() + settleMs): void => {
+  const checkAgain = (path: RelativePath, atMs = now() + settleMs): void => {
     if (once && atMs > now() + ONCE_PATIENCE_MS) return;
-    if (underWay.has(path) && atMs <= now() + settleMs) {
-      underWay.outdate(path);
+    if (inFlight.has(path) && atMs <= now() + settleMs) {
+      inFlight.outdate(path);
       return;
     }
     dirty.again(path, atMs, now());
@@ -74,7 +74,7 @@ export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Ag
   return {
     dirty,
     hint,
-    lookAt: (atMs) => {
+    scanAt: (atMs) => {
       dirty.markAll(atMs, now());
       alarm.set(atMs);
     },
@@ -82,15 +82,15 @@ export function openAgenda({ settleMs, underWay, now, once }: AgendaOptions): Ag
       dirty.markAll(atMs, now(), !isOverdue);
       alarm.set(atMs);
     },
-    lookAgain,
-    lookAgainTorn: (path) => {
+    checkAgain,
+    checkTorn: (path) => {
       dirty.torn(path, now());
-      lookAgain(path);
+      checkAgain(path);
     },
     ask: (below) => {
       asked += 1;
       if (below === undefined) hint(undefined);
-      else if (underWay.has(below)) underWay.outdate(below);
+      else if (inFlight.has(below)) inFlight.outdate(below);
       // Also for a path with a job, so that a check is due which answers.
       if (below !== undefined) dirty.again(below, now(), now());
       alarm.set(now());

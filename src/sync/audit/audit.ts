@@ -2,7 +2,7 @@ import type { AuditReport } from "../../wire/daemon.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { DriftPlace, Recheck } from "../ledger/drift.ts";
+import type { Scope, Recheck } from "../ledger/drift.ts";
 import { NO_COUNTS, type Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
@@ -11,7 +11,7 @@ import { judgeLoss, type Check } from "../reconcile-service/loss.ts";
 import { takeOlder } from "./older.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
 import { openReport, type Reporting } from "./report.ts";
-import { sweepPlace, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
+import { sweepScope, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
 
 export interface AuditOptions {
   /** Repairs what it can: sends missing and altered resources again, and deletes second ones of ours. */
@@ -52,12 +52,12 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
   const turns = openTurns();
 
   const sourceOf = (id: number): SourceSync | undefined => sources().find((source) => source.id === id);
-  const sweep = (place: DriftPlace, signal: AbortSignal, adopted?: Adopted): Promise<Sweep | undefined> => {
+  const sweep = (scope: Scope, signal: AbortSignal, adopted?: Adopted): Promise<Sweep | undefined> => {
     const isBusy = (source: number, path: RelativePath): boolean => sourceOf(source)?.isBusy(path) ?? true;
-    return sweepPlace(context, place, { isBusy, lagMs, signal, ...(adopted && { adopted }) });
+    return sweepScope(context, scope, { isBusy, lagMs, signal, ...(adopted && { adopted }) });
   };
 
-  const auditPlace = async (
+  const auditScope = async (
     group: readonly SourceSync[],
     { repair = false, byPerson = false }: AuditOptions,
     report: Reporting,
@@ -114,11 +114,11 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         const { folder } = options;
         const chosen = sources().filter((source) => folder === undefined || pathOf(source) === folder);
         if (folder !== undefined && chosen.length === 0) throw unknownSource(folder, sources().map(pathOf));
-        const groups = Map.groupBy(chosen, (source) => JSON.stringify(placeOf(source)));
+        const groups = Map.groupBy(chosen, (source) => JSON.stringify(scopeOf(source)));
         for (const group of groups.values()) {
           const [first] = group;
-          const found = first && (await sweep(placeOf(first), options.signal ?? context.signal));
-          await auditPlace(group, options, report, found);
+          const found = first && (await sweep(scopeOf(first), options.signal ?? context.signal));
+          await auditScope(group, options, report, found);
         }
         return report.finish();
       }),
@@ -127,7 +127,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         const { signal, ledger } = context;
         ledger.flush();
         const bornMs = ledger.drift.forgottenThereMs(ledger.intents.clockOffset() ?? 0);
-        const found = await sweep(placeOf(source), signal, {
+        const found = await sweep(scopeOf(source), signal, {
           source: source.id,
           boundMs,
           bornMs,
@@ -135,7 +135,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         });
         if (found === undefined) return false;
         const report = openReport();
-        await auditPlace([source], { repair: true }, report, found);
+        await auditScope([source], { repair: true }, report, found);
         for (const older of found.older) await takeOlder(context, source, older, source.signal);
         const [came] = report.finish().sources;
         const open = came === undefined ? 1 : came.missing + came.altered + came.unjudged;
@@ -144,7 +144,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     check: (id) =>
       turns.run("", async () => {
         const source = sourceOf(id);
-        const found = source && (await sweep(placeOf(source), context.signal));
+        const found = source && (await sweep(scopeOf(source), context.signal));
         if (source === undefined || found === undefined) return undefined;
         return {
           missing: found.missing,
@@ -166,7 +166,7 @@ const WORDS: Readonly<Record<Claimed["claim"], string>> = {
   deleted: "the service has it again although it was deleted",
 };
 
-function placeOf({ rules }: SourceSync): DriftPlace {
+function scopeOf({ rules }: SourceSync): Scope {
   return { tier: rules.source.collection, ownerId: rules.source.ownerId };
 }
 

@@ -30,11 +30,11 @@ export interface RechecksOptions {
  */
 const WAIT_LAGS = [1.25, 4, 8, 16, 32];
 /** This many successive comparisons that find nothing end the series: one list may be short as well. */
-const CLEAN_LOOKS = 2;
+const CLEAN_CHECKS = 2;
 /** If something is found repeatedly, the daily audit takes over. */
-const LOOKS_MAX = 8;
+const CHECKS_MAX = 8;
 /** How often, per lag, the schedule checks whether one is due. */
-const LOOKS_PER_LAG = 4;
+const CHECKS_PER_LAG = 4;
 
 /** Opens the comparisons of a daemon's sources. */
 export function openRechecks({
@@ -60,7 +60,7 @@ export function openRechecks({
     if (!isNow || source.isPaused() || source.guard.isClosed() || !source.isIdle()) return;
     const clean = lagMs === 0 || (await compare(source, before)) ? before.clean + 1 : 0;
     const looks = before.looks + 1;
-    const isOver = lagMs === 0 || clean >= CLEAN_LOOKS || looks >= LOOKS_MAX;
+    const isOver = lagMs === 0 || clean >= CLEAN_CHECKS || looks >= CHECKS_MAX;
     await ledger.write(() => {
       // It may have been adopted again meanwhile.
       if (ledger.drift.recheck(source.id)?.boundMs !== before.boundMs) return;
@@ -84,7 +84,7 @@ export function openRechecks({
               if (!stopped) onFailure(error);
             })
             .finally(arm);
-        }, lagMs / LOOKS_PER_LAG);
+        }, lagMs / CHECKS_PER_LAG);
         timer.unref();
       };
       arm();

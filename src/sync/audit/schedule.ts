@@ -25,7 +25,7 @@ const FIRST_MS = 10 * 60_000;
 /** How soon a busy daemon is checked again. */
 const BUSY_MS = 60_000;
 /** Timers of Node.js end at 24.8 days, and a clock may be set, so the time is checked this often. */
-const LOOK_MS = 3_600_000;
+const CHECK_MS = 3_600_000;
 /**
  * Audits of several daemons are spread by up to this part of their period, so that they do not all find the service
  * busy.
@@ -48,9 +48,9 @@ export function scheduleAudits(options: AuditScheduleOptions): AuditSchedule {
     dueMs = Math.max(next, nowMs() + Math.min(firstMs, periodMs) * jitter);
   };
   const arm = (delayMs: number): void => {
-    if (!stopped) timer = setTimeout(look, Math.min(LOOK_MS, Math.max(0, delayMs)));
+    if (!stopped) timer = setTimeout(check, Math.min(CHECK_MS, Math.max(0, delayMs)));
   };
-  const look = (): void => {
+  const check = (): void => {
     const restMs = dueMs - nowMs();
     if (restMs > 0) arm(restMs);
     else if (isIdle()) void begin();

@@ -42,7 +42,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       ledger.flush();
       const { source: found, below } = placeOf(sources.all(), path);
       if (below === undefined) return { pending: !found.isIdle(), underWay: found.activity().backlog > 0 };
-      return { pending: found.isPending(below), underWay: found.isUnderWay(below) };
+      return { pending: found.isPending(below), underWay: found.isInFlight(below) };
     },
     follow: (listener) => {
       listeners.add(listener);

@@ -35,7 +35,7 @@ export interface Parts {
   /** Notified of every activity beside `onActivity`, as long as it is in the set. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
   /** How often something was done, however small: requests that ended, files read, steps of looks at the folders. */
-  moves(): { readonly asked: number; readonly read: number; readonly looked: number };
+  moves(): { readonly asked: number; readonly read: number; readonly scanned: number };
   /** Give up when the service has not answered for so long. */
   setPatience(ms: number): void;
   /** What a read of the ledger gives; `otherwise` once it is closed or no longer to be read, which ends the daemon. */
@@ -108,7 +108,7 @@ function assemble(
   const listeners = new Set<(activity: DaemonActivity) => void>();
   let patienceMs = options.patienceMs ?? Infinity;
   let closed = false;
-  const moves = { asked: 0, read: 0, looked: 0 };
+  const moves = { asked: 0, read: 0, scanned: 0 };
 
   const pacer = openPacer({
     widthMax: sync.concurrency,
@@ -159,7 +159,7 @@ function assemble(
     mails,
     twins: openTurns(),
     adoptions: openTurns(),
-    seekers: new Set(),
+    peers: new Set(),
     following: new Set(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
@@ -167,7 +167,7 @@ function assemble(
     random: world.random,
     signal: hard.signal,
     yieldSlot: (wait) => wait(() => 1),
-    moved: () => void (moves.looked += 1),
+    moved: () => void (moves.scanned += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));

@@ -119,7 +119,7 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
  * changes that. One that has changed since is judged anew.
  */
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
-  if (source.isUnderWay(path)) return false;
+  if (source.isInFlight(path)) return false;
   ledger.flush();
   const row = ledger.files.living(source.id, path);
   if (row?.state !== "parked") return false;

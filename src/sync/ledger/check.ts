@@ -66,7 +66,7 @@ export function checkLedger(
     db = openSqlite(file, { readonly: true });
     db.exec("BEGIN");
     const findings = [...structure(db, file, quick)];
-    if (findings.length === 0) findings.push(...rules(db, file), ...kept(db, stateDir));
+    if (findings.length === 0) findings.push(...rules(db, file), ...savedTexts(db, stateDir));
     const files = db.prepare<[], number>("SELECT count(*) FROM files").pluck().get() ?? 0;
     return { files, findings };
   } catch (error) {
@@ -100,7 +100,7 @@ function rules(db: Sqlite, file: string): Finding[] {
 }
 
 /** Checks the retained texts of deleted files by their sizes. */
-function kept(db: Sqlite, stateDir: string): Finding[] {
+function savedTexts(db: Sqlite, stateDir: string): Finding[] {
   const folder = trashFolder(stateDir);
   const rows = db.prepare<[], { name: string; path: string; size: number }>(
     "SELECT name, path, size_bytes AS size FROM trash",

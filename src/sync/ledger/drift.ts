@@ -26,7 +26,7 @@ export interface AcknowledgedFile {
 }
 
 /** One owner's part of a collection. */
-export interface DriftPlace {
+export interface Scope {
   readonly tier: Tier;
   readonly ownerId: string;
 }
@@ -48,7 +48,7 @@ export interface Drift {
   /** Returns the row of a path that has a resource, except held rows. */
   byPath(source: number, path: RelativePath): AcknowledgedFile | undefined;
   /** Returns rows with a resource in the scope, of all configured sources, by ascending id above `afterId`. */
-  page(place: DriftPlace, afterId: number, limit: number): AcknowledgedFile[];
+  page(scope: Scope, afterId: number, limit: number): AcknowledgedFile[];
   /**
    * Records that a resource was found changed and is sent again. If it comes out the same, the service stores it that
    * way, and nobody changed it.
@@ -64,7 +64,7 @@ export interface Drift {
     entry: number,
     atMs: number,
     nowMs: number,
-  ): { readonly docIds: string[]; readonly places: string[] };
+  ): { readonly docIds: string[]; readonly pathKeys: string[] };
   /** Reports whether a request for this resource succeeded after an activity entry. */
   answeredSince(entry: number, docId: string): boolean;
   /**
@@ -159,7 +159,7 @@ export interface Recheck {
 }
 
 /** Returns a key for a path of a source. */
-export function placeKey(source: number, path: RelativePath): string {
+export function pathKey(source: number, path: RelativePath): string {
   return `${source}\n${path}`;
 }
 
@@ -255,7 +255,7 @@ export function openDrift(db: Sqlite): Drift {
       const rows = done.all(entry, atMs, nowMs);
       return {
         docIds: rows.flatMap(({ docId }) => docId ?? []),
-        places: rows.map(({ source, path }) => placeKey(source, path)),
+        pathKeys: rows.map(({ source, path }) => pathKey(source, path)),
       };
     },
     answeredSince: (entry, docId) => answered.get(entry, docId) !== undefined,

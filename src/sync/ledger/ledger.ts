@@ -76,7 +76,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
   }
   // Closing another handle of the log drops none of SQLite's locks: those are on the database and on its shared memory.
   const wal = openSync(`${file}-wal`, "r+");
-  const refuseIfMoved = watchPlace(file, wal);
+  const refuseIfMoved = watchFile(file, wal);
   const commits = groupCommits(db, file, {
     wal,
     step: (name) => {
@@ -116,9 +116,9 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     close: () => {
       try {
         commits.flush();
-        const tellMark = mark.end();
+        const advanceMark = mark.end();
         copyBack(db);
-        tellMark();
+        advanceMark();
       } finally {
         end();
       }
@@ -131,7 +131,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
  * Ensures that what is written can be found again. SQLite keeps writing to files that somebody has removed, and all of
  * it would be gone with the process. Checking two inodes costs a thousandth of the flush that follows.
  */
-function watchPlace(file: string, wal: number): () => void {
+function watchFile(file: string, wal: number): () => void {
   const { dev, ino } = statSync(file);
   return () => {
     const now = statSync(file, { throwIfNoEntry: false });

@@ -56,7 +56,7 @@ export function openMark(
     "INSERT INTO meta VALUES ('mark', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
   );
   let count = 0;
-  let begun = false;
+  let isCounting = false;
   let changed = false;
   let movedMs = Number.NEGATIVE_INFINITY;
 
@@ -64,7 +64,7 @@ export function openMark(
    * Runs after the ledger's write, never before: a crash in between leaves a mark that is behind, which proves nothing.
    */
   const report = (): void => {
-    writeMark(beside, { count, file: whichFile(ledger) });
+    writeMark(beside, { count, file: fileIdentity(ledger) });
   };
 
   return {
@@ -76,13 +76,13 @@ export function openMark(
         found === undefined
           ? known > 1
           : known > 0 &&
-            (found.count > known || found.file !== whichFile(ledger) || wasPutBack(beside, found.atMs));
+            (found.count > known || found.file !== fileIdentity(ledger) || wasPutBack(beside, found.atMs));
       count = Math.max(known, found?.count ?? 0);
-      begun = true;
+      isCounting = true;
       return isOlder;
     },
     written: () => {
-      if (!begun) return;
+      if (!isCounting) return;
       changed = true;
       if (performance.now() - movedMs < MARK_MS) return;
       movedMs = performance.now();
@@ -95,7 +95,7 @@ export function openMark(
         .catch(() => undefined);
     },
     end: () => {
-      if (!begun || !changed) return () => undefined;
+      if (!isCounting || !changed) return () => undefined;
       count += 1;
       set.run(String(count));
       return () => {
@@ -142,6 +142,6 @@ function readMark(file: string): z.infer<typeof Mark> | undefined {
 }
 
 /** Distinguishes a file from another one at its path: a copy put there has another time of birth. */
-function whichFile(file: string): number {
+function fileIdentity(file: string): number {
   return rootIdentityOf(statSync(file)).ino;
 }

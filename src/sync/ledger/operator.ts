@@ -27,17 +27,17 @@ export function openOperator(db: Sqlite): Operator {
   const pause = db.prepare("INSERT INTO paused (source) VALUES (?) ON CONFLICT DO NOTHING");
   const resume = db.prepare("DELETE FROM paused WHERE source = ?");
   const states = `state IN ('failed', 'parked', 'skipped') AND state <> 'agreed' AND (state <> 'skipped' OR @below IS NOT NULL)`;
-  const count = db.prepare<[Scope], { state: "failed" | "parked" | "skipped"; count: number }>(
+  const count = db.prepare<[Selection], { state: "failed" | "parked" | "skipped"; count: number }>(
     `SELECT state, count(*) AS count FROM files WHERE source = @source AND ${states} AND ${BELOW} GROUP BY state`,
   );
-  const again = db.prepare<[Scope]>(
+  const again = db.prepare<[Selection]>(
     `UPDATE files SET rules_key = 0, tries = 0, retry_at_ms = NULL WHERE source = @source AND ${states} AND ${BELOW}`,
   );
   const unpark = db.prepare(
     "UPDATE files SET rules_key = 0 WHERE source = ? AND state = 'parked' AND state <> 'agreed' AND retry_at_ms <= ?",
   );
   const deletes = db
-    .prepare<[Scope], number>(
+    .prepare<[Selection], number>(
       `SELECT count(*) FROM intents WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${BELOW}`,
     )
     .pluck();
@@ -48,7 +48,7 @@ export function openOperator(db: Sqlite): Operator {
       (isPaused ? pause : resume).run(source);
     },
     again: (source, below) => {
-      const scope: Scope = { source, below: below ?? null };
+      const scope: Selection = { source, below: below ?? null };
       const counts = Object.fromEntries(count.all(scope).map(({ state, count: files }) => [state, files]));
       again.run(scope);
       return {
@@ -64,7 +64,7 @@ export function openOperator(db: Sqlite): Operator {
   };
 }
 
-interface Scope {
+interface Selection {
   readonly source: number;
   readonly below: RelativePath | null;
 }

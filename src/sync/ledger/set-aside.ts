@@ -13,7 +13,7 @@ export function setAsideUnusable(stateDir: string, nowMs: number): string | unde
   const lock = lockFolder(stateDir, "daemon");
   try {
     if (!existsSync(file) || isUsable(file)) return undefined;
-    const aside = asideName(file, nowMs);
+    const aside = setAsideName(file, nowMs);
     try {
       // The log goes first: if it stayed, the new ledger would take it for its own. SQLite finds it under the new name.
       for (const part of ["-wal", "-shm", ""]) {
@@ -29,7 +29,7 @@ export function setAsideUnusable(stateDir: string, nowMs: number): string | unde
 }
 
 /** Returns the new path of a ledger that cannot be used. */
-export function asideName(file: string, nowMs: number): string {
+export function setAsideName(file: string, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
   return `${file}.set-aside-${stamp}`;
 }

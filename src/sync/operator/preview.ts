@@ -62,7 +62,7 @@ async function plan(
   signal: AbortSignal | undefined,
 ): Promise<PlannedAction[]> {
   if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
-  const { looks, refused, skipped, braked } = await source.preview(row);
+  const { candidates, refused, skipped, braked } = await source.preview(row);
   const { reason } = braked;
   const why = reason === undefined ? {} : { reason };
   if (braked.halted) return [{ source: row.path, path: "", action: "halt", ...why }];
@@ -80,9 +80,9 @@ async function plan(
   };
   for (const each of refused) add("refuse", each.path, { reason: each.reason });
   for (const { entry, reason: words } of skipped) add("skip", entry.path, { reason: words });
-  for (const look of looks) {
+  for (const candidate of candidates) {
     signal?.throwIfAborted();
-    const { entry, known, from } = look;
+    const { entry, known, from } = candidate;
     const file = known === undefined ? undefined : ledger.files.get(known.id);
     const read = await readDocument(join(row.path, entry.path), entry, source.rules, {
       uploadsMails: ledger.sources.readsMails(),
@@ -103,13 +103,14 @@ async function plan(
     if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
   // A path to which another file was moved has a file still: what it had before is an extra resource.
-  const movedTo = new Set(looks.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
+  const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
   for (const { path, docId } of braked.deletes)
     add(movedTo.has(path) ? "discard" : "delete", path, { docId });
   for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
   // Deletes that an earlier process left undone go with the next pass.
   const leaving = new Set([...braked.deletes, ...braked.held].map(({ id }) => id));
-  for (const { known, from } of looks) if (known !== undefined && from !== undefined) leaving.add(known.id);
+  for (const { known, from } of candidates)
+    if (known !== undefined && from !== undefined) leaving.add(known.id);
   for (const { path, docId } of ledger.intents.deletes(row.id)) {
     const living = ledger.files.living(row.id, path);
     const hasFile = movedTo.has(path) || (living !== undefined && !leaving.has(living.id));

@@ -160,7 +160,7 @@ async function proveSource(
   onFile: (file: ProvenFile) => void,
 ): Promise<ProofSums> {
   const { drift } = context.ledger;
-  const place = { tier: source.collection, ownerId: source.ownerId };
+  const scope = { tier: source.collection, ownerId: source.ownerId };
   const counts = { agrees: 0, differs: 0, waiting: 0, leftOut: 0, notFetched: 0 };
   let bytes = 0;
   let unjudged = 0;
@@ -177,7 +177,7 @@ async function proveSource(
     counts[file.verdict] += 1;
     onFile(file);
   };
-  const held = await whatServiceHolds(context, place);
+  const held = await whatServiceHolds(context, scope);
   const rules = openRules(source);
   const scan = await scanSource(source.absolutePath, rules, { signal });
   const paths = new Set(scan.entries.map(({ path }) => path));
@@ -188,7 +188,7 @@ async function proveSource(
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
   for (let afterId = 0; ;) {
-    const page = drift.page(place, afterId, PAGE_ROWS);
+    const page = drift.page(scope, afterId, PAGE_ROWS);
     for (const row of page) {
       if (row.source !== id || paths.has(row.path)) continue;
       const reason = row.state === "held" ? "the file is gone, and its delete is held" : "the file is gone";
@@ -220,7 +220,7 @@ interface Held {
 
 async function whatServiceHolds(
   context: ProofContext,
-  place: Parameters<typeof compareWithService>[1],
+  scope: Parameters<typeof compareWithService>[1],
 ): Promise<Held> {
   let sound = openNumberSet();
   let altered = new Map<number, ListedResource>();
@@ -238,7 +238,7 @@ async function whatServiceHolds(
     if (row.kind === "file" && resource.url !== undefined && resource.url !== row.fileUrl)
       addresses.set(row.id, resource.url);
   };
-  await compareWithService(context, place, () => {
+  await compareWithService(context, scope, () => {
     [sound, altered, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
     return visit;
   });

@@ -28,7 +28,7 @@ export interface Deletes {
        */
       readonly isBurstOver: boolean;
     },
-    lookAgain: (path: RelativePath, atMs: number) => void,
+    checkAgain: (path: RelativePath, atMs: number) => void,
   ): Braked;
   /** Whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
   isBurstOver(): boolean;
@@ -62,7 +62,7 @@ export interface Deletes {
  */
 const BURST_MAX_MS = LATELY_MS;
 /** What waits for the end of a burst is checked at least this often, so that the source does not count as idle. */
-const BURST_LOOK_MS = 1000;
+const BURST_CHECK_MS = 1000;
 
 /**
  * A missing file is a delete only when nothing else is dirty, because an event for its new name may be about to arrive.
@@ -70,7 +70,7 @@ const BURST_LOOK_MS = 1000;
  */
 const DELETE_WAIT_MS = 5000;
 /** A second check comes no sooner than this, whatever the settle time: the other half of a rename is another event. */
-const SECOND_LOOK_MS = 10;
+const SECOND_CHECK_MS = 10;
 
 const NONE: ReadonlySet<number> = new Set();
 
@@ -121,7 +121,7 @@ export function openDeletes(options: {
   };
 
   return {
-    ripe: (braked, scan, { quiet, isBurstOver }, lookAgain) => {
+    ripe: (braked, scan, { quiet, isBurstOver }, checkAgain) => {
       if (once) return braked;
       const nowMs = now();
       const inScope = scopeTest(scan.scope);
@@ -141,11 +141,11 @@ export function openDeletes(options: {
       const isOver = isBurstOver && nowMs >= endMs;
       const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
       for (const row of gone)
-        if (!hasRested(row)) lookAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_LOOK_MS));
+        if (!hasRested(row)) checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
       for (const row of [...held, ...deletes]) if (!isDecided(row)) missing.delete(row.path);
       const [first] = missing.keys();
       if (first !== undefined)
-        lookAgain(first, Math.max(nowMs + SECOND_LOOK_MS, Math.min(endMs, nowMs + BURST_LOOK_MS)));
+        checkAgain(first, Math.max(nowMs + SECOND_CHECK_MS, Math.min(endMs, nowMs + BURST_CHECK_MS)));
       return {
         ...braked,
         held,

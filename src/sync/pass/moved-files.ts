@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { integerColumn } from "../../lib/integer-column.ts";
 import { readDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { KnownFile, Look, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import type { KnownFile, Candidate, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
 import { scopeTest } from "../plan/reconcile.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -12,7 +12,7 @@ import { scanPaths } from "../scan/scan.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";
 
 /** The files of a source and what is known about them. */
-export interface Place {
+export interface SourceFiles {
   readonly source: number;
   readonly rules: Rules;
   readonly ledger: Ledger;
@@ -36,29 +36,29 @@ const READ_AT_ONCE = 32;
  * new. `marked` are paths that are due later: a copy is due before its original that was deleted right after.
  */
 export async function widen(
-  place: Place,
+  sourceFiles: SourceFiles,
   scan: Scan,
   missing: Iterable<RelativePath>,
   all: boolean,
   marked: Iterable<RelativePath>,
 ): Promise<Scan> {
-  const { source, rules, ledger, signal } = place;
+  const { source, rules, ledger, signal } = sourceFiles;
   const scope = scan.scope ?? [];
   const inScope = scopeTest(scope);
-  const elsewhere = new Set<RelativePath>();
+  const others = new Set<RelativePath>();
   for (const entry of scan.entries) {
     for (const known of ledger.files.byInode(source, entry.ino)) {
       // Whatever its size and time: it may have been edited as well.
-      if (!inScope(known.path)) elsewhere.add(known.path);
+      if (!inScope(known.path)) others.add(known.path);
     }
   }
   const fresh = scan.entries.filter(({ path }) => ledger.files.living(source, path) === undefined);
-  if (all || fresh.length > 0) for (const path of missing) if (!inScope(path)) elsewhere.add(path);
+  if (all || fresh.length > 0) for (const path of missing) if (!inScope(path)) others.add(path);
   if (fresh.length > 0)
-    for (const path of goneLately(place, marked, new Set(fresh.map(({ sizeBytes }) => sizeBytes))))
-      if (!inScope(path)) elsewhere.add(path);
-  if (elsewhere.size === 0 || scan.root === undefined) return scan;
-  const more = await scanPaths(rules.source.absolutePath, rules, [...elsewhere], { signal });
+    for (const path of goneLately(sourceFiles, marked, new Set(fresh.map(({ sizeBytes }) => sizeBytes))))
+      if (!inScope(path)) others.add(path);
+  if (others.size === 0 || scan.root === undefined) return scan;
+  const more = await scanPaths(rules.source.absolutePath, rules, [...others], { signal });
   if (more.root === undefined) return more;
   return {
     root: scan.root,
@@ -72,7 +72,7 @@ export async function widen(
 
 /** Returns marked paths at which there is no file any more, where the ledger knows one of such a size. */
 function* goneLately(
-  { source, rules, ledger }: Place,
+  { source, rules, ledger }: SourceFiles,
   marked: Iterable<RelativePath>,
   sizes: ReadonlySet<number>,
 ): Iterable<RelativePath> {
@@ -99,17 +99,17 @@ function isThere(path: string): boolean {
  * with another inode, recognised by their content, which must be read. The former are searched for among `mayBeEdited`.
  */
 export async function findMoves(
-  place: Place,
-  looks: readonly Look[],
+  sourceFiles: SourceFiles,
+  candidates: readonly Candidate[],
   gone: readonly KnownFile[],
-  mayBeEdited: readonly Look[] = looks,
+  mayBeEdited: readonly Candidate[] = candidates,
 ): Promise<readonly Move[]> {
-  const edited = inodeSuspects(mayBeEdited, gone).filter((move) => isSameFile(place, move));
+  const edited = inodeSuspects(mayBeEdited, gone).filter((move) => isSameFile(sourceFiles, move));
   const rows = new Set(edited.map(({ known }) => known.id));
   const paths = new Set(edited.map(({ entry }) => entry.path));
   const moved = await findMovesByHash(
-    place,
-    looks.filter(({ entry }) => !paths.has(entry.path)),
+    sourceFiles,
+    candidates.filter(({ entry }) => !paths.has(entry.path)),
     gone.filter(({ id }) => !rows.has(id)),
   );
   return [...edited, ...moved];
@@ -117,7 +117,7 @@ export async function findMoves(
 
 /** Reports whether the file has had its inode since before the known change time, when that was the known file. */
 export function isSameFile(
-  { rules }: Place,
+  { rules }: SourceFiles,
   { known, entry }: { readonly known: Pick<ScanEntry, "ino" | "ctimeMs">; readonly entry: ScanEntry },
 ): boolean {
   try {
@@ -133,11 +133,11 @@ export function isSameFile(
 
 /** Finds files that moved without keeping their inode. */
 export async function findMovesByHash(
-  { rules, ledger, signal, moved }: Place,
-  looks: readonly Look[],
+  { rules, ledger, signal, moved }: SourceFiles,
+  candidates: readonly Candidate[],
   gone: readonly KnownFile[],
 ): Promise<readonly Move[]> {
-  const suspects = moveSuspects(looks, gone);
+  const suspects = moveSuspects(candidates, gone);
   if (suspects.length === 0) return [];
   const sizes = new Set(suspects.map(({ entry }) => entry.sizeBytes));
   const rows = gone
@@ -158,7 +158,7 @@ export async function findMovesByHash(
  * displaces the other; otherwise a batch at a time, because a transaction of a million rows blocks the loop for
  * seconds.
  */
-export async function applyMoves({ ledger }: Place, { moves }: Pick<Followed, "moves">): Promise<void> {
+export async function applyMoves({ ledger }: SourceFiles, { moves }: Pick<Followed, "moves">): Promise<void> {
   if (moves.length === 0) return;
   const steps = moves.map(({ known, entry }) => ({ id: known.id, to: entry.path }));
   const left = new Set(moves.map(({ known }) => known.path));

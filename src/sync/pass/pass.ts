@@ -18,7 +18,7 @@ import {
   type Difference,
   EMPTY_FILE,
   type KnownFile,
-  type Look,
+  type Candidate,
   type RelativePath,
   type Scan,
   type ScanEntry,
@@ -31,17 +31,17 @@ import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanPaths, scanSource, withoutMounts } from "../scan/scan.ts";
 import type { DirtySet, Due } from "../agenda/settle.ts";
-import type { BusyPaths } from "../agenda/under-way.ts";
+import type { BusyPaths } from "../agenda/in-flight.ts";
 import { openDeletes, type RootHalt } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";
-import { applyMoves, findMoves, isSameFile, widen, type Place } from "./moved-files.ts";
+import { applyMoves, findMoves, isSameFile, widen, type SourceFiles } from "./moved-files.ts";
 import { inSlices } from "./slices.ts";
 import { withoutOtherSpellings } from "./spellings.ts";
 
 /** The work that a pass found. */
 export interface PassPlan {
-  readonly looks: readonly Look[];
+  readonly candidates: readonly Candidate[];
   readonly deletions: readonly Deletion[];
   /** The folder is missing or another one, so nothing may be done: check again later. */
   readonly halted: boolean;
@@ -74,19 +74,19 @@ export interface Passes {
 
 /** What a pass would find. */
 export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
-  readonly looks: readonly Look[];
+  readonly candidates: readonly Candidate[];
   readonly braked: Braked;
 }
 
 /** What a pass would have to do. */
 export interface Unsent {
-  readonly looks: readonly Look[];
+  readonly candidates: readonly Candidate[];
   /** Reports whether a path was checked. */
   readonly inScope: (path: RelativePath) => boolean;
 }
 
 export interface PassOptions {
-  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "lookAgain">;
+  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "checkAgain">;
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
   readonly sync: SyncConfig;
   readonly once: boolean;
@@ -94,7 +94,7 @@ export interface PassOptions {
   /** Takes a snapshot of the paths with work in flight. */
   readonly busyPaths: () => BusyPaths;
   /** Schedules a check of a path for when the job of another one has ended. Returns false if it has ended already. */
-  readonly lookAfter: (busyPath: RelativePath, path: RelativePath) => boolean;
+  readonly checkAfter: (busyPath: RelativePath, path: RelativePath) => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -123,14 +123,14 @@ export function openPasses({
   once,
   dirty,
   busyPaths,
-  lookAfter,
+  checkAfter,
   signal,
 }: PassOptions): Passes {
   const { ledger, now, moved } = context;
   const { id, root, rules, rulesKey } = source;
-  const looking = { signal, onSlice: moved };
-  const judging = { ...looking, judgesMounts: true };
-  const place: Place = { source: id, rules, ledger, signal, moved };
+  const scanning = { signal, onSlice: moved };
+  const judging = { ...scanning, judgesMounts: true };
+  const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const keepTries = context.trash?.tries ?? 0;
   const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries, timing: context.timing });
   let first = true;
@@ -157,7 +157,7 @@ export function openPasses({
     const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
     // Files in flight are skipped, and nothing else may have reported that they have changed since.
     const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal, moved);
-    for (const path of changed) source.lookAgain(path);
+    for (const path of changed) source.checkAgain(path);
     const there = new Set(difference.leftAlone.map(({ path }) => path));
     const missing = changed.filter((path) => !there.has(path)).length;
     const withRow = difference.missingBusy + difference.renamedBusy;
@@ -215,38 +215,40 @@ export function openPasses({
   };
 
   /** Restores rows whose delete was held and whose path has a file again. */
-  const unhold = (looks: readonly Look[]): readonly Look[] => {
-    const held = looks.flatMap(({ known, from }) =>
+  const unhold = (candidates: readonly Candidate[]): readonly Candidate[] => {
+    const held = candidates.flatMap(({ known, from }) =>
       known?.state === "held" && from === undefined ? { id: known.id, to: known.path } : [],
     );
     if (held.length > 0) ledger.note(() => ledger.files.repath(held));
-    return looks.map((look) =>
-      look.known?.state === "held" ? { ...look, known: { ...look.known, state: "agreed" } } : look,
+    return candidates.map((candidate) =>
+      candidate.known?.state === "held"
+        ? { ...candidate, known: { ...candidate.known, state: "agreed" } }
+        : candidate,
     );
   };
 
-  const hasRested = ({ entry }: Pick<Look, "entry">, due: Due): boolean =>
+  const hasRested = ({ entry }: Pick<Candidate, "entry">, due: Due): boolean =>
     dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
   /** A file that only received the inode number of one in flight need not wait for that one. */
   const wasRenamed =
     (entry: ScanEntry) =>
     (taken: ScanEntry): boolean =>
-      sameIdentity(taken, entry) || isSameFile(place, { known: taken, entry });
-  const busyPathOf = ({ entry, known }: Look, busy: BusyPaths): RelativePath | undefined =>
+      sameIdentity(taken, entry) || isSameFile(sourceFiles, { known: taken, entry });
+  const busyPathOf = ({ entry, known }: Candidate, busy: BusyPaths): RelativePath | undefined =>
     known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
-  const mayBegin = (look: Look, due: Due, busy: BusyPaths): boolean => {
-    const { entry } = look;
-    if (!hasRested(look, due)) return false;
-    const busyPath = busyPathOf(look, busy);
+  const mayBegin = (candidate: Candidate, due: Due, busy: BusyPaths): boolean => {
+    const { entry } = candidate;
+    if (!hasRested(candidate, due)) return false;
+    const busyPath = busyPathOf(candidate, busy);
     if (busyPath === undefined) return true;
     // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
-    const waitMs = lookAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+    const waitMs = checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
     dirty.again(entry.path, now() + waitMs, now());
     return false;
   };
 
   const nothing = (halted: boolean): PassPlan => ({
-    looks: [],
+    candidates: [],
     deletions: [],
     halted,
     newFiles: false,
@@ -302,13 +304,13 @@ export function openPasses({
     let whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
     let scan = whole
       ? await scanSource(root, rules, judging)
-      : await scanPaths(root, rules, due.paths, looking);
+      : await scanPaths(root, rules, due.paths, scanning);
     ledger.flush();
     // Two spellings of one file may come from either scan.
     if (!whole)
       scan = withoutOtherSpellings(
         root,
-        await widen(place, scan, [...burst.keys(), ...inFlight], isBurstOver, dirty.marked()),
+        await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, dirty.marked()),
       );
     if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
 
@@ -339,25 +341,25 @@ export function openPasses({
     wasHalted = false;
     if (whole) judgedRoot = scan.root;
 
-    const rested = difference.looks.filter((look) => mayBegin(look, due, busy));
+    const rested = difference.candidates.filter((candidate) => mayBegin(candidate, due, busy));
     // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted until
     // it rests.
     const edited =
       difference.gone.length === 0
         ? []
-        : difference.looks.filter((look) => busyPathOf(look, busy) === undefined);
-    const byHash = await findMoves(place, rested, difference.gone, edited);
+        : difference.candidates.filter((candidate) => busyPathOf(candidate, busy) === undefined);
+    const byHash = await findMoves(sourceFiles, rested, difference.gone, edited);
     const applied = followMoves(difference, rested, byHash);
-    await applyMoves(place, applied);
+    await applyMoves(sourceFiles, applied);
     // A program that rewrites a file empties it first.
     const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
     applyQuietly({ ...difference, skipped });
-    const looks = unhold(applied.looks);
+    const candidates = unhold(applied.candidates);
     // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
-    const begun = new Set(rested);
+    const beginning = new Set(rested);
     const unread = once
       ? moveSuspects(
-          difference.looks.filter((look) => !begun.has(look)),
+          difference.candidates.filter((candidate) => !beginning.has(candidate)),
           applied.gone,
         )
       : [];
@@ -368,16 +370,16 @@ export function openPasses({
           (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
         )
       : [applied.gone, []];
-    for (const { path } of missedOnce) source.lookAgain(path);
+    for (const { path } of missedOnce) source.checkAgain(path);
 
-    const lookAgain = (path: RelativePath, atMs: number): void => source.lookAgain(path, atMs);
+    const checkAgain = (path: RelativePath, atMs: number): void => source.checkAgain(path, atMs);
     // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed
     // to.
     const isAgreed = facts.approval !== undefined && isSameRoot(facts.approval.root, scan.root);
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
       ? decided
-      : deletes.ripe(decided, scan, { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver }, lookAgain);
+      : deletes.ripe(decided, scan, { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver }, checkAgain);
     if (isAgreed) deletes.forget();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
@@ -398,8 +400,8 @@ export function openPasses({
       if (whole && before.approved) ledger.sources.approvalUsed(id);
     });
     if (whole) first = false;
-    const newFiles = looks.some(({ known }) => known === undefined);
-    return { looks, deletions, halted: false, newFiles, newRoot: isAnother };
+    const newFiles = candidates.some(({ known }) => known === undefined);
+    return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
   };
 
   return {
@@ -410,12 +412,12 @@ export function openPasses({
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;
       const scan = whole
-        ? await scanSource(root, rules, looking)
-        : await scanPaths(root, rules, due.paths, looking);
+        ? await scanSource(root, rules, scanning)
+        : await scanPaths(root, rules, due.paths, scanning);
       // Nothing is known about a missing folder.
-      if (scan.root === undefined) return { looks: [], inScope: () => false };
-      const { looks } = await withBusy((busy) => compare(scan, whole, busy, true));
-      return { looks, inScope: scopeTest(scan.scope) };
+      if (scan.root === undefined) return { candidates: [], inScope: () => false };
+      const { candidates } = await withBusy((busy) => compare(scan, whole, busy, true));
+      return { candidates, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
       let scan = await scanSource(root, rules, judging);
@@ -428,12 +430,12 @@ export function openPasses({
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
         const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
-        return { looks: [], refused: [], skipped: [], braked: { ...judged, reason } };
+        return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
       }
-      const byHash = await findMoves(place, difference.looks, difference.gone);
-      const { looks, gone } = followMoves(difference, difference.looks, byHash);
+      const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
+      const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
       const { refused, skipped } = difference;
-      return { looks, refused, skipped, braked: brake(scan, gone, facts) };
+      return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
     },
   };
 }

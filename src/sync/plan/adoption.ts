@@ -221,7 +221,7 @@ export function listsAgree(
 }
 
 /** A create in flight. */
-export interface TravellingCreate {
+export interface InFlightCreate {
   /** When its intent was written, by our clock. */
   readonly atMs: number;
   readonly attempts: number;
@@ -236,9 +236,9 @@ export interface TravellingCreate {
  * Removes resources that creates in flight may just have made: of equal ones the newest, as many as there were
  * attempts, and none from before the first attempt. `clockOffsetMs` is the service's clock minus ours.
  */
-export function leaveTravelling<R extends AdoptableResource>(
+export function withoutInFlight<R extends AdoptableResource>(
   resources: readonly R[],
-  creates: readonly TravellingCreate[],
+  creates: readonly InFlightCreate[],
   clockOffsetMs: number,
 ): readonly R[] {
   if (creates.length === 0) return resources;
@@ -247,7 +247,7 @@ export function leaveTravelling<R extends AdoptableResource>(
   const uploads = new Set(
     creates.flatMap((create) => (create.isUpload ? (spelledAddress(create.url) ?? []) : [])),
   );
-  const travelling = Map.groupBy(creates, ({ label, url, digest }) =>
+  const inFlight = Map.groupBy(creates, ({ label, url, digest }) =>
     keyOf(spelledAddress(url), sameness(label, url, digest)),
   );
   /**
@@ -263,10 +263,10 @@ export function leaveTravelling<R extends AdoptableResource>(
   const left = new Set<string>();
   const groups = Map.groupBy(resources, (resource) => {
     const key = keyOf(spelledAddress(resource.url), sameness(resource.label, resource.url, resource.digest));
-    return travelling.has(key) ? key : (hiddenKey(resource) ?? key);
+    return inFlight.has(key) ? key : (hiddenKey(resource) ?? key);
   });
   for (const [key, group] of groups) {
-    const made = travelling.get(key) ?? [];
+    const made = inFlight.get(key) ?? [];
     const attempts = made.reduce((sum, create) => sum + create.attempts, 0);
     const sinceMs = Math.min(...made.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
     const newest = group

@@ -118,7 +118,7 @@ export interface Unowned {
    * Returns the result. `bornMs` is when the ledger began, by the service's clock: an older resource cannot be a second
    * one of ours, however equal it is. `isInFlight` reports whether a create in flight may have made a resource.
    */
-  finish(bornMs: number, isTravelling: (resource: ListedResource) => boolean): Claims;
+  finish(bornMs: number, isInFlight: (resource: ListedResource) => boolean): Claims;
 }
 
 export interface Claims {
@@ -199,11 +199,11 @@ export function gatherUnowned(): Unowned {
         .filter(({ createdMs = Infinity }) => createdMs < boundMs)
         .toSorted((a, b) => (a.createdMs ?? 0) - (b.createdMs ?? 0));
     },
-    finish: (bornMs, isTravelling) => {
+    finish: (bornMs, isInFlight) => {
       const claimed: Claimed[] = [];
       const foreign: ListedResource[] = [];
       for (const { resource, claim: how, by } of remembered.values()) {
-        if (isTravelling(resource)) continue;
+        if (isInFlight(resource)) continue;
         const isOlder = resource.createdMs === undefined || resource.createdMs < bornMs;
         if (how === undefined || (how === "twin" && isOlder)) foreign.push(resource);
         else claimed.push({ resource, claim: how, by });

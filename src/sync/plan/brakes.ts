@@ -93,10 +93,10 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   if (open.length === 0) return free(gone);
   const noneLeft = losesAll(open.length + facts.missingBusy, facts);
   // The reason shown to a person stays the same until new rows join the held ones.
-  const told = isNew.length === 0 ? facts.holdReason : undefined;
+  const shown = isNew.length === 0 ? facts.holdReason : undefined;
   const emptied = scan.scope === undefined && scan.entries.length + scan.refused.length === 0;
   if (noneLeft && emptied) {
-    const reason = told ?? rulesReason(open, facts) ?? "the folder was emptied";
+    const reason = shown ?? rulesReason(open, facts) ?? "the folder was emptied";
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
 
@@ -107,7 +107,7 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   // Rows held elsewhere count too, so that a partial scan decides as a whole one does.
   const count = heldWith(scan, open, isNew.length, facts) + facts.missingBusy;
   if (isMass(count, facts)) {
-    const reason = told ?? rulesReason(open, facts) ?? massReason(count, facts);
+    const reason = shown ?? rulesReason(open, facts) ?? massReason(count, facts);
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   // Held deletes stay held until a person agrees, even after they have become few.

@@ -156,7 +156,7 @@ export interface ListedResource {
 }
 
 /** A file that must be read before the plan can decide what to send. */
-export interface Look {
+export interface Candidate {
   readonly entry: ScanEntry;
   readonly known: KnownFile | undefined;
   /** Where the file was before it moved here. */
@@ -172,7 +172,7 @@ export interface Move {
 /** The difference between disk and ledger. Each path and each row appears once. */
 export interface Difference {
   readonly moves: readonly Move[];
-  readonly looks: readonly Look[];
+  readonly candidates: readonly Candidate[];
   /** Rows whose file returned unchanged before its held delete was done. */
   readonly returned: readonly KnownFile[];
   /** Rows with a resource whose file is gone. */

@@ -1,4 +1,4 @@
-import type { Difference, KnownFile, Look, Move, RelativePath, ScanEntry } from "./model.ts";
+import type { Difference, KnownFile, Candidate, Move, RelativePath, ScanEntry } from "./model.ts";
 import { STEP_ITEMS, type Steps, takeAll } from "./steps.ts";
 import { openTextMap, type TextMap } from "./text-map.ts";
 
@@ -66,21 +66,24 @@ export function* pairInSteps(
 }
 
 /** Returns new files that may be a missing one under another name, by size. Their hash must be known to decide. */
-export function moveSuspects(looks: readonly Look[], gone: readonly KnownFile[]): readonly Look[] {
+export function moveSuspects(
+  candidates: readonly Candidate[],
+  gone: readonly KnownFile[],
+): readonly Candidate[] {
   const sizes = new Set(gone.filter(mayMove).map(({ sizeBytes }) => sizeBytes));
   return sizes.size === 0
     ? []
-    : looks.filter(({ entry, known }) => known === undefined && sizes.has(entry.sizeBytes));
+    : candidates.filter(({ entry, known }) => known === undefined && sizes.has(entry.sizeBytes));
 }
 
 /**
  * Returns new files with the inode of a missing one but another size or time: the file was moved and edited, or the
  * number was reused. A file born before the row's change time already had the inode then, so it is the row's.
  */
-export function inodeSuspects(looks: readonly Look[], gone: readonly KnownFile[]): readonly Move[] {
+export function inodeSuspects(candidates: readonly Candidate[], gone: readonly KnownFile[]): readonly Move[] {
   if (gone.length === 0) return [];
   const rows = takeAll(singles(gone.filter(mayMove), ({ ino }) => String(ino)));
-  const fresh = looks.filter(
+  const fresh = candidates.filter(
     ({ entry, known }) => known === undefined && entry.link === undefined && rows.has(String(entry.ino)),
   );
   return [...takeAll(singles(fresh, ({ entry }) => String(entry.ino))).entries()].flatMap(
@@ -127,7 +130,7 @@ export function pairByHash(
 export interface Followed {
   /** All moves, including those found by content. */
   readonly moves: readonly Move[];
-  readonly looks: readonly Look[];
+  readonly candidates: readonly Candidate[];
   /** The result of an action. `skipped`: the file is left out, which is not a failure. */
   readonly gone: readonly KnownFile[];
 }
@@ -135,7 +138,7 @@ export interface Followed {
 /** Applies the moves that were found `byHash` to a difference. `candidates` are those that may begin now. */
 export function followMoves(
   { moves: byIdentity, gone }: Pick<Difference, "moves" | "gone">,
-  looks: readonly Look[],
+  candidates: readonly Candidate[],
   byHash: readonly Move[],
 ): Followed {
   const moves = [...byIdentity, ...byHash];
@@ -148,9 +151,11 @@ export function followMoves(
   const hashMoves = new Map(byHash.map((move) => [move.entry.path, move]));
   return {
     moves,
-    looks: looks.map((look) => {
-      const move = hashMoves.get(look.entry.path);
-      return move === undefined ? look : { entry: look.entry, known: move.known, from: move.known.path };
+    candidates: candidates.map((candidate) => {
+      const move = hashMoves.get(candidate.entry.path);
+      return move === undefined
+        ? candidate
+        : { entry: candidate.entry, known: move.known, from: move.known.path };
     }),
     gone: gone.filter(({ id }) => !moved.has(id)).map(judged),
   };

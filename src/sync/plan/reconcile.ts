@@ -5,7 +5,7 @@ import {
   type Difference,
   EMPTY_FILE,
   type KnownFile,
-  type Look,
+  type Candidate,
   type Move,
   type RelativePath,
   type Scan,
@@ -92,17 +92,17 @@ export function* reconcileInSteps(
     if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
   }
   // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now.
-  const { back, restored, displaced } = placeHeld(heldHere, entries, options);
+  const { back, restored, displaced } = assignHeld(heldHere, entries, options);
   const fresh = [...entries.values()];
   const renamedBusy = countRenamed(missingBusy, fresh);
 
-  const { placed, left } = placeBlocked(blocked);
-  const placedRows = placed.map(({ row }) => row).filter(({ docId }) => docId !== null);
-  const pairs = yield* pairInSteps([...missing, ...displaced, ...left, ...placedRows], changed, fresh);
+  const { assigned, left } = assignBlocked(blocked);
+  const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
+  const pairs = yield* pairInSteps([...missing, ...displaced, ...left, ...assignedRows], changed, fresh);
   // A row whose file has another name now moved there. The file at its old path has no row.
-  const movedIds = placed.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
+  const movedIds = assigned.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
   const stuckIds = new Set<number>();
-  for (const { row, refusal, skip } of placed) {
+  for (const { row, refusal, skip } of assigned) {
     if (++items % STEP_ITEMS === 0) yield;
     if (movedIds?.has(row.id) === true) continue;
     stuckIds.add(row.id);
@@ -111,27 +111,27 @@ export function* reconcileInSteps(
     const reason = refusal?.reason ?? skip?.reason ?? "";
     // This version may no longer take the kind. The resource stays, and a person is notified.
     if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
-    else if (skip !== undefined && !isToldSkip(row, skip, options)) skipped.push({ ...skip, known: row });
+    else if (skip !== undefined && !isKnownSkip(row, skip, options)) skipped.push({ ...skip, known: row });
   }
   const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
   for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
   for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
-  const looks: Look[] = restored.map(({ entry, known: row }) => ({ entry, known: row }));
-  for (const { entry, known: row } of pairs.moves) looks.push({ entry, known: row, from: row.path });
+  const candidates: Candidate[] = restored.map(({ entry, known: row }) => ({ entry, known: row }));
+  for (const { entry, known: row } of pairs.moves) candidates.push({ entry, known: row, from: row.path });
   for (const { entry, known: row } of pairs.stayed) {
     if (++items % STEP_ITEMS === 0) yield;
     if (isBlank(entry, row)) skipped.push({ entry, reason: EMPTY_FILE, known: row });
-    else looks.push({ entry, known: row });
+    else candidates.push({ entry, known: row });
   }
   for (const entry of pairs.fresh) {
     if (++items % STEP_ITEMS === 0) yield;
     if (isBlank(entry, undefined)) skipped.push({ entry, reason: EMPTY_FILE });
-    else looks.push({ entry, known: undefined });
+    else candidates.push({ entry, known: undefined });
   }
 
   return {
     moves: pairs.moves,
-    looks: yield* sortInSteps(looks, byPath),
+    candidates: yield* sortInSteps(candidates, byPath),
     returned: back,
     gone: gone.filter((row) => row.docId !== null),
     forgotten: gone.filter((row) => row.docId === null),
@@ -162,12 +162,12 @@ interface Blocked {
  * it waited for may be this one, too large now. A file of a kind that is never taken cannot be that. The rows that are
  * `left` have no file.
  */
-function placeBlocked(blocked: readonly Blocked[]): {
-  placed: readonly Blocked[];
+function assignBlocked(blocked: readonly Blocked[]): {
+  assigned: readonly Blocked[];
   left: readonly KnownFile[];
 } {
   const taken = new Set<RelativePath>();
-  const placed: Blocked[] = [];
+  const assigned: Blocked[] = [];
   const left: KnownFile[] = [];
   const inOrder = blocked.toSorted(
     (a, b) => Number(isHeld(a.row)) - Number(isHeld(b.row)) || a.row.id - b.row.id,
@@ -177,10 +177,10 @@ function placeBlocked(blocked: readonly Blocked[]): {
     if (isOther || taken.has(each.row.path)) left.push(each.row);
     else {
       taken.add(each.row.path);
-      placed.push(each);
+      assigned.push(each);
     }
   }
-  return { placed, left };
+  return { assigned, left };
 }
 
 /**
@@ -188,7 +188,7 @@ function placeBlocked(blocked: readonly Blocked[]): {
  * `restored`: it must be checked. `displaced` rows get none: another file took the name, or a person agreed to the
  * delete.
  */
-function placeHeld(
+function assignHeld(
   rows: readonly KnownFile[],
   entries: TextMap<ScanEntry>,
   { rulesKey }: ReconcileOptions,
@@ -236,7 +236,7 @@ function isSettled(row: KnownFile, entry: ScanEntry, options: ReconcileOptions):
 }
 
 /** Reports whether the row already records this skip. The reason of an absent file may change with its inode number. */
-function isToldSkip(row: KnownFile, { entry, absent }: Skip, { rulesKey }: ReconcileOptions): boolean {
+function isKnownSkip(row: KnownFile, { entry, absent }: Skip, { rulesKey }: ReconcileOptions): boolean {
   return row.state === "skipped" && row.rulesKey === rulesKey && (absent !== true || row.ino === entry.ino);
 }
 

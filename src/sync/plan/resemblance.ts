@@ -20,12 +20,12 @@ export interface TitleIndex<T> {
 /** Indexes things by their titles. The cost of a search grows with the number of titles that start alike. */
 export function indexTitles<T>(things: readonly T[], titleOf: (thing: T) => string): TitleIndex<T> {
   const same = Map.groupBy(things, titleOf);
-  const begun = new Map<string, { readonly letters: string; readonly thing: T }[]>();
+  const byPrefix = new Map<string, { readonly letters: string; readonly thing: T }[]>();
   for (const thing of things) {
     const letters = lettersOf(titleOf(thing));
     const key = letters.slice(0, CUT_CHARS_MIN);
-    const list = begun.get(key);
-    if (list === undefined) begun.set(key, [{ letters, thing }]);
+    const list = byPrefix.get(key);
+    if (list === undefined) byPrefix.set(key, [{ letters, thing }]);
     else list.push({ letters, thing });
   }
   return {
@@ -33,7 +33,7 @@ export function indexTitles<T>(things: readonly T[], titleOf: (thing: T) => stri
       const equal = same.get(stored) ?? [];
       const letters = lettersOf(stored);
       const isCut = letters.length >= CUT_CHARS_MIN;
-      const list = letters === "" ? [] : (begun.get(letters.slice(0, CUT_CHARS_MIN)) ?? []);
+      const list = letters === "" ? [] : (byPrefix.get(letters.slice(0, CUT_CHARS_MIN)) ?? []);
       const like = list.filter((each) =>
         isCut ? each.letters.startsWith(letters) : each.letters === letters,
       );

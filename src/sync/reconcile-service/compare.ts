@@ -5,7 +5,7 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
 import { digestsOf } from "../document/digest.ts";
-import type { Drift, DriftPlace, Owner } from "../ledger/drift.ts";
+import type { Drift, Scope, Owner } from "../ledger/drift.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
 import { warningOf } from "../remote/remote.ts";
@@ -38,7 +38,7 @@ export interface Compared {
  */
 export async function compareWithService(
   context: CompareContext,
-  { tier, ownerId, isUnlimited = false }: DriftPlace & { readonly isUnlimited?: boolean },
+  { tier, ownerId, isUnlimited = false }: Scope & { readonly isUnlimited?: boolean },
   begin: () => (listed: Listed) => void,
   signal: AbortSignal = context.signal,
 ): Promise<Compared | undefined> {

@@ -28,7 +28,7 @@ export interface LossGuard {
    * `nextCheckMs`.
    */
   ready(): Promise<boolean>;
-  nextLookMs(): number;
+  nextCheckMs(): number;
 }
 
 export interface LossGuardOptions {
@@ -39,7 +39,7 @@ export interface LossGuardOptions {
   /** Compares the source with the service's list; undefined if there is no list yet. */
   readonly check: () => Promise<Check | undefined>;
   /** Schedules a check of the whole source, at once or at a time. */
-  readonly lookAt: (atMs: number) => void;
+  readonly scanAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
 }
 
@@ -66,22 +66,22 @@ const ALLOWED_MS = 10 * 60_000;
 
 /** Opens the guard of a source, held if it was so before. */
 export function openLossGuard(options: LossGuardOptions): LossGuard {
-  const { source, context, once, check, lookAt, onWarning } = options;
+  const { source, context, once, check, scanAt, onWarning } = options;
   const { ledger, now } = context;
   let held = ledger.drift.loss(source) !== undefined;
   let suspected = false;
   ledger.flush();
   let gone = ledger.drift.goneLately(source);
   let allowed: { readonly missing: NumberSet; untilMs: number } | undefined;
-  let looks = 0;
+  let checks = 0;
   let nextMs = 0;
 
   const hold = (reason: string): void => {
     held = true;
     suspected = false;
-    looks += 1;
-    nextMs = now() + parkMs(looks);
-    lookAt(nextMs);
+    checks += 1;
+    nextMs = now() + parkMs(checks);
+    scanAt(nextMs);
     ledger.note(() => ledger.drift.setLoss(source, reason));
   };
   const setGone = (timesMs: readonly number[]): void => {
@@ -91,7 +91,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   const open = (): void => {
     held = false;
     suspected = false;
-    looks = 0;
+    checks = 0;
     setGone([]);
     ledger.note(() => ledger.drift.setLoss(source, undefined));
   };
@@ -101,7 +101,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
   const suspect = (): void => {
     if (held || suspected) return;
     suspected = true;
-    lookAt(now());
+    scanAt(now());
   };
   const compare = async (): Promise<boolean> => {
     ledger.flush();
@@ -153,13 +153,13 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
       } catch (error) {
         if (once || context.signal.aborted) throw error;
         onWarning(error instanceof Error ? error : new Error(String(error)));
-        looks += 1;
-        nextMs = now() + parkMs(looks);
-        lookAt(nextMs);
+        checks += 1;
+        nextMs = now() + parkMs(checks);
+        scanAt(nextMs);
         return false;
       }
     },
-    nextLookMs: () => nextMs,
+    nextCheckMs: () => nextMs,
   };
 }
 

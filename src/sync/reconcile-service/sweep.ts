@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { spelledAddress } from "../plan/address.ts";
-import { placeKey, type AcknowledgedFile, type DriftPlace } from "../ledger/drift.ts";
+import { pathKey, type AcknowledgedFile, type Scope } from "../ledger/drift.ts";
 import {
   alterationsOf,
   gatherUnowned,
@@ -30,7 +30,7 @@ export interface Drifted {
 
 /** The result of comparing a scope. */
 export interface Sweep {
-  readonly place: DriftPlace;
+  readonly scope: Scope;
   /** Counts by the source's number. */
   readonly counts: ReadonlyMap<number, DriftCounts>;
   /** Rows of all sources that count as missing. */
@@ -94,9 +94,9 @@ const DETAILS_MAX = 10_000;
  * each is stored, so that a million resources are ordinary. Sends nothing but the list request, and writes nothing.
  * Returns undefined if the collection's id is unknown. Throws `list_refused`.
  */
-export async function sweepPlace(
+export async function sweepScope(
   context: ActionContext,
-  place: DriftPlace,
+  scope: Scope,
   { isBusy, lagMs, adopted, signal }: SweepOptions,
 ): Promise<Sweep | undefined> {
   const { ledger } = context;
@@ -130,7 +130,7 @@ export async function sweepPlace(
   };
   const compared = await compareWithService(
     context,
-    place,
+    scope,
     () => {
       [seen, altered, asStored] = [openNumberSet(), openNumberSet(), openNumberSet()];
       young = openNumberSet();
@@ -154,7 +154,7 @@ export async function sweepPlace(
   const meanwhile = openRecent(context, started, Infinity);
   const missing = openNumberSet();
   const older: Older[] = [];
-  for await (const row of rowsOf(context, place, signal)) {
+  for await (const row of rowsOf(context, scope, signal)) {
     unowned.show(row);
     if (adopted !== undefined && young.has(row.id)) {
       const resources = olderOf(unowned, row, adopted);
@@ -172,15 +172,15 @@ export async function sweepPlace(
   }
   const asTheyAre = async function* (): AsyncGenerator<AcknowledgedFile> {
     const since = openRecent(context, started, Infinity);
-    for await (const row of rowsOf(context, place, signal))
+    for await (const row of rowsOf(context, scope, signal))
       if (row.state === "agreed" && !since.row(row) && !isBusy(row.source, row.path)) yield row;
   };
-  const isTravelling = travellingTest(context);
+  const isInFlight = inFlightTest(context);
   /** Made or deleted while the list was read, or shortly before: a row owns it by now, or none does any more. */
   const isUndecided = (resource: ListedResource): boolean =>
-    isTravelling(resource) || recent.doc(resource.docId) || ledger.files.ownsDoc(resource.docId);
+    isInFlight(resource) || recent.doc(resource.docId) || ledger.files.ownsDoc(resource.docId);
   return {
-    place,
+    scope,
     counts,
     missing,
     unjudged,
@@ -235,14 +235,14 @@ function counted(
 /** Reads all rows of a scope in pages. Between two of them the ledger may be written, and the loop turns. */
 async function* rowsOf(
   { ledger, signal: stopped }: ActionContext,
-  place: DriftPlace,
+  scope: Scope,
   signal: AbortSignal = stopped,
 ): AsyncGenerator<AcknowledgedFile> {
   let afterId = 0;
   for (;;) {
     signal.throwIfAborted();
     ledger.flush();
-    const page = ledger.drift.page(place, afterId, PAGE_ROWS);
+    const page = ledger.drift.page(scope, afterId, PAGE_ROWS);
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_ROWS) return;
@@ -259,11 +259,11 @@ interface Recent {
 
 function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Recent {
   ledger.flush();
-  const { docIds, places } = ledger.drift.doneSince(entry, atMs, Date.now());
+  const { docIds, pathKeys } = ledger.drift.doneSince(entry, atMs, Date.now());
   const docs = new Set(docIds);
-  const paths = new Set(places);
+  const paths = new Set(pathKeys);
   return {
-    row: (row) => docs.has(row.docId) || paths.has(placeKey(row.source, row.path)),
+    row: (row) => docs.has(row.docId) || paths.has(pathKey(row.source, row.path)),
     doc: (docId) => docs.has(docId),
   };
 }
@@ -272,7 +272,7 @@ function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Rec
  * Returns a test for whether a create that is in flight, or was sent again, may have made a resource. Settling it will
  * show.
  */
-function travellingTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
+function inFlightTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
   ledger.flush();
   const open = ledger.intents.allOpen();
   const addresses = new Set(open.flatMap(({ observed }) => spelledAddress(observed.fileUrl) ?? []));

@@ -62,9 +62,9 @@ function identify(path: string): RootIdentity | undefined {
 }
 
 /** An error proves nothing here: the sources stay two, and nothing is lost. */
-function statOf<T>(look: () => T): T | undefined {
+function statOf<T>(read: () => T): T | undefined {
   try {
-    return look();
+    return read();
   } catch {
     return undefined;
   }

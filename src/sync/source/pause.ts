@@ -33,9 +33,9 @@ export function openPause(isPaused: boolean): Pause {
       paused = false;
       backlog.clear();
     },
-    note: ({ looks, inScope }) => {
+    note: ({ candidates, inScope }) => {
       for (const path of backlog.keys()) if (inScope(path)) backlog.delete(path);
-      for (const { entry, known } of looks) backlog.set(entry.path, countedAs(known?.state));
+      for (const { entry, known } of candidates) backlog.set(entry.path, countedAs(known?.state));
     },
     has: (path) => backlog.has(path),
     paths: () => backlog.keys(),

@@ -64,7 +64,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
     // An interrupted create may have made a resource that no row owns yet. The list shows it.
     const settler = openSettler({
       context,
-      source: { id: row.id, lookAgain: () => undefined, deleteLater: () => undefined },
+      source: { id: row.id, checkAgain: () => undefined, deleteLater: () => undefined },
       stopped: stopping.signal,
       once,
       isRemoval: true,

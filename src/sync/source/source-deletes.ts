@@ -3,7 +3,7 @@ import type { ActionContext, ActionSource } from "../actions/context.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { openRefusedDeletes } from "./refused-deletes.ts";
-import type { UnderWay } from "../agenda/under-way.ts";
+import type { InFlight } from "../agenda/in-flight.ts";
 
 /** The deletes of one source whose intents are in the ledger. Each is sent until it is done. */
 export interface SourceDeletes {
@@ -27,7 +27,7 @@ export interface SourceDeletesOptions {
   readonly row: { readonly id: number };
   readonly context: ActionContext;
   readonly source: ActionSource;
-  readonly underWay: Pick<UnderWay, "beginDeletes" | "isDeleting">;
+  readonly inFlight: Pick<InFlight, "beginDeletes" | "isDeleting">;
   /** One pass: leaves what the service refuses to the next. */
   readonly once: boolean;
   /** Reports whether nothing may be sent. */
@@ -42,7 +42,7 @@ export interface SourceDeletesOptions {
 
 /** Opens the deletes of a source; none is in flight. */
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
-  const { row, context, source, underWay, once, wakeAt } = options;
+  const { row, context, source, inFlight, once, wakeAt } = options;
   const { ledger, now } = context;
   const { deletedAgainMs } = context.timing;
   const refused = openRefusedDeletes(deletedAgainMs);
@@ -64,7 +64,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
     putOff.get(path)?.some((each) => each.id === id) === true;
 
   const begin = (deletions: readonly Deletion[]): void => {
-    underWay.beginDeletes(deletions);
+    inFlight.beginDeletes(deletions);
     options.push(deletions);
   };
 
@@ -74,11 +74,11 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       // A delete that was just done is not left over, nor is the intent that has its id by then.
       ledger.flush();
       const open = ledger.intents.deletes(row.id);
-      begin(open.filter((each) => !underWay.isDeleting(each.id) && !refused.has(each.id) && !isPutOff(each)));
+      begin(open.filter((each) => !inFlight.isDeleting(each.id) && !refused.has(each.id) && !isPutOff(each)));
     },
     beginDue: () => {
-      begin(refused.due(now()).filter(({ id }) => !underWay.isDeleting(id)));
-      for (const { id, atMs } of refused.times()) if (!underWay.isDeleting(id)) wakeAt(atMs);
+      begin(refused.due(now()).filter(({ id }) => !inFlight.isDeleting(id)));
+      for (const { id, atMs } of refused.times()) if (!inFlight.isDeleting(id)) wakeAt(atMs);
     },
     send: async (deletion) => {
       // Its intent is in the ledger: the check at the resume sends it.

@@ -1,5 +1,5 @@
 import type { MountTrouble } from "../../wire/daemon.ts";
-import { prepareLook, type Prepared } from "../actions/prepare.ts";
+import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { send } from "../actions/send.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { openAdoption } from "../adopt/adopt.ts";
@@ -10,7 +10,7 @@ import { type Counted, countedAs } from "../agenda/counted.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
-import type { Look, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Send, WorkQueue } from "../queue/queue.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
 import { mountTroubles, openMountWarnings } from "./mount-warnings.ts";
@@ -19,12 +19,12 @@ import { openSettler } from "../adopt/recover.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openSourceDeletes } from "./source-deletes.ts";
 import { isBelow } from "../disk/source-path.ts";
-import { openUnderWay } from "../agenda/under-way.ts";
-import { earliest, openWaits } from "./waits.ts";
+import { openInFlight } from "../agenda/in-flight.ts";
+import { earliest, openPendingChanges } from "./pending-changes.ts";
 
 /** A job of the queue: read and send a file, or delete a resource. */
 export type Job =
-  | { readonly kind: "look"; readonly source: SourceSync; readonly look: Look }
+  | { readonly kind: "file"; readonly source: SourceSync; readonly candidate: Candidate }
   | {
       readonly kind: "delete";
       readonly source: {
@@ -56,7 +56,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** Settles what a former process left open, then checks whatever is marked until stopped. */
   run(): Promise<void>;
   /** Reads a job's file and decides; undefined if nothing must be sent. */
-  prepare(look: Look): Promise<Prepared | undefined>;
+  prepare(candidate: Candidate): Promise<Prepared | undefined>;
   /**
    * Runs inside the transaction that makes the intents durable. Returns what must be sent after it, or dropped if it
    * will not be.
@@ -83,7 +83,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** Reports whether files or deletes are planned and not done. */
   isSending(): boolean;
   /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
-  isLooking(): boolean;
+  isScanning(): boolean;
   /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
   isIdle(): boolean;
   isPaused(): boolean;
@@ -101,7 +101,7 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   /** Returns paths at or below a path that are not done. */
   pending(below: RelativePath | undefined): RelativePath[];
   isPending(path: RelativePath): boolean;
-  isUnderWay(path: RelativePath): boolean;
+  isInFlight(path: RelativePath): boolean;
   /** Returns what cannot be read at a path, below it, or on the way to it. */
   unreadable(below: RelativePath | undefined): RelativePath[];
   /** Returns mounts below the folder that the last check found changed. */
@@ -145,11 +145,11 @@ const MOUNT_AGAIN_MS = 2000;
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, sync, once, queue } = options;
-  const waits = openWaits();
+  const pendingChanges = openPendingChanges();
   const context: ActionContext = {
     ...options.context,
     report: (activity) => {
-      waits.reported(activity.path, activity.outcome);
+      pendingChanges.reported(activity.path, activity.outcome);
       options.context.report(activity);
     },
   };
@@ -158,11 +158,11 @@ export function openSource(options: SourceOptions): SourceSync {
   /** Since when files wait until the scope at the service is listed. */
   let adoptingSinceMs: number | undefined;
   const stopping = new AbortController();
-  const underWay = openUnderWay();
-  const agenda = openAgenda({ settleMs: sync.settleMs, underWay, now, once });
+  const inFlight = openInFlight();
+  const agenda = openAgenda({ settleMs: sync.settleMs, inFlight, now, once });
   const { dirty } = agenda;
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
-  const lookAt = (atMs: number): void => agenda.lookAt(atMs);
+  const scanAt = (atMs: number): void => agenda.scanAt(atMs);
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
   const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
   const pause = openPause(options.paused);
@@ -173,7 +173,7 @@ export function openSource(options: SourceOptions): SourceSync {
   /** What a pass has taken: no longer marked or missing, and not yet in flight. */
   let inHand: ReadonlySet<RelativePath> = new Set();
   /** The whole source was checked in this run. Before that, nobody knows whether it is idle. */
-  let looked = false;
+  let scanned = false;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
   let halted = false;
   /** A periodic rescan is due that no event caused. */
@@ -186,13 +186,13 @@ export function openSource(options: SourceOptions): SourceSync {
     rulesKey: rulesKeyOf(rules),
     isStale: (path) => {
       // What was read for sending is given up while the source is paused, and checked again.
-      if (pause.isPaused() || guard.isClosed()) underWay.outdate(path);
-      return underWay.isOutdated(path);
+      if (pause.isPaused() || guard.isClosed()) inFlight.outdate(path);
+      return inFlight.isOutdated(path);
     },
     isPaused: () => pause.isPaused(),
-    lookAgain: (path, atMs) => agenda.lookAgain(path, atMs),
+    checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => rereads.set(path, now() + Math.max(0, atMs - Date.now())),
-    lookAgainTorn: (path) => agenda.lookAgainTorn(path),
+    checkTorn: (path) => agenda.checkTorn(path),
     mayRemake: (id) => guard.mayRemake(id),
     settle: (intent) => settler.settle(intent),
     doubt: () => {
@@ -205,7 +205,7 @@ export function openSource(options: SourceOptions): SourceSync {
     context,
     once,
     check: options.compare,
-    lookAt,
+    scanAt,
     onWarning: options.onWarning,
   });
   const adoption = openAdoption({
@@ -213,24 +213,24 @@ export function openSource(options: SourceOptions): SourceSync {
     source,
     once,
     signal: stopping.signal,
-    underWay,
+    inFlight,
     onLoss: (reason) => guard.hold(reason),
     onMissing: (rows) => guard.allow(rows),
-    lookAt,
+    scanAt,
     onWarning: options.onWarning,
   });
   context.collections.onMoved((tier) => {
     if (tier === rules.source.collection) guard.suspect();
   });
-  context.mails.onBegin(() => lookAt(now()));
+  context.mails.onBegin(() => scanAt(now()));
   const settler = openSettler({
     context,
     source,
     stopped: stopping.signal,
     once,
     onWarning: options.onWarning,
-    isAdopting: () => adoption.isSought(),
-    isBusy: (path) => underWay.has(path),
+    isAdopting: () => adoption.isAdopting(),
+    isBusy: (path) => inFlight.has(path),
   });
   const passes = openPasses({
     source,
@@ -238,8 +238,8 @@ export function openSource(options: SourceOptions): SourceSync {
     sync,
     once,
     dirty,
-    busyPaths: () => underWay.asOfNow(),
-    lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
+    busyPaths: () => inFlight.asOfNow(),
+    checkAfter: (busyPath, path) => inFlight.checkAfter(busyPath, path),
     signal: stopping.signal,
   });
   /**
@@ -247,12 +247,12 @@ export function openSource(options: SourceOptions): SourceSync {
    * file is parked.
    */
   const isAwaited = (path: RelativePath): boolean => {
-    if (underWay.has(path)) return true;
+    if (inFlight.has(path)) return true;
     const hasNews = (at: RelativePath): boolean => inHand.has(at) || dirty.isMarked(at, { asRetry: false });
     for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
       if (hasNews(at)) return true;
     // In a single pass, the time of its retry is not on the agenda.
-    if (!dirty.isMarked(path) && !waits.wasParked(path)) return false;
+    if (!dirty.isMarked(path) && !pendingChanges.wasParked(path)) return false;
     ledger.flush();
     return ledger.files.living(row.id, path)?.state === "parked";
   };
@@ -260,12 +260,12 @@ export function openSource(options: SourceOptions): SourceSync {
     row,
     context,
     source,
-    underWay,
+    inFlight,
     once,
     isHeld: () => pause.isPaused() || guard.isClosed(),
     isAwaited,
     push: (deletions) => {
-      waits.beginDeletes(deletions, now());
+      pendingChanges.beginDeletes(deletions, now());
       queue.push(
         deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
         { last: true },
@@ -276,7 +276,7 @@ export function openSource(options: SourceOptions): SourceSync {
   /** Number of those whose row has been counted since, while their job is ending. */
   const countedSince = (): number => {
     let count = 0;
-    for (const path of underWay.inTransit())
+    for (const path of inFlight.inTransit())
       if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
     return count;
   };
@@ -288,23 +288,23 @@ export function openSource(options: SourceOptions): SourceSync {
     // While it is paused they are among what the checks found.
     if (pause.isPaused()) return counts;
     for (const path of dirty.heldBack())
-      if (!underWay.has(path) && (dirty.isMarked(path) || inHand.has(path)))
+      if (!inFlight.has(path) && (dirty.isMarked(path) || inHand.has(path)))
         counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;
     return counts;
   };
   const noteBacklog = (): void => {
     const { backlog, backlogAgreed } = self.activity();
     ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
-    ledger.sources.setCompared(row.id, looked);
+    ledger.sources.setCompared(row.id, scanned);
   };
-  const beginLooks = (looks: readonly Look[]): void => {
-    underWay.begin(looks);
-    waits.begin(looks, now());
-    if (looks.length > 0) {
+  const beginFiles = (candidates: readonly Candidate[]): void => {
+    inFlight.begin(candidates);
+    pendingChanges.begin(candidates, now());
+    if (candidates.length > 0) {
       // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
       ledger.noteLast(noteBacklog);
     }
-    queue.push(looks.map((look) => ({ kind: "look", source: self, look })));
+    queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
   };
   /** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
   const awaitsIgnoreFile = (): boolean => {
@@ -312,13 +312,13 @@ export function openSource(options: SourceOptions): SourceSync {
     if (rest !== undefined) agenda.awaitIgnoreFile(rest);
     return rest?.isOverdue === false;
   };
-  const endLook = (entry: ScanEntry): void => {
+  const endFile = (entry: ScanEntry): void => {
     dirty.ended(entry.path, now());
-    for (const path of underWay.end(entry)) hint(path);
+    for (const path of inFlight.end(entry)) hint(path);
     const rereadMs = rereads.get(entry.path);
     rereads.delete(entry.path);
     // A file whose times are in the future is read again only by whole checks.
-    if (rereadMs !== undefined && rereadMs < now() + REREAD_MAX_MS) agenda.lookAgain(entry.path, rereadMs);
+    if (rereadMs !== undefined && rereadMs < now() + REREAD_MAX_MS) agenda.checkAgain(entry.path, rereadMs);
   };
   const pass = async (): Promise<void> => {
     const due = dirty.take(now());
@@ -331,7 +331,7 @@ export function openSource(options: SourceOptions): SourceSync {
       // It is running already. The check that came with the resume finds all of it again, and answers.
       if (!pause.isPaused()) return;
       pause.note(unsent);
-      if (due.all) looked = true;
+      if (due.all) scanned = true;
       if (!awaitsIgnoreFile()) agenda.answer(answers);
       return;
     }
@@ -339,10 +339,10 @@ export function openSource(options: SourceOptions): SourceSync {
       passes.forgetMissing();
       // Until the list has shown whether something is lost, nobody knows what must be sent.
       if (ledger.drift.loss(row.id) !== undefined) {
-        looked ||= due.all;
+        scanned ||= due.all;
         agenda.answer(answers);
       }
-      lookAt(guard.nextLookMs());
+      scanAt(guard.nextCheckMs());
       return;
     }
     const startMs = now();
@@ -351,29 +351,29 @@ export function openSource(options: SourceOptions): SourceSync {
     if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
     if (plan.halted) {
       halted = true;
-      looked ||= due.all;
+      scanned ||= due.all;
       agenda.answer(answers);
       return;
     }
     warnOfMounts(rules.mounts?.closed() ?? []);
-    for (const path of rules.mounts?.takeMoved() ?? []) agenda.lookAgain(path, now() + MOUNT_AGAIN_MS);
+    for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
     warnOfIgnoreFiles(due.all);
     if (plan.newRoot) adoption.again();
     const isAwaiting = awaitsIgnoreFile();
     // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
-    const isPostponed = isAwaiting && adoption.isSeeking();
-    const admitted = isPostponed ? [] : await adoption.admit(plan.looks, due.all);
-    adoptingSinceMs = admitted.length < plan.looks.length ? (adoptingSinceMs ?? startMs) : undefined;
-    beginLooks(admitted);
+    const isPostponed = isAwaiting && adoption.hasCandidates();
+    const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
+    adoptingSinceMs = admitted.length < plan.candidates.length ? (adoptingSinceMs ?? startMs) : undefined;
+    beginFiles(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
     // Only now is all pending work counted.
-    if (due.all && !isPostponed) looked = true;
+    if (due.all && !isPostponed) scanned = true;
     if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
     halted = false;
     if (due.all) periodic = false;
     // Files that were not admitted return with another check.
-    if (admitted.length === plan.looks.length && !isAwaiting) agenda.answer(answers);
+    if (admitted.length === plan.candidates.length && !isAwaiting) agenda.answer(answers);
   };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -411,15 +411,15 @@ export function openSource(options: SourceOptions): SourceSync {
       recovered = true;
       await loop();
     },
-    prepare: async (look) => {
-      underWay.travel(look.entry.path);
-      return source.isStale(look.entry.path) ? undefined : prepareLook(context, source, look);
+    prepare: async (candidate) => {
+      inFlight.markInTransit(candidate.entry.path);
+      return source.isStale(candidate.entry.path) ? undefined : prepareFile(context, source, candidate);
     },
     noteBacklog,
     depart: (prepared) => {
       const departure = prepared.write();
       // The row is `unsure` from here on.
-      if (departure.intent === undefined) underWay.uncount(departure.look.entry.path);
+      if (departure.intent === undefined) inFlight.uncount(departure.candidate.entry.path);
       const { intent } = departure;
       return {
         run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
@@ -435,44 +435,44 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
-      if (job.kind === "delete") waits.endDelete(job.deletion);
-      else waits.end(job.look.entry.path);
-      if (job.kind === "delete") underWay.endDelete(job.deletion);
-      else endLook(job.look.entry);
-      deletes.beginPutOff(job.kind === "delete" ? job.deletion.path : job.look.entry.path);
+      if (job.kind === "delete") pendingChanges.endDelete(job.deletion);
+      else pendingChanges.end(job.candidate.entry.path);
+      if (job.kind === "delete") inFlight.endDelete(job.deletion);
+      else endFile(job.candidate.entry);
+      deletes.beginPutOff(job.kind === "delete" ? job.deletion.path : job.candidate.entry.path);
       // One file was sent alone, or the requests in flight have ended.
-      if (adoption.isPending()) lookAt(now());
+      if (adoption.isPending()) scanAt(now());
       options.onChange();
     },
     activity: () => {
       const { agreed, nothing } = heldBack();
-      const size = underWay.size() - countedSince() + agreed + nothing;
+      const size = inFlight.size() - countedSince() + agreed + nothing;
       return {
         // While it is paused, what waits for the adoption is among what was counted.
         backlog: size + (pause.isPaused() ? pause.size() : adoption.waiting()),
-        backlogAgreed: underWay.agreed() + pause.agreed() + agreed,
+        backlogAgreed: inFlight.agreed() + pause.agreed() + agreed,
       };
     },
     guard,
-    isBusy: (path) => underWay.has(path),
+    isBusy: (path) => inFlight.has(path),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
-    isPlanned: () => looked,
+    isPlanned: () => scanned,
     oldestWaitingMs: () => {
       if (pause.isPaused() || ledger.drift.loss(row.id) !== undefined) return undefined;
       const isParked = (path: RelativePath): boolean => ledger.files.living(row.id, path)?.state === "parked";
       return earliest(
-        recovered && looked ? undefined : openedMs,
+        recovered && scanned ? undefined : openedMs,
         dirty.oldestMs(),
-        waits.oldestMs(isParked),
+        pendingChanges.oldestMs(isParked),
         adoption.waiting() > 0 ? adoptingSinceMs : undefined,
       );
     },
-    isSending: () => !underWay.isEmpty(),
-    isLooking: () => {
+    isSending: () => !inFlight.isEmpty(),
+    isScanning: () => {
       const nextMs = dirty.nextDueMs();
       return !recovered || passing || (nextMs !== undefined && nextMs <= now());
     },
-    isIdle: () => recovered && looked && !passing && dirty.isQuiet() && underWay.isEmpty(),
+    isIdle: () => recovered && scanned && !passing && dirty.isQuiet() && inFlight.isEmpty(),
     isPaused: () => pause.isPaused(),
     pause: () => {
       if (pause.isPaused()) return;
@@ -492,7 +492,7 @@ export function openSource(options: SourceOptions): SourceSync {
     answered: () => agenda.answered(),
     pending: (below) => {
       const paths = new Set([
-        ...underWay.paths(),
+        ...inFlight.paths(),
         ...dirty.marked(),
         ...pause.paths(),
         ...passes.missing().keys(),
@@ -500,14 +500,14 @@ export function openSource(options: SourceOptions): SourceSync {
       ]);
       return [...paths].filter((path) => isBelow(path, below));
     },
-    isUnderWay: (path) => underWay.touches(path),
+    isInFlight: (path) => inFlight.touches(path),
     unreadable: (below) =>
       [...passes.unreadable()].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
     mounts: () => mountTroubles(rules),
     isPending: (path) =>
-      underWay.touches(path) ||
+      inFlight.touches(path) ||
       dirty.isMarked(path) ||
       pause.has(path) ||
       passes.missing().has(path) ||

@@ -38,7 +38,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     else if (wasSent) sent += 1;
     // What is reported outside of a job has no end that would remove it.
     if (done === total) failing.clear();
-    if (job.kind === "look") bytes += job.look.entry.sizeBytes;
+    if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
     job.source.done(job);
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
@@ -50,22 +50,22 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     },
     drop: () => drop?.(),
   });
-  type LookJob = Extract<Job, { kind: "look" }>;
+  type FileJob = Extract<Job, { kind: "file" }>;
   const prepareOf = async (job: Job): Promise<Prepared | undefined> =>
-    job.kind === "look" && !isBroken() ? job.source.prepare(job.look) : undefined;
+    job.kind === "file" && !isBroken() ? job.source.prepare(job.candidate) : undefined;
 
   const queue = openQueue<Job>({
     width,
     onError,
     lineOf: (job) => ({
       owner: job.source,
-      kind: job.kind === "look" ? paceOf(job.look.entry.path) : "delete",
+      kind: job.kind === "file" ? paceOf(job.candidate.entry.path) : "delete",
     }),
-    bytesOf: (job) => (job.kind === "look" ? job.look.entry.sizeBytes : 0),
+    bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       const prepared = await Promise.all(jobs.map(prepareOf));
       const sends: Send[] = [];
-      const ready: { readonly job: LookJob; readonly work: Prepared }[] = [];
+      const ready: { readonly job: FileJob; readonly work: Prepared }[] = [];
       for (const [index, job] of jobs.entries()) {
         const work = prepared[index];
         if (job.kind === "delete") sends.push(sendOf(job, 0, () => job.source.delete(job.deletion)));
@@ -95,7 +95,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     progress: () => ({ done, total, sent, failed, bytes }),
     reported: ({ source, path, docId, action, outcome }) => {
       if (outcome !== "refused" && outcome !== "parked") return;
-      failing.add(action === "delete" ? deleteKey(docId ?? "") : lookKey(source, path));
+      failing.add(action === "delete" ? deleteKey(docId ?? "") : fileKey(source, path));
     },
   };
 }
@@ -106,11 +106,13 @@ function paceOf(path: string): "text" | "document" {
 }
 
 function keyOf(job: Job): string {
-  return job.kind === "look" ? lookKey(job.source.id, job.look.entry.path) : deleteKey(job.deletion.docId);
+  return job.kind === "file"
+    ? fileKey(job.source.id, job.candidate.entry.path)
+    : deleteKey(job.deletion.docId);
 }
 
-function lookKey(source: number, path: string): string {
-  return `look ${source} ${path}`;
+function fileKey(source: number, path: string): string {
+  return `file ${source} ${path}`;
 }
 
 function deleteKey(docId: string): string {

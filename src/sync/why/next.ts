@@ -68,8 +68,8 @@ function unhindered(facts: NextFacts): NextStep {
   if (refusal !== undefined) return { action: "refuse", why: refusal.reason };
   const skip = difference.skipped.find(({ entry }) => entry.path === path);
   if (skip !== undefined) return { action: "skip", why: skip.reason };
-  const look = difference.looks.find(({ entry }) => entry.path === path);
-  if (look !== undefined) return afterReading(facts, look.known, look.from);
+  const candidate = difference.candidates.find(({ entry }) => entry.path === path);
+  if (candidate !== undefined) return afterReading(facts, candidate.known, candidate.from);
   if (difference.gone.some((row) => row.path === path)) return goneStep(facts);
   if (difference.forgotten.some((row) => row.path === path))
     return {

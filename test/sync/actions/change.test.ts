@@ -76,7 +76,7 @@ async function change(
   const document = { ...body, recipe, entry: observed.entry };
   const departure: Departure = {
     action,
-    look: shop.look("a.md"),
+    candidate: shop.candidate("a.md"),
     document: document as unknown as SourceDocument, // What a change uses of it.
     observed,
     row: { ...known, state },
@@ -207,7 +207,7 @@ describe("a change that is not sent", () => {
 describe("a change of a resource that is said to be gone", () => {
   it("loses it for good after three answers, so that the file is made again", async () => {
     await change({ update: [GONE] });
-    expect([sent.length, shop.looks]).toEqual([3, ["a.md"]]);
+    expect([sent.length, shop.checks]).toEqual([3, ["a.md"]]);
     expect(shop.get(row)?.shape).not.toEqual(observedAt("a.md").shape);
     expect(shop.reports).toEqual([]);
   });
@@ -215,7 +215,7 @@ describe("a change of a resource that is said to be gone", () => {
   it("leaves the row unsure where many are gone", async () => {
     remakes = false;
     await change({ update: [GONE] });
-    expect([shop.state("a.md"), shop.looks]).toEqual(["unsure", []]);
+    expect([shop.state("a.md"), shop.checks]).toEqual(["unsure", []]);
     expect(shop.get(row)?.shape).toEqual(observedAt("a.md").shape);
   });
 
@@ -248,7 +248,7 @@ describe("a change that fails", () => {
 
   it("three times while the service answers otherwise is parked, and looked at again in a minute", async () => {
     await change({ update: [later()] });
-    expect([sent.length, shop.state("a.md"), shop.looks]).toEqual([
+    expect([sent.length, shop.state("a.md"), shop.checks]).toEqual([
       3,
       "parked",
       [`a.md at ${shop.nowMs + 60_000}`],
@@ -306,6 +306,6 @@ describe("a change of an uploaded file", () => {
 
   it("that changes while it is uploaded is looked at again", async () => {
     await change({ upload: [{ kind: "torn" }] });
-    expect([sent, shop.state("a.md"), shop.looks]).toEqual([[], "unsure", ["a.md torn"]]);
+    expect([sent, shop.state("a.md"), shop.checks]).toEqual([[], "unsure", ["a.md torn"]]);
   });
 });

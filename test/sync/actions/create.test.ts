@@ -71,15 +71,15 @@ async function create(world: World): Promise<void> {
   const id = await shop.write(() => shop.ledger.intents.create(shop.source.id, "key", 1, observed));
   for (let count = 1; count < attempts; count += 1) await shop.write(() => shop.ledger.intents.again(id));
   const intent = shop.ledger.intents.creates(shop.source.id).find((each) => each.id === id) as CreateIntent;
-  const look = shop.look("a.md");
+  const candidate = shop.candidate("a.md");
   const recipe = { title: "a.md", description: "d", extractorVersion: 1, ...shape, kind };
   const body = isFile ? { kind, mediaType: "image/png" } : { kind, content: "text" };
   const departure: Departure = {
-    action: look.known === undefined ? "create" : "replace",
-    look,
+    action: candidate.known === undefined ? "create" : "replace",
+    candidate,
     document: { ...body, recipe, entry: observed.entry } as unknown as SourceDocument, // What a create uses of it.
     observed,
-    row: look.known === undefined ? undefined : shop.get(look.known.id),
+    row: candidate.known === undefined ? undefined : shop.get(candidate.known.id),
     startedMs: shop.nowMs,
     intent,
     mayBeThere: false,
@@ -270,7 +270,7 @@ describe("a create that is given up", () => {
     "after %i attempts because something happened to its file leaves what it must",
     async (attempts, left, doubts) => {
       await create({ isStale: () => true, attempts });
-      expect([sent, open(), doubted, shop.looks]).toEqual([[], left, doubts, []]);
+      expect([sent, open(), doubted, shop.checks]).toEqual([[], left, doubts, []]);
     },
   );
 
@@ -295,7 +295,7 @@ describe("a create that is given up", () => {
 
   it("because its file changed while it was uploaded is looked at again", async () => {
     await create({ isFile: true, upload: [{ kind: "torn" }] });
-    expect([sent, open(), shop.looks]).toEqual([[], [], ["a.md torn"]]);
+    expect([sent, open(), shop.checks]).toEqual([[], [], ["a.md torn"]]);
   });
 });
 

@@ -5,7 +5,7 @@ import type { ActionContext, ActionSource } from "../../../src/sync/actions/cont
 import type { Observed } from "../../../src/sync/ledger/files.ts";
 import type { Activity } from "../../../src/sync/ledger/activity.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
-import type { FileState, LedgerFile, Look, RelativePath } from "../../../src/sync/plan/model.ts";
+import type { FileState, LedgerFile, Candidate, RelativePath } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { sourceAt } from "../scan/tree.ts";
@@ -16,7 +16,7 @@ export interface Workshop {
   readonly source: ActionSource;
   readonly reports: Activity[];
   /** `PATH` or `PATH at MS` of each look that was asked for, and `PATH torn`. */
-  readonly looks: string[];
+  readonly checks: string[];
   nowMs: number;
   paused: boolean;
   /** The parts of a context that the action under test uses. */
@@ -26,7 +26,7 @@ export interface Workshop {
   /** Adds a row; its id. */
   add(path: RelativePath, state: FileState, docId?: string | null): Promise<number>;
   /** A look at a path, with its row. */
-  look(path: RelativePath, sizeBytes?: number): Look;
+  candidate(path: RelativePath, sizeBytes?: number): Candidate;
   get(id: number): LedgerFile | undefined;
   /** The state of a path's row; undefined: it has none. */
   state(path: RelativePath): FileState | undefined;
@@ -38,7 +38,7 @@ export function openWorkshop(): Workshop {
   const ledger = openLedger(folder, "service");
   const { id } = ledger.sources.open(folder, "owner", "fastest");
   const reports: Activity[] = [];
-  const looks: string[] = [];
+  const checks: string[] = [];
   const source: ActionSource = {
     id,
     root: folder,
@@ -46,8 +46,8 @@ export function openWorkshop(): Workshop {
     rulesKey: 7,
     isStale: () => false,
     isPaused: () => workshop.paused,
-    lookAgain: (path, atMs) => void looks.push(atMs === undefined ? path : `${path} at ${atMs}`),
-    lookAgainTorn: (path) => void looks.push(`${path} torn`),
+    checkAgain: (path, atMs) => void checks.push(atMs === undefined ? path : `${path} at ${atMs}`),
+    checkTorn: (path) => void checks.push(`${path} torn`),
     rereadAt: () => undefined,
     mayRemake: () => true,
     settle: async () => await Promise.resolve("absent"),
@@ -58,7 +58,7 @@ export function openWorkshop(): Workshop {
     ledger,
     source,
     reports,
-    looks,
+    checks,
     nowMs: 1_000_000,
     paused: false,
     context: (parts) =>
@@ -87,7 +87,7 @@ export function openWorkshop(): Workshop {
       const row = ledger.files.living(id, path);
       return row?.id ?? 0;
     },
-    look: (path, sizeBytes = 4) => {
+    candidate: (path, sizeBytes = 4) => {
       ledger.flush();
       const living = ledger.files.living(id, path);
       const known = living === undefined ? undefined : ledger.files.get(living.id);

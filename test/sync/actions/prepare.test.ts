@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
-import { type Prepared, prepareLook } from "../../../src/sync/actions/prepare.ts";
+import { type Prepared, prepareFile } from "../../../src/sync/actions/prepare.ts";
 import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/read.ts";
-import type { FileState, Look } from "../../../src/sync/plan/model.ts";
+import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 let shop: Workshop;
@@ -20,11 +20,14 @@ function document(more: { sizeBytes?: number; hash?: string; title?: string } = 
   const facts = { kind: "content", content: "text", digest, hash, sizeBytes, entry: read, recipe };
   return { kind: "document", document: facts as unknown as SourceDocument };
 }
-const prepare = async (outcome: ReadOutcome, look: Look = shop.look("a.md")): Promise<Prepared | undefined> =>
-  await prepareLook(
+const prepare = async (
+  outcome: ReadOutcome,
+  candidate: Candidate = shop.candidate("a.md"),
+): Promise<Prepared | undefined> =>
+  await prepareFile(
     shop.context({ reader: { read: async () => await Promise.resolve(outcome) } }),
     shop.source,
-    look,
+    candidate,
   );
 /** A row whose title and description are those of `document()`. */
 const add = async (
@@ -43,13 +46,13 @@ const troubles = (): unknown[] => {
 };
 
 describe("a file that cannot be read to its end", () => {
-  it.each<[what: string, outcome: ReadOutcome, looks: string[]]>([
+  it.each<[what: string, outcome: ReadOutcome, checks: string[]]>([
     ["because it changes is looked at again when it rests", { kind: "torn" }, ["a.md torn"]],
     ["because it is gone is looked at again", { kind: "gone" }, ["a.md"]],
     ["because it was emptied since is looked at again", document({ sizeBytes: 0 }), ["a.md"]],
-  ])("%s", async (_what, outcome, looks) => {
+  ])("%s", async (_what, outcome, checks) => {
     expect(await prepare(outcome)).toBeUndefined();
-    expect([shop.looks, shop.state("a.md"), shop.reports]).toEqual([looks, undefined, []]);
+    expect([shop.checks, shop.state("a.md"), shop.reports]).toEqual([checks, undefined, []]);
   });
 
   it("is parked for a minute, and longer with each further failure", async () => {
@@ -57,7 +60,7 @@ describe("a file that cannot be read to its end", () => {
     expect(shop.state("a.md")).toBe("parked");
     expect(troubles()).toMatchObject([{ path: "a.md", code: "EACCES", message: "cannot be read: EACCES" }]);
     await prepare({ kind: "unreadable", code: "EACCES" });
-    expect(shop.looks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
+    expect(shop.checks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
     expect(shop.reports).toMatchObject([
       { action: "read", outcome: "parked", docId: undefined },
       { action: "read", outcome: "parked" },
@@ -91,8 +94,8 @@ describe("a file that cannot become a resource", () => {
   });
 
   it("because it is empty, and was when it was looked at, is left out", async () => {
-    await prepare(document({ sizeBytes: 0 }), shop.look("a.md", 0));
-    expect([shop.state("a.md"), shop.looks]).toEqual(["skipped", []]);
+    await prepare(document({ sizeBytes: 0 }), shop.candidate("a.md", 0));
+    expect([shop.state("a.md"), shop.checks]).toEqual(["skipped", []]);
   });
 
   it("keeps what is known of its resource's text only if its update was acknowledged", async () => {
@@ -108,15 +111,17 @@ describe("a file that cannot become a resource", () => {
 describe("a file that needs no request", () => {
   it("because nothing but its times changed is in agreement, and nothing is reported", async () => {
     const id = await add("failed");
-    const look = shop.look("a.md");
-    expect(await prepare(document(), { ...look, entry: { ...look.entry, mtimeMs: 9 } })).toBeUndefined();
+    const candidate = shop.candidate("a.md");
+    expect(
+      await prepare(document(), { ...candidate, entry: { ...candidate.entry, mtimeMs: 9 } }),
+    ).toBeUndefined();
     expect([shop.state("a.md"), shop.reports]).toEqual(["agreed", []]);
     expect(shop.get(id)?.docId).toBe("doc");
   });
 
   it("because its path is no part of its names is in agreement, and its move is reported", async () => {
     await add("agreed");
-    expect(await prepare(document(), { ...shop.look("a.md"), from: "old.md" })).toBeUndefined();
+    expect(await prepare(document(), { ...shop.candidate("a.md"), from: "old.md" })).toBeUndefined();
     expect(shop.state("a.md")).toBe("agreed");
     expect(shop.reports).toMatchObject([{ action: "move", from: "old.md", docId: "doc", outcome: "done" }]);
   });
@@ -142,7 +147,10 @@ describe("a file that is to be sent", () => {
     "because it %s counts as unsure until that is acknowledged",
     async (_what, outcome, from, action) => {
       const id = await add("agreed", "doc", from === undefined ? undefined : "label of the old path");
-      const prepared = await prepare(outcome, { ...shop.look("a.md"), ...(from !== undefined && { from }) });
+      const prepared = await prepare(outcome, {
+        ...shop.candidate("a.md"),
+        ...(from !== undefined && { from }),
+      });
       expect(shop.state("a.md")).toBe("agreed");
       const departure = await shop.write(() => prepared?.write());
       expect(departure).toMatchObject({ action, intent: undefined, mayBeThere: false });

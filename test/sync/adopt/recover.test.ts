@@ -91,9 +91,9 @@ function settlerOf(
     readonly description?: string;
     readonly listed?: Partial<ResourceRecord>;
   } = {},
-): { settler: Settler; deletions: Deletion[]; warnings: string[]; looks: string[] } {
+): { settler: Settler; deletions: Deletion[]; warnings: string[]; checks: string[] } {
   const deletions: Deletion[] = [];
-  const looks: string[] = [];
+  const checks: string[] = [];
   const warnings: string[] = [];
   const remote: Pick<Remote, "list" | "read" | "update"> = {
     read: async (docId) => await Promise.resolve(read(docId)),
@@ -118,7 +118,7 @@ function settlerOf(
   const source = {
     id,
     deleteLater: (deletion: Deletion) => deletions.push(deletion),
-    lookAgain: (path: string) => looks.push(path),
+    checkAgain: (path: string) => checks.push(path),
   } as unknown as ActionSource;
   const onWarning = (error: Error): number => warnings.push(error.message);
   const clock = elapsedMs === undefined ? {} : { elapsedMs };
@@ -132,7 +132,7 @@ function settlerOf(
     isBusy,
     ...clock,
   });
-  return { settler, deletions, warnings, looks };
+  return { settler, deletions, warnings, checks };
 }
 
 describe("an extra resource that a create may have made", () => {
@@ -180,10 +180,10 @@ describe("an extra resource that a create may have made", () => {
   it("stays until the file's own has answered a change, where the service shows none by its id", async () => {
     const id = await doubtOf();
     await answered(id, "kept");
-    const { settler, deletions, looks } = settlerOf(id, done, false);
+    const { settler, deletions, checks } = settlerOf(id, done, false);
     expect(await settler.checkDoubts()).toBe(true);
     // An answer from before it was seen says nothing of now.
-    expect([deletions, looks, ledger.files.living(id, "a.txt")?.state]).toEqual([[], ["a.txt"], "unsure"]);
+    expect([deletions, checks, ledger.files.living(id, "a.txt")?.state]).toEqual([[], ["a.txt"], "unsure"]);
     await ledger.write(() => ledger.files.agree(1, "kept", observed()));
     await answered(id, "kept");
     expect(await settler.checkDoubts()).toBe(false);
@@ -194,11 +194,11 @@ describe("an extra resource that a create may have made", () => {
   it("lets an update finish whose answer says that the file's own exists", async () => {
     const id = await doubtOf();
     await ledger.write(() => ledger.files.setState(1, "unsure"));
-    const { settler, looks } = settlerOf(id, done, false, { isBusy: () => true });
+    const { settler, checks } = settlerOf(id, done, false, { isBusy: () => true });
     expect([await settler.checkDoubts(), await settler.checkDoubts()]).toEqual([true, true]);
     settler.stop();
     // Another look would give it up, and send it under another key to a service that still works on it.
-    expect(looks).toEqual([]);
+    expect(checks).toEqual([]);
   });
 
   it("stays for good where nothing can say that the file's own exists", async () => {
@@ -229,10 +229,10 @@ describe("an extra resource that a create may have made", () => {
       kind: "done",
       value: { ...record, _id: docId, isDeleted: true },
     });
-    const { settler, deletions, looks } = settlerOf(id, done, false, { read: gone });
+    const { settler, deletions, checks } = settlerOf(id, done, false, { read: gone });
     await settler.checkDoubts();
     settler.stop();
-    expect([deletions, looks]).toEqual([[], ["a.txt"]]);
+    expect([deletions, checks]).toEqual([[], ["a.txt"]]);
   });
 
   it.each([
@@ -360,12 +360,12 @@ describe("a create that was cut off", () => {
     await ledger.write(() => ledger.intents.create(id, "key", Date.now() - 1000, observed()));
     const listed = { settings: { strategy: "recursive", chunkSize: 20, chunkOverlap: 2 } };
     const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
-    const { settler, looks } = settlerOf(id, list, true, { listed });
+    const { settler, checks } = settlerOf(id, list, true, { listed });
     await settler.recover();
     settler.stop();
     const row = ledger.files.get(ledger.files.living(id, "a.txt")?.id ?? 0);
     expect(row).toMatchObject({ docId: "doc", state: "unsure", shape: listed });
-    expect(looks).toEqual(["a.txt"]);
+    expect(checks).toEqual(["a.txt"]);
   });
 
   it("is not settled by an equal resource that is older than it", async () => {

@@ -10,7 +10,7 @@ let agenda: Agenda;
 const open = (once = false): Agenda => {
   agenda = openAgenda({
     settleMs: SETTLE_MS,
-    underWay: { has: (path) => busy.has(path), outdate: (path) => void outdated.push(path) },
+    inFlight: { has: (path) => busy.has(path), outdate: (path) => void outdated.push(path) },
     now: () => nowMs,
     once,
   });
@@ -58,31 +58,31 @@ describe("a hint", () => {
 
 describe("a path that is to be looked at again", () => {
   it("is so after the settle time, or at a time", () => {
-    agenda.lookAgain("a.md");
+    agenda.checkAgain("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
-    agenda.lookAgain("a.md", nowMs + 10);
+    agenda.checkAgain("a.md", nowMs + 10);
     expect(dueIn()).toBe(10);
   });
 
   it("is left to its job when that is soon, and marked when it is later", () => {
     busy.add("a.md");
-    agenda.lookAgain("a.md");
+    agenda.checkAgain("a.md");
     expect([outdated, dueIn()]).toEqual([["a.md"], undefined]);
-    agenda.lookAgain("a.md", nowMs + SETTLE_MS + 1);
+    agenda.checkAgain("a.md", nowMs + SETTLE_MS + 1);
     expect([outdated, dueIn()]).toEqual([["a.md"], SETTLE_MS + 1]);
   });
 
   it("much later is left to the next pass, by one pass alone", () => {
-    open(true).lookAgain("a.md", nowMs + 5001);
+    open(true).checkAgain("a.md", nowMs + 5001);
     expect(dueIn()).toBeUndefined();
-    agenda.lookAgain("a.md", nowMs + 5000);
+    agenda.checkAgain("a.md", nowMs + 5000);
     expect(dueIn()).toBe(5000);
-    open(false).lookAgain("a.md", nowMs + 5001);
+    open(false).checkAgain("a.md", nowMs + 5001);
     expect(dueIn()).toBe(5001);
   });
 
   it("because it changed while it was read is due after the settle time", () => {
-    agenda.lookAgainTorn("a.md");
+    agenda.checkTorn("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
   });
 });
@@ -109,7 +109,7 @@ describe("a person's question", () => {
 
 describe("a look at the whole source", () => {
   it("in the future is a retry, for which nothing waits", () => {
-    agenda.lookAt(nowMs + 60_000);
+    agenda.scanAt(nowMs + 60_000);
     expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, true]);
   });
 
@@ -132,9 +132,9 @@ describe("the loop", () => {
 
   it.each<[string, () => void]>([
     ["a hint of the whole source", () => agenda.hint(undefined)],
-    ["a look at the whole source", () => agenda.lookAt(nowMs)],
+    ["a look at the whole source", () => agenda.scanAt(nowMs)],
     ["an ignore file that has settled", () => agenda.awaitIgnoreFile({ atMs: nowMs, isOverdue: false })],
-    ["a path to look at again", () => agenda.lookAgain("a.md", nowMs)],
+    ["a path to look at again", () => agenda.checkAgain("a.md", nowMs)],
     ["a time that has come", () => agenda.wakeAt(nowMs)],
     ["its stop", () => agenda.stop()],
   ])("goes on with %s", async (_what, wake) => {

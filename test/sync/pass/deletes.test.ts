@@ -79,7 +79,7 @@ const pass = (
   atMs: number,
   missing: readonly string[],
   { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
-): { readonly sent: string[]; readonly held: string[]; readonly looks: number[] } => {
+): { readonly sent: string[]; readonly held: string[]; readonly checks: number[] } => {
   nowMs = atMs;
   const scan = {
     root: ROOT,
@@ -103,11 +103,11 @@ const pass = (
     leftOut: new Set<number>(),
     madeLately: undefined,
   };
-  const looks: number[] = [];
+  const checks: number[] = [];
   const when = { quiet, isBurstOver: deletes.isBurstOver() };
-  const braked = deletes.ripe(brake(scan, rows(missing), facts), scan, when, (_, at) => looks.push(at));
+  const braked = deletes.ripe(brake(scan, rows(missing), facts), scan, when, (_, at) => checks.push(at));
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
-  return { sent: names(braked.deletes), held: names(braked.held), looks };
+  return { sent: names(braked.deletes), held: names(braked.held), checks };
 };
 const waiting = (): string[] => [...deletes.waiting().keys()];
 
@@ -145,9 +145,9 @@ describe("a missing file", () => {
   });
 
   it("is looked at again before the source could pass for one at rest", () => {
-    expect(pass(0, ["a", "b"]).looks).toEqual([100, 100, 1000]);
-    expect(pass(100, ["a", "b"]).looks).toEqual([1100]);
-    expect(pass(1100, ["a", "b"]).looks).toEqual([2000]);
+    expect(pass(0, ["a", "b"]).checks).toEqual([100, 100, 1000]);
+    expect(pass(100, ["a", "b"]).checks).toEqual([1100]);
+    expect(pass(1100, ["a", "b"]).checks).toEqual([2000]);
   });
 
   it("is counted with those that other passes found missing", () => {

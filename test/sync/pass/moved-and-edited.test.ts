@@ -92,7 +92,7 @@ it("suspects no file to be a missing one where two share the inode, or the path 
     rulesKey: 1,
   });
   const entry = (path: string, ino: number) => ({ path, sizeBytes: 2, mtimeMs: 2, ctimeMs: 2, ino });
-  const looks = [
+  const candidates = [
     { entry: entry("alone", 1), known: undefined },
     { entry: entry("one of two rows", 2), known: undefined },
     { entry: entry("one of two files", 3), known: undefined },
@@ -101,7 +101,7 @@ it("suspects no file to be a missing one where two share the inode, or the path 
     { entry: entry("with a row", 5), known: row(50, 5) },
   ];
   const gone = [row(1, 1), row(2, 2), row(22, 2), row(3, 3), row(4, 4), row(5, 5)];
-  expect(inodeSuspects(looks, gone).map(({ known, entry: { path } }) => [known.id, path])).toEqual([
+  expect(inodeSuspects(candidates, gone).map(({ known, entry: { path } }) => [known.id, path])).toEqual([
     [1, "alone"],
   ]);
 });

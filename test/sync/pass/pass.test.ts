@@ -6,11 +6,11 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
-import type { Look, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
+import type { Candidate, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { openDirtySet, type DirtySet } from "../../../src/sync/agenda/settle.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
-import { openUnderWay, type UnderWay } from "../../../src/sync/agenda/under-way.ts";
+import { openInFlight, type InFlight } from "../../../src/sync/agenda/in-flight.ts";
 import { sourceAt } from "../scan/tree.ts";
 
 /** Folders that cannot be listed, as a disk does not do on demand to root. */
@@ -28,7 +28,7 @@ let base: string;
 let root: string;
 let ledger: Ledger;
 let source: number;
-let underWay: UnderWay;
+let inFlight: InFlight;
 let dirty: DirtySet;
 let passes: Passes;
 let rulesKey: number;
@@ -44,14 +44,14 @@ beforeEach(() => {
   mkdirSync(join(base, "state"));
   ledger = openLedger(join(base, "state"), "service");
   source = ledger.sources.open(root, "owner", "fastest").id;
-  underWay = openUnderWay();
+  inFlight = openInFlight();
   dirty = openDirtySet(0);
   onChanged = () => undefined;
   aheadMs = 0;
   const rules = openRules(sourceAt(root));
   rulesKey = rulesKeyOf(rules);
   passes = openPasses({
-    source: { id: source, root, rules, rulesKey, lookAgain: (path) => onChanged(path) },
+    source: { id: source, root, rules, rulesKey, checkAgain: (path) => onChanged(path) },
     context: {
       ledger,
       timing: TIMING,
@@ -62,8 +62,8 @@ beforeEach(() => {
     sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
     once: false,
     dirty,
-    busyPaths: () => underWay.asOfNow(),
-    lookAfter: (busyPath, path) => underWay.lookAfter(busyPath, path),
+    busyPaths: () => inFlight.asOfNow(),
+    checkAfter: (busyPath, path) => inFlight.checkAfter(busyPath, path),
     signal: new AbortController().signal,
   });
 });
@@ -86,7 +86,7 @@ const plan = (paths: readonly string[]): Promise<PassPlan> =>
 const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [], forced: new Set() });
 
 /** The job of a look ends: the service has acknowledged the file as it was seen. */
-const acknowledge = ({ entry, known }: Look): void => {
+const acknowledge = ({ entry, known }: Candidate): void => {
   ledger.note(() => {
     const observed = {
       entry,
@@ -107,14 +107,16 @@ const acknowledge = ({ entry, known }: Look): void => {
     if (known === undefined) ledger.files.insert(source, `doc of ${entry.path}`, "agreed", observed);
     else ledger.files.agree(known.id, `doc of ${entry.path}`, observed);
   });
-  underWay.end(entry);
+  inFlight.end(entry);
 };
 /** Files that the service has acknowledged, as they are. */
 const agree = (paths: readonly string[]): void => {
   for (const path of paths) acknowledge({ entry: entryAt(path), known: undefined });
 };
-const titles = ({ looks }: PassPlan): string[] =>
-  looks.map(({ entry, known, from }) => `${entry.path} ${from ?? (known === undefined ? "new" : "known")}`);
+const titles = ({ candidates }: PassPlan): string[] =>
+  candidates.map(
+    ({ entry, known, from }) => `${entry.path} ${from ?? (known === undefined ? "new" : "known")}`,
+  );
 
 describe("a file that is renamed while it is on its way", () => {
   /** More steps than a pass over two paths awaits. */
@@ -124,14 +126,14 @@ describe("a file that is renamed while it is on its way", () => {
     write("old/a.md");
     write("other.md");
     agree(["other.md"]);
-    const [look] = (await plan(["old"])).looks;
-    if (look === undefined) throw new Error("no look");
-    underWay.begin([look]);
+    const [candidate] = (await plan(["old"])).candidates;
+    if (candidate === undefined) throw new Error("no candidate");
+    inFlight.begin([candidate]);
     renameSync(join(root, "old"), join(root, "new"));
 
     const planned = plan(["new"]);
     for (let passed = 0; passed < step; passed++) await Promise.resolve();
-    acknowledge(look);
+    acknowledge(candidate);
     expect(titles(await planned)).toEqual([]);
     expect([...dirty.marked()]).toEqual(["new/a.md"]);
     expect(titles(await plan(["new/a.md"]))).toEqual(["new/a.md old/a.md"]);
@@ -144,13 +146,13 @@ describe("a file that is renamed while it is on its way", () => {
       write("other.md");
       agree(["new/a.md", "other.md"]);
       const known = ledger.files.living(source, "new/a.md");
-      const look = { entry: entryAt("new/a.md"), known };
-      underWay.begin([look]);
+      const candidate = { entry: entryAt("new/a.md"), known };
+      inFlight.begin([candidate]);
       renameSync(join(root, "new"), join(root, "old"));
 
       const planned = plan(["new", "old"]);
       for (let passed = 0; passed < step; passed++) await Promise.resolve();
-      underWay.end(look.entry);
+      inFlight.end(candidate.entry);
       expect(titles(await planned)).toEqual([]);
       expect([...dirty.marked()]).toEqual(["old/a.md"]);
       expect(titles(await plan(["new", "old"]))).toEqual(["old/a.md new/a.md"]);
@@ -161,10 +163,10 @@ describe("a file that is renamed while it is on its way", () => {
     write("new/a.md");
     write("other.md");
     agree(["new/a.md", "other.md"]);
-    const look = { entry: entryAt("new/a.md"), known: ledger.files.living(source, "new/a.md") };
-    underWay.begin([look]);
+    const candidate = { entry: entryAt("new/a.md"), known: ledger.files.living(source, "new/a.md") };
+    inFlight.begin([candidate]);
     renameSync(join(root, "new"), join(root, "old"));
-    onChanged = () => underWay.end(look.entry);
+    onChanged = () => inFlight.end(candidate.entry);
     expect(titles(await planAll())).toEqual([]);
     expect(titles(await planAll())).toEqual(["old/a.md new/a.md"]);
   });
@@ -224,13 +226,13 @@ describe("files that go while they are being sent", () => {
   const names = Array.from({ length: 12 }, (_, file) => `d/${file}.md`);
   const others = Array.from({ length: 8 }, (_, file) => `${file}.md`);
   /** Begins to send new texts of these. */
-  const beginAll = (paths: readonly string[]): Look[] => {
-    const looks = paths.map((path) => {
+  const beginAll = (paths: readonly string[]): Candidate[] => {
+    const candidates = paths.map((path) => {
       write(path, "other text");
       return { entry: entryAt(path), known: ledger.files.living(source, path) };
     });
-    underWay.begin(looks);
-    return looks;
+    inFlight.begin(candidates);
+    return candidates;
   };
   beforeEach(async () => {
     for (const path of [...names, ...others]) write(path);
@@ -241,11 +243,11 @@ describe("files that go while they are being sent", () => {
   it.each(["a hint", "no hint"])(
     "are held as one mass, though their jobs end minutes apart and there is %s",
     async (hint) => {
-      const looks = beginAll(names);
+      const candidates = beginAll(names);
       rmSync(join(root, "d"), { recursive: true });
       if (hint === "a hint") await plan(["d"]);
-      for (const { entry } of looks) {
-        underWay.end(entry);
+      for (const { entry } of candidates) {
+        inFlight.end(entry);
         expect((await plan([entry.path])).deletions).toEqual([]);
         aheadMs += 3000;
         expect((await plan([entry.path])).deletions).toEqual([]);

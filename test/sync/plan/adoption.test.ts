@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   isWithin,
-  leaveTravelling,
+  withoutInFlight,
   matchFiles,
   UNSEARCHED_MAX,
   unsearchedParts,
@@ -301,7 +301,7 @@ describe("resources that another source is just making", () => {
       left: ["r"],
     },
   ])("are left to it: $name", ({ resources, left }) => {
-    expect(leaveTravelling(resources, [create], 0).map(({ docId }) => docId)).toEqual(left);
+    expect(withoutInFlight(resources, [create], 0).map(({ docId }) => docId)).toEqual(left);
   });
 
   it("are left to it by the address of its upload, whatever title the service gave them", () => {
@@ -311,18 +311,18 @@ describe("resources that another source is just making", () => {
       resource("ours", { ...young, url, label: "cut", digest: "" }),
       resource("other", { ...young, url: "https://files/other", digest: "" }),
     ];
-    expect(leaveTravelling(list, [upload], 0).map(({ docId }) => docId)).toEqual(["other"]);
+    expect(withoutInFlight(list, [upload], 0).map(({ docId }) => docId)).toEqual(["other"]);
   });
 
   it("are left to it as often as it was sent, by the service's clock", () => {
     const list = [1, 2, 3].map((at) => resource(`r${at}`, { createdMs: 50_000 + at }));
     const left = (attempts: number, clockOffsetMs: number): string[] =>
-      leaveTravelling(list, [{ ...create, attempts }], clockOffsetMs).map(({ docId }) => docId);
+      withoutInFlight(list, [{ ...create, attempts }], clockOffsetMs).map(({ docId }) => docId);
     expect([left(2, 40_000), left(3, 40_000), left(2, 60_000)]).toEqual([["r1"], [], ["r1", "r2", "r3"]]);
   });
 
   it("are all there is while nobody makes any", () => {
     const list = [resource("r", young)];
-    expect(leaveTravelling(list, [], 0)).toBe(list);
+    expect(withoutInFlight(list, [], 0)).toBe(list);
   });
 });

@@ -94,8 +94,8 @@ const options = { rulesKey: KEY, retryParked: true };
 /** A difference in words, sorted. */
 const words = (difference: Difference): string[] =>
   [
-    ...difference.looks.map(
-      ({ entry, known, from }) => `look ${entry.path} #${known?.id ?? "new"} from ${from ?? "-"}`,
+    ...difference.candidates.map(
+      ({ entry, known, from }) => `read ${entry.path} #${known?.id ?? "new"} from ${from ?? "-"}`,
     ),
     ...difference.moves.map(({ known, entry }) => `move #${known.id} to ${entry.path}`),
     ...difference.returned.map(({ id }) => `returned #${id}`),
@@ -113,7 +113,7 @@ const applied = (difference: Difference, before: readonly KnownFile[]): KnownFil
   const next = (): number => (id += 1);
   for (const row of difference.returned) after.set(row.id, { ...row, state: "agreed" });
   for (const { known, entry } of difference.moves) after.set(known.id, { ...known, path: entry.path });
-  for (const { entry, known } of difference.looks) {
+  for (const { entry, known } of difference.candidates) {
     const row = known ?? { id: next(), docId: null };
     const done = { state: "agreed", rulesKey: KEY, docId: row.docId ?? `new${row.id}` } as const;
     after.set(row.id, { ...entry, ...done, id: row.id });
@@ -192,7 +192,7 @@ describe("laws of reconcile", () => {
         const part = reconcile(scanOf(seen, { scope }), known, options);
         const pathOf = new Map(known.map(({ id, path }) => [`#${id}`, path]));
         const here = words(whole).filter((line) => {
-          const path = /^(?:look|refused|skipped) (\S+)/.exec(line)?.[1];
+          const path = /^(?:read|refused|skipped) (\S+)/.exec(line)?.[1];
           return inScope(path ?? pathOf.get(/#\d+/.exec(line)?.[0] ?? "") ?? "");
         });
         expect(words(part)).toEqual(here);
@@ -229,7 +229,7 @@ describe("laws of reconcile", () => {
         const busy = (path: string): boolean => work.includes(path as (typeof PATHS)[number]);
         const difference = reconcile(scanOf(disk), rows, { ...options, busy });
         const named = [
-          ...difference.looks.map(({ entry }) => entry.path),
+          ...difference.candidates.map(({ entry }) => entry.path),
           ...difference.gone.map(({ path }) => path),
           ...difference.forgotten.map(({ path }) => path),
           ...difference.skipped.map(({ entry }) => entry.path),
@@ -248,13 +248,13 @@ describe("laws of reconcile", () => {
       fc.property(plainDisks, rowsOf(living, 20), (disk, rows) => {
         const entries = scanOf(disk).entries;
         const known = rows.filter(({ ino }, index) => rows.findIndex((other) => other.ino === ino) === index);
-        const { moves, gone, looks } = reconcile(scanOf(disk), known, options);
+        const { moves, gone, candidates } = reconcile(scanOf(disk), known, options);
         for (const row of known) {
           const entry = entries.find((each) => sameIdentity(each, row));
           if (entry === undefined || entry.path === row.path || row.docId === null) continue;
           expect(moves).toContainEqual({ known: row, entry });
           expect(gone.map(({ id }) => id)).not.toContain(row.id);
-          expect(looks.find((look) => look.entry.path === entry.path)?.known?.id).toBe(row.id);
+          expect(candidates.find((candidate) => candidate.entry.path === entry.path)?.known?.id).toBe(row.id);
         }
       }),
       RUNS,
@@ -281,14 +281,18 @@ describe("laws of reconcile", () => {
   it("once: no row and no path comes twice in a plan, so that one path has one action at a time", () => {
     fc.assert(
       fc.property(disks(), rowsOf(STATES), (disk, rows) => {
-        const { looks, gone, forgotten, returned, refused, skipped } = reconcile(scanOf(disk), rows, options);
+        const { candidates, gone, forgotten, returned, refused, skipped } = reconcile(
+          scanOf(disk),
+          rows,
+          options,
+        );
         const paths = [
-          ...looks.map(({ entry }) => entry.path),
+          ...candidates.map(({ entry }) => entry.path),
           ...skipped.map(({ entry }) => entry.path),
           ...refused.map(({ path }) => path),
         ];
         expect(new Set(paths).size).toBe(paths.length);
-        const used = [...looks, ...refused, ...skipped].flatMap(({ known }) => known ?? []);
+        const used = [...candidates, ...refused, ...skipped].flatMap(({ known }) => known ?? []);
         const ids = [...used, ...gone, ...forgotten, ...returned].map(({ id }) => id);
         expect(new Set(ids).size).toBe(ids.length);
       }),
@@ -348,12 +352,12 @@ describe("laws of moves by content", () => {
       fc.property(disks(), rowsOf(STATES), (disk, rows) => {
         const difference = reconcile(scanOf(disk), rows, options);
         const first = difference.gone.find(({ state }) => state !== "doomed");
-        const target = difference.looks.find(({ known }) => known === undefined)?.entry;
+        const target = difference.candidates.find(({ known }) => known === undefined)?.entry;
         const byHash = first === undefined || target === undefined ? [] : [{ known: first, entry: target }];
-        const { moves, gone, looks } = followMoves(difference, difference.looks, byHash);
+        const { moves, gone, candidates } = followMoves(difference, difference.candidates, byHash);
         const moved = new Set(moves.map(({ known }) => known.id));
         expect(gone.filter(({ id }) => moved.has(id))).toEqual([]);
-        expect(looks).toHaveLength(difference.looks.length);
+        expect(candidates).toHaveLength(difference.candidates.length);
         const targets = new Set(moves.map(({ entry }) => entry.path));
         const overwritten = gone.filter(({ path, state }) => targets.has(path) && state !== "held");
         expect(overwritten.filter(({ state }) => state !== "doomed")).toEqual([]);

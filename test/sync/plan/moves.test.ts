@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KnownFile, Look, ScanEntry } from "../../../src/sync/plan/model.ts";
+import type { KnownFile, Candidate, ScanEntry } from "../../../src/sync/plan/model.ts";
 import {
   followMoves,
   inodeSuspects,
@@ -24,7 +24,7 @@ const row = (path: string, more: Partial<KnownFile> = {}): KnownFile => ({
   rulesKey: 1,
   ...more,
 });
-const look = (path: string, more: Partial<ScanEntry> = {}): Look => ({
+const candidate = (path: string, more: Partial<ScanEntry> = {}): Candidate => ({
   entry: entry(path, more),
   known: undefined,
 });
@@ -42,39 +42,51 @@ it.each<[what: string, other: Partial<ScanEntry>, same: boolean]>([
 });
 
 describe("new files that may be missing ones under another name, by their size", () => {
-  it.each<[what: string, looks: Look[], gone: KnownFile[], paths: string[]]>([
-    ["are those of the size of a missing one", [look("b"), look("c", { sizeBytes: 6 })], [row("a")], ["b"]],
-    ["are no files that have a row", [{ ...look("b"), known: row("b") }], [row("a")], []],
-    ["are none when nothing is missing", [look("b")], [], []],
-    ["are none when what is missing has no resource", [look("b")], [row("a", NO_RESOURCE)], []],
-    ["are none when a person agreed to delete what is missing", [look("b")], [row("a", DOOMED)], []],
-  ])("%s", (_what, looks, gone, paths) => {
-    expect(moveSuspects(looks, gone).map((each) => each.entry.path)).toEqual(paths);
+  it.each<[what: string, candidates: Candidate[], gone: KnownFile[], paths: string[]]>([
+    [
+      "are those of the size of a missing one",
+      [candidate("b"), candidate("c", { sizeBytes: 6 })],
+      [row("a")],
+      ["b"],
+    ],
+    ["are no files that have a row", [{ ...candidate("b"), known: row("b") }], [row("a")], []],
+    ["are none when nothing is missing", [candidate("b")], [], []],
+    ["are none when what is missing has no resource", [candidate("b")], [row("a", NO_RESOURCE)], []],
+    ["are none when a person agreed to delete what is missing", [candidate("b")], [row("a", DOOMED)], []],
+  ])("%s", (_what, candidates, gone, paths) => {
+    expect(moveSuspects(candidates, gone).map((each) => each.entry.path)).toEqual(paths);
   });
 });
 
 describe("new files that may be missing ones, moved and edited, by their inode", () => {
   const edited = { sizeBytes: 9, mtimeMs: 9 };
-  it.each<[what: string, looks: Look[], gone: KnownFile[], pairs: [from: string, to: string][]]>([
+  it.each<[what: string, candidates: Candidate[], gone: KnownFile[], pairs: [from: string, to: string][]]>([
     [
       "are those of the inode of a missing one",
-      [look("b", edited), look("c", { ino: 2 })],
+      [candidate("b", edited), candidate("c", { ino: 2 })],
       [row("a")],
       [["a", "b"]],
     ],
-    ["are no files that have a row", [{ ...look("b", edited), known: row("b") }], [row("a")], []],
+    ["are no files that have a row", [{ ...candidate("b", edited), known: row("b") }], [row("a")], []],
     [
       "are no files behind a link, which have the inode of its target",
-      [look("b", { ...edited, link: { real: "/x", mark: "m" } })],
+      [candidate("b", { ...edited, link: { real: "/x", mark: "m" } })],
       [row("a")],
       [],
     ],
-    ["are none when two new files have the inode", [look("b", edited), look("c", edited)], [row("a")], []],
-    ["are none when two missing ones have it", [look("b", edited)], [row("a"), row("c", { id: 2 })], []],
-    ["are none when nothing is missing", [look("b")], [], []],
-    ["are none when what is missing has no resource", [look("b", edited)], [row("a", NO_RESOURCE)], []],
-  ])("%s", (_what, looks, gone, pairs) => {
-    expect(inodeSuspects(looks, gone).map(({ known, entry: to }) => [known.path, to.path])).toEqual(pairs);
+    [
+      "are none when two new files have the inode",
+      [candidate("b", edited), candidate("c", edited)],
+      [row("a")],
+      [],
+    ],
+    ["are none when two missing ones have it", [candidate("b", edited)], [row("a"), row("c", { id: 2 })], []],
+    ["are none when nothing is missing", [candidate("b")], [], []],
+    ["are none when what is missing has no resource", [candidate("b", edited)], [row("a", NO_RESOURCE)], []],
+  ])("%s", (_what, candidates, gone, pairs) => {
+    expect(inodeSuspects(candidates, gone).map(({ known, entry: to }) => [known.path, to.path])).toEqual(
+      pairs,
+    );
   });
 });
 
@@ -119,13 +131,13 @@ describe("once moves are followed", () => {
   const moved = row("old", { id: 7 });
   const found = { known: moved, entry: entry("new") };
   const follow = (gone: readonly KnownFile[]) =>
-    followMoves({ moves: [], gone }, [look("new"), look("other")], [found]);
+    followMoves({ moves: [], gone }, [candidate("new"), candidate("other")], [found]);
 
   it("a moved row is not gone, and its file is looked at as the row's, from where it was", () => {
-    const { moves, looks, gone } = follow([moved, row("left", { id: 8 })]);
+    const { moves, candidates, gone } = follow([moved, row("left", { id: 8 })]);
     expect(moves).toEqual([found]);
     expect(gone.map(({ id }) => id)).toEqual([8]);
-    expect(looks).toEqual([{ entry: entry("new"), known: moved, from: "old" }, look("other")]);
+    expect(candidates).toEqual([{ entry: entry("new"), known: moved, from: "old" }, candidate("other")]);
   });
 
   it.each([

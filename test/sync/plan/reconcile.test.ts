@@ -42,9 +42,9 @@ const scan = (entries: readonly Disk[], more: Partial<Scan> = {}): Scan => ({
 /** The difference in short words, sorted. */
 function words(difference: Difference): string[] {
   return [
-    ...difference.looks.map(
+    ...difference.candidates.map(
       ({ entry: { path }, known, from }) =>
-        `look ${path}${known ? ` #${known.id}` : ""}${from ? ` from ${from}` : ""}`,
+        `read ${path}${known ? ` #${known.id}` : ""}${from ? ` from ${from}` : ""}`,
     ),
     ...difference.returned.map(({ path }) => `returned ${path}`),
     ...difference.gone.map(({ path, id }) => `gone ${path} #${id}`),
@@ -73,18 +73,18 @@ describe("reconcile", () => {
   it.each<{ name: string; disk: Scan; rows: KnownFile[]; expected: string[] }>([
     { name: "nothing on both sides", disk: scan([]), rows: [], expected: [] },
     { name: "an unchanged file", disk: scan([a]), rows: [row(1, a)], expected: [] },
-    { name: "a new file", disk: scan([a]), rows: [], expected: ["look a"] },
+    { name: "a new file", disk: scan([a]), rows: [], expected: ["read a"] },
     {
       name: "a renamed file whose old name a file took that is too large",
       disk: scan([{ path: "z", ino: 1 }], { refused: [{ path: "a", reason: "large" }] }),
       rows: [row(1, a)],
-      expected: ["look z #1 from a", "refused a: large"],
+      expected: ["read z #1 from a", "refused a: large"],
     },
     {
       name: "a renamed file whose old name an archive took",
       disk: scan([{ path: "z", ino: 1 }], archiveSkip),
       rows: [row(1, a)],
-      expected: ["look z #1 from a", "skipped a: archive"],
+      expected: ["read z #1 from a", "skipped a: archive"],
     },
     {
       name: "a held delete whose file is back and too large",
@@ -102,52 +102,52 @@ describe("reconcile", () => {
       name: "two held deletes of one name, of which the younger was this very file",
       disk: scan([{ ...a, ctimeMs: 2 }]),
       rows: [row(1, { ...a, ino: 9 }, { state: "held" }), row(2, a, { state: "held" })],
-      expected: ["gone a #1", "look a #2"],
+      expected: ["gone a #1", "read a #2"],
     },
     { name: "a deleted file", disk: scan([]), rows: [row(1, a)], expected: ["gone a #1"] },
     {
       name: "a file edited in place",
       disk: scan([{ ...a, mtimeMs: 2 }]),
       rows: [row(1, a)],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "a write with the old modification time",
       disk: scan([{ ...a, ctimeMs: 2 }]),
       rows: [row(1, a)],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "an atomic save",
       disk: scan([{ ...a, ino: 9, mtimeMs: 2 }]),
       rows: [row(1, a)],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
-    { name: "other rules", disk: scan([a]), rows: [row(1, a, { rulesKey: 8 })], expected: ["look a #1"] },
+    { name: "other rules", disk: scan([a]), rows: [row(1, a, { rulesKey: 8 })], expected: ["read a #1"] },
     {
       name: "a file whose update got no answer",
       disk: scan([a]),
       rows: [row(1, a, { state: "unsure" })],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     { name: "a quarantined file", disk: scan([a]), rows: [row(1, a, { state: "failed" })], expected: [] },
     {
       name: "a quarantined file that changed",
       disk: scan([{ ...a, mtimeMs: 2 }]),
       rows: [row(1, a, { state: "failed" })],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "a parked file",
       disk: scan([a]),
       rows: [row(1, a, { state: "parked" })],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "a rename",
       disk: scan([{ path: "z", ino: 1, ctimeMs: 2 }]),
       rows: [row(1, a)],
-      expected: ["look z #1 from a"],
+      expected: ["read z #1 from a"],
     },
     {
       name: "a swap",
@@ -156,7 +156,7 @@ describe("reconcile", () => {
         { path: "b", ino: 1 },
       ]),
       rows: [row(1, a), row(2, b)],
-      expected: ["look a #2 from b", "look b #1 from a"],
+      expected: ["read a #2 from b", "read b #1 from a"],
     },
     {
       name: "a ring of three",
@@ -166,13 +166,13 @@ describe("reconcile", () => {
         { path: "c", ino: 2 },
       ]),
       rows: [row(1, a), row(2, b), row(3, { path: "c", ino: 3 })],
-      expected: ["look a #3 from c", "look b #1 from a", "look c #2 from b"],
+      expected: ["read a #3 from c", "read b #1 from a", "read c #2 from b"],
     },
     {
       name: "a rename over another file",
       disk: scan([{ path: "b", ino: 1 }]),
       rows: [row(1, a), row(2, b)],
-      expected: ["gone b #2", "look b #1 from a"],
+      expected: ["gone b #2", "read b #1 from a"],
     },
     {
       name: "a rename, and a new file under the old name",
@@ -181,19 +181,19 @@ describe("reconcile", () => {
         { path: "z", ino: 1 },
       ]),
       rows: [row(1, a)],
-      expected: ["look a", "look z #1 from a"],
+      expected: ["read a", "read z #1 from a"],
     },
     {
       name: "a rename that differs in case",
       disk: scan([{ path: "A", ino: 1 }]),
       rows: [row(1, a)],
-      expected: ["look A #1 from a"],
+      expected: ["read A #1 from a"],
     },
     {
       name: "an inode used again",
       disk: scan([{ path: "z", ino: 1, mtimeMs: 5 }]),
       rows: [row(1, a)],
-      expected: ["gone a #1", "look z"],
+      expected: ["gone a #1", "read z"],
     },
     {
       name: "two new hard links of a missing file: no telling which",
@@ -202,13 +202,13 @@ describe("reconcile", () => {
         { path: "z", ino: 1 },
       ]),
       rows: [row(1, a)],
-      expected: ["gone a #1", "look y", "look z"],
+      expected: ["gone a #1", "read y", "read z"],
     },
     {
       name: "a new hard link of a file that stays",
       disk: scan([a, { path: "z", ino: 1 }]),
       rows: [row(1, a)],
-      expected: ["look z"],
+      expected: ["read z"],
     },
     {
       name: "a file below a folder that cannot be read",
@@ -263,7 +263,7 @@ describe("reconcile", () => {
       name: "a skipped file that has content now",
       disk: scan([{ ...a, mtimeMs: 2 }]),
       rows: [bare(1, empty, "skipped")],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "a skipped file that is gone",
@@ -275,7 +275,7 @@ describe("reconcile", () => {
       name: "a skipped file renamed to a name that is taken",
       disk: scan([{ path: "z", ino: 1 }]),
       rows: [bare(1, a, "skipped")],
-      expected: ["forgotten a", "look z"],
+      expected: ["forgotten a", "read z"],
     },
     {
       name: "a failed file without a resource that is empty now",
@@ -287,20 +287,20 @@ describe("reconcile", () => {
       name: "a known file that was emptied",
       disk: scan([{ ...empty, mtimeMs: 2 }]),
       rows: [row(1, a)],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     { name: "an emptied file that was sent", disk: scan([empty]), rows: [row(1, empty)], expected: [] },
     {
       name: "an emptied file under another name",
       disk: scan([{ ...empty, path: "z" }]),
       rows: [row(1, empty)],
-      expected: ["look z #1 from a"],
+      expected: ["read z #1 from a"],
     },
     {
       name: "an emptied file renamed over one that was always empty",
       disk: scan([{ ...empty, path: "b" }]),
       rows: [row(1, empty), bare(2, { ...b, sizeBytes: 0 }, "skipped")],
-      expected: ["forgotten b", "look b #1 from a"],
+      expected: ["forgotten b", "read b #1 from a"],
     },
     { name: "a new archive", disk: archive, rows: [], expected: ["skipped a: archive"] },
     {
@@ -370,7 +370,7 @@ describe("reconcile", () => {
       name: "a held file that is back with other times",
       disk: scan([{ ...a, ino: 8, mtimeMs: 2 }]),
       rows: [row(1, a, { state: "held" })],
-      expected: ["look a #1"],
+      expected: ["read a #1"],
     },
     {
       name: "held files whose copies are back, each beside the other's inode",
@@ -382,13 +382,13 @@ describe("reconcile", () => {
         row(1, { path: "d/a", ino: 1 }, { state: "held" }),
         row(2, { path: "e/a", ino: 2 }, { state: "held" }),
       ],
-      expected: ["look d/a #1", "look e/a #2"],
+      expected: ["read d/a #1", "read e/a #2"],
     },
     {
       name: "two held rows of one path, and a file there: the oldest takes it",
       disk: scan([{ ...a, ino: 8, mtimeMs: 2 }]),
       rows: [row(1, a, { state: "held" }), row(2, { path: "a", ino: 3 }, { state: "held" })],
-      expected: ["gone a #2", "look a #1"],
+      expected: ["gone a #2", "read a #1"],
     },
     {
       name: "two held rows of one path, and the file of one is back as it was",
@@ -400,13 +400,13 @@ describe("reconcile", () => {
       name: "a delete that was agreed to, and another file of that name",
       disk: scan([{ ...a, ino: 8, mtimeMs: 2 }]),
       rows: [row(1, a, { state: "doomed" })],
-      expected: ["gone a #1", "look a"],
+      expected: ["gone a #1", "read a"],
     },
     {
       name: "a held file under another name",
       disk: scan([{ path: "z", ino: 1 }]),
       rows: [row(1, a, { state: "held" })],
-      expected: ["look z #1 from a"],
+      expected: ["read z #1 from a"],
     },
     {
       name: "a held row beside a living one",
@@ -424,7 +424,7 @@ describe("reconcile", () => {
       rulesKey: KEY,
       busy: (path) => path !== "b",
     });
-    expect(words(difference)).toEqual(["look b"]);
+    expect(words(difference)).toEqual(["read b"]);
   });
 });
 
@@ -472,11 +472,11 @@ describe("moves told by content", () => {
   });
 
   it("suspects only new files of a missing one's size", () => {
-    const looks = [
+    const candidates = [
       { entry: entry({ path: "z", ino: 5 }), known: undefined },
       { entry: { ...entry({ path: "y", ino: 6 }), sizeBytes: 6 }, known: undefined },
     ];
-    expect(moveSuspects(looks, [row(1, a)]).map(({ entry: { path } }) => path)).toEqual(["z"]);
+    expect(moveSuspects(candidates, [row(1, a)]).map(({ entry: { path } }) => path)).toEqual(["z"]);
   });
 });
 
@@ -523,11 +523,11 @@ describe("laws of the plan", () => {
     const after = new Map(before.filter(({ id }) => !lost.has(id)).map((known) => [known.id, known]));
     let id = 1000;
     for (const known of difference.returned) after.set(known.id, { ...known, state: "agreed" });
-    for (const look of difference.looks) {
-      const known = look.known ?? row((id += 1), look.entry);
+    for (const candidate of difference.candidates) {
+      const known = candidate.known ?? row((id += 1), candidate.entry);
       after.set(known.id, {
         ...known,
-        ...look.entry,
+        ...candidate.entry,
         state: "agreed",
         rulesKey: KEY,
         docId: known.docId ?? `new${known.id}`,
@@ -588,10 +588,10 @@ describe("laws of the plan", () => {
         const ids = [
           ...difference.gone,
           ...difference.forgotten,
-          ...difference.looks.flatMap((look) => look.known ?? []),
+          ...difference.candidates.flatMap((candidate) => candidate.known ?? []),
         ].map(({ id }) => id);
         expect(new Set(ids).size).toBe(ids.length);
-        const paths = difference.looks.map(({ entry: { path } }) => path);
+        const paths = difference.candidates.map(({ entry: { path } }) => path);
         expect(new Set(paths).size).toBe(paths.length);
       }),
     );
@@ -600,9 +600,9 @@ describe("laws of the plan", () => {
   it("skips no file that has a resource, and none twice", () => {
     fc.assert(
       fc.property(disks, rows, (disk, known) => {
-        const { skipped, looks, refused } = reconcile(scanned(disk), known, { rulesKey: KEY });
+        const { skipped, candidates, refused } = reconcile(scanned(disk), known, { rulesKey: KEY });
         expect(skipped.filter((skip) => skip.known !== undefined && skip.known.docId !== null)).toEqual([]);
-        const paths = [...skipped, ...looks].map(({ entry: { path } }) => path);
+        const paths = [...skipped, ...candidates].map(({ entry: { path } }) => path);
         expect(new Set([...paths, ...refused.map(({ path }) => path)]).size).toBe(
           paths.length + refused.length,
         );

@@ -24,7 +24,7 @@ let nowMs: number;
 let found: Check | Error | undefined;
 let checks: number;
 let refills: number;
-let looks: number[];
+let scans: number[];
 let warnings: string[];
 let abort: AbortController;
 
@@ -39,7 +39,7 @@ const open = (once = false): LossGuard =>
       if (found instanceof Error) throw found;
       return found;
     },
-    lookAt: (atMs) => looks.push(atMs),
+    scanAt: (atMs) => scans.push(atMs),
     onWarning: ({ message }) => warnings.push(message),
   });
 const listed = (reason: string | undefined, ...missing: number[]): Check => {
@@ -63,7 +63,7 @@ beforeEach(async () => {
   found = undefined;
   checks = 0;
   refills = 0;
-  looks = [];
+  scans = [];
   warnings = [];
   abort = new AbortController();
 });
@@ -78,7 +78,7 @@ describe("resources that turn out to be gone", () => {
     expect([1, 2, 3].map((row) => guard.mayRemake(row))).toEqual([true, true, true]);
     expect(guard.isClosed()).toBe(false);
     expect([guard.mayRemake(4), guard.mayRemake(5)]).toEqual([false, false]);
-    expect([guard.isClosed(), looks]).toEqual([true, [nowMs]]);
+    expect([guard.isClosed(), scans]).toEqual([true, [nowMs]]);
     expect(await guard.ready()).toBe(true);
     expect([checks, guard.isClosed()]).toEqual([1, false]);
     // The list was asked: the counting begins anew.
@@ -120,18 +120,18 @@ describe("a source that lost most of its resources", () => {
     const guard = open();
     guard.suspect();
     guard.suspect();
-    expect(looks).toEqual([nowMs]);
+    expect(scans).toEqual([nowMs]);
     found = listed("most are gone");
     expect(await guard.ready()).toBe(false);
     expect([reason(), guard.isClosed()]).toEqual(["most are gone", true]);
     guard.suspect();
-    expect(looks.slice(1)).toEqual([nowMs + MINUTE_MS]);
-    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+    expect(scans.slice(1)).toEqual([nowMs + MINUTE_MS]);
+    expect(guard.nextCheckMs()).toBe(nowMs + MINUTE_MS);
     nowMs += MINUTE_MS - 1;
     expect([await guard.ready(), checks]).toEqual([false, 1]);
     nowMs += 1;
     expect([await guard.ready(), checks]).toEqual([false, 2]);
-    expect(guard.nextLookMs()).toBe(nowMs + 2 * MINUTE_MS);
+    expect(guard.nextCheckMs()).toBe(nowMs + 2 * MINUTE_MS);
   });
 
   it("is held as well after a restart", () => {
@@ -143,14 +143,14 @@ describe("a source that lost most of its resources", () => {
   it("goes on by itself when they are back, and its next loss is compared as soon as the first", async () => {
     const guard = open();
     guard.hold("most are gone");
-    nowMs = guard.nextLookMs();
+    nowMs = guard.nextCheckMs();
     guard.hold("most are gone");
-    nowMs = guard.nextLookMs();
+    nowMs = guard.nextCheckMs();
     found = listed(undefined);
     expect(await guard.ready()).toBe(true);
     expect([reason(), guard.isClosed(), refills]).toEqual([undefined, false, 0]);
     guard.hold("gone again");
-    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+    expect(guard.nextCheckMs()).toBe(nowMs + MINUTE_MS);
   });
 
   it("is filled again when a person agrees, without waiting for the next look", async () => {
@@ -168,7 +168,7 @@ describe("a source that lost most of its resources", () => {
     const guard = open();
     guard.hold("most are gone");
     await ledger.write(() => ledger.drift.distrust(source));
-    nowMs = guard.nextLookMs();
+    nowMs = guard.nextCheckMs();
     expect([await guard.ready(), checks, guard.isClosed()]).toEqual([true, 0, false]);
     guard.suspect();
     expect(guard.isClosed()).toBe(true);
@@ -197,8 +197,8 @@ describe("a list that cannot be had", () => {
     found = new Error("no list");
     expect(await guard.ready()).toBe(false);
     expect([warnings, guard.isClosed()]).toEqual([["no list"], true]);
-    expect(looks).toEqual([nowMs, nowMs + MINUTE_MS]);
-    expect(guard.nextLookMs()).toBe(nowMs + MINUTE_MS);
+    expect(scans).toEqual([nowMs, nowMs + MINUTE_MS]);
+    expect(guard.nextCheckMs()).toBe(nowMs + MINUTE_MS);
   });
 
   it("ends one pass", async () => {

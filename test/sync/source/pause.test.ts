@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { openPause } from "../../../src/sync/source/pause.ts";
-import type { FileState, KnownFile, Look } from "../../../src/sync/plan/model.ts";
+import type { FileState, KnownFile, Candidate } from "../../../src/sync/plan/model.ts";
 
-const look = (path: string, state?: FileState): Look => {
+const candidate = (path: string, state?: FileState): Candidate => {
   const entry = { path, sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 };
   const known: KnownFile | undefined = state && { ...entry, id: 1, docId: null, state, rulesKey: 1 };
   return { entry, known };
@@ -11,7 +11,12 @@ const look = (path: string, state?: FileState): Look => {
 it("a pause counts what came up: files without a row, and older versions of files in agreement, but none in trouble", () => {
   const pause = openPause(true);
   pause.note({
-    looks: [look("a"), look("b", "agreed"), look("c", "agreed"), look("d", "failed")],
+    candidates: [
+      candidate("a"),
+      candidate("b", "agreed"),
+      candidate("c", "agreed"),
+      candidate("d", "failed"),
+    ],
     inScope: () => true,
   });
   expect([pause.isPaused(), pause.size(), pause.agreed()]).toEqual([true, 3, 2]);
@@ -21,8 +26,8 @@ it("a pause counts what came up: files without a row, and older versions of file
 
 it("a look in a pause replaces what was noted of what it looked at, and nothing else", () => {
   const pause = openPause(true);
-  pause.note({ looks: [look("a"), look("b"), look("c")], inScope: () => true });
-  pause.note({ looks: [look("b", "agreed")], inScope: (path) => path !== "c" });
+  pause.note({ candidates: [candidate("a"), candidate("b"), candidate("c")], inScope: () => true });
+  pause.note({ candidates: [candidate("b", "agreed")], inScope: (path) => path !== "c" });
   expect([...pause.paths()].toSorted()).toEqual(["b", "c"]);
   expect([pause.size(), pause.agreed()]).toEqual([2, 1]);
 });
@@ -32,7 +37,7 @@ it("the end of a pause forgets what came up, and the next one begins with nothin
   expect(pause.isPaused()).toBe(false);
   pause.begin();
   expect(pause.isPaused()).toBe(true);
-  pause.note({ looks: [look("a")], inScope: () => true });
+  pause.note({ candidates: [candidate("a")], inScope: () => true });
   pause.end();
   expect([pause.isPaused(), pause.size()]).toEqual([false, 0]);
   pause.begin();

@@ -9,7 +9,7 @@ import type { Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
 import { openSourceDeletes, type SourceDeletes } from "../../../src/sync/source/source-deletes.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
-import { openUnderWay } from "../../../src/sync/agenda/under-way.ts";
+import { openInFlight } from "../../../src/sync/agenda/in-flight.ts";
 
 let dir: string;
 let ledger: Ledger;
@@ -54,7 +54,7 @@ function deletesOf(
   }> = {},
 ): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
-  const underWay = openUnderWay();
+  const inFlight = openInFlight();
   const { signal } = new AbortController();
   const context = {
     ledger,
@@ -69,7 +69,7 @@ function deletesOf(
     row: { id },
     context,
     source: { id } as ActionSource,
-    underWay,
+    inFlight,
     once: false,
     isHeld: () => false,
     isAwaited,
@@ -79,7 +79,7 @@ function deletesOf(
   const run = async (): Promise<void> => {
     for (const deletion of pushed.splice(0)) {
       await deletes.send(deletion);
-      underWay.endDelete(deletion);
+      inFlight.endDelete(deletion);
       deletes.beginPutOff(deletion.path);
     }
   };
@@ -164,7 +164,7 @@ it("a delete is sent at once when its file got a resource just after it gave way
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   // The file's job ends between the last look at it and the note that the delete waits for it.
-  const looks = [false, true, true];
+  const awaited = [false, true, true];
   const remote: Pick<Remote, "delete"> = {
     delete: async (_docId, _signal, mayLeave) =>
       await Promise.resolve(
@@ -173,10 +173,10 @@ it("a delete is sent at once when its file got a resource just after it gave way
           : DONE,
       ),
   };
-  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => looks.shift() ?? false, remote });
+  const { deletes, pushed, run } = deletesOf(id, { isAwaited: () => awaited.shift() ?? false, remote });
   deletes.beginLeft();
   await run();
-  expect(looks).toEqual([]);
+  expect(awaited).toEqual([]);
   expect(pushed).toHaveLength(1);
   await run();
   ledger.flush();

@@ -20,7 +20,7 @@ function row(state: FileState, more: Partial<LedgerFile> = {}): LedgerFile {
 }
 
 function difference(more: Partial<Difference> = {}): Difference {
-  const none = { moves: [], looks: [], returned: [], gone: [], forgotten: [], refused: [], skipped: [] };
+  const none = { moves: [], candidates: [], returned: [], gone: [], forgotten: [], refused: [], skipped: [] };
   return { ...none, leftAlone: [], missingBusy: 0, renamedBusy: 0, ...more };
 }
 
@@ -30,9 +30,9 @@ function document(more: Partial<SourceDocument> = {}): ReadOutcome {
   return { kind: "document", document: { ...facts, recipe, ...more } as unknown as SourceDocument };
 }
 
-const looks = (known: LedgerFile | undefined, from?: string): Difference =>
+const candidates = (known: LedgerFile | undefined, from?: string): Difference =>
   difference({
-    looks: [
+    candidates: [
       { entry: OTHER, known: undefined },
       { entry: ENTRY, known, ...(from !== undefined && { from }) },
     ],
@@ -80,13 +80,17 @@ describe("the next step for a file", () => {
     },
     {
       name: "with a create that was not acknowledged is to wait, whatever else is known",
-      facts: { intents: [intent("doubt"), intent("create")], difference: looks(undefined), read: document() },
+      facts: {
+        intents: [intent("doubt"), intent("create")],
+        difference: candidates(undefined),
+        read: document(),
+      },
       action: "wait",
       why: /a create left/,
     },
     {
       name: "whose create is in doubt is the ordinary one",
-      facts: { intents: [intent("doubt")], difference: looks(row("agreed")), read: document() },
+      facts: { intents: [intent("doubt")], difference: candidates(row("agreed")), read: document() },
       action: "touch",
       why: /nothing is sent/,
     },
@@ -122,7 +126,7 @@ describe("the next step for a file", () => {
         difference: difference({
           refused: [{ path: "other.md", reason: "too large" }],
           skipped: [{ entry: OTHER, reason: "an archive" }],
-          looks: [{ entry: OTHER, known: undefined }],
+          candidates: [{ entry: OTHER, known: undefined }],
           gone: [row("agreed", { path: "other.md" })],
           forgotten: [row("failed", { path: "other.md" })],
           returned: [row("held", { path: "other.md" })],
@@ -233,32 +237,32 @@ describe("the next step for a file", () => {
     },
     {
       name: "that was not read yet is to read it",
-      facts: { difference: looks(undefined) },
+      facts: { difference: candidates(undefined) },
       action: "wait",
       why: /read first/,
     },
     {
       name: "that changed while it was read is to wait",
-      facts: { difference: looks(undefined), read: { kind: "torn" } },
+      facts: { difference: candidates(undefined), read: { kind: "torn" } },
       action: "wait",
       why: /changed while/,
     },
     {
       name: "that vanished is none",
-      facts: { difference: looks(undefined), read: { kind: "gone" } },
+      facts: { difference: candidates(undefined), read: { kind: "gone" } },
       action: "nothing",
       why: /vanished/,
     },
     {
       name: "without a row and of no kind that is taken is to skip it",
-      facts: { difference: looks(undefined), read: { kind: "skipped", reason: "binary" } },
+      facts: { difference: candidates(undefined), read: { kind: "skipped", reason: "binary" } },
       action: "skip",
       why: /^binary$/,
     },
     {
       name: "without a resource and of no kind that is taken is to skip it",
       facts: {
-        difference: looks(row("failed", { docId: null })),
+        difference: candidates(row("failed", { docId: null })),
         read: { kind: "skipped", reason: "binary" },
       },
       action: "skip",
@@ -266,26 +270,26 @@ describe("the next step for a file", () => {
     },
     {
       name: "with a resource and of no kind that is taken any more is to refuse it",
-      facts: { difference: looks(row("agreed")), read: { kind: "skipped", reason: "binary" } },
+      facts: { difference: candidates(row("agreed")), read: { kind: "skipped", reason: "binary" } },
       action: "refuse",
       why: /^binary$/,
     },
     {
       name: "that cannot become a resource is to refuse it",
-      facts: { difference: looks(undefined), read: { kind: "refused", reason: "damaged" } },
+      facts: { difference: candidates(undefined), read: { kind: "refused", reason: "damaged" } },
       action: "refuse",
       why: /^damaged$/,
     },
     {
       name: "that cannot be read is to wait, with the system's code",
-      facts: { difference: looks(undefined), read: { kind: "unreadable", code: "EACCES" } },
+      facts: { difference: candidates(undefined), read: { kind: "unreadable", code: "EACCES" } },
       action: "wait",
       why: /cannot be read: EACCES/,
     },
     {
       name: "that is empty and new is to skip it",
       facts: {
-        difference: looks(undefined),
+        difference: candidates(undefined),
         read: document({ entry: { ...ENTRY, sizeBytes: 0 } }),
       },
       action: "skip",
@@ -293,14 +297,14 @@ describe("the next step for a file", () => {
     },
     {
       name: "that is new is to create its resource",
-      facts: { difference: looks(undefined), read: document() },
+      facts: { difference: candidates(undefined), read: document() },
       action: "create",
       why: /no resource of it$/,
     },
     {
       name: "that was parked before it had a resource is to create it, and says when it is tried",
       facts: {
-        difference: looks(row("parked", { docId: null })),
+        difference: candidates(row("parked", { docId: null })),
         read: document(),
         retryWords: "until noon",
       },
@@ -309,19 +313,19 @@ describe("the next step for a file", () => {
     },
     {
       name: "that is tried again though no row is parked says nothing of a time",
-      facts: { difference: looks(row("failed")), read: document(), retryWords: "until noon" },
+      facts: { difference: candidates(row("failed")), read: document(), retryWords: "until noon" },
       action: "touch",
       why: /nothing is sent$/,
     },
     {
       name: "that was edited is to update its resource",
-      facts: { difference: looks(row("agreed")), read: document({ hash: "other" }) },
+      facts: { difference: candidates(row("agreed")), read: document({ hash: "other" }) },
       action: "update",
       why: /its bytes/,
     },
     {
       name: "that was renamed is to keep its resource, and names the path before",
-      facts: { difference: looks(row("agreed"), "old.md"), read: document() },
+      facts: { difference: candidates(row("agreed"), "old.md"), read: document() },
       action: "move",
       why: /keeps its id \(it was old\.md\)$/,
     },

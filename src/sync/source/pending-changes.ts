@@ -1,11 +1,11 @@
 import type { Deletion } from "../ledger/intents.ts";
-import type { Look, RelativePath } from "../plan/model.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Outcome } from "../ledger/activity.ts";
 
 /** Since when planned changes of a source wait to be acknowledged. */
-export interface Waits {
+export interface PendingChanges {
   /** Records planned changes. A parked file that is tried again has waited since it was first planned. */
-  begin(looks: readonly Look[], nowMs: number): void;
+  begin(candidates: readonly Candidate[], nowMs: number): void;
   beginDeletes(deletions: readonly Deletion[], nowMs: number): void;
   /** Records the result of a file's job, before the job ends. */
   reported(path: RelativePath, outcome: Outcome): void;
@@ -19,7 +19,7 @@ export interface Waits {
 }
 
 /** Opens an empty set. */
-export function openWaits(): Waits {
+export function openPendingChanges(): PendingChanges {
   // An updated entry keeps its position, so that the first in each map is the oldest.
   const files = new Map<RelativePath, { readonly sinceMs: number; parked: boolean }>();
   const deletes = new Map<number, number>();
@@ -32,8 +32,8 @@ export function openWaits(): Waits {
     return undefined;
   };
   return {
-    begin: (looks, nowMs) => {
-      for (const { entry } of looks) {
+    begin: (candidates, nowMs) => {
+      for (const { entry } of candidates) {
         const before = files.get(entry.path);
         if (before === undefined) files.set(entry.path, { sinceMs: nowMs, parked: false });
         else before.parked = false;

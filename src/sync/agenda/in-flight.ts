@@ -1,12 +1,12 @@
 import { type Counted, countedAs } from "./counted.ts";
 import type { Deletion } from "../ledger/intents.ts";
-import type { Look, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
 
 /** What is planned for a source and not done: files to read and send, and deletes. */
-export interface UnderWay {
-  begin(looks: readonly Look[]): void;
+export interface InFlight {
+  begin(candidates: readonly Candidate[]): void;
   beginDeletes(deletions: readonly Deletion[]): void;
   /**
    * Records that the file's job has ended. Returns the paths to check now: its own, if something happened there since,
@@ -14,7 +14,7 @@ export interface UnderWay {
    */
   end(entry: ScanEntry): readonly RelativePath[];
   /** Schedules a check of a path for when another one's job has ended. Returns false if it has ended already. */
-  lookAfter(busyPath: RelativePath, path: RelativePath): boolean;
+  checkAfter(busyPath: RelativePath, path: RelativePath): boolean;
   endDelete(deletion: Deletion): void;
   has(path: RelativePath): boolean;
   /**
@@ -29,7 +29,7 @@ export interface UnderWay {
   /** Records that the path's row, if it has one, counts as unsure from here on. */
   uncount(path: RelativePath): void;
   /** Records that the file of a path is being read or sent. Its row may be counted before its job has ended. */
-  travel(path: RelativePath): void;
+  markInTransit(path: RelativePath): void;
   /** Returns files of which no row counted when they were planned, and that are being read or sent. They are few. */
   inTransit(): Iterable<RelativePath>;
   /** Number of files whose row counts as nothing, or as one in agreement. */
@@ -66,7 +66,7 @@ export interface BusyPaths {
 }
 
 /** Opens an empty set. */
-export function openUnderWay(): UnderWay {
+export function openInFlight(): InFlight {
   /** Paths with a job, and how their rows count. */
   const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
   const onTheWay = new Set<RelativePath>();
@@ -91,8 +91,8 @@ export function openUnderWay(): UnderWay {
     busyFiles.remove(work.entry);
   };
   return {
-    begin: (looks) => {
-      for (const { entry, known } of looks) {
+    begin: (candidates) => {
+      for (const { entry, known } of candidates) {
         const counted = countedAs(known?.state);
         remove(entry.path);
         busy.set(entry.path, { entry, counted });
@@ -114,7 +114,7 @@ export function openUnderWay(): UnderWay {
       waiting.delete(entry.path);
       return stale.delete(entry.path) ? [entry.path, ...after] : after;
     },
-    lookAfter: (busyPath, path) => {
+    checkAfter: (busyPath, path) => {
       if (!busy.has(busyPath)) return false;
       waiting.set(busyPath, (waiting.get(busyPath) ?? new Set()).add(path));
       return true;
@@ -175,7 +175,7 @@ export function openUnderWay(): UnderWay {
       sizes.agreed -= 1;
       sizes.trouble += 1;
     },
-    travel: (path) => {
+    markInTransit: (path) => {
       if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
     },
     inTransit: () => onTheWay,

@@ -1,0 +1,54 @@
+import { expect, it } from "vitest";
+import type { Deletion } from "../../../src/sync/ledger/intents.ts";
+import type { Candidate } from "../../../src/sync/plan/model.ts";
+import { earliest, openPendingChanges } from "../../../src/sync/source/pending-changes.ts";
+
+// Only the path of a look and the number of a delete are looked at.
+const candidate = (path: string): Candidate => ({ entry: { path } }) as Candidate;
+const deletion = (id: number): Deletion => ({ id, path: `${id}` }) as Deletion;
+const always = (): boolean => true;
+
+it("knows nothing that waits at first", () => {
+  expect(openPendingChanges().oldestMs(always)).toBeUndefined();
+  expect(earliest(undefined, undefined)).toBeUndefined();
+  expect(earliest(3, undefined, 2)).toBe(2);
+});
+
+it("goes on to the next oldest as jobs end", () => {
+  const pending = openPendingChanges();
+  pending.begin([candidate("a"), candidate("b")], 10);
+  pending.begin([candidate("c")], 20);
+  pending.beginDeletes([deletion(1)], 15);
+  pending.end("a");
+  expect(pending.oldestMs(always)).toBe(10);
+  pending.end("b");
+  expect(pending.oldestMs(always)).toBe(15);
+  pending.endDelete(deletion(1));
+  expect(pending.oldestMs(always)).toBe(20);
+  pending.reported("c", "refused");
+  pending.end("c");
+  expect(pending.oldestMs(always)).toBeUndefined();
+});
+
+it("counts a file that was put aside from when it was planned first, until it is done", () => {
+  const pending = openPendingChanges();
+  pending.begin([candidate("a")], 10);
+  pending.reported("a", "parked");
+  pending.end("a");
+  pending.begin([candidate("b")], 20);
+  expect(pending.oldestMs(always)).toBe(10);
+  pending.begin([candidate("a")], 30);
+  expect(pending.oldestMs(always)).toBe(10);
+  pending.reported("a", "done");
+  pending.end("a");
+  expect(pending.oldestMs(always)).toBe(20);
+});
+
+it("forgets a file that was put aside and is not any more, as when it was deleted", () => {
+  const pending = openPendingChanges();
+  pending.begin([candidate("a")], 10);
+  pending.reported("a", "parked");
+  pending.end("a");
+  expect(pending.oldestMs(() => false)).toBeUndefined();
+  expect(pending.oldestMs(always)).toBeUndefined();
+});
