@@ -8,7 +8,8 @@ import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { unknownSource } from "../disk/source-path.ts";
 import { judgeLoss, type Check } from "../reconcile-service/loss.ts";
-import { takeOlder } from "./older.ts";
+import { takeInstead, takeOlder } from "./older.ts";
+import { askPresence } from "../reconcile-service/presence.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
 import { openReport, type Reporting } from "./report.ts";
 import { sweepScope, type Adopted, type Sweep } from "../reconcile-service/sweep.ts";
@@ -81,6 +82,13 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
     }
     if (found === undefined) return;
+    for (const claimed of found.claims.claimed) {
+      const owner = ownerOf(claimed) ?? { source: first, path: "" };
+      if (!group.includes(owner.source)) continue;
+      const mayGo = repair && resending.has(owner.source.id) && (byPerson || claimed.claim === "upload");
+      const goes = mayGo && (await settleClaim(claimed, owner));
+      report.claimed(pathOf(owner.source), owner.path, claimed, goes);
+    }
     for await (const drifted of found.drifted()) {
       // Other sources share the scope, and a person may have asked for only one.
       const source = group.find(({ id }) => id === drifted.row.source);
@@ -89,15 +97,24 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       await again?.add(drifted);
     }
     for (const again of resending.values()) await again.finish();
-    for (const claimed of found.claims.claimed) {
-      const owner = ownerOf(claimed) ?? { source: first, path: "" };
-      if (!group.includes(owner.source)) continue;
-      const mayGo = repair && resending.has(owner.source.id) && (byPerson || claimed.claim === "upload");
-      const what = { path: owner.path, docId: claimed.resource.docId, words: WORDS[claimed.claim] };
-      const goes = mayGo && (await deleteExtra(context, owner.source, what));
-      report.claimed(pathOf(owner.source), owner.path, claimed, goes);
-    }
     report.foreign(pathOf(first), found.claims.foreign);
+  };
+
+  /**
+   * Deletes a second resource of ours once the first has answered for itself: a stale list may show a first one that is
+   * gone. Then the second takes its place. Returns false if both stay for now.
+   */
+  const settleClaim = async (
+    { resource, claim, by }: Claimed,
+    { source, path }: { source: SourceSync; path: RelativePath },
+  ): Promise<boolean> => {
+    const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
+    const presence = row && (await askPresence(context, row, source.signal));
+    if (presence === "unanswered") return false;
+    if (row === undefined || presence === "there")
+      return await deleteExtra(context, source, { path, docId: resource.docId, words: WORDS[claim] });
+    const words = `it takes the place of ${row.docId}, which the service no longer has`;
+    return await takeInstead(context, source, { row, resource, words }, source.signal);
   };
 
   /** Returns the file that a resource duplicates. */

@@ -1,5 +1,6 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
+import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
 import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile, ListedResource } from "../plan/model.ts";
@@ -8,10 +9,9 @@ import { askPresence } from "../reconcile-service/presence.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
 
 /**
- * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted. The
- * resource made since is deleted. As in an adoption, the older one may be somebody else's, and the younger one is this
- * ledger's own. The older one must be confirmed by its own answer first, because a list also shows deleted ones.
- * Returns false if none was taken.
+ * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted; the one
+ * that was made since is deleted. Which of the two goes is decided as by an adoption: the older one may be somebody
+ * else's, the younger one is this ledger's own. Returns false if none of them was taken.
  */
 export async function takeOlder(
   context: ActionContext,
@@ -19,15 +19,27 @@ export async function takeOlder(
   { row, resources }: Older,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const before = context.ledger.files.get(row.id);
-  if (before === undefined) return false;
-  for (const resource of resources) {
-    if (resource.isUnfinished === true) continue;
-    if (row.kind === "file" && !(await isSameUpload(context, before, resource, signal))) continue;
-    if ((await askPresence(context, resource, signal)) !== "there") continue;
-    if (await exchange(context, source, before, resource)) return true;
-  }
+  const words = `the file had it before; ${row.docId}, made since, is deleted`;
+  for (const resource of resources)
+    if (await takeInstead(context, source, { row, resource, words }, signal)) return true;
   return false;
+}
+
+/**
+ * Gives a file another resource that holds what the file does, and deletes the one that its row has. The other one must
+ * answer for itself first, because a list also shows what was deleted. Returns false if it was not taken.
+ */
+export async function takeInstead(
+  context: ActionContext,
+  source: SourceSync,
+  { row, resource, words }: { row: AcknowledgedFile; resource: ListedResource; words: string },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const before = context.ledger.files.get(row.id);
+  if (before === undefined || resource.isUnfinished === true) return false;
+  if (row.kind === "file" && !(await isSameUpload(context, before, resource, signal))) return false;
+  if ((await askPresence(context, resource, signal)) !== "there") return false;
+  return await exchange(context, source, { before, resource, words });
 }
 
 async function isSameUpload(
@@ -43,8 +55,7 @@ async function isSameUpload(
 async function exchange(
   context: ActionContext,
   source: SourceSync,
-  before: LedgerFile,
-  resource: ListedResource,
+  { before, resource, words }: { before: LedgerFile; resource: ListedResource; words: string },
 ): Promise<boolean> {
   const { ledger } = context;
   const { docId, label, digest, updatedMs, settings } = resource;
@@ -67,13 +78,7 @@ async function exchange(
   });
   if (left === undefined) return false;
   const { path } = left;
-  reportCompared(
-    context,
-    source,
-    path,
-    docId,
-    `the file had it before; ${left.docId}, made since, is deleted`,
-  );
+  reportCompared(context, source, path, docId, words);
   source.deleteLater(left);
   if (!hasSettings(before.shape, settings)) source.hint(path);
   return true;
