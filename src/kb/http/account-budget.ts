@@ -10,6 +10,8 @@ export interface BudgetRule {
 export interface AccountBudget {
   /** Counts one item. */
   spend(account: string, nowMs: number): void;
+  /** Takes back one item that was counted. */
+  refund(account: string): void;
   /** Time until the account is within its budget again; 0 if it is. */
   waitMs(account: string, nowMs: number): number;
 }
@@ -28,6 +30,10 @@ export function openAccountBudget({ perSecond, burst }: BudgetRule): AccountBudg
     spend: (account, nowMs) => {
       if (emptyMs.size >= ACCOUNTS_MAX && !emptyMs.has(account)) removeEmpty(nowMs);
       emptyMs.set(account, Math.max(emptyMs.get(account) ?? nowMs, nowMs) + oneMs);
+    },
+    refund: (account) => {
+      const atMs = emptyMs.get(account);
+      if (atMs !== undefined) emptyMs.set(account, atMs - oneMs);
     },
     waitMs: (account, nowMs) => Math.max(0, (emptyMs.get(account) ?? nowMs) - nowMs - burst * oneMs),
   };

@@ -2,8 +2,8 @@ import { openAccountBudget } from "./account-budget.ts";
 
 /** Slows the uploads of accounts whose documents are read more slowly than they come. */
 export interface UploadPace {
-  /** Resolves when the account may upload a file. */
-  turn(this: void, account: string): Promise<void>;
+  /** Resolves when the account may upload a file. Rejects with the signal's reason soon after the signal aborts. */
+  turn(this: void, account: string, signal: AbortSignal): Promise<void>;
 }
 
 /** Waiting documents of an account beyond which its uploads are paced: enough work for all processes until more has come. */
@@ -36,13 +36,29 @@ export function openUploadPace(
     return (await count.waiting) > WAITING_MAX;
   };
   return {
-    turn: async (account) => {
-      if (!(await isBehind(account))) return;
-      budget.spend(account, nowMs());
-      const endMs = nowMs() + budget.waitMs(account, nowMs());
-      // Asked again: the documents may be read before that.
-      for (let leftMs = endMs - nowMs(); leftMs > 0 && (await isBehind(account)); leftMs = endMs - nowMs())
-        await sleep(Math.min(leftMs, COUNT_MS));
+    turn: async (account, signal) => {
+      let endMs: number | undefined;
+      let isOver = false;
+      try {
+        for (;;) {
+          // Asked again after each wait, because the documents may have been read.
+          const isHeld = await isBehind(account);
+          // The body of a client that disconnected before somebody reads it never ends, and the request would not either.
+          signal.throwIfAborted();
+          if (!isHeld) return;
+          if (endMs === undefined) {
+            budget.spend(account, nowMs());
+            endMs = nowMs() + budget.waitMs(account, nowMs());
+          }
+          const leftMs = endMs - nowMs();
+          isOver = leftMs <= 0;
+          if (isOver) return;
+          await sleep(Math.min(leftMs, COUNT_MS));
+        }
+      } finally {
+        // Otherwise these would count against later uploads, which would wait for minutes.
+        if (endMs !== undefined && !isOver) budget.refund(account);
+      }
     },
   };
 }

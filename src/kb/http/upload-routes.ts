@@ -14,6 +14,7 @@ import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, storeUpload, finishUpload, receiveUpload } from "../resources/upload.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
 import type { KeyScope, StoredFile } from "../store/records.ts";
+import { disconnectSignal } from "./disconnect.ts";
 import { readIdempotencyKey, readStoredAnswer } from "./idempotency.ts";
 import type { SentAnswer } from "./idempotency.ts";
 import { callerOf, requireKey, routeConfig, send } from "./operation.ts";
@@ -103,7 +104,7 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, u
     const { accountId } = callerOf(request);
     const key = readIdempotencyKey(request.headers[IDEMPOTENCY_HEADER]);
     refuseForm(request, uploadBytes);
-    await pace.turn(accountId);
+    await pace.turn(accountId, disconnectSignal(request, reply));
     const form = await receiveFile(parts, request, upload.fields);
     const { received, name, type, fields } = form;
 

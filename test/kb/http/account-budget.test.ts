@@ -40,3 +40,12 @@ it("keeps accounts above their budget, however many others there are", () => {
   for (let account = 0; account < 3000; account += 1) budget.spend(String(account), account / 2);
   expect(budget.waitMs("a", 1500)).toBeGreaterThan(0);
 });
+
+it("admits another item for each that is taken back", () => {
+  const budget = openAccountBudget(RULE);
+  for (let count = 0; count < 5; count += 1) budget.spend("a", 0);
+  budget.refund("a");
+  budget.refund("b");
+  expect(Math.round(budget.waitMs("a", 0))).toBe(100);
+  expect(budget.waitMs("b", 0)).toBe(0);
+});

@@ -132,3 +132,33 @@ for (const [name, path, type] of [
     await running.close();
   });
 }
+
+it("ends an upload whose client disconnects while the account's documents are counted", async () => {
+  const counted = Promise.withResolvers<void>();
+  let counts = 0;
+  const running = await openRunning({
+    wrapStore: (store) => ({
+      ...store,
+      queue: {
+        ...store.queue,
+        figures: async (...argument) => {
+          counts += 1;
+          if (counts === 1) await counted.promise;
+          return store.queue.figures(...argument);
+        },
+      },
+    }),
+  });
+  const form = `--b\r\ncontent-disposition: form-data; name=file; filename=a\r\n\r\nabc\r\n--b--\r\n`;
+  const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+  socket.write(
+    `POST /image/processing/upload HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\n` +
+      `content-type: multipart/form-data; boundary=b\r\ncontent-length: ${form.length}\r\n\r\n${form}`,
+  );
+  await vi.waitFor(() => expect(counts).toBe(1), WAIT);
+  socket.destroy();
+  await vi.waitFor(() => expect(running.log()).toContain('"method":"POST"'), WAIT);
+  counted.resolve();
+  await vi.waitFor(async () => expect((await running.service.figures()).requestsUnderWay).toBe(0), WAIT);
+  await running.close();
+});
