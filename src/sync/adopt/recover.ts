@@ -38,7 +38,7 @@ export interface Settler {
 export interface SettlerOptions {
   readonly context: ActionContext;
   readonly source: Pick<ActionSource, "id" | "checkAgain" | "deleteLater">;
-  /** Ends waits. Requests end by the context's signal. */
+  /** Ends waits and lists. Other requests end by the context's signal. */
   readonly stopped: AbortSignal;
   /** One pass: if the service refuses a list, the pass ends. Otherwise the list is requested again and again. */
   readonly once: boolean;
@@ -178,11 +178,12 @@ export function openSettler({
           const { url, title } = listed.record;
           if (settling.interested({ url: url ?? undefined, title })) settling.see(candidateOf(listed));
         };
-        const compared = await compareWithService(context, { tier, ownerId }, () => {
+        const begin = (): typeof visit => {
           settling = startSettling(creates.map(openCreateOf), isTaken);
           forms = openForms();
           return visit;
-        });
+        };
+        const compared = await compareWithService(context, { tier, ownerId }, begin, stopped);
         ledger.flush();
         if (compared === undefined) continue;
         // A missing collection holds nothing, so its clock does not matter.

@@ -73,6 +73,7 @@ function settlerOf(
     description = "d",
     listed = {},
     following = [],
+    stopped = stop.signal,
   }: {
     readonly elapsedMs?: () => number;
     readonly shows?: boolean;
@@ -90,6 +91,8 @@ function settlerOf(
     /** Of the resource that the list shows. */
     readonly description?: string;
     readonly listed?: Partial<ResourceRecord>;
+    /** Aborts when the source stops; default: together with its requests. */
+    readonly stopped?: AbortSignal;
   } = {},
 ): { settler: Settler; deletions: Deletion[]; warnings: string[]; checks: string[] } {
   const deletions: Deletion[] = [];
@@ -125,7 +128,7 @@ function settlerOf(
   const settler = openSettler({
     context,
     source,
-    stopped: stop.signal,
+    stopped,
     once,
     onWarning,
     isAdopting,
@@ -535,6 +538,22 @@ describe("a list that the service refuses", () => {
     expect(warnings).toEqual([expect.stringContaining("no such list")]);
     expect(ledger.files.ownsDoc("doc")).toBe(true);
   });
+});
+
+it("reads a list that breaks off again and again only until its source stops", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.create(id, "key", Date.now() - 1000, observed()));
+  const source = new AbortController();
+  let lists = 0;
+  const list = (): Reply<ListEnd> => {
+    lists += 1;
+    if (lists === 2) source.abort(new Error("stopping"));
+    // A settler that goes on after the stop would do so for ever.
+    if (lists > 2) stop.abort(new Error("too late"));
+    return { kind: "later", acted: "maybe", blame: "request", reason: "broken off" };
+  };
+  const { settler } = settlerOf(id, list, false, { stopped: source.signal });
+  await expect(settler.recover()).rejects.toSatisfy(() => lists === 2 && source.signal.aborted);
 });
 
 describe("a create that got no answer while the collection's id is unknown", () => {
