@@ -81,7 +81,7 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   for await (const line of createInterface({ input: child.stdout })) {
     watch();
     const report = JSON.parse(line) as Report;
-    if (report.kind !== "line") last = report.seed;
+    if ("seed" in report) last = report.seed;
     if (!onReport(report)) {
       ended = true;
       child.kill();
@@ -113,7 +113,7 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
       showProgress("");
       say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
     }
-    if (report.kind !== "line") done += 1;
+    if ("seed" in report) done += 1;
     showProgress(`${done} of ${count} seeds, ${failed} failed`);
     return failed < FAILURES_MAX;
   };
@@ -161,7 +161,7 @@ async function firstFailure(
   const count = MUTANT_SEEDS_MAX - from + 1;
   try {
     await work({ from, count, stride: 1, mutant, stopAtFailure: true, ...chosen }, (report) => {
-      if (report.kind === "line") return true;
+      if (!("seed" in report)) return true;
       showProgress(`${mutant}: ${report.seed} seeds`);
       if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
       return found === undefined;

@@ -29,6 +29,8 @@ export interface Order {
 /** What a worker tells, a line of JSON each on its standard output. */
 export type Report =
   | { readonly kind: "line"; readonly text: string }
+  /** It still looks for the least history of a failed seed. */
+  | { readonly kind: "shrinking" }
   | { readonly kind: "passed"; readonly seed: number; readonly requests: number }
   | { readonly kind: "failed"; readonly seed: number; readonly words: readonly string[] };
 
@@ -67,7 +69,10 @@ for (let seed = order.from; seed < order.from + order.count; seed += order.strid
     if (replay === undefined) break;
     continue;
   }
-  const least = await shrink(history, async (next) => (await simulate(next)).failure?.kind === failure.kind);
+  const least = await shrink(history, async (next) => {
+    report({ kind: "shrinking" });
+    return (await simulate(next)).failure?.kind === failure.kind;
+  });
   const last = await simulate(least);
   const file = join(tmpdir(), `kbsync-simulated-${seed}.json`);
   writeFileSync(file, JSON.stringify(least));
