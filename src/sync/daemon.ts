@@ -110,12 +110,12 @@ const PATIENCE_MS = 30_000;
 /** Opens a daemon. Throws `state_locked`, `state_unusable` and what `openLedger` throws. */
 export function openDaemon(options: DaemonOptions): Daemon {
   const parts = openParts(options);
-  const { context, ledger, life } = parts;
+  const { context, ledger, lifecycle } = parts;
   const statusReporter = openStatusReporter(parts, (): DaemonSources => sources);
   const changedSoon = (): void => {
     statusReporter.persistSoon();
     notices?.changed();
-    life.changed();
+    lifecycle.changed();
     options.onChange?.();
   };
   const sources = openDaemonSources(parts, changedSoon, (source) => audits.check(source));
@@ -130,10 +130,10 @@ export function openDaemon(options: DaemonOptions): Daemon {
     return sources.isIdle();
   };
   const whenIdle = (signal?: AbortSignal): Promise<void> =>
-    life.until(() => rests() && (sources.all().length > 0 || options.sources.length === 0), signal);
+    lifecycle.until(() => rests() && (sources.all().length > 0 || options.sources.length === 0), signal);
   const close = async (): Promise<void> => {
     closing ??= (async () => {
-      life.end();
+      lifecycle.end();
       statusReporter.stop();
       const stopped = sources.stop();
       await parts.close([stopped, ...[...sources.watches.values()].map((watch) => watch.close())], () => {
@@ -178,11 +178,11 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
     pulse: () => ({
       queue: {
-        moves: parts.moves().asked + parts.moves().read + parts.work.progress().done,
+        moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
         atWork: sources.all().some((source) => source.isSending()),
       },
       scan: {
-        moves: parts.moves().asked + parts.moves().scanned,
+        moves: parts.steps().requests + parts.steps().scans,
         atWork: sources.all().some((source) => source.isScanning()),
       },
       service: parts.pacer.state().kind,
@@ -256,8 +256,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
         // What ends the daemon is thrown below, after everything is closed.
-        await life
-          .until(() => signal.aborted || life.isEnding() || life.fatal() !== undefined, signal)
+        await lifecycle
+          .until(() => signal.aborted || lifecycle.isEnding() || lifecycle.fatal() !== undefined, signal)
           .catch(() => undefined);
       } finally {
         watching?.stop();
@@ -266,7 +266,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         notices?.stop();
         await close();
       }
-      const fatal = life.fatal();
+      const fatal = lifecycle.fatal();
       if (fatal !== undefined) throw fatal;
     },
   };

@@ -264,13 +264,13 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "read/read.ts",
-        'if (filled < before.size || moved(before, fstatSync(fd))) return { kind: "torn" };',
+        'if (filled < before.size || differs(before, fstatSync(fd))) return { kind: "torn" };',
         "Object.assign(before, fstatSync(fd));",
       ),
       patch(
         "read/read.ts",
-        'if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };',
-        "Object.assign(before, await handle.stat()); void moved;",
+        'if (filled < before.size || differs(before, await handle.stat())) return { kind: "torn" };',
+        "Object.assign(before, await handle.stat()); void differs;",
       ),
     ],
   },
@@ -372,7 +372,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/recover.ts",
-        'if (asked.why === "untold" || areDoubts || isLong) return undefined;',
+        'if (asked.why === "unsupported" || areDoubts || isLong) return undefined;',
         "if (isLong || !isLong) return undefined;",
       ),
       patch("adopt/recover.ts", 'if (asked.why === "unanswered") continue;', ""),
@@ -463,7 +463,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "watches-outlived",
     does: "a disk that is mounted again is not watched",
     worlds: ["remounts"],
-    patches: [patch("watch/ground.ts", '${mountsAround(real).join(" ")}', "${mountsAround(real).length}")],
+    patches: [
+      patch("watch/watch-target.ts", '${mountsAround(real).join(" ")}', "${mountsAround(real).length}"),
+    ],
   },
   {
     name: "held-back-uncounted",

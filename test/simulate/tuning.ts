@@ -13,7 +13,11 @@ export const PAGE_RESOURCES = 7;
  * exercised as well: scans that are interrupted, files read in slices, several batches, pages of the list.
  */
 export const TUNING: readonly Patch[] = [
-  { file: "sync/scan/walk.ts", find: /const STEPS_PER_LOOK = \d+;/, replace: "const STEPS_PER_LOOK = 5;" },
+  {
+    file: "sync/scan/walk.ts",
+    find: /const STEPS_PER_CLOCK_READ = \d+;/,
+    replace: "const STEPS_PER_CLOCK_READ = 5;",
+  },
   {
     file: "sync/read/read.ts",
     find: "const SMALL_BYTES = 256 * 1024;",

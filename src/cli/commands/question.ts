@@ -6,7 +6,7 @@ import { Agent, FormData, request } from "undici";
 import type { Dispatcher } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { openPlaces, type Places } from "../../sync/operator/places.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import { IMAGES_MAX, THREAD_ID_CHARS_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
@@ -76,13 +76,13 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       context.signal.throwIfAborted();
       throw error;
     });
-    const places = openPlaces(state.path);
+    const lookup = openResourceLookup(state.path);
     try {
       context.stdout.write(
-        options.json === true ? `${JSON.stringify(response, undefined, 2)}\n` : endText(response, places),
+        options.json === true ? `${JSON.stringify(response, undefined, 2)}\n` : endText(response, lookup),
       );
     } finally {
-      places?.close();
+      lookup?.close();
     }
     if (response.data.finish_reason === "error") {
       throw new KbsyncError(`the answer broke off: ${response.data.firstAttemptError}`, {
@@ -181,22 +181,22 @@ async function call(
 }
 
 /** What stands below an answer: where it comes from, and what a person should know of it. */
-export function endText({ data }: ChatResponse, places: Pick<Places, "fileOf"> | undefined): string {
+export function endText({ data }: ChatResponse, lookup: Pick<ResourceLookup, "fileOf"> | undefined): string {
   const sources = data.annotations.flatMap((each) => (each.type === "citation" ? [each] : []));
   const notes = data.annotations.map(noteOf).filter((note) => note !== "");
   if (data.fallback) notes.push(`answered by ${data.model}, after: ${data.firstAttemptError}`);
   if (data.finish_reason === "truncated") notes.push("the model's answer was cut off at its limit");
   if (data.finish_reason === "content_filter") notes.push("the model's provider held back the answer");
-  const cited = sources.map((source) => `  ${sourceText(source, places)}\n`).join("");
+  const cited = sources.map((source) => `  ${sourceText(source, lookup)}\n`).join("");
   const said = notes.map((note) => `  ${note}\n`).join("");
   return `\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`;
 }
 
 function sourceText(
   { number, resource_id, title, score, span }: Citation,
-  places: Pick<Places, "fileOf"> | undefined,
+  lookup: Pick<ResourceLookup, "fileOf"> | undefined,
 ): string {
-  const name = visibleLine(places?.fileOf(resource_id)?.path ?? title);
+  const name = visibleLine(lookup?.fileOf(resource_id)?.path ?? title);
   const line = span.text.replaceAll(/\s+/g, " ");
   const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
   return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;

@@ -164,7 +164,7 @@ async function serveControl(
       version,
       env: context.env,
       operations: operationsOf(daemon, { version, startedMs: context.nowMs() }),
-      onElsewhere: (path, reason) =>
+      onSocketOutside: (path, reason) =>
         log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
     });
   } catch (error) {

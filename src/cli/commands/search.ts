@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openPlaces, type Places } from "../../sync/operator/places.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { searchOnce } from "../../sync/operator/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
@@ -54,20 +54,20 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
-  const places = openPlaces(state.path);
-  if (places === undefined || places.sources.every(({ collectionId }) => collectionId === undefined)) {
-    places?.close();
+  const lookup = openResourceLookup(state.path);
+  if (lookup === undefined || lookup.sources.every(({ collectionId }) => collectionId === undefined)) {
+    lookup?.close();
     throw nothingSynced(state.path);
   }
   try {
-    const targets = targetsOf(places, options.doc, context.cwd);
+    const targets = targetsOf(lookup, options.doc, context.cwd);
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
     // Port 0: the configured one may be another program's by now, and this service lives for one question.
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
       const queries = targets.map((where): SearchQuery => ({ query, topK: options.topK, where }));
       const results = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
-      const found = best(results, options.topK).map((result) => foundAt(result, places));
+      const found = best(results, options.topK).map((result) => foundAt(result, lookup));
       context.stdout.write(
         options.json === true
           ? `${JSON.stringify({ query, results: found }, undefined, 2)}\n`
@@ -77,22 +77,26 @@ async function search(context: Context, query: string, options: SearchOptions): 
       await service.close();
     }
   } finally {
-    places.close();
+    lookup.close();
   }
 }
 
 /** The scopes to search: sources that share owner and collection are one scope. Throws for a file that has no resource. */
-export function targetsOf(places: Places, doc: string | undefined, cwd: string): SearchQuery["where"][] {
+export function targetsOf(
+  lookup: ResourceLookup,
+  doc: string | undefined,
+  cwd: string,
+): SearchQuery["where"][] {
   if (doc === undefined) {
     const targets = new Map<string, SearchQuery["where"]>();
-    for (const { collectionId, ownerId } of places.sources) {
+    for (const { collectionId, ownerId } of lookup.sources) {
       if (collectionId !== undefined) targets.set(`${collectionId} ${ownerId}`, { collectionId, ownerId });
     }
     return [...targets.values()];
   }
   // As typed below the working folder, or as a result names it: below a source.
-  const docId = [resolve(cwd, doc), ...places.sources.map(({ path }) => resolve(path, doc))]
-    .map((path) => places.docOf(path))
+  const docId = [resolve(cwd, doc), ...lookup.sources.map(({ path }) => resolve(path, doc))]
+    .map((path) => lookup.docOf(path))
     .find((found) => found !== undefined);
   if (docId !== undefined) return [{ docId }];
   throw new KbsyncError(`${doc} is not in the knowledge base`, {
@@ -112,8 +116,8 @@ function best(results: readonly SearchResult[], topK: number): SearchResult[] {
   return results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, topK);
 }
 
-function foundAt({ id, score, version, payload }: SearchResult, places: Places): Found {
-  const file = places.fileOf(payload.resourceId);
+function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {
+  const file = lookup.fileOf(payload.resourceId);
   return {
     score,
     path: file?.path ?? null,

@@ -4,7 +4,7 @@ import { loadConfig } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import type { FileFacts } from "../../sync/ledger/file-facts.ts";
-import { openPlaces } from "../../sync/operator/places.ts";
+import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { WatchedSource } from "../../sync/rules/rules.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../../sync/disk/source-path.ts";
@@ -62,7 +62,7 @@ function sourceOf(
   path: string,
 ): { readonly source: WatchedSource; readonly below: string } {
   const configured = loadConfig(configRequest(context, options)).sources;
-  const places = openPlaces(stateDir);
+  const places = openResourceLookup(stateDir);
   const known = places?.sources.map((place) => place.path) ?? [];
   places?.close();
   for (const source of configured) {

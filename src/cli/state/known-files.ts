@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { type KnownFiles, NO_FILES } from "../../mcp/known-files.ts";
-import { openPlaces } from "../../sync/operator/places.ts";
+import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 
 /** The ledger of a state folder as MCP's tools use it. Throws where there is one that cannot be read. */
 export function openKnownFiles(stateDir: string): KnownFiles {
-  const places = openPlaces(stateDir);
+  const places = openResourceLookup(stateDir);
   if (places === undefined) return NO_FILES;
   return {
     sources: places.sources.map(({ path, ownerId, collectionId }) => ({

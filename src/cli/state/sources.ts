@@ -2,14 +2,14 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openPlaces } from "../../sync/operator/places.ts";
+import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
   try {
-    const places = openPlaces(stateDir);
+    const places = openResourceLookup(stateDir);
     const folders = places?.sources.map(({ path }) => path) ?? [];
     places?.close();
     return folders;

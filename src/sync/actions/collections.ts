@@ -32,7 +32,7 @@ export type AskedId =
        * `untold`: the service does not supply it. `unclear`: what answered may not be the service. `unanswered`:
        * nothing answered.
        */
-      readonly why: "untold" | "unclear" | "unanswered";
+      readonly why: "unsupported" | "unclear" | "unanswered";
     };
 
 /** The result of requesting an id again. */
@@ -62,7 +62,7 @@ export function openCollections(
   const listeners: ((tier: Tier) => void)[] = [];
   const turns = openTurns();
   /** An answer without ids, and until when it is valid, by a monotonic clock. */
-  let without: { readonly why: "untold" | "unclear"; readonly untilMs: number } | undefined;
+  let without: { readonly why: "unsupported" | "unclear"; readonly untilMs: number } | undefined;
 
   const id = (tier: Tier): string | undefined => {
     const found = known.get(tier) ?? ledger.sources.collectionId(tier);
@@ -84,13 +84,13 @@ export function openCollections(
   /** Returns the tiers that the service names, or why it names none. */
   const fetch = async (
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<Tier, string> | "untold" | "unclear" | "unanswered"> => {
+  ): Promise<ReadonlyMap<Tier, string> | "unsupported" | "unclear" | "unanswered"> => {
     const reply = await remote.collections(signal);
     // A gateway may refuse an unknown address in the same way as a key.
     if (reply.kind === "later" && reply.blame !== "key") return "unanswered";
     const found = reply.kind === "done" ? reply.value : "unclear";
     if (typeof found === "string") {
-      const againMs = found === "untold" ? UNTOLD_AGAIN_MS : UNCLEAR_AGAIN_MS;
+      const againMs = found === "unsupported" ? UNTOLD_AGAIN_MS : UNCLEAR_AGAIN_MS;
       without = { why: found, untilMs: performance.now() + againMs };
       return found;
     }
@@ -105,7 +105,7 @@ export function openCollections(
     const came = await fetch(signal);
     const asked = id(tier);
     if (asked !== undefined) return { id: asked };
-    return { id: undefined, why: typeof came === "string" ? came : "untold" };
+    return { id: undefined, why: typeof came === "string" ? came : "unsupported" };
   };
 
   return {

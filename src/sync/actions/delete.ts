@@ -91,7 +91,7 @@ type SaveResult =
  * more request: the answer to the delete itself also contains the text, but a crash between that answer and the disk
  * would lose it for good, whereas the answer to an update can be obtained again.
  *
- * A text that the service fails to return `KEEP_TRIES` times, with some minutes in between, is not saved. A text that
+ * A text that the service fails to return `SAVE_TRIES` times, with some minutes in between, is not saved. A text that
  * cannot be written waits until it can: the disk is for a person to repair, and nothing is lost meanwhile.
  */
 async function saveBefore(
@@ -106,7 +106,7 @@ async function saveBefore(
   const tries = countTries(context);
   for (;;) {
     if (source.isPaused?.() === true) return { kind: "paused" };
-    const saved = await trash.keep(intent, source, keep, context.signal);
+    const saved = await trash.save(intent, source, keep, context.signal);
     if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
     if (saved.kind === "disk")
       return { kind: "wait", message: `its text cannot be kept before it is deleted: ${saved.message}` };
@@ -122,7 +122,7 @@ async function saveBefore(
   }
 }
 
-function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["keep"]>>, { kind: "disk" }>): string {
+function wordsOf(saved: Exclude<Awaited<ReturnType<Trash["save"]>>, { kind: "disk" }>): string {
   const reply: Reply<unknown> = saved;
   if (reply.kind === "refused") return reply.message;
   return reply.kind === "later" ? reply.reason : "not found";

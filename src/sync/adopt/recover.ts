@@ -165,7 +165,7 @@ export function openSettler({
         // After no answer, the gate waits before the next request.
         if (asked.why === "unanswered") continue;
         const isLong = creates.every(({ atMs }) => context.now() - atMs >= UNCLEAR_MS);
-        if (asked.why === "untold" || areDoubts || isLong) return undefined;
+        if (asked.why === "unsupported" || areDoubts || isLong) return undefined;
         unclearTries += 1;
         await clearUp(unclearTries);
         continue;

@@ -14,20 +14,20 @@ import { errorOf } from "./failure.ts";
 import { linesOf } from "./lines.ts";
 
 export interface AskOptions<N extends DaemonOperation> {
-  /** Takes the request back. */
+  /** Cancels the request. */
   readonly signal: AbortSignal;
   readonly onLine?: (line: LineOf<N>) => void;
 }
 
-/** A daemon that lives takes a request within this time; a stopped process (SIGSTOP) does not. */
+/** Time within which a live daemon accepts a request; a stopped process (SIGSTOP) does not. */
 const TAKEN_MS = 5000;
 /** Longest answer, or line of one: the status of many sources, or some ten thousand activities. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Asks the daemon that runs on a state folder. Undefined: none does. Throws what the daemon answers with as a
- * KbsyncError of the same code, `control_refused` for a socket that is another user's, `control_lost` when the daemon
- * ends without an answer, `control_silent`, `control_version`, and the signal's reason.
+ * Sends a request to the daemon that runs on a state folder. Undefined: none runs. Throws the daemon's error as a KbsyncError
+ * of the same code, `control_refused` for another user's socket, `control_lost` if the daemon ends without an answer,
+ * `control_silent`, `control_version`, and the signal's reason.
  */
 export async function askDaemon<N extends DaemonOperation>(
   stateDir: string,
@@ -41,7 +41,7 @@ export async function askDaemon<N extends DaemonOperation>(
   const client = new Client("http://daemon", { socketPath, headersTimeout: 0, bodyTimeout: 0 });
   try {
     const response = await send(client, name, request, signal);
-    // The schemas of the table are those of this operation.
+    // The table's schemas belong to this operation.
     return (await read(name, response, (line) => onLine?.(line as LineOf<N>))) as AnswerOf<N>;
   } catch (error) {
     signal.throwIfAborted();
@@ -88,7 +88,7 @@ async function send(
   }
 }
 
-/** Reads an answer, whole or in lines. */
+/** Reads an answer, as a whole or in lines. */
 async function read(
   name: DaemonOperation,
   { headers, body }: Dispatcher.ResponseData,
@@ -98,7 +98,7 @@ async function read(
   for await (const text of linesOf(body, ANSWER_BYTES_MAX)) {
     const value = parsed(text);
     const failure = DaemonFailure.safeParse(value).data;
-    // This version sends nothing to a daemon of its own that it does not know.
+    // A daemon of the same version knows everything that this client sends.
     if (failure !== undefined && UNKNOWN.has(failure.error.code))
       throw otherVersion(headers, failure.message);
     if (failure !== undefined) throw errorOf(failure);
@@ -111,26 +111,26 @@ async function read(
   throw lost();
 }
 
-/** Codes of an operation, or of a part of it, that the daemon does not know. */
+/** Error codes for an operation, or a part of it, that the daemon does not know. */
 const UNKNOWN: ReadonlySet<string> = new Set(["route_not_found", "invalid_field", "invalid_body"]);
 
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // which no schema takes
+    return undefined; // no schema accepts it
   }
 }
 
-/** Nobody listens at the socket. */
-const NOBODY: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"]);
-/** The connection ended. */
+/** No process listens at the socket. */
+const NO_LISTENER: ReadonlySet<string> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK", "ENOTDIR"]);
+/** The connection was closed. */
 const ENDED: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
 
-/** Undefined where nobody is there; throws what else is in the way. */
+/** Returns undefined if no process listens; throws any other failure. */
 function noAnswer(error: unknown, socketPath: string): undefined {
   const code = codeOf(error) ?? "";
-  if (NOBODY.has(code)) return undefined;
+  if (NO_LISTENER.has(code)) return undefined;
   if (ENDED.has(code)) throw lost(error);
   if (error instanceof errors.HTTPParserError || error instanceof RangeError) throw otherVersion({}, error);
   throw new KbsyncError(`cannot reach the daemon at ${socketPath}: ${messageOf(error)}`, {

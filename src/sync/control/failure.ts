@@ -1,7 +1,7 @@
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { DaemonFailure } from "../../wire/daemon.ts";
 
-/** The status of each failure that is neither a defect nor ends by itself. */
+/** HTTP status of each failure that is neither a defect nor temporary. */
 const STATUS: Readonly<Record<string, number>> = {
   invalid_body: 400,
   invalid_field: 400,
@@ -14,14 +14,14 @@ const STATUS: Readonly<Record<string, number>> = {
   unsupported_media_type: 415,
 };
 
-/** What the framework refuses, by its status. */
+/** Codes of the framework's own refusals, by status. */
 const FRAMEWORK_CODES: Readonly<Record<number, string>> = {
   400: "invalid_body",
   413: "body_too_large",
   415: "unsupported_media_type",
 };
 
-/** A failure in the shape of the service's. One that nobody expected has its message alone. */
+/** Returns a failure in the same shape as the service's. An unexpected one has only its message. */
 export function failureOf(error: unknown): { readonly status: number; readonly body: DaemonFailure } {
   const known = error instanceof KbsyncError ? error : undefined;
   const code = known?.code ?? FRAMEWORK_CODES[statusCodeOf(error) ?? 0] ?? "internal";
@@ -46,7 +46,7 @@ function statusCodeOf(error: unknown): number | undefined {
   return typeof status === "number" ? status : undefined;
 }
 
-/** The failure that a client was answered. */
+/** Converts the failure in an answer to an error. */
 export function errorOf({ message, error }: DaemonFailure): KbsyncError {
   const { code, retryable, subject, hint } = error;
   return new KbsyncError(message, {

@@ -1,8 +1,8 @@
 const NEWLINE = 0x0a;
 
 /**
- * Cuts a stream of bytes into lines, without their ends; the last one may lack its end. Bytes are put together before they
- * are decoded, so that no character is cut. Throws for a line that is longer than allowed.
+ * Splits a stream of bytes into lines, without their ends; the last one may lack its end. Joins bytes before decoding
+ * them, so that no character is split. Throws a RangeError for a line that is too long.
  */
 export async function* linesOf(stream: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string> {
   let pieces: Buffer[] = [];

@@ -10,27 +10,27 @@ import {
 import type { Daemon } from "../daemon.ts";
 import { LEDGER_OPERATIONS } from "../operator/commands.ts";
 
-/** What an operation has beside its request. */
-export interface Answering<Line> {
-  /** Aborted when the client is gone, and when the daemon stops. */
+/** The context of a request to an operation. */
+export interface OperationContext<Line> {
+  /** Aborts when the client disconnects and when the daemon stops. */
   readonly signal: AbortSignal;
   /** Sends the head of an answer in lines. */
   readonly begin: () => void;
-  /** Sends a line. A client that does not read is cut off. */
+  /** Sends a line. A client that does not read is disconnected. */
   readonly emit: (line: Line) => void;
-  /** Resolves when there is room for more lines. For a caller with many of them. */
+  /** Resolves when there is room for more lines, for operations that send many. */
   readonly drained: () => Promise<void>;
 }
 
-/** The operations of a daemon. Each throws what its client is answered. */
+/** The operations of a daemon. They throw the errors that clients get. */
 export type DaemonOperations = {
   readonly [N in DaemonOperation]: (
     request: RequestOf<N>,
-    answering: Answering<LineOf<N>>,
+    context: OperationContext<LineOf<N>>,
   ) => Promise<AnswerOf<N>>;
 };
 
-/** What the daemon does not know of itself. */
+/** Facts that the daemon does not know itself. */
 export interface DaemonFacts {
   readonly version: string;
   readonly startedMs: number;
@@ -47,8 +47,8 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperatio
     },
     file: async ({ path }) => ({ ...daemon.about(path), service: daemon.status().service }),
     log: async (query) => ({ activities: daemon.recent(query) }),
-    follow: async (query, answering) => follow(daemon, query, answering),
-    wait: async (request, answering) => wait(daemon, request, answering),
+    follow: async (query, operation) => follow(daemon, query, operation),
+    wait: async (request, operation) => wait(daemon, request, operation),
     pause: async (request) => LEDGER_OPERATIONS.pause(daemon, request),
     resume: async (request) => LEDGER_OPERATIONS.resume(daemon, request),
     retry: async (request) => LEDGER_OPERATIONS.retry(daemon, request),
@@ -59,29 +59,29 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperatio
   };
 }
 
-/** Activities that are kept for a client which has not read the earlier ones yet. */
-const LATE_MAX = 2 * LOG_LINES_MAX;
+/** Activities that are buffered for a client that has not read the earlier ones yet. */
+const BUFFERED_MAX = 2 * LOG_LINES_MAX;
 
-/** Sends what was done lately, then all that is done until the client goes. Throws `control_slow`. */
+/** Sends the latest activities, then every new one until the client disconnects. Throws `control_slow`. */
 async function follow(
   daemon: Daemon,
   { limit, path }: RequestOf<"follow">,
-  { signal, begin, emit, drained }: Answering<DaemonActivity>,
+  { signal, begin, emit, drained }: OperationContext<DaemonActivity>,
 ): Promise<never> {
-  const isAsked = ({ source, ...activity }: DaemonActivity): boolean =>
+  const isWanted = ({ source, ...activity }: DaemonActivity): boolean =>
     path === undefined ||
     path === source ||
     [activity.path, activity.from]
       .filter((each) => each !== undefined)
       .map((each) => `${source}/${each}`)
       .some((each) => each === path || each.startsWith(`${path}/`));
-  // Both in one turn of the loop, so that nothing is missed and nothing comes twice.
+  // Reads and subscribes in one turn of the event loop, so that no activity is lost or repeated.
   const left = [...daemon.recent({ limit, path })];
   let isCaughtUp = false;
   const stop = daemon.follow((activity) => {
-    if (!isAsked(activity)) return;
+    if (!isWanted(activity)) return;
     if (isCaughtUp) emit(activity);
-    else if (left.length <= LATE_MAX) left.push(activity);
+    else if (left.length <= BUFFERED_MAX) left.push(activity);
   });
   try {
     begin();
@@ -90,8 +90,8 @@ async function follow(
       await drained();
       signal.throwIfAborted();
     }
-    if (left.length > LATE_MAX) {
-      throw new KbsyncError("more is done than the reader of the log takes", {
+    if (left.length > BUFFERED_MAX) {
+      throw new KbsyncError("the reader of the log is slower than the daemon's activities", {
         code: "control_slow",
         retryable: true,
       });
@@ -103,39 +103,39 @@ async function follow(
   }
 }
 
-/** How often a waiting client hears that the wait goes on. */
-const STILL_MS = 5000;
+/** Interval at which a waiting client gets a line while the wait continues. */
+const HEARTBEAT_MS = 5000;
 
 async function wait(
   daemon: Daemon,
   { path, timeoutSeconds }: RequestOf<"wait">,
-  { signal, emit }: Answering<LineOf<"wait">>,
+  { signal, emit }: OperationContext<LineOf<"wait">>,
 ): Promise<AnswerOf<"wait">> {
-  const late = new AbortController();
+  const timeout = new AbortController();
   const timer =
-    timeoutSeconds === undefined ? undefined : setTimeout(() => late.abort(), timeoutSeconds * 1000);
+    timeoutSeconds === undefined ? undefined : setTimeout(() => timeout.abort(), timeoutSeconds * 1000);
   let waiting = 0;
-  const still = setInterval(() => emit({ waiting, service: daemon.status().service }), STILL_MS);
+  const heartbeat = setInterval(() => emit({ waiting, service: daemon.status().service }), HEARTBEAT_MS);
   try {
     const { agreed, ...end } = await daemon.wait({
       path,
-      signal: AbortSignal.any([signal, late.signal]),
+      signal: AbortSignal.any([signal, timeout.signal]),
       onWaiting: (files) => emit({ waiting: (waiting = files) }),
     });
     return { end: agreed ? "agreed" : "troubled", ...end, service: daemon.status().service };
   } catch (error) {
-    if (!late.signal.aborted || signal.aborted) throw error;
+    if (!timeout.signal.aborted || signal.aborted) throw error;
     return { end: "timeout", troubled: waiting, reasons: [], service: daemon.status().service };
   } finally {
     clearTimeout(timer);
-    clearInterval(still);
+    clearInterval(heartbeat);
   }
 }
 
-/** Throws the signal's reason when it is aborted. */
+/** Rejects with the signal's reason when it aborts. */
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
-    const fail = (): void => reject(signal.reason as Error); // what these signals are aborted with is an Error
+    const fail = (): void => reject(signal.reason as Error); // these signals abort with an Error
     if (signal.aborted) fail();
     else signal.addEventListener("abort", fail, { once: true });
   });

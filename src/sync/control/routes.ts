@@ -5,14 +5,14 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { schemaProblems } from "../../lib/schema-issue.ts";
 import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation } from "../../wire/daemon.ts";
 import { failureOf } from "./failure.ts";
-import type { Answering, DaemonOperations } from "./operations.ts";
+import type { OperationContext, DaemonOperations } from "./operations.ts";
 
-/** Longest body: a path of 4,096 bytes, each escaped to six characters, and room. */
+/** Longest body: a path of 4,096 bytes, each escaped to six characters, and a reserve. */
 const BODY_BYTES_MAX = 64 * 1024;
-/** Lines wait for their reader up to this size; a client that follows the log and never reads is cut off. */
+/** Maximum size of unread lines. A client that follows the log and never reads is disconnected. */
 const UNREAD_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Takes requests of Node's server to a daemon's operations. Those in flight end when `stopping` aborts. */
+/** Routes requests of Node's server to a daemon's operations. Requests in flight end when `stopping` aborts. */
 export async function openRouting(
   operations: DaemonOperations,
   stopping: AbortSignal,
@@ -37,19 +37,19 @@ export function addDaemonRoutes(
     // The table pairs each operation with its request and its answer.
     const operation = operations[name as DaemonOperation] as (
       request: unknown,
-      answering: Answering<unknown>,
+      context: OperationContext<unknown>,
     ) => Promise<unknown>;
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       const input = (method === "GET" ? request.query : request.body) ?? {};
       const parsed = schema.safeParse(input);
       if (!parsed.success) throw invalid(schemaProblems(parsed.error, input)[0]);
-      const gone = new AbortController();
-      reply.raw.once("close", () => gone.abort(new Error("the client is gone")));
-      const signal = AbortSignal.any([gone.signal, stopping]);
+      const disconnected = new AbortController();
+      reply.raw.once("close", () => disconnected.abort(new Error("the client disconnected")));
+      const signal = AbortSignal.any([disconnected.signal, stopping]);
       const lines = openLines(reply, signal);
       try {
         const answer = await operation(parsed.data, { signal, ...lines });
-        // An operation cannot tell whether it came to its end or was broken off by the stop.
+        // An operation does not distinguish its end from an interruption by the stop.
         stopping.throwIfAborted();
         if (!("line" in route)) return answer;
         lines.emit(answer);
@@ -66,8 +66,8 @@ export function addDaemonRoutes(
   }
 }
 
-/** An answer in lines of JSON. */
-function openLines(reply: FastifyReply, signal: AbortSignal): Omit<Answering<unknown>, "signal"> {
+/** Opens an answer in lines of JSON. */
+function openLines(reply: FastifyReply, signal: AbortSignal): Omit<OperationContext<unknown>, "signal"> {
   const { raw } = reply;
   const begin = (): void => {
     if (raw.headersSent || raw.destroyed) return;

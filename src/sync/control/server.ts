@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
-import { controlPlaces, fitsSocket, socketInState, socketOutside, type FreshSocket } from "./address.ts";
+import { controlPaths, fitsSocket, socketInState, socketOutside, type FreshSocket } from "./address.ts";
 import { failureOf } from "./failure.ts";
 import type { DaemonOperations } from "./operations.ts";
 
 /** An open control socket. */
 export interface Control {
-  /** Where it lies. */
+  /** Path of the socket. */
   readonly path: string;
-  /** Takes no more requests, ends those in flight with `daemon_stopping`, and removes the socket. May be called again. */
+  /** Accepts no more requests, ends those in flight with `daemon_stopping`, and removes the socket. May be called again. */
   close(): Promise<void>;
 }
 
@@ -19,23 +19,23 @@ export interface ControlOptions {
   readonly version: string;
   readonly env: NodeJS.ProcessEnv;
   readonly operations: DaemonOperations;
-  /** Called when the socket does not lie in the state folder. */
-  readonly onElsewhere: (path: string, reason: string) => void;
-  /** How long a request may take to arrive. Default: 5 s. */
+  /** Called if the socket is not in the state folder. */
+  readonly onSocketOutside: (path: string, reason: string) => void;
+  /** Maximum time for a request to arrive. Default: 5 s. */
   readonly requestMs?: number;
 }
 
-/** Clients at a time: people and their scripts. One more gets `control_busy`. */
+/** Maximum number of clients: people and their scripts. Any further client gets `control_busy`. */
 const CLIENTS_MAX = 32;
-/** Connections at a time, those of such clients included; a further one is closed at once. */
+/** Maximum number of connections, including refused clients. Further ones are closed at once. */
 const CONNECTIONS_MAX = 2 * CLIENTS_MAX;
 const REQUEST_MS = 5000;
-/** How long a client may take to read its last line when the daemon stops. */
+/** Time for a client to read its last line when the daemon stops. */
 const CLOSE_MS = 1000;
 
 /**
  * Opens the control socket of a state folder, whose lock the caller holds: HTTP with the operations of `wire/daemon.ts`.
- * Throws where no socket can be made, neither in the state folder nor outside.
+ * Throws if a socket can be created neither in the state folder nor outside.
  */
 export async function openControl(options: ControlOptions): Promise<Control> {
   const { operations, version, requestMs = REQUEST_MS } = options;
@@ -43,7 +43,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const surplus = new WeakSet<Socket>();
   let clients = 0;
   let routing: Promise<RequestListener> | undefined;
-  // The framework is loaded for the first client: many a daemon has none.
+  // Loads the framework for the first client, because many daemons have none.
   const load = async (): Promise<RequestListener> =>
     (await import("./routes.ts")).openRouting(operations, stopping.signal);
 
@@ -56,13 +56,13 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     socket.once("close", () => (clients -= 1));
   });
   server.on("request", (request, response) => {
-    // The daemon lives, however long the answer takes.
+    // Shows that the daemon is alive, however long the answer takes.
     response.writeProcessing();
     response.setHeader("server", `kbsync/${version}`);
     response.setHeader("cache-control", "no-store");
     if (surplus.has(request.socket)) {
-      const words = `the daemon has ${CLIENTS_MAX} clients already`;
-      refuse(response, new KbsyncError(words, { code: "control_busy", retryable: true }));
+      const message = `the daemon already has ${CLIENTS_MAX} clients`;
+      refuse(response, new KbsyncError(message, { code: "control_busy", retryable: true }));
       return;
     }
     routing ??= load();
@@ -98,7 +98,7 @@ function refuse(response: ServerResponse, error: KbsyncError): void {
   response.end(JSON.stringify(body));
 }
 
-/** Its files were there when the daemon started. */
+/** The framework's files existed when the daemon started, so the program was replaced. */
 function replacedProgram(cause: unknown): KbsyncError {
   return new KbsyncError(`the daemon cannot load its API: ${messageOf(cause)}`, {
     code: "control_version",
@@ -107,23 +107,23 @@ function replacedProgram(cause: unknown): KbsyncError {
   });
 }
 
-/** Listens in the state folder, or outside where that cannot be. */
+/** Listens in the state folder, or outside if that fails. */
 async function listen(
   server: Server,
-  { stateDir, env, onElsewhere }: ControlOptions,
+  { stateDir, env, onSocketOutside }: ControlOptions,
 ): Promise<FreshSocket & { readonly published: string }> {
-  const { socket } = controlPlaces(stateDir);
+  const { socket } = controlPaths(stateDir);
   let reason = `its path would be too long for a socket: ${socket}`;
   if (fitsSocket(socket)) {
     try {
       const fresh = await bind(server, socketInState(stateDir));
       return { ...fresh, published: socket };
     } catch (error) {
-      reason = messageOf(error); // Some file systems hold no sockets.
+      reason = messageOf(error); // Some file systems do not support sockets.
     }
   }
   const fresh = await bind(server, socketOutside(stateDir, env));
-  onElsewhere(fresh.path, reason);
+  onSocketOutside(fresh.path, reason);
   return { ...fresh, published: fresh.path };
 }
 
@@ -132,7 +132,7 @@ async function bind(server: Server, fresh: FreshSocket): Promise<FreshSocket> {
     server.listen(fresh.path);
     await once(server, "listening");
     fresh.publish();
-    // Nobody's clients are worth a dead daemon.
+    // A later error of the socket must not end the daemon.
     server.on("error", () => undefined);
     return fresh;
   } catch (error) {

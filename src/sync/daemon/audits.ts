@@ -7,13 +7,13 @@ import { LIST_LAG_MS } from "../reconcile-service/compare.ts";
 import { openRechecks, type Rechecks } from "../audit/recheck.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "../audit/schedule.ts";
 
-/** The audits of a daemon, and when they are made by themselves. */
+/** The audits of a daemon and their schedule. */
 export interface DaemonAudits extends Audits {
-  /** Compares sources again that were adopted. */
+  /** Compares adopted sources again. */
   readonly rechecks: Rechecks;
-  /** Counts what is left of a report's findings when the daemon has done what it could. */
+  /** Counts the findings of a report that remain after the repairs. */
   settled(report: AuditReport): AuditReport;
-  /** Makes audits from time to time, repairing what is safe. */
+  /** Schedules audits, which repair what is safe. */
   schedule(isIdle: () => boolean): AuditSchedule;
 }
 
@@ -57,7 +57,7 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
   };
 }
 
-/** Findings that were to be put right and are not: the service refused the file, or is still being asked. */
+/** Number of findings marked as repaired that are not: the service refused the file, or has not answered yet. */
 function unsettled({ ledger }: Parts, sources: readonly SourceSync[], { findings }: AuditReport): number {
   ledger.flush();
   const ids = new Map(sources.map(({ id, rules }) => [rules.source.absolutePath, id]));
@@ -70,7 +70,7 @@ function unsettled({ ledger }: Parts, sources: readonly SourceSync[], { findings
   }).length;
 }
 
-/** What a person is told of an audit that found something. */
+/** Warning for an audit with findings. */
 function warningOf(report: AuditReport): KbsyncError | undefined {
   const words = auditWords(report);
   if (words === undefined) return undefined;

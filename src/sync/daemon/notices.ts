@@ -3,53 +3,53 @@ import { standstillsOf, type Standstill } from "../ledger/standstill.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** Tells of sources that come to wait for a person, and of their end. */
+/** Reports sources that start to wait for a person, and the end of their wait. */
 export interface Notices {
-  /** Something may have changed. */
+  /** Notes that something may have changed. */
   changed(): void;
   stop(): void;
 }
 
-/** What of a source was told of and is not over, by its kind. */
-export type Told = ReadonlyMap<Standstill["kind"], string>;
+/** The standstills of a source that were reported and are not over, by kind. */
+export type Reported = ReadonlyMap<Standstill["kind"], string>;
 
-/** What is to be said. */
-export interface News {
-  readonly begun: readonly Standstill[];
-  readonly over: readonly Standstill["kind"][];
-  readonly told: Told;
+/** The difference between the standstills of a source and the reported ones. */
+export interface StandstillChanges {
+  readonly started: readonly Standstill[];
+  readonly ended: readonly Standstill["kind"][];
+  readonly reported: Reported;
 }
 
 /**
- * How often it is looked, in milliseconds. What a pass writes is in the ledger after a fraction of that, so a look
- * that begins this long after a change sees it.
+ * Interval of the checks. The writes of a pass are in the ledger after a fraction of it, so a check that starts this long
+ * after a change sees it.
  */
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 /**
- * What to say of a source, given what was said of it before. A reason whose numbers alone have changed is no news: a
- * folder that goes on shrinking would be told of at each look. Pure.
+ * Compares the standstills of a source with the reported ones. A reason in which only numbers changed is not new: otherwise a
+ * folder that keeps shrinking would be reported at each check. Pure.
  */
-export function newsOf(standstills: readonly Standstill[], told: Told): News {
+export function changesOf(standstills: readonly Standstill[], reported: Reported): StandstillChanges {
   const now = new Map(standstills.map(({ kind, reason }) => [kind, essence(reason)]));
-  const begun = standstills.filter(({ kind, reason }) => told.get(kind) !== essence(reason));
-  return { begun, over: [...told.keys()].filter((kind) => !now.has(kind)), told: now };
+  const started = standstills.filter(({ kind, reason }) => reported.get(kind) !== essence(reason));
+  return { started, ended: [...reported.keys()].filter((kind) => !now.has(kind)), reported: now };
 }
 
-/** Starts telling of sources that are open. What an earlier process left is told when the source has been looked at. */
+/** Starts reporting for open sources. Standstills of an earlier process are reported after the source's first pass. */
 export function startNotices(parts: Parts, sources: DaemonSources): Notices {
-  const { ledger, warn, inform, life } = parts;
-  const told = new Map<number, Told>();
-  /** What the ledger said at the start of sources that were not looked at yet: the folder may be back since. */
+  const { ledger, warn, inform, lifecycle } = parts;
+  const reported = new Map<number, Reported>();
+  /** Standstills in the ledger at the start, of sources without a pass since: the folder may have returned. */
   const left = new Map(
     sources.all().map(({ id }) => [id, standstillsOf(ledger.sources.get(id)).map(keyOf)] as const),
   );
   let timer: NodeJS.Timeout | undefined;
   let again = false;
 
-  const look = (): void => {
+  const check = (): void => {
     timer = undefined;
-    if (life.isEnding() || life.fatal() !== undefined) return;
+    if (lifecycle.isEnding() || lifecycle.fatal() !== undefined) return;
     if (again) arm();
     for (const source of sources.all()) {
       const row = parts.read(() => ledger.sources.get(source.id), undefined);
@@ -57,27 +57,30 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
       if (source.isIdle()) left.delete(source.id);
       const old = left.get(source.id) ?? [];
       const standstills = standstillsOf(row).filter((each) => !old.includes(keyOf(each)));
-      const news = newsOf(standstills, told.get(source.id) ?? new Map<Standstill["kind"], string>());
-      told.set(source.id, news.told);
-      for (const kind of news.over) inform(`${row.path}: ${OVER[kind]}`);
-      for (const each of news.begun) warn(warningOf(row.path, each, row.held));
+      const changes = changesOf(
+        standstills,
+        reported.get(source.id) ?? new Map<Standstill["kind"], string>(),
+      );
+      reported.set(source.id, changes.reported);
+      for (const kind of changes.ended) inform(`${row.path}: ${ENDED[kind]}`);
+      for (const each of changes.started) warn(warningOf(row.path, each, row.held));
     }
   };
   const arm = (): void => {
     again = false;
-    timer = setTimeout(look, LOOK_MS);
+    timer = setTimeout(check, CHECK_MS);
   };
   return {
     changed: () => {
-      // One that comes while a look is due may be written down after it.
+      // A change while a check is scheduled may be committed after it.
       if (timer !== undefined) again = true;
-      else if (!life.isEnding()) arm();
+      else if (!lifecycle.isEnding()) arm();
     },
     stop: () => clearTimeout(timer),
   };
 }
 
-const OVER: Readonly<Record<Standstill["kind"], string>> = {
+const ENDED: Readonly<Record<Standstill["kind"], string>> = {
   lost: "the service has its resources again, or its answers are clear, or a person agreed: sending goes on",
   halted: "the folder is there again, or a person agreed: the source goes on",
   held: "no deletes are held any more",

@@ -7,13 +7,13 @@ import type { SourceSync } from "../source/source.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** What a person may ask of a running daemon, beyond the commands on its ledger. */
+/** Operations of a running daemon, in addition to the commands on its ledger. */
 export interface Operations extends Commands {
-  /** Compares sources with the disk as a whole: the one of that folder, or all. Throws `source_unknown`. */
+  /** Compares whole sources with the disk: the one of that folder, or all. Throws `source_unknown`. */
   rescan(folder?: string): readonly string[];
-  /** What the daemon is about to do with a file. Throws `outside_sources`. */
+  /** The daemon's current work on a file. Throws `outside_sources`. */
   about(path: string): FileActivity;
-  /** Calls the listener with every activity from now on, until the function that it returns is called. */
+  /** Adds a listener for activities. Returns a function that removes it. */
   follow(listener: (activity: DaemonActivity) => void): () => void;
 }
 
@@ -40,7 +40,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
     },
     about: (path) => {
       ledger.flush();
-      const { source: found, below } = placeOf(sources.all(), path);
+      const { source: found, below } = targetOf(sources.all(), path);
       if (below === undefined) return { pending: !found.isIdle(), underWay: found.activity().backlog > 0 };
       return { pending: found.isPending(below), underWay: found.isInFlight(below) };
     },
@@ -51,15 +51,15 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
   };
 }
 
-/** A place in a source: its root, or a path below it. */
-export interface SourcePlace<S> {
+/** A target in a source: its root, or a path below it. */
+export interface SourceTarget<S> {
   readonly source: S;
   /** Undefined: the source as a whole. */
   readonly below: RelativePath | undefined;
 }
 
-/** The source that an absolute path lies in. Throws `outside_sources`. */
-export function placeOf(sources: readonly SourceSync[], path: string): SourcePlace<SourceSync> {
+/** Finds the source that contains an absolute path. Throws `outside_sources`. */
+export function targetOf(sources: readonly SourceSync[], path: string): SourceTarget<SourceSync> {
   for (const source of sources) {
     const below = pathBelow(rootOf(source), path);
     if (below !== undefined) return { source, below: below === "" ? undefined : below };

@@ -7,55 +7,58 @@ import type { WatchedSource } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import { watchSource } from "../watch/watch.ts";
 
-/** What a daemon needs. */
+/** Options of a daemon. */
 export interface DaemonOptions {
-  /** Folder of the ledger; made if missing, for this user alone. */
+  /** Folder of the ledger. Created if missing, for this user alone. */
   readonly stateDir: string;
   readonly service: ServiceAddress & {
-    /** Names the service in the ledger. Default: dbUrl. Give a constant where the address changes (embedded). */
+    /** Identifies the service in the ledger. Default: dbUrl. Give a constant if the address changes (embedded). */
     readonly identity?: string;
     /**
-     * How long the service's list may lag behind its answers: what was sent more lately is not judged by it. Default:
-     * two minutes. 0 for a service that lists what it has acknowledged.
+     * How long the service's list may lag behind its answers: newer changes are not judged by it. Default: two minutes. 0
+     * for a service whose list contains everything that it acknowledged.
      */
     readonly listLagMs?: number;
   };
   readonly sources: readonly WatchedSource[];
   readonly sync: SyncConfig;
-  /** Each action that was done or given up for now. */
+  /** Called for each action that was done or postponed. */
   readonly onActivity?: (activity: DaemonActivity) => void;
-  /** Something went wrong that the daemon lives with: a folder that cannot be watched, a service that does not answer. */
+  /** Called for a problem that the daemon survives, such as an unwatchable folder or an unreachable service. */
   readonly onWarning?: (error: Error) => void;
-  /** The ledger is of an older version and is brought up to date now: for minutes, it may be, nothing else is done. */
+  /** The ledger is being migrated from an older version, which may block everything else for minutes. */
   readonly onUpgrade?: () => void;
-  /** What was warned of is over, or the ledger was brought up to date, in words. */
+  /** Called with a message when a reported problem is over, or the ledger was migrated. */
   readonly onNotice?: (words: string) => void;
-  /** Something that `status` tells may have changed; up to thousands of times a second. */
+  /** Called when the status may have changed; up to thousands of times per second. */
   readonly onChange?: () => void;
-  /** Hears what the daemon does, for metrics. */
+  /** Observes the daemon, for metrics. */
   readonly observer?: DaemonObserver;
-  /** Give up when the service has not answered for so long, with `service_unreachable`. Default: see `syncOnce`; in `run` never. */
+  /**
+   * Time without an answer after which the daemon gives up with `service_unreachable`. Default: see `syncOnce`; never
+   * in `run`.
+   */
   readonly patienceMs?: number;
-  /** Told before and after each effect; one that throws stands for a crash. For tests. */
+  /** Called before and after each effect. An error that it throws simulates a crash. For tests. */
   readonly step?: (name: string) => void;
-  /** Waits that a test shortens. Default: `TIMING`. */
+  /** Delays that a test shortens. Default: `TIMING`. */
   readonly timing?: Partial<Timing>;
-  /** What a simulation puts in place of the world. */
+  /** Replaces the outside world in a simulation. */
   readonly world?: World;
 }
 
-/** What the daemon takes from outside beside disk and timers; each has one implementation but for the simulation's. */
+/** The daemon's dependencies other than disk and timers. Only the simulation replaces them. */
 export interface World {
   readonly watch: typeof watchSource;
   /** Opens the connections to one host. */
   readonly connect: Connect;
-  /** Opens what reads the files that are to be sent. */
+  /** Opens the reader for files to send. */
   readonly openReader: () => DocumentReader;
   /** In [0, 1). */
   readonly random: () => number;
 }
 
-/** The world as it is. */
+/** The real world. */
 export const REAL_WORLD: World = {
   watch: watchSource,
   connect: connectPool,

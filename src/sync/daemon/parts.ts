@@ -14,43 +14,43 @@ import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
 import { openWork, type Work } from "../source/work.ts";
-import { beginLife, type Life } from "./life.ts";
+import { openLifecycle, type Lifecycle } from "./lifecycle.ts";
 import { REAL_WORLD, type DaemonOptions, type World } from "./options.ts";
 
-/** What a daemon is made of, beside its sources. */
+/** The parts of a daemon except its sources. */
 export interface Parts {
   readonly options: DaemonOptions;
   readonly world: World;
   readonly warn: (error: Error) => void;
   readonly inform: (words: string) => void;
-  readonly life: Life;
+  readonly lifecycle: Lifecycle;
   readonly ledger: Ledger;
   readonly pacer: Pacer;
   readonly work: Work;
   readonly context: ActionContext;
-  /** Folders of the sources by their number in the ledger. */
+  /** Folders of the sources, by their number in the ledger. */
   readonly paths: Map<number, string>;
-  /** By its signal whether a source's changes are kept back. */
+  /** Whether a source's changes are suspended, by its signal. */
   readonly held: WeakMap<AbortSignal, () => boolean>;
-  /** Notified of every activity beside `onActivity`, as long as it is in the set. */
+  /** Listeners for activities, in addition to `onActivity`. */
   readonly listeners: Set<(activity: DaemonActivity) => void>;
-  /** How often something was done, however small: requests that ended, files read, steps of looks at the folders. */
-  moves(): { readonly asked: number; readonly read: number; readonly scanned: number };
-  /** Give up when the service has not answered for so long. */
+  /** Counts of work of any size: requests that ended, files that were read, steps of scans. */
+  steps(): { readonly requests: number; readonly reads: number; readonly scans: number };
+  /** Sets the time without an answer after which the daemon gives up. */
   setPatience(ms: number): void;
-  /** What a read of the ledger gives; `otherwise` once it is closed or no longer to be read, which ends the daemon. */
+  /** Reads from the ledger. Returns `otherwise` once it is closed or unreadable; the latter ends the daemon. */
   read<T>(read: () => T, otherwise: T): T;
-  /** Lets requests under way end, for some time, then closes everything; `last` is the last that reads and writes. */
+  /** Gives requests in flight some time to end, then closes everything. `last` is the final access to the ledger. */
   close(alsoClose: readonly Promise<void>[], last: () => void): Promise<void>;
 }
 
 /**
- * How long requests under way may take when the daemon stops; what is cut off then is settled at the next start. With
- * what comes after it a stop ends within 10 s.
+ * Time for requests in flight when the daemon stops; the next start settles those that are cut off. Including what follows, a
+ * stop takes at most 10 s.
  */
 const STOP_MS = 8_000;
 
-/** Locks the state folder and opens what a daemon is made of. Whatever is thrown, nothing stays open. */
+/** Locks the state folder and opens the parts of a daemon. If it throws, nothing stays open. */
 export function openParts(options: DaemonOptions): Parts {
   const { stateDir } = options;
   try {
@@ -62,26 +62,26 @@ export function openParts(options: DaemonOptions): Parts {
   let ledger: Ledger | undefined;
   try {
     const failure = { ledger: false };
-    const life = beginLife((error) => {
+    const lifecycle = openLifecycle((error) => {
       if (!isLedgerFailure(error)) return error instanceof Error ? error : new Error(String(error));
-      // What it says can no longer be trusted, so nothing is written to it any more.
+      // The ledger is no longer reliable, so nothing more is written to it.
       failure.ledger = true;
       return ledgerFailure(error, ledgerFile(stateDir));
     });
     ledger = openLedger(stateDir, options.service.identity ?? options.service.dbUrl, {
       step: options.step ?? (() => undefined),
-      // A dry run must leave no trace: opening the sources claims it.
+      // A dry run must leave no trace. Opening the sources claims the ledger.
       unclaimed: true,
       onFailure: (error) => {
         failure.ledger = true;
-        life.fail(error);
+        lifecycle.fail(error);
       },
       listener: {
         ...(options.onUpgrade && { begins: options.onUpgrade }),
         ...(options.onNotice && { done: options.onNotice }),
       },
     });
-    return assemble(options, life, ledger, failure, () => lock.release());
+    return assemble(options, lifecycle, ledger, failure, () => lock.release());
   } catch (error) {
     ledger?.abandon();
     lock.release();
@@ -91,7 +91,7 @@ export function openParts(options: DaemonOptions): Parts {
 
 function assemble(
   options: DaemonOptions,
-  life: Life,
+  lifecycle: Lifecycle,
   ledger: Ledger,
   failure: { readonly ledger: boolean },
   unlock: () => void,
@@ -108,7 +108,7 @@ function assemble(
   const listeners = new Set<(activity: DaemonActivity) => void>();
   let patienceMs = options.patienceMs ?? Infinity;
   let closed = false;
-  const moves = { asked: 0, read: 0, scanned: 0 };
+  const steps = { requests: 0, reads: 0, scans: 0 };
 
   const pacer = openPacer({
     widthMax: sync.concurrency,
@@ -118,7 +118,7 @@ function assemble(
     onWidth: (width) => work.setWidth(width),
     onTrouble: warn,
   });
-  life.onFatal((error) => pacer.close(error));
+  lifecycle.onFatal((error) => pacer.close(error));
   const remote: Remote = openRemote({
     address: service,
     pacer,
@@ -127,7 +127,7 @@ function assemble(
     now,
     step,
     onRequest: options.observer?.request,
-    onMoved: () => void (moves.asked += 1),
+    onMoved: () => void (steps.requests += 1),
     onClock: (offsetMs) =>
       ledger.note(() => {
         ledger.drift.noteForgottenOffset(offsetMs);
@@ -148,9 +148,9 @@ function assemble(
     ledger,
     remote,
     reader: {
-      read: async (...asked) => {
-        const read = await reader.read(...asked);
-        moves.read += 1;
+      read: async (...args) => {
+        const read = await reader.read(...args);
+        steps.reads += 1;
         return read;
       },
     },
@@ -167,21 +167,21 @@ function assemble(
     random: world.random,
     signal: hard.signal,
     yieldSlot: (wait) => wait(() => 1),
-    moved: () => void (moves.scanned += 1),
+    moved: () => void (steps.scans += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
       ledger.note(() => ledger.activity.add({ ...facts, source }));
       work.reported({ ...facts, source });
-      const told = { ...facts, source: paths.get(source) ?? "" };
-      options.onActivity?.(told);
-      for (const listener of listeners) listener(told);
+      const named = { ...facts, source: paths.get(source) ?? "" };
+      options.onActivity?.(named);
+      for (const listener of listeners) listener(named);
     },
   };
   const work = openWork({
     ledger,
     width: pacer.width(),
-    onError: (error) => life.fail(error),
-    isBroken: () => life.fatal() !== undefined,
+    onError: (error) => lifecycle.fail(error),
+    isBroken: () => lifecycle.fatal() !== undefined,
   });
 
   return {
@@ -189,7 +189,7 @@ function assemble(
     world,
     warn,
     inform: options.onNotice ?? (() => undefined),
-    life,
+    lifecycle,
     ledger,
     pacer,
     work,
@@ -197,19 +197,19 @@ function assemble(
     paths,
     held,
     listeners,
-    moves: () => moves,
+    steps: () => steps,
     setPatience: (ms) => (patienceMs = ms),
     read: (read, otherwise) => {
       if (failure.ledger || closed) return otherwise;
       try {
         return read();
       } catch (error) {
-        life.fail(ledgerFailure(error, ledgerFile(stateDir)));
+        lifecycle.fail(ledgerFailure(error, ledgerFile(stateDir)));
         return otherwise;
       }
     },
     close: async (alsoClose, last) => {
-      const fatal = life.fatal();
+      const fatal = lifecycle.fatal();
       pacer.close(fatal ?? new Error("the daemon is stopping"));
       const cut = setTimeout(
         () => hard.abort(new Error("the daemon stopped")),

@@ -6,13 +6,13 @@ import { statusOf, type StatusSource } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** What a pass would do, and how the sources stand before it. */
+/** The plan of a pass, and the status of the sources before it. */
 export interface Preview {
   readonly planned: readonly PlannedAction[];
   readonly sources: readonly SourceStatus[];
 }
 
-/** Plans all sources on rows that are only looked up; those of the daemon stay closed, so nothing of them is written. */
+/** Plans all sources on rows that are only read. The daemon's sources stay closed, so nothing is written. */
 export async function previewSources(
   { options, ledger }: Parts,
   sources: DaemonSources,
@@ -25,7 +25,7 @@ export async function previewSources(
   );
   for (const [index, source] of options.sources.entries()) {
     const { absolutePath, ownerId, collection } = source;
-    // No row of the ledger has a number below zero.
+    // Rows of the ledger have no negative numbers.
     const row =
       moves.get(absolutePath) ??
       ledger.sources.peek(absolutePath, ownerId, collection) ??

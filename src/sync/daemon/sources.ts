@@ -14,29 +14,29 @@ import type { Parts } from "./parts.ts";
 /** The sources of a daemon. There are none before `open`. */
 export interface DaemonSources {
   all(): readonly SourceSync[];
-  /** Opens those of the configuration on their rows in the ledger; what is no longer configured keeps its rows. */
+  /** Opens the configured sources on their rows in the ledger. Sources that left the configuration keep their rows. */
   open(once: boolean): readonly SourceSync[];
-  /** Opens one on a row that may be none of the ledger's. */
+  /** Opens a source on a row that need not be in the ledger. */
   openOn(row: SourceRow, source: WatchedSource, once: boolean): SourceSync;
-  /** Starts their loops. What one throws ends the daemon. */
+  /** Starts the sources' loops. An error in one ends the daemon. */
   start(): void;
-  /** Sources that left the configuration and are to be removed, as agreed. */
+  /** Removals of sources that left the configuration, after approval. */
   removals(): Removals | undefined;
-  /** Ends their loops. Resolves when the trash is left alone; their work ends with the queue. */
+  /** Stops the sources' loops. Resolves when pruning has stopped; jobs of the sources end with the queue. */
   stop(): Promise<void>;
-  /** Whether everything that was noticed is done. */
+  /** Whether all noticed work is done. */
   isIdle(): boolean;
-  /** The watches of those that are watched, by the source's number. */
+  /** The watches, by the source's number. */
   readonly watches: Map<number, Watch>;
 }
 
-/** Prepares a daemon's sources. `onChange` is told when something of their status may have changed. */
+/** Prepares a daemon's sources. `onChange` is called when their status may have changed. */
 export function openDaemonSources(
   parts: Parts,
   onChange: () => void,
   compare: (source: number) => Promise<Check | undefined>,
 ): DaemonSources {
-  const { options, ledger, context, work, life, paths, held } = parts;
+  const { options, ledger, context, work, lifecycle, paths, held } = parts;
   const { sources: watched, sync, stateDir } = options;
   const watches = new Map<number, Watch>();
   let sources: readonly SourceSync[] = [];
@@ -45,7 +45,7 @@ export function openDaemonSources(
 
   const openOn = (row: SourceRow, source: WatchedSource, once: boolean): SourceSync => {
     paths.set(row.id, row.path);
-    // A signal of its own tells its requests from others' where those of a paused source are kept back.
+    // A signal of its own distinguishes the requests of this source, whose changes a pause suspends.
     const signal = AbortSignal.any([context.signal]);
     const opened = openSource({
       row,
@@ -100,14 +100,14 @@ export function openDaemonSources(
         once,
         onBegin: (row) => paths.set(row.id, row.path),
         onWarning: parts.warn,
-        onError: (error) => life.fail(error),
+        onError: (error) => lifecycle.fail(error),
         onChange,
       });
       return sources;
     },
     openOn,
     start: () => {
-      for (const source of sources) source.run().catch((error: unknown) => life.fail(error));
+      for (const source of sources) source.run().catch((error: unknown) => lifecycle.fail(error));
       removals?.begin();
       if (context.trash !== undefined) pruning = startPruning(context.trash, parts.warn);
     },
@@ -124,12 +124,12 @@ export function openDaemonSources(
 
 function oldLedger(file: string): KbsyncError {
   return new KbsyncError(
-    `the ledger ${file} is older than what was written here last; was it put back from a backup?`,
+    `the ledger ${file} is older than what was last written here; was it restored from a backup?`,
     {
       code: "ledger_old",
       subject: file,
       retryable: true,
-      hint: "Before anything is made, what the service holds is listed, and files get the resources that are theirs.",
+      hint: "Before anything is created, the service's resources are listed and assigned to their files.",
     },
   );
 }

@@ -3,51 +3,51 @@ import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** A daemon, as of now. */
+/** Status of a daemon at one time. */
 export interface DaemonStatus extends Pick<
   LiveStatus,
   "idle" | "progress" | "removed" | "service" | "sources"
 > {
-  /** Files done a second lately; undefined while nothing is done. */
+  /** Files done per second lately; undefined if there were none. */
   readonly filesPerSecond: number | undefined;
 }
 
-/** How the daemon fares, for whoever measures it. */
+/** Figures of a daemon, for metrics. */
 export interface DaemonFigures {
   readonly status: DaemonStatus;
   /**
-   * For how long the oldest change waits that was noticed and is not acknowledged; 0 where none does. What a person must
-   * decide (held deletes, a paused or halted source) does not count, nor what the service refuses.
+   * Age of the oldest change that was noticed and is not acknowledged; 0 if there is none. Excludes what a person must decide
+   * (held deletes, a paused or halted source) and what the service refuses.
    */
   readonly oldestWaitingSeconds: number;
-  /** Requests that may be on their way side by side: as many as configured, fewer while the service asks for it. */
+  /** Requests that may be in flight at once: the configured number, or fewer while the service asks for it. */
   readonly concurrency: number;
-  /** Whether every source was compared with the ledger once, so that all that is to be done is known. */
+  /** Whether every source has been compared with the ledger once, so that all work is known. */
   readonly planned: boolean;
 }
 
-/** What is told of a daemon: to who asks, and through the ledger to other processes. */
+/** Reports a daemon's status to callers, and through the ledger to other processes. */
 export interface StatusReporter {
   status(): DaemonStatus;
-  /** Writes what sources do to the ledger now. */
+  /** Writes the sources' work to the ledger now. */
   persist(): void;
-  /** The same, soon. */
+  /** Writes it soon. */
   persistSoon(): void;
-  /** Writes nothing more of itself. */
+  /** Cancels a delayed write. */
   stop(): void;
 }
 
-/** Progress is written to the ledger, for other processes to read, this often. */
+/** Interval at which progress is written to the ledger for other processes. */
 const PERSIST_MS = 500;
 /**
- * While work goes on, what the ledger says of the sources is read again this often: a bar asks ten times a second, and
- * each read commits what waits.
+ * Interval at which the sources' status is read from the ledger during work: a progress bar asks ten times a second, and each
+ * read commits what is pending.
  */
 const READ_MS = 250;
 
-/** Opens the telling of a daemon. */
+/** Opens the status reporter of a daemon. */
 export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
-  const { ledger, life, pacer, work, context } = parts;
+  const { ledger, lifecycle, pacer, work, context } = parts;
   const speed = openSpeed();
   let timer: NodeJS.Timeout | undefined;
   let last: readonly SourceStatus[] = [];
@@ -61,19 +61,19 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     speed.sample(work.progress().done, context.now());
     const { watches } = sources();
     for (const source of sources().all()) {
-      const reason = life.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
+      const reason = lifecycle.isEnding() ? null : (watches.get(source.id)?.degraded() ?? null);
       ledger.noteLast(source.noteBacklog);
       ledger.note(() => ledger.sources.setDegraded(source.id, reason));
     }
   };
   const sourcesStatus = (idle: boolean): readonly SourceStatus[] => {
     const nowMs = context.now();
-    // What was read before all work was known says of a first sync that nothing waits.
+    // Figures read before all work was known would show a first sync without waiting files.
     const planned = sources()
       .all()
       .filter((source) => source.isPlanned()).length;
     const isFresh = nowMs - lastMs < READ_MS && planned === lastPlanned;
-    if (!idle && !life.isEnding() && last.length > 0 && isFresh) return last;
+    if (!idle && !lifecycle.isEnding() && last.length > 0 && isFresh) return last;
     lastPlanned = planned;
     const { watches } = sources();
     last = parts.read(() => statusOf(ledger, sources().all(), (id) => watches.get(id)?.degraded()), last);
@@ -96,30 +96,30 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     },
     persist,
     persistSoon: () => {
-      // What is left when the daemon stops is written by the stop itself.
-      if (!life.isEnding()) timer ??= setTimeout(persist, PERSIST_MS);
+      // The stop itself writes what is left.
+      if (!lifecycle.isEnding()) timer ??= setTimeout(persist, PERSIST_MS);
     },
     stop: () => clearTimeout(timer),
   };
 }
 
-/** How fast work goes, over the last seconds. */
+/** Measures the speed of work over the last seconds. */
 export interface Speed {
-  /** So much was done at that time. */
+  /** Records how much was done by a time. */
   sample(done: number, nowMs: number): void;
-  /** Undefined when nothing was done lately, or it is too early to say. */
+  /** Undefined if nothing was done lately, or it is too early to know. */
   perSecond(nowMs: number): number | undefined;
 }
 
-/** Over this time: long enough that a large file is no standstill, short enough to follow a change. */
+/** Length of the window: long enough for a large file, short enough to follow a change. */
 const WINDOW_MS = 15_000;
 
-/** Nothing is known of the speed. */
+/** Opens a measurement without samples. */
 export function openSpeed(): Speed {
   let samples: { readonly done: number; readonly atMs: number }[] = [];
   return {
     sample: (done, atMs) => {
-      // Of those before the window one is kept: what was done since then is what the window tells.
+      // Retains one sample before the window, as the base of what was done in it.
       const from = samples.findLastIndex((sample) => atMs - sample.atMs >= WINDOW_MS);
       samples = [...samples.slice(Math.max(0, from)), { done, atMs }];
     },

@@ -6,61 +6,61 @@ import type { RelativePath } from "../plan/model.ts";
 import { isBelow } from "../disk/source-path.ts";
 import type { SourceSync } from "../source/source.ts";
 import { standstillsOf } from "../ledger/standstill.ts";
-import { placeOf, rootOf, type SourcePlace } from "./operations.ts";
+import { targetOf, rootOf, type SourceTarget } from "./operations.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 
-/** What a wait ended with. */
+/** The result of a wait. */
 export interface WaitEnd extends Omit<WaitAnswer, "end" | "service"> {
-  /** Whether everything that was waited for is acknowledged by the service. */
+  /** Whether the service has acknowledged everything that was waited for. */
   readonly agreed: boolean;
 }
 
 export interface WaitOptions {
   readonly signal: AbortSignal;
-  /** Absolute path of a file or folder; default everything. */
+  /** Absolute path of a file or folder. Default: all sources. */
   readonly path?: string | undefined;
-  /** Told how many files are waited for when that is known, and when it has become fewer. */
+  /** Called with the number of files still waited for, once it is known and whenever it decreases. */
   readonly onWaiting?: (files: number) => void;
 }
 
-/** The code of a file that was put aside because the service did not answer for it: that ends by itself. */
+/** Code of a file that was parked because the service did not answer for it. Waiting resolves it. */
 const NO_ANSWER = "no_answer";
 
-/** Reasons that are told one by one. */
+/** Maximum number of listed reasons. */
 const REASONS_MAX = 100;
 
 /**
- * Resolves when the service has acknowledged the files as they are on disk now, or as they have become since, or when
- * something stands in the way that waiting does not remove. No event needs to have arrived: the disk is looked at
- * first. Throws `outside_sources`, `daemon_stopping`, and the signal's reason.
+ * Resolves when the service has acknowledged the files as they are on disk now, or in a later version, or when something
+ * prevents it that waiting does not resolve. No event needs to have arrived, because the disk is checked first. Throws
+ * `outside_sources`, `daemon_stopping`, and the signal's reason.
  */
 export async function waitFor(
   parts: Parts,
   sources: DaemonSources,
   { signal, path, onWaiting }: WaitOptions,
 ): Promise<WaitEnd> {
-  const places =
+  const targets =
     path === undefined
       ? sources.all().map((source) => ({ source, below: undefined }))
-      : [placeOf(sources.all(), path)];
+      : [targetOf(sources.all(), path)];
   const since = performance.now();
-  const [asked] = places;
+  const [asked] = targets;
   const isKnown = asked?.below === undefined || wasKnown(parts, asked.source, asked.below);
-  /** Files for which something read since then was acknowledged, also if they have changed again. */
+  /** Files of which a version read since then was acknowledged, even if they have changed again. */
   const acknowledged = new Set<string>();
   const stopListening = listen(parts, (source, file, startedMs) => {
     if (startedMs >= since) acknowledged.add(`${source}\n${file}`);
   });
   try {
     const until = async (condition: () => boolean): Promise<void> => {
-      await parts.life.until(() => parts.life.isEnding() || condition(), signal);
-      if (parts.life.isEnding()) throw stopping();
+      await parts.lifecycle.until(() => parts.lifecycle.isEnding() || condition(), signal);
+      if (parts.lifecycle.isEnding()) throw stopping();
     };
-    const asks = places.map(({ source, below }) => ({ source, ask: source.ask(below) }));
+    const asks = targets.map(({ source, below }) => ({ source, ask: source.ask(below) }));
     await until(() => asks.every(({ source, ask }) => source.answered() >= ask));
 
-    const open = places.map(({ source, below }) => ({ source, left: new Set(source.pending(below)) }));
+    const open = targets.map(({ source, below }) => ({ source, left: new Set(source.pending(below)) }));
     let told = Infinity;
     await until(() => {
       for (const { source, left } of open) {
@@ -70,7 +70,7 @@ export async function waitFor(
             acknowledged.has(`${rootOf(source)}\n${file}`) ||
             source.isPaused() ||
             isUnreadable(parts, source, file);
-          // The others need no look before this one is done.
+          // The other files need no check before this one is done.
           if (!isDone) break;
           left.delete(file);
         }
@@ -80,7 +80,7 @@ export async function waitFor(
       return files === 0;
     });
     parts.ledger.flush();
-    const reasons = places.flatMap((place) => reasonsAt(parts, place, acknowledged));
+    const reasons = targets.flatMap((target) => reasonsAt(parts, target, acknowledged));
     const agreed = reasons.length === 0;
     const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
@@ -95,8 +95,8 @@ export async function waitFor(
 }
 
 /**
- * Notified of each file that was done, with the time its work began by the timers' clock. Not of deletes: what is deleted may
- * be an older resource of a path that has a file again.
+ * Calls the listener for each finished file, with the start time of its work by the timers' clock. Ignores deletes: the
+ * deleted resource may be an older one of a path that has a file again.
  */
 function listen(parts: Parts, onDone: (source: string, path: string, startedMs: number) => void): () => void {
   const listener: Parameters<typeof parts.listeners.add>[0] = (activity) => {
@@ -107,7 +107,7 @@ function listen(parts: Parts, onDone: (source: string, path: string, startedMs: 
   return () => parts.listeners.delete(listener);
 }
 
-/** Whether there ever was something at or below a path, as far as the ledger remembers. */
+/** Whether anything ever existed at or below a path, as far as the ledger shows. */
 function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): boolean {
   ledger.flush();
   for (const { path } of ledger.files.below(source.id, [below])) if (isBelow(path, below)) return true;
@@ -115,8 +115,8 @@ function wasKnown({ ledger }: Parts, source: SourceSync, below: RelativePath): b
 }
 
 /**
- * Whether a file was set aside, as it is now, because it cannot be read: it is looked at again later, but only a person
- * changes that. One that has changed since is judged anew.
+ * Whether a file was parked in its current version because it cannot be read: it is tried again later, but only a person can
+ * change that. A file that has changed since is judged anew.
  */
 function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath): boolean {
   if (source.isInFlight(path)) return false;
@@ -129,14 +129,14 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
     const onDisk = lstatSync(join(rootOf(source), path), { throwIfNoEntry: false });
     return onDisk !== undefined && onDisk.ctimeMs === row.ctimeMs && onDisk.size === row.sizeBytes;
   } catch {
-    return true; // Nor can it be looked at.
+    return true; // It cannot be checked either.
   }
 }
 
-/** What is not in agreement at a place, as the ledger and the disk have it. */
+/** The reasons why files at a target are not in agreement, from ledger and disk. */
 function reasonsAt(
   { ledger }: Parts,
-  { source, below }: SourcePlace<SourceSync>,
+  { source, below }: SourceTarget<SourceSync>,
   acknowledged: ReadonlySet<string>,
 ): WaitReason[] {
   const root = rootOf(source);
@@ -171,7 +171,7 @@ function withRemedy(code: string, message: string): string {
 
 const NO_LEAVE: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
 
-/** A file that no trouble was noted of may be left out, or not looked at. */
+/** The reasons for a file without recorded trouble: it may be excluded, or not yet checked. */
 function fileReasons(
   ledger: Parts["ledger"],
   source: SourceSync,
@@ -198,7 +198,7 @@ function kindOnDisk(path: string): "file" | "folder" | undefined {
     if (stats === undefined) return undefined;
     return stats.isDirectory() ? "folder" : "file";
   } catch {
-    return "file"; // What cannot be looked at is there, or may be: it is no agreement.
+    return "file"; // An inaccessible path may exist, so it is not in agreement.
   }
 }
 

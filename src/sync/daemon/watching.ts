@@ -5,11 +5,11 @@ import type { DaemonSources } from "./sources.ts";
 
 /** The periodic scans of watched sources. */
 export interface Watching {
-  /** Ends the scans. The watches are the sources'. */
+  /** Stops the scans. The watches belong to the sources. */
   stop(): void;
 }
 
-/** Watches sources, and scans each from time to time. `onChange` is told when what is degraded may have changed. */
+/** Watches sources, and scans each from time to time. `onChange` is called when `degraded` may have changed. */
 export async function watchSources(
   { options, world, warn, ledger }: Parts,
   sources: DaemonSources,
@@ -46,7 +46,7 @@ export async function watchSources(
   };
   try {
     for (const source of sources.all()) {
-      // A first sync need not wait for the watches; what changes meanwhile is found by the scan after they are ready.
+      // A first sync need not wait for the watches: the scan after they are ready finds changes in between.
       if (ledger.files.isEmpty(source.id)) source.hint(undefined);
       await watch(source);
     }

@@ -4,8 +4,8 @@ import { integerColumn } from "../../lib/integer-column.ts";
 import type { RootIdentity } from "../plan/model.ts";
 
 /**
- * Who a folder is. A file system gives the inode number of a removed folder to the next one that is made, often at once:
- * the time of birth tells the two apart, where it is kept.
+ * The identity of a folder. A file system may give a removed folder's inode number to the next new folder at once. The
+ * time of birth distinguishes the two where it exists.
  */
 export function rootIdentityOf({
   dev: device,
@@ -14,20 +14,20 @@ export function rootIdentityOf({
 }: Pick<Stats, "dev" | "ino" | "birthtimeMs">): RootIdentity {
   const dev = integerColumn(device);
   if (!reportsBirthTime() || !(birthtimeMs > 0)) return { dev, ino: integerColumn(ino) };
-  // 48 bits, so that it is a whole number for SQLite and for us.
+  // 48 bits, so that it is a safe integer for SQLite and JavaScript.
   return { dev, ino: Number.parseInt(hash("sha256", `${ino} ${birthtimeMs}`).slice(0, 12), 16), born: true };
 }
 
-let told: boolean | undefined;
+let hasBirthTime: boolean | undefined;
 
 /**
- * Whether times of birth are real. Where statx(2) is not to be had (an old kernel, a sandbox), libuv puts the change
- * time in their place, which moves; the folder above all has another change time than birth in any system that runs.
+ * Whether times of birth are real. Without statx(2) (an old kernel, a sandbox), libuv returns the change time instead, which
+ * moves. In any running system, the root folder's change time differs from its time of birth.
  */
 export function reportsBirthTime(): boolean {
-  if (told === undefined) {
+  if (hasBirthTime === undefined) {
     const { birthtimeMs, ctimeMs } = statSync("/");
-    told = birthtimeMs !== ctimeMs;
+    hasBirthTime = birthtimeMs !== ctimeMs;
   }
-  return told;
+  return hasBirthTime;
 }

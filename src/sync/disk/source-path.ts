@@ -1,7 +1,7 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 
-/** `source_unknown`: a folder was named that is no source. */
+/** `source_unknown`: the given folder is not a source. */
 export function unknownSource(folder: string, known: readonly string[]): KbsyncError {
   return new KbsyncError(`${folder} is no source`, {
     code: "source_unknown",
@@ -10,7 +10,7 @@ export function unknownSource(folder: string, known: readonly string[]): KbsyncE
   });
 }
 
-/** `outside_sources`: a path was named that lies in no source. */
+/** `outside_sources`: the given path is in no source. */
 export function outsideSources(path: string, known: readonly string[]): KbsyncError {
   return new KbsyncError(`${path} is outside all sources`, {
     code: "outside_sources",
@@ -19,7 +19,7 @@ export function outsideSources(path: string, known: readonly string[]): KbsyncEr
   });
 }
 
-/** Whether a path is at or below another; undefined is the source itself. */
+/** Whether a path is at or below another; undefined stands for the source itself. */
 export function isBelow(path: RelativePath, below: RelativePath | undefined): boolean {
   return below === undefined || path === below || path.startsWith(`${below}/`);
 }

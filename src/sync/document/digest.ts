@@ -1,20 +1,20 @@
 import { isUtf8 } from "node:buffer";
 import { createHash, hash } from "node:crypto";
 
-/** 128 bits of a SHA-256 in 22 characters: nobody gains by a collision here, and chance makes none. */
+/** 128 bits of a SHA-256 in 22 characters: nobody gains from a collision here, and none occurs by chance. */
 export const DIGEST_CHARS = 22;
 
 /**
- * Digest of a text as a service keeps it. Services differ in what they do to line ends, to space around a text and at the
- * ends of its lines, and to letters that are composed of several signs; what they give back must still be recognised.
+ * Digest of a text as a service stores it. Services differ in how they treat line ends, white space around a text and at
+ * line ends, and composed letters. The returned text must be recognised nevertheless.
  */
 export function digestOf(content: string): string {
   return digestOfPlain(composed(withoutTrailingBlanks(withoutMargins(content))));
 }
 
 /**
- * The digests of a text that a service gives back: `plainDigest` as rows from before have it, where it is another: that one
- * counted blanks at the ends of lines and told apart how letters are composed.
+ * The digests of a text that a service returns. `plainDigest` is the digest in rows of an earlier format, if it differs: it
+ * includes blanks at line ends and distinguishes how letters are composed.
  */
 export function digestsOf(content: string): { readonly digest: string; readonly plainDigest?: string } {
   const digest = digestOf(content);
@@ -24,13 +24,13 @@ export function digestsOf(content: string): { readonly digest: string; readonly 
   return plainDigest === digest ? { digest } : { digest, plainDigest };
 }
 
-/** A title or description in the form by which it is compared: a service may compose its letters. */
+/** Normalises a title or description for comparison: a service may compose its letters. */
 export function composed(text: string): string {
   return NOT_ASCII.test(text) ? text.normalize("NFC") : text;
 }
 
 const BLANK_AT_LINE_END = /[^\S\n]\n/;
-// oxlint-disable-next-line no-control-regex -- all of ASCII is meant.
+// oxlint-disable-next-line no-control-regex -- The range is all of ASCII.
 const NOT_ASCII = /[^\x00-\x7f]/;
 
 function withoutMargins(content: string): string {
@@ -50,8 +50,8 @@ function digestOfPlain(text: string): string {
 }
 
 /**
- * The hash of a text file's bytes (SHA-256, hex) and the digest of its text. Where the text is the bytes but for space
- * at its end, as of nearly every file, one run over them gives both: hashing is a tenth of what sending a file costs.
+ * Returns the hash of a text file's bytes (SHA-256, hex) and the digest of its text. For nearly every file the text equals
+ * the bytes except for white space at the end, and one run gives both: hashing is a tenth of the cost of sending a file.
  */
 export function fingerprint(bytes: Buffer, text: string): { readonly hash: string; readonly digest: string } {
   const tailBytes = spaceAtEnd(bytes, text);
@@ -62,7 +62,7 @@ export function fingerprint(bytes: Buffer, text: string): { readonly hash: strin
   return { hash: hasher.update(bytes.subarray(end)).digest("hex"), digest };
 }
 
-/** Bytes after the text's last sign; undefined where the digest is of other bytes than the file's. */
+/** Number of bytes after the text's last visible character; undefined if the digest covers bytes other than the file's. */
 function spaceAtEnd(bytes: Buffer, text: string): number | undefined {
   if (text.includes("\r") || text.trimStart().length !== text.length) return undefined;
   if (!isUtf8(bytes) || bytes.toString("utf8") !== text) return undefined;

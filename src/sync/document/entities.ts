@@ -7,7 +7,7 @@ const NAMED: Readonly<Record<string, string>> = {
   nbsp: " ",
 };
 
-/** Puts characters for the references of XML, and the commonest of HTML. Others stay as they are. */
+/** Decodes the references of XML and the most common ones of HTML. Leaves others unchanged. */
 export function decodeEntities(text: string): string {
   return text.replaceAll(
     /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi,

@@ -2,20 +2,20 @@ import { lazyModule } from "../../lib/lazy-module.ts";
 
 const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 
-/** What a Markdown file says of itself before its text. */
+/** The YAML header of a Markdown file. */
 export interface FrontMatter {
   readonly title?: string;
   readonly description?: string;
-  /** Where the text after it begins. */
+  /** Offset of the text after it. */
   readonly end: number;
 }
 
-/** More than this is no front matter that a person wrote. */
+/** Longer front matter is not hand-written. */
 const FRONT_MATTER_CHARS_MAX = 64 * 1024;
 
 /**
- * Reads the YAML front matter between `---` lines at the very start of a text. Title and description (or `summary`)
- * are told if they are plain values. Front matter that is no valid YAML says nothing, and is still passed over.
+ * Reads the YAML front matter between `---` lines at the start of a text. Returns title and description (or `summary`) if
+ * they are plain values. Invalid YAML yields neither, but the text still starts after it.
  */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   if (!text.startsWith("---")) return undefined;
@@ -37,7 +37,7 @@ export function readFrontMatter(text: string): FrontMatter | undefined {
 
 function parseFields(yaml: string): Record<string, unknown> {
   try {
-    // Aliases are refused: a few lines of them can unfold into gigabytes.
+    // Refuses aliases: a few lines of them can expand to gigabytes.
     const value: unknown = parser().parse(yaml, {
       logLevel: "silent",
       prettyErrors: false,

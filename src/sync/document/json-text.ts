@@ -1,7 +1,7 @@
-/** A text that is sent: as it is, or as its JSON literal in UTF-8, quotes included, which a thread has made already. */
+/** A text to send: as a string, or as its JSON literal in UTF-8 with quotes, prepared by a thread. */
 export type SentText = string | Uint8Array;
 
-/** The JSON of `fields` and, after them, of a text under `name`. */
+/** Serialises `fields`, followed by a text under `name`. */
 export function jsonWithText(fields: object, name: string, text: SentText): string | Buffer {
   if (typeof text === "string") return JSON.stringify({ ...fields, [name]: text });
   const head = JSON.stringify(fields);

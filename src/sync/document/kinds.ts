@@ -1,25 +1,25 @@
 import { beginsBinary } from "./text.ts";
 
-/** How a file's bytes say that its text has to be taken out of them; a zip archive is asked further. */
+/** Format of a file whose text must be extracted. A zip archive is examined further. */
 export type Container = "zip" | "mail" | "html" | "csv" | "tsv" | "subtitles" | "notebook" | "rtf";
 
-/** What a file's name says of how it becomes a resource, before a byte is read. */
+/** What a file's name implies for its resource, before any byte is read. */
 export type NamedKind =
-  /** A PDF or an image: uploaded as it is. */
+  /** A PDF or an image: uploaded unchanged. */
   | { readonly kind: "file" }
   /** A shortcut that holds an address. */
   | { readonly kind: "link"; readonly format: "url" | "webloc" }
-  /** Text, if the bytes agree. */
+  /** Text, if the bytes confirm it. */
   | { readonly kind: "content"; readonly format: TextFormat }
-  /** A document whose text is taken out of its zip archive and sent as Markdown. */
+  /** A document whose text is extracted from its zip archive and sent as Markdown. */
   | { readonly kind: "office" }
-  /** A format that is never text and that no service takes. */
+  /** A format that is never text and that no service accepts. */
   | { readonly kind: "skipped"; readonly reason: string };
 
 /**
- * Formats in which a title is looked for. Everything else is `plain`: its title is its path. Of `html` and `mail` the
- * readable text is sent, as Markdown, of `csv` and `tsv` each row with the names of its columns where the table has such,
- * of `subtitles`, `notebook` and `rtf` their text.
+ * Formats that may contain a title; for `plain`, the title is the path. `html` and `mail` are sent as Markdown with the
+ * readable text, `csv` and `tsv` with the column names in each row if the table has some, `subtitles`, `notebook` and `rtf`
+ * as their text.
  */
 export type TextFormat =
   | "markdown"
@@ -53,11 +53,11 @@ const TEXT_FORMATS: readonly (readonly [TextFormat, string])[] = [
   ["rst", "rst"],
 ];
 
-/** Office Open XML, OpenDocument and EPUB: zip archives of XML, each told from the other by what is in it. */
+/** Office Open XML, OpenDocument and EPUB: zip archives of XML, distinguished by their contents. */
 const OFFICE_EXTENSIONS =
   "docx docm dotx dotm pptx pptm potx potm ppsx ppsm xlsx xlsm xltx xltm odt ott ods ots odp otp epub";
 
-/** Formats whose bytes are never plain text, so that a folder of films need not be read to find that out. */
+/** Formats whose bytes are never plain text, so that a folder of films need not be read to find out. */
 const NEVER_TEXT: readonly (readonly [string, string])[] = [
   [
     "an office document of a format that is not read",
@@ -80,7 +80,7 @@ const NEVER_TEXT: readonly (readonly [string, string])[] = [
     "binary data",
     "db sqlite sqlite3 db3 mdf ldf ibd frm dbf parquet feather avro orc npy npz pkl pickle h5 hdf5 onnx safetensors gguf pt pth ckpt tflite",
   ],
-  // Some of these are text. A private key has no business in a search index.
+  // Some of these are text, but a private key does not belong in a search index.
   ["a key or key store", "pem key p12 pfx jks keystore kdbx gpg pgp"],
 ];
 
@@ -99,8 +99,8 @@ const BY_EXTENSION: ReadonlyMap<string, NamedKind> = new Map<string, NamedKind>(
 ]);
 
 /**
- * The kind a name stands for. A name that says nothing (`LICENSE`, `notes.xyz`) is plain text as long as its bytes
- * agree, which `readDocument` looks at.
+ * The kind that a name stands for. A name that implies nothing (`LICENSE`, `notes.xyz`) is plain text if its bytes confirm
+ * it, which `readDocument` checks.
  */
 export function kindOfName(name: string): NamedKind {
   const dot = name.lastIndexOf(".");
@@ -112,7 +112,7 @@ function each(extensions: string, make: (extension: string) => NamedKind): [stri
   return extensions.split(" ").map((extension) => [extension, make(extension)]);
 }
 
-/** Whether the text of a file of this name is taken out of it and sent as Markdown, so that the two are not the same. */
+/** Whether the text of a file of this name is extracted and sent as Markdown, so that text and bytes differ. */
 export function isConverted(named: NamedKind): boolean {
   return named.kind === "office" || (named.kind === "content" && CONVERTED_TEXT.has(named.format));
 }
@@ -127,8 +127,9 @@ const CONVERTED_TEXT: ReadonlySet<TextFormat> = new Set([
 ]);
 
 /**
- * What has to be opened to get at a file's text, by its first kilobytes; undefined where the bytes are the text, or no
- * text at all. HTML is what is named so, for a program can hold all of a page; a mail is named so and begins as one.
+ * The format from which a file's text must be extracted, judged by its first kilobytes; undefined if the bytes are the text
+ * or not text at all. HTML is recognised by name only, because a program may contain a whole page. A mail is recognised by
+ * name and by its first lines.
  */
 export function containerOf(named: NamedKind, head: Buffer): Container | undefined {
   if (startsWith(head, "PK\x03\x04")) return "zip";
@@ -153,19 +154,19 @@ export function containerOf(named: NamedKind, head: Buffer): Container | undefin
   }
 }
 
-/** Whether a file of this name is an e-mail, if its bytes agree. */
+/** Whether a file of this name is an e-mail, if its bytes confirm it. */
 export function isMail(named: NamedKind): boolean {
   return named.kind === "content" && named.format === "mail";
 }
 
-/** Whether these bytes begin an OLE file: an office document before 2007, or one of today behind a password. */
+/** Whether these bytes start an OLE file: an office document from before 2007, or a password-protected current one. */
 export function isOle(head: Uint8Array): boolean {
   return startsWith(head, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1");
 }
 
-/** Header lines, of which some are those that mails have. */
+/** Whether the head consists of header lines, some of them typical of mails. */
 function beginsAsMail(head: Buffer): boolean {
-  const lines = head.subarray(0, MAIL_LOOK_BYTES).toString("latin1").split(/\r?\n/);
+  const lines = head.subarray(0, MAIL_HEAD_BYTES).toString("latin1").split(/\r?\n/);
   const end = lines.indexOf("");
   const header = lines
     .slice(0, end === -1 ? lines.length - 1 : end)
@@ -173,7 +174,7 @@ function beginsAsMail(head: Buffer): boolean {
   const known = header.filter((line) => MAIL_HEADER.test(line));
   return known.length >= 2 && header.every((line) => /^(?:[!-9;-~]+:|[ \t])/.test(line));
 }
-const MAIL_LOOK_BYTES = 8192;
+const MAIL_HEAD_BYTES = 8192;
 const MAIL_HEADER =
   /^(?:from|to|cc|subject|date|received|message-id|mime-version|content-type|return-path|delivered-to):/i;
 
@@ -189,7 +190,7 @@ const MAGIC: readonly { readonly mediaType: string; matches(bytes: Uint8Array): 
   { mediaType: "image/gif", matches: (bytes) => startsWith(bytes, "GIF87a") || startsWith(bytes, "GIF89a") },
   { mediaType: "image/webp", matches: (bytes) => startsWith(bytes, "RIFF") && startsWith(bytes, "WEBP", 8) },
   { mediaType: "image/tiff", matches: (bytes) => startsWith(bytes, "II*\0") || startsWith(bytes, "MM\0*") },
-  // "BM" alone begins many a text; the four reserved bytes after the size are zero in every bitmap.
+  // Many texts start with "BM". The four reserved bytes after the size are zero in every bitmap.
   { mediaType: "image/bmp", matches: (bytes) => startsWith(bytes, "BM") && startsWith(bytes, "\0\0\0\0", 6) },
 ];
 

@@ -6,8 +6,8 @@ import { decodeText } from "./text.ts";
 const plist = lazyModule((load) => load("plist") as typeof import("plist"));
 
 /**
- * The web address that a shortcut file holds: `.url` of Windows (an INI file) or `.webloc` of macOS (a property list,
- * XML or binary). Undefined if it holds none that a service could fetch.
+ * Returns the web address in a shortcut file: `.url` of Windows (an INI file) or `.webloc` of macOS (a property list, XML
+ * or binary). Undefined if it has none that a service could fetch.
  */
 export function addressOf(bytes: Buffer, format: "url" | "webloc"): string | undefined {
   const address = (format === "url" ? fromUrlFile(bytes) : fromWebloc(bytes))?.trim();
@@ -28,7 +28,7 @@ function fromUrlFile(bytes: Buffer): string | undefined {
 
 function fromWebloc(bytes: Buffer): string | undefined {
   if (bytes.subarray(0, 6).toString("latin1") === "bplist") return fromBinaryList(bytes);
-  // An XML list holds this one pair; a parser would only add its complaints about broken ones.
+  // An XML list holds this one pair. A parser would only add its own failures on invalid files.
   const found = /<key>\s*URL\s*<\/key>\s*<string>([^<]*)<\/string>/.exec(bytes.toString("utf8"))?.[1];
   return found === undefined ? undefined : decodeEntities(found);
 }
@@ -39,6 +39,6 @@ function fromBinaryList(bytes: Buffer): string | undefined {
     if (typeof list !== "object" || list === null || !("URL" in list)) return undefined;
     return typeof list["URL"] === "string" ? list["URL"] : undefined;
   } catch {
-    return undefined; // a broken list holds no address; the caller says so
+    return undefined; // a broken list holds no address; the caller reports it
   }
 }

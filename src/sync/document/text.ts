@@ -3,17 +3,17 @@ import { lazyModule } from "../../lib/lazy-module.ts";
 
 const chardet = lazyModule((load) => load("chardet") as typeof import("chardet"));
 
-/** What came of taking bytes for text. */
+/** The result of decoding bytes as text. */
 export type Decoded =
   | { readonly kind: "text"; readonly text: string }
-  /** No text in any encoding; in words. */
+  /** Not text in any encoding; the reason for a person. */
   | { readonly kind: "binary"; readonly reason: string }
-  /** Text in an encoding that cannot be read; in words. */
+  /** Text in an unsupported encoding; the reason for a person. */
   | { readonly kind: "unknown"; readonly reason: string };
 
-/** Bytes looked at to tell text from binary data. */
-const LOOK_BYTES = 64 * 1024;
-/** Bytes given to the statistics of legacy encodings, which take 0.15 ms a kilobyte. */
+/** Bytes examined to distinguish text from binary data. */
+const PROBE_BYTES = 64 * 1024;
+/** Bytes for the statistics of legacy encodings, which take 0.15 ms per kilobyte. */
 const SAMPLE_BYTES = 16 * 1024;
 
 const BINARY: Decoded = {
@@ -22,9 +22,9 @@ const BINARY: Decoded = {
 };
 
 /**
- * Decodes a whole text file. UTF-8 needs no mark; UTF-16 and UTF-32 are known by their mark or by where their zero
- * bytes stand; other encodings by their statistics. A mark is not part of the text. What an encoding cannot express
- * becomes U+FFFD, so the text is always well-formed.
+ * Decodes a whole text file. UTF-8 needs no byte order mark. UTF-16 and UTF-32 are recognised by their mark or by the
+ * positions of their zero bytes, other encodings by their statistics. The mark is not part of the text. Invalid bytes become
+ * U+FFFD, so the text is always well-formed.
  */
 export function decodeText(bytes: Buffer): Decoded {
   const hasZero = bytes.includes(0);
@@ -41,16 +41,16 @@ export function decodeText(bytes: Buffer): Decoded {
   return decodeLegacy(bytes);
 }
 
-/** Whether the first bytes of a file already show that `decodeText` would find no text in it. */
+/** Whether the first bytes of a file already show that `decodeText` would find no text. */
 export function beginsBinary(bytes: Buffer): boolean {
-  const look = bytes.subarray(0, LOOK_BYTES);
-  return look.includes(0) && wideEncoding(look) === undefined;
+  const probe = bytes.subarray(0, PROBE_BYTES);
+  return probe.includes(0) && wideEncoding(probe) === undefined;
 }
 
 type Wide = "utf-16le" | "utf-16be" | "utf-32le" | "utf-32be";
 
 const UTF8_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-// UTF-32's mark begins like UTF-16's, so it is asked for first.
+// UTF-32's mark starts like UTF-16's, so it is tested first.
 const MARKS: readonly (readonly [Wide, Buffer])[] = [
   ["utf-32le", Buffer.from([0xff, 0xfe, 0, 0])],
   ["utf-32be", Buffer.from([0, 0, 0xfe, 0xff])],
@@ -58,16 +58,16 @@ const MARKS: readonly (readonly [Wide, Buffer])[] = [
   ["utf-16be", Buffer.from([0xfe, 0xff])],
 ];
 
-/** UTF-16 or UTF-32 by its mark, or by its zero bytes: most characters of nearly every text are below U+0100. */
+/** Recognises UTF-16 and UTF-32 by mark or by zero bytes: in nearly every text, most characters are below U+0100. */
 function wideEncoding(bytes: Buffer): Wide | undefined {
   const marked = MARKS.find(([, mark]) => startsWith(bytes, mark));
   if (marked !== undefined) return marked[0];
 
-  const look = bytes.subarray(0, LOOK_BYTES);
-  const units = Math.floor(look.length / 4);
+  const probe = bytes.subarray(0, PROBE_BYTES);
+  const units = Math.floor(probe.length / 4);
   if (units === 0) return undefined;
   const zeros = [0, 0, 0, 0] as [number, number, number, number];
-  for (let at = 0; at < units * 4; at++) if (look[at] === 0) zeros[(at % 4) as 0 | 1 | 2 | 3]++;
+  for (let at = 0; at < units * 4; at++) if (probe[at] === 0) zeros[(at % 4) as 0 | 1 | 2 | 3]++;
   const [a, b, c, d] = zeros.map((count) => count / units) as [number, number, number, number];
 
   const most = 0.6;
@@ -80,14 +80,14 @@ function wideEncoding(bytes: Buffer): Wide | undefined {
 }
 
 function decodeWide(bytes: Buffer, encoding: Wide): Decoded {
-  // A TextDecoder drops the mark by itself.
+  // TextDecoder drops the mark.
   const text = encoding.startsWith("utf-16")
     ? new TextDecoder(encoding).decode(bytes)
     : decodeUtf32(bytes, encoding === "utf-32le");
   return text.includes("\0") ? BINARY : { kind: "text", text };
 }
 
-/** UTF-32, which TextDecoder does not know. */
+/** Decodes UTF-32, which TextDecoder does not support. */
 function decodeUtf32(bytes: Buffer, littleEndian: boolean): string {
   const parts: string[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
@@ -100,19 +100,22 @@ function decodeUtf32(bytes: Buffer, littleEndian: boolean): string {
 }
 
 const ESCAPE = 0x1b;
-/** Begins every change to a two-byte character set. */
+/** Starts every switch to a two-byte character set. */
 const ISO_2022_ESCAPE = Buffer.from("\u001B$");
 
-/** ISO 2022 writes Asian text in ASCII bytes behind escapes; terminal colours use escapes too and stay as they are. */
+/**
+ * Decodes ISO 2022, which writes Asian text in ASCII bytes after escapes. Terminal colours use escapes too and stay
+ * unchanged.
+ */
 function decodeEscapes(bytes: Buffer): Decoded {
   if (bytes.includes(ISO_2022_ESCAPE)) return decodeLegacy(bytes);
   return { kind: "text", text: bytes.toString("latin1") };
 }
 
-/** What chardet can tell and TextDecoder cannot read. */
+/** Encodings that chardet recognises and TextDecoder cannot read. */
 const UNREADABLE = new Set<string>(["ISO-2022-KR", "ISO-2022-CN"]);
 
-/** Takes the likeliest encoding in which every byte means something. */
+/** Uses the most likely encoding in which every byte is valid. */
 function decodeLegacy(bytes: Buffer): Decoded {
   const candidates = chardet()
     .analyse(sampleOf(bytes))
@@ -124,7 +127,7 @@ function decodeLegacy(bytes: Buffer): Decoded {
       reason: `text in the encoding ${best}, which cannot be read: save it as UTF-8`,
     };
   }
-  // Broken UTF-8 is still UTF-8: a log that was cut in the middle of a character, say.
+  // Broken UTF-8 is still UTF-8: for example a log that was cut in the middle of a character.
   for (const name of best === "UTF-8" ? [] : candidates) {
     const text = decodeExactly(bytes, name);
     if (text !== undefined) return { kind: "text", text };
@@ -132,7 +135,7 @@ function decodeLegacy(bytes: Buffer): Decoded {
   return { kind: "text", text: new TextDecoder(best === "UTF-8" ? "utf-8" : "windows-1252").decode(bytes) };
 }
 
-/** Undefined where the bytes do not fit the encoding, or its name means nothing to TextDecoder. */
+/** Returns undefined if the bytes are invalid in the encoding, or TextDecoder does not know it. */
 function decodeExactly(bytes: Buffer, encoding: string): string | undefined {
   try {
     return new TextDecoder(encoding, { fatal: true }).decode(bytes);
@@ -141,7 +144,7 @@ function decodeExactly(bytes: Buffer, encoding: string): string | undefined {
   }
 }
 
-/** The part of the file that tells most about its encoding: from the line of the first byte beyond ASCII on. */
+/** The most informative part of the file: from the line of the first non-ASCII byte on. */
 function sampleOf(bytes: Buffer): Buffer {
   let first = 0;
   while (first < bytes.length && (bytes[first] as number) < 0x80 && bytes[first] !== ESCAPE) first++;
@@ -150,14 +153,17 @@ function sampleOf(bytes: Buffer): Buffer {
   return bytes.subarray(start, start + SAMPLE_BYTES);
 }
 
-/** More than one control character in a hundred bytes, white space and escapes aside: no legacy encoding looks so. */
+/**
+ * Whether more than one byte in a hundred is a control character other than white space and escape. No legacy encoding
+ * has so many.
+ */
 function manyControls(bytes: Buffer): boolean {
-  const look = bytes.subarray(0, LOOK_BYTES);
+  const probe = bytes.subarray(0, PROBE_BYTES);
   let controls = 0;
-  for (const byte of look) {
+  for (const byte of probe) {
     if (byte < 0x20 && !(byte >= 0x08 && byte <= 0x0d) && byte !== ESCAPE) controls++;
   }
-  return controls * 100 > look.length;
+  return controls * 100 > probe.length;
 }
 
 function startsWith(bytes: Buffer, mark: Buffer): boolean {

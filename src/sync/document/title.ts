@@ -2,18 +2,18 @@ import { decodeEntities } from "./entities.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import type { TextFormat } from "./kinds.ts";
 
-/** What a text calls itself. */
+/** Title and description in a text. */
 export interface Naming {
   readonly title?: string;
   readonly description?: string;
 }
 
-/** A title stands near the start; a file without one must not be searched to its end. */
-const LOOK_CHARS = 64 * 1024;
-/** A longer line is no heading. */
+/** A title is near the start. The bound avoids searching a file without one to its end. */
+const HEAD_CHARS = 64 * 1024;
+/** A longer line is not a heading. */
 const LINE_CHARS = 4000;
 
-/** Finds title and description of a text: Markdown front matter, else the first heading in the format's own syntax. */
+/** Finds the title and description of a text: Markdown front matter, else the first heading in the format's own syntax. */
 export function nameText(text: string, format: TextFormat): Naming {
   switch (format) {
     case "markdown": {
@@ -96,7 +96,7 @@ function closesFence(line: string, fence: string): boolean {
   return run !== undefined && run[0] === fence[0] && run.length >= fence.length;
 }
 
-/** Whether a line can be the text of a setext heading: no rule, list, quote, table or indented code. */
+/** Whether a line can be the text of a setext heading, that is, not a rule, list, quote, table or indented code. */
 function isParagraphLine(line: string, continues: boolean): boolean {
   if (line.trim() === "") return false;
   if (!continues && /^(?: {4}|\t)/.test(line)) return false;
@@ -104,7 +104,7 @@ function isParagraphLine(line: string, continues: boolean): boolean {
   return !/^ {0,3}(?:[-+*>|]|\d{1,9}[.)])(?:[ \t]|$)/.test(line);
 }
 
-/** A reStructuredText section title: a line underlined by one repeated sign at least as long as itself. */
+/** A reStructuredText section title: a line underlined by one repeated character, at least as long as the title. */
 function rstHeading(text: string): string | undefined {
   let previous = "";
   for (const line of linesOf(text, 0)) {
@@ -124,7 +124,7 @@ function htmlTitle(text: string): string | undefined {
 }
 
 function firstMatch(text: string, pattern: RegExp): string | undefined {
-  return pattern.exec(text.slice(0, LOOK_CHARS))?.[1];
+  return pattern.exec(text.slice(0, HEAD_CHARS))?.[1];
 }
 
 /** The text of a Markdown heading as a reader sees it. */
@@ -140,9 +140,9 @@ function withoutMarkup(heading: string): string {
     .trim();
 }
 
-/** Lines from `start` on, without their ends, each cut at a bound. */
+/** Lines from `start` on, without line ends, each cut at a maximum length. */
 function* linesOf(text: string, start: number): Generator<string> {
-  const bound = Math.min(text.length, start + LOOK_CHARS);
+  const bound = Math.min(text.length, start + HEAD_CHARS);
   for (let at = start; at < bound;) {
     const newline = text.indexOf("\n", at);
     const end = newline === -1 ? text.length : newline;

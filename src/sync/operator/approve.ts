@@ -3,12 +3,12 @@ import type { Approval } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
 
-/** Why the resources of a source that left the configuration are kept, in words. */
+/** Why the resources of a source that left the configuration are retained, for a person. */
 export const REMOVED_REASON = "removed from the configuration";
 
 /**
- * What there is to agree to in these sources: nothing where nothing is held and none stands still. Before a missing
- * folder a source stands still too, but to that nobody can agree: what will come in its place is not known.
+ * The approvals that these sources need; none for a source without held deletes that is not halted. A source with a missing
+ * folder is halted too, but nobody can approve that, because it is not known what will replace the folder.
  */
 export function approvalsOf(
   sources: Pick<Sources, "heldMark">,
@@ -25,14 +25,14 @@ export function approvalsOf(
       const { dev, ino } = haltRoot;
       return approval(Math.max(held, haltFiles), halted, dev, ino, haltFiles, sources.heldMark(id));
     }
-    // The reason is words about the same deletes, and may change while these do not.
+    // The reason describes the same deletes and may change while they do not.
     if (held === 0) return [];
     const reason = holdReason ?? "deletes held before";
     return [{ source: path, held, reason, token: tokenOf(id, sources.heldMark(id)) }];
   });
 }
 
-/** Digits of a token: few enough to be typed, and what is held changes in few ways before a person answers. */
+/** Length of a token: short enough to type. What is held changes in few ways before a person answers. */
 const TOKEN_CHARS = 8;
 
 function tokenOf(...parts: readonly unknown[]): string {
@@ -40,8 +40,8 @@ function tokenOf(...parts: readonly unknown[]): string {
 }
 
 /**
- * Of these rows those that a token names; all of them without one. Throws `approval_changed` where none is: what is held
- * is not what the person saw.
+ * The rows that a token names; all rows without a token. Throws `approval_changed` if there are none: what is held differs
+ * from what the person saw.
  */
 function namedBy<R extends SourceRow>(
   sources: Pick<Sources, "heldMark">,
@@ -65,9 +65,9 @@ function namedBy<R extends SourceRow>(
 }
 
 /**
- * The sources that a person's word is about: the one of that folder, which may have left the configuration, or all that
- * are in it. To the end of a source that left, only its name or its token agrees. Throws `source_unknown`, `source_missing`
- * for a folder that is not there, and as `namedBy` does.
+ * The sources that a person's approval concerns: the one of that folder, which may have left the configuration, or all
+ * configured ones. Deleting the resources of a source that left requires its name or its token. Throws `source_unknown`,
+ * `source_missing` for a missing folder, and as `namedBy` does.
  */
 export function agreeable(
   sources: Sources,
@@ -93,6 +93,6 @@ export function agreeable(
     });
   }
   const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);
-  // A token names the source that left as well as its folder does.
+  // A token identifies a source that left as clearly as its folder does.
   return namedBy(sources, folder === undefined && token !== undefined ? [...held, ...removed] : held, token);
 }

@@ -6,50 +6,50 @@ import type { RelativePath } from "../plan/model.ts";
 import { agreeable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
 
-/** What a running daemon does at once when a person changes its ledger, in which each source has its number. */
+/** What a running daemon does at once after a person changed its ledger. Sources have their numbers in the ledger. */
 export interface WakeUps {
-  /** Sends nothing more for a source. */
+  /** Stops sending for a source. */
   pause(source: number): void;
   resume(source: number): void;
-  /** Compares a source, or what is at or below a path of it, with the disk. */
+  /** Compares a source, or what is at or below a path in it, with the disk. */
   check(source: number, below?: RelativePath): void;
-  /** Sends deletes again that the service refused. */
+  /** Sends again deletes that the service refused. */
   retryDeletes(source: number, below: RelativePath | undefined): void;
   /** Deletes the resources of removed sources, as approved. */
   removeSources(): void;
 }
 
 /**
- * A person's commands on a ledger. `folder` is a source's, default all of them; one that is none throws
- * `source_unknown`. `path` is absolute, a file or folder of a source, default everything; one outside throws
- * `outside_sources`. Each resolves when its change is on disk; without a daemon the next start acts on it.
+ * A person's commands on a ledger. `folder` is a source's, default all of them; an unknown one throws `source_unknown`.
+ * `path` is the absolute path of a file or folder in a source, default everything; one outside throws
+ * `outside_sources`. Each command resolves when its change is on disk. Without a daemon, the next start acts on it.
  */
 export interface Commands {
-  /** Sends nothing for the sources from now on, across restarts; requests in flight end. Returns their folders. */
+  /** Stops sending for the sources, across restarts; requests in flight end. Returns their folders. */
   pause(folder?: string): Promise<readonly string[]>;
-  /** Goes on with what came up meanwhile. */
+  /** Resumes the sources, including changes made meanwhile. */
   resume(folder?: string): Promise<readonly string[]>;
-  /** Tries again what failed or was put aside. */
+  /** Tries failed and parked files again. */
   retry(path?: string): Promise<readonly Retried[]>;
   /**
-   * Approves the deletes that are held, and a replaced root. `token` names what the person saw; without it all that is
-   * held now is approved. Returns what was approved. Throws as `agreeable` does.
+   * Approves the held deletes, and a replaced root. `token` identifies what the person saw; without it, everything that
+   * is held now is approved. Returns what was approved. Throws as `agreeable` does.
    */
   approve(folder?: string, token?: string): Promise<readonly Approval[]>;
-  /** What `approve` would approve. */
+  /** Returns what `approve` would approve. */
   held(folder?: string): readonly Approval[];
   /** The newest activities, oldest first. */
   recent(query: RequestOf<"log">): readonly DaemonActivity[];
 }
 
-/** A place in a source: its root, or a path below it. */
+/** A target in a source: its root, or a path below it. */
 interface Target {
   readonly row: SourceRow;
   /** Undefined: the source as a whole. */
   readonly below: RelativePath | undefined;
 }
 
-/** Opens the commands on a ledger. Without `wakeUps` no daemon works on it. */
+/** Opens the commands on a ledger. Without `wakeUps`, no daemon uses it. */
 export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Commands {
   const { sources } = ledger;
 
@@ -62,7 +62,7 @@ export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Command
     await ledger.write(() => {
       for (const { id } of rows) ledger.operator.setPaused(id, paused);
     });
-    // A resume that was written before this pause has taken effect since.
+    // A resume that was written before this pause may have taken effect in between.
     wakeUp();
     return rows.map(({ path }) => path);
   };
@@ -114,7 +114,7 @@ export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Command
   };
 }
 
-/** The sources of the configuration, or the one of that folder. Throws `source_unknown`. */
+/** The configured sources, or the one of that folder. Throws `source_unknown`. */
 function chosenRows({ sources }: OperatorLedger, folder: string | undefined): readonly SourceRow[] {
   const all = sources.active();
   const found = all.filter(({ path }) => folder === undefined || path === folder);
@@ -125,7 +125,7 @@ function chosenRows({ sources }: OperatorLedger, folder: string | undefined): re
   );
 }
 
-/** Where an absolute path lies; without one every source. Throws `outside_sources`. */
+/** The targets of an absolute path; without one, every source. Throws `outside_sources`. */
 function targetsOf({ sources }: OperatorLedger, path: string | undefined): readonly Target[] {
   const all = sources.active();
   if (path === undefined) return all.map((row) => ({ row, below: undefined }));
@@ -146,7 +146,7 @@ export type LedgerOperations = {
   ) => Promise<AnswerOf<N>>;
 };
 
-/** The operations of a daemon that are commands on its ledger alone: without a daemon they are done on the ledger. */
+/** The operations of a daemon that only change its ledger. Without a daemon, they run on the ledger directly. */
 export const LEDGER_OPERATIONS: LedgerOperations = {
   pause: async (commands, { folder }) => ({ sources: await commands.pause(folder) }),
   resume: async (commands, { folder }) => ({ sources: await commands.resume(folder) }),

@@ -7,12 +7,12 @@ import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledg
 import { openOperator } from "../ledger/operator.ts";
 import { openSources } from "../ledger/sources.ts";
 
-/** What a person's commands read and change: the ledger of a running daemon, or one on which none works. */
+/** The part of a ledger that a person's commands read and change, with or without a running daemon. */
 export type OperatorLedger = Pick<Ledger, "activity" | "files" | "flush" | "operator" | "sources" | "write">;
 
 /**
- * Changes the ledger of a state folder on which no daemon works. Undefined: there is no ledger yet. Throws
- * `state_locked` while a daemon works on it, `disk_full`, `ledger_unusable`.
+ * Changes the ledger of a state folder that no daemon uses. Undefined: there is no ledger yet. Throws `state_locked` while a
+ * daemon uses it, `disk_full`, `ledger_unusable`.
  */
 export async function changeLedger<T>(
   stateDir: string,
@@ -35,7 +35,7 @@ export async function changeLedger<T>(
   }
 }
 
-/** Reads the ledger of a state folder, on which a daemon may work. Undefined: there is no ledger yet. */
+/** Reads the ledger of a state folder; a daemon may be running. Undefined: there is no ledger yet. */
 export function readLedger<T>(stateDir: string, read: (ledger: OperatorLedger) => T): T | undefined {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) return undefined;

@@ -8,7 +8,7 @@ import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts
 import { isBlank } from "../plan/reconcile.ts";
 import type { SourceSync } from "../source/source.ts";
 
-/** What a pass would do, or why it would not. */
+/** An action that a pass would take, or the reason why it would not. */
 export interface PlannedAction {
   readonly source: string;
   /** Empty for the source as a whole. */
@@ -20,8 +20,8 @@ export interface PlannedAction {
 }
 
 /**
- * Plans a source as a pass would, reading files but sending and writing nothing. In no order. `row` is the source's as
- * it would be after a pass. When the signal aborts, the source is stopped and the signal's reason thrown.
+ * Plans a source as a pass would: reads files, but sends and writes nothing. The result has no order. `row` is the
+ * source's row as it would be after a pass. If the signal aborts, stops the source and throws the signal's reason.
  */
 export async function previewOf(
   ledger: Ledger,
@@ -42,7 +42,7 @@ export async function previewOf(
   }
 }
 
-/** The deletes of sources that left the configuration and to whose end a person agreed; `configured` are folders. */
+/** The approved deletes of sources that left the configuration; `configured` are the folders of those that did not. */
 export function removalsOf(ledger: Ledger, configured: ReadonlySet<string>): PlannedAction[] {
   return ledger.sources
     .removed()
@@ -102,12 +102,12 @@ async function plan(
     const action = decide(observe(read.document, 0, 0), file, from !== undefined);
     if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
-  // A path to which another file was moved has a file still: what it had before is an extra resource.
+  // A path to which another file was moved still has a file: its former resource is superfluous.
   const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
   for (const { path, docId } of braked.deletes)
     add(movedTo.has(path) ? "discard" : "delete", path, { docId });
   for (const { path, docId } of braked.held) add("hold", path, { docId, ...why });
-  // Deletes that an earlier process left undone go with the next pass.
+  // The next pass also carries out deletes that an earlier process left undone.
   const leaving = new Set([...braked.deletes, ...braked.held].map(({ id }) => id));
   for (const { known, from } of candidates)
     if (known !== undefined && from !== undefined) leaving.add(known.id);

@@ -27,31 +27,31 @@ import {
   type Listed,
 } from "../reconcile-service/compare.ts";
 
-/** One file, as it is in three places. */
+/** One file on disk, in the ledger and at the service. */
 export interface ProvenFile {
   readonly path: string;
   readonly docId: string | null;
-  /** SHA-256 of the bytes on disk as they were read for this, hex; null when there is no file or it cannot be read. */
+  /** SHA-256 of the bytes on disk, read for this proof, hex; null if there is no file or it cannot be read. */
   readonly disk: string | null;
-  /** SHA-256 of the bytes that the service acknowledged, by the ledger. */
+  /** SHA-256 of the bytes that the service acknowledged, according to the ledger. */
   readonly ledger: string | null;
   /**
-   * What the service has: of a text the digest of it, and of an uploaded file the SHA-256 of its bytes, fetched for this;
-   * of a link its address. Null when it has nothing.
+   * What the service has: the digest of a text, the SHA-256 of an uploaded file's bytes, fetched for this proof, or the
+   * address of a link. Null if it has nothing.
    */
   readonly service: string | null;
-  /** What the service would have to have, in the same terms. */
+  /** What the service should have, in the same form. */
   readonly expected: string | null;
   /**
-   * `waiting`: it is yet to be sent. `leftOut`: it is no file for a knowledge base, or was refused. `notFetched`: the
-   * service does not give the uploaded file back; all else agrees.
+   * `waiting`: not sent yet. `leftOut`: not a file for a knowledge base, or refused. `notFetched`: the service does not
+   * return the uploaded file; everything else agrees.
    */
   readonly verdict: "agrees" | "differs" | "waiting" | "leftOut" | "notFetched";
-  /** Why it does not agree, in words. */
+  /** Why it does not agree, for a person. */
   readonly reason?: string;
 }
 
-/** What the files of a source come to. */
+/** Totals for the files of a source. */
 export interface ProofSums {
   readonly files: number;
   readonly agrees: number;
@@ -59,15 +59,15 @@ export interface ProofSums {
   readonly waiting: number;
   readonly leftOut: number;
   readonly notFetched: number;
-  /** Of those waiting, the ones that were sent so shortly before that a list which lags does not tell of them. */
+  /** Those of `waiting` that were sent so recently that a lagging list may not show them. */
   readonly unjudged: number;
-  /** Bytes read from disk for it. */
+  /** Bytes read from disk for this proof. */
   readonly bytes: number;
-  /** Resources of the place that no row owns. */
+  /** Resources in the scope that no row owns. */
   readonly unowned: number;
 }
 
-/** Who takes the proof as it is made: it may be longer than what should be in memory. */
+/** Receives the proof piece by piece, because it may be too long for memory. */
 export interface ProofReader {
   begin(source: string): void;
   file(file: ProvenFile): void;
@@ -82,18 +82,17 @@ export interface ProofOptions {
   readonly signal: AbortSignal;
 }
 
-/** How long a service that does not answer is waited for. */
+/** How long to wait for a service that does not answer. */
 const PATIENCE_MS = 30_000;
-/** Files read between two turns of the loop. */
+/** Files read between two turns of the event loop. */
 const READ_AT_ONCE = 32;
-/** Rows looked through between two turns of the loop. */
+/** Rows read between two turns of the event loop. */
 const PAGE_ROWS = 1000;
 
 /**
- * Proves file by file that disk, ledger and service agree: every file is read and hashed now, every resource taken from
- * the service's list, every upload fetched. Nothing is changed anywhere, so a daemon may run meanwhile; what it is just
- * sending is `waiting`. Returns whether all agree; undefined when there is no ledger. Throws `service_unreachable`,
- * `key_refused`, `list_refused`.
+ * Proves file by file that disk, ledger and service agree: reads and hashes every file now, lists every resource, and
+ * fetches every upload. Changes nothing, so a daemon may be running; what it is sending is `waiting`. Returns whether
+ * all files agree; undefined if there is no ledger. Throws `service_unreachable`, `key_refused`, `list_refused`.
  */
 export async function proveAgreement(
   options: ProofOptions,
@@ -119,8 +118,8 @@ export async function proveAgreement(
         collectionId === undefined ? [] : [[collection, collectionId] as const],
       ),
     );
-    const kept = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
-    const collections = openCollections(kept, remote, configured);
+    const store = { note: () => undefined, write: async () => await Promise.resolve(), sources: rows };
+    const collections = openCollections(store, remote, configured);
     const context = { ledger: { drift }, remote, collections, random: Math.random, signal, timing: TIMING };
     let agrees = true;
     for (const source of watched) {
@@ -147,9 +146,9 @@ type ProofContext = CompareContext & { readonly ledger: { readonly drift: Drift 
 interface Proving {
   readonly id: number;
   readonly source: WatchedSource;
-  /** How long the service's list may lag behind its answers. */
+  /** Maximum lag of the service's list behind its answers. */
   readonly lagMs: number;
-  /** Whether mails are uploaded, as far as the ledger knows. */
+  /** Whether mails are uploaded, according to the ledger. */
   readonly uploadsMails: boolean;
   readonly signal: AbortSignal;
 }
@@ -166,7 +165,7 @@ async function proveSource(
   let unjudged = 0;
   const nowMs = Date.now();
   const recent = new Set(drift.doneSince(drift.lastActivity(), nowMs - lagMs, nowMs).docIds);
-  /** What the list has not, or has otherwise, may be newer than the list. */
+  /** Reports a recent difference as `waiting`, because the list may be older than the change. */
   const judged = (file: ProvenFile): ProvenFile => {
     if (file.verdict !== "differs" || file.docId === null || !recent.has(file.docId)) return file;
     unjudged += 1;
@@ -177,13 +176,13 @@ async function proveSource(
     counts[file.verdict] += 1;
     onFile(file);
   };
-  const held = await whatServiceHolds(context, scope);
+  const content = await listContent(context, scope);
   const rules = openRules(source);
   const scan = await scanSource(source.absolutePath, rules, { signal });
   const paths = new Set(scan.entries.map(({ path }) => path));
   for (const [index, entry] of scan.entries.toSorted(byPath).entries()) {
     signal.throwIfAborted();
-    report(await proveFile(context, { id, rules, entry, held, uploadsMails, signal }));
+    report(await proveFile(context, { id, rules, entry, content, uploadsMails, signal }));
     bytes += entry.sizeBytes;
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
@@ -193,7 +192,7 @@ async function proveSource(
       if (row.source !== id || paths.has(row.path)) continue;
       const reason = row.state === "held" ? "the file is gone, and its delete is held" : "the file is gone";
       const { path, docId, hash: ledger } = row;
-      const has = held.of(row);
+      const has = content.of(row);
       report({ path, docId, disk: null, ledger, service: has, expected: null, verdict: "waiting", reason });
     }
     const last = page.at(-1);
@@ -202,26 +201,26 @@ async function proveSource(
     await nextTurn();
   }
   const files = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return { files, ...counts, unjudged, bytes, unowned: held.unowned };
+  return { files, ...counts, unjudged, bytes, unowned: content.unowned };
 }
 
 const TOO_NEW = "it was sent a short while ago, and the service's list may lag: it is not judged yet";
 
-/** What the list says of rows. */
-interface Held {
-  /** Whether the resource is there at all, as the row says, or other than that. */
+/** The service's list, by rows. */
+interface ServiceContent {
+  /** The listed resource: as the row has it, different, or missing. */
   resource(row: AcknowledgedFile): "as acknowledged" | ListedResource | undefined;
-  /** Digest of the text or the address; null when there is none. */
+  /** Digest of the text, or the address; null if there is none. */
   of(row: AcknowledgedFile): string | null;
-  /** Address of an uploaded file as the service tells it now. */
+  /** Current address of an uploaded file at the service. */
   addressOf(row: AcknowledgedFile): string | undefined;
   readonly unowned: number;
 }
 
-async function whatServiceHolds(
+async function listContent(
   context: ProofContext,
   scope: Parameters<typeof compareWithService>[1],
-): Promise<Held> {
+): Promise<ServiceContent> {
   let sound = openNumberSet();
   let altered = new Map<number, ListedResource>();
   let addresses = new Map<number, string>();
@@ -234,7 +233,7 @@ async function whatServiceHolds(
     if (alterationsOf({ ...row, state: "agreed", storedDigest: null }, resource).length === 0)
       sound.add(row.id);
     else altered.set(row.id, resource);
-    // A service on this machine tells them under the port that it has now.
+    // A service on this machine lists them with its current port.
     if (row.kind === "file" && resource.url !== undefined && resource.url !== row.fileUrl)
       addresses.set(row.id, resource.url);
   };
@@ -242,7 +241,8 @@ async function whatServiceHolds(
     [sound, altered, addresses, unowned] = [openNumberSet(), new Map(), new Map(), 0];
     return visit;
   });
-  const resource: Held["resource"] = (row) => (sound.has(row.id) ? "as acknowledged" : altered.get(row.id));
+  const resource: ServiceContent["resource"] = (row) =>
+    sound.has(row.id) ? "as acknowledged" : altered.get(row.id);
   return {
     resource,
     of: (row) => {
@@ -265,10 +265,13 @@ async function proveFile(
     id,
     rules,
     entry,
-    held,
+    content,
     uploadsMails,
     signal,
-  }: { rules: Rules; entry: ScanEntry; held: Held } & Pick<Proving, "id" | "uploadsMails" | "signal">,
+  }: { rules: Rules; entry: ScanEntry; content: ServiceContent } & Pick<
+    Proving,
+    "id" | "uploadsMails" | "signal"
+  >,
 ): Promise<ProvenFile> {
   const { path } = entry;
   const row = ledger.drift.byPath(id, path);
@@ -278,7 +281,7 @@ async function proveFile(
     uploadedHash: row?.state === "agreed" && row.kind === "file" ? row.hash : undefined,
   });
   const facts = { path, docId: row?.docId ?? null, ledger: row?.hash ?? null };
-  const service = row === undefined ? null : held.of(row);
+  const service = row === undefined ? null : content.of(row);
   if (read.kind !== "document") {
     const reason =
       "reason" in read ? read.reason : read.kind === "unreadable" ? read.code : `it is ${read.kind}`;
@@ -300,44 +303,46 @@ async function proveFile(
       : observed.shape.kind === "link"
         ? (observed.fileUrl ?? null)
         : disk;
-  const told = { ...facts, disk, service, expected };
+  const compared = { ...facts, disk, service, expected };
   if (row === undefined) {
     const isEmpty = observed.entry.sizeBytes === 0;
     return {
-      ...told,
+      ...compared,
       verdict: isEmpty ? "leftOut" : "waiting",
       reason: isEmpty ? "it is empty" : "it has no resource",
     };
   }
-  if (row.state !== "agreed") return { ...told, verdict: "waiting", reason: `the ledger says ${row.state}` };
-  if (row.hash !== disk) return { ...told, verdict: "waiting", reason: "the file changed since it was sent" };
-  const has = held.resource(row);
-  if (has === undefined) return { ...told, verdict: "differs", reason: "the service does not have it" };
+  if (row.state !== "agreed")
+    return { ...compared, verdict: "waiting", reason: `the ledger says ${row.state}` };
+  if (row.hash !== disk)
+    return { ...compared, verdict: "waiting", reason: "the file changed since it was sent" };
+  const has = content.resource(row);
+  if (has === undefined) return { ...compared, verdict: "differs", reason: "the service does not have it" };
   if (has !== "as acknowledged" || row.label !== observed.label)
     return {
-      ...told,
+      ...compared,
       verdict: "differs",
       reason: "the service has another text, title, description or address",
     };
   if (row.kind !== "file")
     return service === null || row.digest !== observed.digest
-      ? { ...told, verdict: "differs", reason: "the service has another text" }
-      : { ...told, verdict: "agrees" };
-  const address = held.addressOf(row);
+      ? { ...compared, verdict: "differs", reason: "the service has another text" }
+      : { ...compared, verdict: "agrees" };
+  const address = content.addressOf(row);
   const fetched =
     address !== undefined && remote.hostsFile(address)
       ? await hashUpload(remote, address, entry.sizeBytes, signal)
       : undefined;
   if (fetched === undefined)
     return {
-      ...told,
+      ...compared,
       service: null,
       verdict: "notFetched",
       reason: "the service does not give the file back",
     };
   return fetched === disk
-    ? { ...told, service: fetched, verdict: "agrees" }
-    : { ...told, service: fetched, verdict: "differs", reason: "the uploaded bytes are other ones" };
+    ? { ...compared, service: fetched, verdict: "agrees" }
+    : { ...compared, service: fetched, verdict: "differs", reason: "the uploaded bytes are other ones" };
 }
 
 function byPath(a: ScanEntry, b: ScanEntry): number {

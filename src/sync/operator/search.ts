@@ -3,13 +3,13 @@ import type { SearchResult } from "../../wire/search.ts";
 import { openPacer } from "../remote/pacer.ts";
 import { openRemote, type SearchQuery, type ServiceAddress } from "../remote/remote.ts";
 
-/** A person waits for a search: it is given up when the service has not answered for so long, in milliseconds. */
+/** Time after which a search without an answer fails, in milliseconds: a person waits for it. */
 const PATIENCE_MS = 10_000;
 const CONNECTIONS = 4;
 
 /**
- * Asks a service and ends; the results of all queries together, in no order. Throws `service_unreachable`,
- * `key_refused`, or `service_refused` with the service's own code as its subject.
+ * Sends the queries to a service and closes the connection. Returns the results of all queries together, in no order. Throws
+ * `service_unreachable`, `key_refused`, or `service_refused` with the service's own code as its subject.
  */
 export async function searchOnce(
   address: ServiceAddress,
@@ -39,7 +39,7 @@ export async function searchOnce(
             subject: reply.code,
           });
         case "later":
-          break; // the gate waits, and throws when patience is over
+          break; // the gate waits, and throws at the end of patience
       }
     }
   };

@@ -9,23 +9,23 @@ import { standstillsOf } from "../ledger/standstill.ts";
 
 export type { SkippedFile, TroubledFile } from "../ledger/files.ts";
 
-/** What the status of a source is told from, beside the ledger. */
+/** Sources of a source's status other than the ledger. */
 export interface StatusSource {
   readonly id: number;
   /** Default: the ledger's row of that number. */
   readonly row?: SourceRow;
   activity(): SourceActivity;
-  /** Whether the whole source was looked at. Default: yes. */
+  /** Whether the whole source has been scanned. Default: true. */
   isPlanned?(): boolean;
-  /** What cannot be looked at, of one that looks. */
+  /** Paths that the last scans could not access. */
   unreadable?(below: undefined): readonly RelativePath[];
   mounts?(): readonly MountTrouble[];
 }
 
-/** Unreadable places that are named. */
+/** Maximum number of listed unreadable paths. */
 const UNREADABLE_NAMED = 100;
 
-/** Status of a daemon's sources, from the ledger and from what each is doing. */
+/** Returns the status of a daemon's sources, from the ledger and from their current work. */
 export function statusOf(
   ledger: OperatorLedger,
   sources: readonly StatusSource[],
@@ -40,8 +40,8 @@ export function statusOf(
     const compared = source.isPlanned?.() ?? true;
     const now = { ...row, backlogAgreed, found, compared, degraded: degraded(source.id) ?? null };
     const unreadable = source.unreadable?.(undefined) ?? [];
-    const looked = { unreadable: unreadable.toSorted(), mounts: source.mounts?.() ?? [] };
-    return sourceStatus(ledger, now, paused.has(row.id), looked);
+    const facts = { unreadable: unreadable.toSorted(), mounts: source.mounts?.() ?? [] };
+    return sourceStatus(ledger, now, paused.has(row.id), facts);
   });
 }
 
@@ -62,9 +62,8 @@ function tokenIn(sources: Pick<Sources, "heldMark">, row: SourceRow | RemovedSou
 }
 
 /**
- * Status from a state folder alone, while a daemon may or may not be running on it. At most `filesLimit` files are named
- * in each list. Undefined: there is no ledger yet.
- * Throws as `openSqlite` does.
+ * Reads the status from a state folder alone; a daemon may be running. Each list names at most `filesLimit` files.
+ * Undefined: there is no ledger yet. Throws as `openSqlite` does.
  */
 export function readStatus(
   stateDir: string,
@@ -88,8 +87,8 @@ export function readStatus(
   });
 }
 
-/** What only a process knows that has looked. */
-interface Looked {
+/** Facts that only a process that has scanned the source knows. */
+interface ScanFacts {
   readonly unreadable: readonly RelativePath[];
   readonly mounts: readonly MountTrouble[];
 }
@@ -98,11 +97,11 @@ function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   paused: boolean,
-  { unreadable, mounts }: Looked = { unreadable: [], mounts: [] },
+  { unreadable, mounts }: ScanFacts = { unreadable: [], mounts: [] },
 ): SourceStatus {
   const [standstill] = standstillsOf(row);
   const inAgreement = Math.max(0, row.agreed - row.backlogAgreed);
-  // Of the files that were found, what has no row in the ledger yet; rows that are parked or unsure are waiting too.
+  // Files that were found and have no row in the ledger yet. Parked and unsure rows are waiting too.
   const waiting = Math.max(row.found - inAgreement - row.failed, row.parked + row.unsure);
   return {
     path: row.path,
@@ -115,7 +114,7 @@ function sourceStatus(
     failed: row.failed + row.deletesRefused,
     skipped: row.skipped,
     readInPart: row.readInPart,
-    // Before another folder as many as a person would agree to; before a missing one nothing is known to be gone.
+    // For a replaced folder, as many as a person would approve. Behind a missing folder, nothing is known to be gone.
     held: row.haltRoot === undefined ? row.held : Math.max(row.held, row.haltFiles),
     holdReason: row.lost ?? row.halted ?? row.holdReason,
     halted: row.lost !== null || row.halted !== null,

@@ -3,30 +3,30 @@ import type { Rules, WatchedSource } from "../rules/rules.ts";
 import { EXTRACTOR_VERSION } from "./recipe.ts";
 import type { ReadOutcome, SourceDocument } from "./read.ts";
 
-/** Text files of one source that are to be read together. */
+/** Text files of one source to read together. */
 export interface ReadBatch {
   readonly source: WatchedSource;
   readonly paths: readonly RelativePath[];
 }
 
 /**
- * What came of reading them, in few large pieces: between threads every object and string costs about a microsecond, and
- * a document has dozens.
+ * The result of a batch, in few large pieces: between threads every object and string costs about a microsecond, and a
+ * document has dozens.
  */
 export interface ReadAnswer {
-  /** JSON literals of the texts, one after another, in UTF-8. */
+  /** JSON literals of the texts, concatenated, in UTF-8. */
   readonly texts: Uint8Array;
-  /** Where the text of each file ends in `texts`. One that ends where the one before it did was not read. */
+  /** End of each file's text in `texts`. A file whose end equals the previous one was not read. */
   readonly ends: Uint32Array;
-  /** Of each file: size, modification and change time, inode. */
+  /** Size, modification time, change time and inode of each file. */
   readonly stats: Float64Array;
-  /** Of each file: hash, digest, title, description. */
+  /** Hash, digest, title and description of each file. */
   readonly words: readonly string[];
 }
 
-/** The reading thread's methods. */
+/** The methods of the reading thread. */
 export type ReaderMethods = {
-  /** Does nothing: who asks wants to know that the thread is up. */
+  /** Does nothing. Its answer shows that the thread is running. */
   greet(argument: undefined): void;
   read(batch: ReadBatch): Promise<ReadAnswer>;
 };
@@ -34,7 +34,7 @@ export type ReaderMethods = {
 const STATS = 4;
 const WORDS = 4;
 
-/** Packs what was read. Whatever is no text is left out: it is rare, and its reader is told more. */
+/** Packs the results. Omits files that are not text, which are rare: the caller reads them itself for the full result. */
 export function packBatch(outcomes: readonly (ReadOutcome | undefined)[]): ReadAnswer {
   const pieces: Buffer[] = [];
   const ends = new Uint32Array(outcomes.length);
@@ -55,7 +55,7 @@ export function packBatch(outcomes: readonly (ReadOutcome | undefined)[]): ReadA
   return { texts: Buffer.concat(pieces), ends, stats, words };
 }
 
-/** The document of the file at `index` of a batch; undefined: it was not read there. */
+/** Returns the document of the file at `index` of a batch; undefined if the thread did not read it. */
 export function unpackDocument(
   { texts, ends, stats, words }: ReadAnswer,
   index: number,

@@ -13,7 +13,7 @@ import { CHARS_MAX, convertDocument } from "../document/formats/convert.ts";
 import type { SentText } from "../document/json-text.ts";
 import { containerOf, isOle, kindOfName, mediaTypeOf, type NamedKind } from "../document/kinds.ts";
 import { linkedIno } from "../disk/linked-ino.ts";
-import { liesInside } from "../disk/place.ts";
+import { liesInside } from "../disk/file-location.ts";
 import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
 import { addressOf } from "../document/shortcut.ts";
 import { beginsBinary, decodeText } from "../document/text.ts";
@@ -23,59 +23,62 @@ interface DocumentFacts {
   /** SHA-256 of the raw bytes, lower-case hex. */
   readonly hash: string;
   readonly sizeBytes: number;
-  /** The file as it was read; newer than the scan's when it changed in between. */
+  /** The file when it was read; newer than the scan's entry if it changed in between. */
   readonly entry: ScanEntry;
   readonly recipe: Recipe;
 }
 
-/** A file, read and understood: what is needed to make a resource of it. */
+/** A file that was read: everything that is needed to create its resource. */
 export type SourceDocument = DocumentFacts &
   /** `digest`: of the content, as `digestOf` gives it. */
   (
     | { readonly kind: "content"; readonly content: SentText; readonly digest: string }
     | { readonly kind: "link"; readonly url: string }
-    /** The bytes are not kept: they are streamed when they are uploaded. */
+    /** The bytes are not stored in memory; the upload streams them. */
     | { readonly kind: "file"; readonly mediaType: string }
   );
 
-/** What came of reading a file. */
+/** The result of reading a file. */
 export type ReadOutcome =
   | { readonly kind: "document"; readonly document: SourceDocument }
-  /** There is nothing in it for a knowledge base: it is of no kind that is taken, or empty and no text; in words. */
+  /**
+   * Nothing for a knowledge base: the kind is not supported, or the file is empty and not text. The reason is for a
+   * person.
+   */
   | { readonly kind: "skipped"; readonly reason: string }
-  /** The file cannot become a resource until it changes; the reason in words. */
+  /** The file cannot become a resource until it changes. The reason is for a person. */
   | { readonly kind: "refused"; readonly reason: string }
-  /** The file changed while it was read: look at it again. */
+  /** The file changed while it was read: check it again. */
   | { readonly kind: "torn" }
-  /** There is no regular file of that name any more, or what was opened is not it. */
+  /** No regular file has this name any more, or another one was opened. */
   | { readonly kind: "gone" }
-  /** The file is there and cannot be read; the system's error code. */
+  /** The file exists and cannot be read; the system's error code. */
   | { readonly kind: "unreadable"; readonly code: string };
 
 export interface ReadOptions {
-  /** Ends the reading of a large file: it throws the signal's reason. */
+  /** Cancels the reading of a large file, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** The service reads the PDFs and images in uploaded mails, so that mails with such are uploaded. Default: it does not. */
+  /** The service reads PDFs and images in uploaded mails, so mails that contain some are uploaded. Default: false. */
   readonly uploadsMails?: boolean;
-  /** Hash under which the service has the file as an upload: while it stays the same, the file stays one. */
+  /** Hash under which the service has the file as an upload. While the hash is the same, the file stays an upload. */
   readonly uploadedHash?: string | undefined;
 }
 
-/** Up to this size a file is read in one synchronous go: four calls of 2 µs cost less than one promise. */
+/** Files up to this size are read synchronously: four calls of 2 µs cost less than one promise. */
 export const SMALL_BYTES = 256 * 1024;
-/** Reads of larger files: at 1 MB hashing runs at full speed and holds the loop for a millisecond. */
+/** Read size for larger files: at 1 MB, hashing runs at full speed and blocks the loop for a millisecond. */
 const SLICE_BYTES = 1024 * 1024;
 
-/** Never through a symbolic link, never waiting for the other end of a pipe. */
+/** Follows no symbolic link, and does not wait for the writer of a FIFO. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Small files are read into this one buffer: nothing else runs between reading it and being done with it. */
+/** Buffer for all small files: nothing else runs between reading a file and finishing with it. */
 const scratch = Buffer.allocUnsafeSlow(SMALL_BYTES);
 
 /**
- * Reads a file and finds out what it is: kind by name and bytes, hash, text, title and description. Text is held in
- * memory (at most `maxFileBytes`), a PDF or image is not; an office document, book, mail or page is read by a child
- * process. Throws only for a signal or a mistake of ours.
+ * Reads a file and determines its kind by name and bytes, its hash, text, title and description. Holds text in memory (at
+ * most `maxFileBytes`), but no PDF or image. A child process reads office documents, books, mails and pages. Throws only
+ * the signal's reason and programming errors.
  */
 export async function readDocument(
   absolutePath: string,
@@ -85,14 +88,14 @@ export async function readDocument(
 ): Promise<ReadOutcome> {
   const named = kindOfName(entry.path);
   if (named.kind === "skipped") return named;
-  const asked: Asked = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
-  return telling(async () => {
-    const found = await look(asked, entry.sizeBytes, options.signal);
-    return found.kind === "enclosed" ? convert(asked, found, options) : found;
+  const request: ReadRequest = { absolutePath: entry.link?.real ?? absolutePath, entry, named, rules };
+  return asOutcome(async () => {
+    const found = await readFile(request, entry.sizeBytes, options.signal);
+    return found.kind === "enclosed" ? convert(request, found, options) : found;
   });
 }
 
-/** As `readDocument`, of a file whose bytes are its text; undefined where a child process has to read it. */
+/** Like `readDocument`, for a file whose bytes are its text; undefined if a child process must read it. */
 export async function readPlain(
   absolutePath: string,
   path: string,
@@ -100,28 +103,28 @@ export async function readPlain(
 ): Promise<ReadOutcome | undefined> {
   const named = kindOfName(path);
   if (named.kind === "skipped") return named;
-  return telling(async () => {
-    const found = await look({ absolutePath, entry: { path }, named, rules }, SMALL_BYTES, undefined);
+  return asOutcome(async () => {
+    const found = await readFile({ absolutePath, entry: { path }, named, rules }, SMALL_BYTES, undefined);
     return found.kind === "enclosed" ? undefined : found;
   });
 }
 
-async function look(
-  asked: Asked,
+async function readFile(
+  request: ReadRequest,
   sizeBytes: number,
   signal: AbortSignal | undefined,
 ): Promise<ReadOutcome | Enclosed> {
-  const small = sizeBytes <= SMALL_BYTES ? readSmall(asked) : undefined;
-  return small ?? readLarge(asked, signal);
+  const small = sizeBytes <= SMALL_BYTES ? readSmall(request) : undefined;
+  return small ?? readLarge(request, signal);
 }
 
-/** What the system says of a file, told as an outcome. */
-async function telling<T>(read: () => Promise<T>): Promise<T | ReadOutcome> {
+/** Turns the system's errors about a file into outcomes. */
+async function asOutcome<T>(read: () => Promise<T>): Promise<T | ReadOutcome> {
   try {
     return await read();
   } catch (error) {
     const code = codeOf(error);
-    // ELOOP: it is a symbolic link by now. ENXIO: a socket.
+    // ELOOP: it has become a symbolic link. ENXIO: it is a socket.
     if (code === "ENOENT" || code === "ENOTDIR" || code === "ELOOP" || code === "ENXIO")
       return { kind: "gone" };
     if (isSystemError(error)) return { kind: "unreadable", code: error.code };
@@ -129,28 +132,28 @@ async function telling<T>(read: () => Promise<T>): Promise<T | ReadOutcome> {
   }
 }
 
-interface Asked {
+interface ReadRequest {
   readonly absolutePath: string;
   readonly entry: Pick<ScanEntry, "path" | "link">;
   readonly named: Exclude<NamedKind, { kind: "skipped" }>;
   readonly rules: Rules;
 }
 
-/** A document whose text is still to be taken out of it. */
+/** A document whose text must be extracted. */
 interface Enclosed {
   readonly kind: "enclosed";
   readonly container: Container;
-  readonly named: Exclude<Asked["named"], { kind: "link" }>;
+  readonly named: Exclude<ReadRequest["named"], { kind: "link" }>;
   readonly facts: Omit<DocumentFacts, "recipe">;
 }
 
-/** Undefined: the file has grown beyond a small one. */
-function readSmall(asked: Asked): ReadOutcome | Enclosed | undefined {
-  const fd = openSync(asked.absolutePath, OPEN_FLAGS);
+/** Returns undefined if the file has grown beyond the limit. */
+function readSmall(request: ReadRequest): ReadOutcome | Enclosed | undefined {
+  const fd = openSync(request.absolutePath, OPEN_FLAGS);
   try {
     const before = fstatSync(fd);
     if (!before.isFile()) return { kind: "gone" };
-    if (!isPlaced(asked, fd)) return { kind: "gone" };
+    if (!isInPlace(request, fd)) return { kind: "gone" };
     if (before.size > SMALL_BYTES) return undefined;
     let filled = 0;
     while (filled < before.size) {
@@ -158,30 +161,33 @@ function readSmall(asked: Asked): ReadOutcome | Enclosed | undefined {
       if (got === 0) break;
       filled += got;
     }
-    if (filled < before.size || moved(before, fstatSync(fd))) return { kind: "torn" };
+    if (filled < before.size || differs(before, fstatSync(fd))) return { kind: "torn" };
     const bytes = scratch.subarray(0, filled);
-    return understand(asked, before, undefined, bytes);
+    return interpret(request, before, undefined, bytes);
   } finally {
     closeSync(fd);
   }
 }
 
-async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise<ReadOutcome | Enclosed> {
-  const handle = await open(asked.absolutePath, OPEN_FLAGS);
+async function readLarge(
+  request: ReadRequest,
+  signal: AbortSignal | undefined,
+): Promise<ReadOutcome | Enclosed> {
+  const handle = await open(request.absolutePath, OPEN_FLAGS);
   try {
     const before = await handle.stat();
     if (!before.isFile()) return { kind: "gone" };
-    if (!isPlaced(asked, handle.fd)) return { kind: "gone" };
-    const refused = refuseBySize(asked, before.size);
+    if (!isInPlace(request, handle.fd)) return { kind: "gone" };
+    const refused = refuseBySize(request, before.size);
     if (refused !== undefined) return refused;
 
     const slice = Buffer.allocUnsafeSlow(Math.min(SLICE_BYTES, before.size));
     const head = slice.subarray(0, await fill(handle, slice, 0));
-    const uploaded = mediaTypeOf(head) !== undefined || containerOf(asked.named, head) !== undefined;
-    const isText = asked.named.kind === "link" || (asked.named.kind === "content" && !beginsBinary(head));
-    if (!uploaded && !isText) return understand(asked, before, "", head);
+    const uploaded = mediaTypeOf(head) !== undefined || containerOf(request.named, head) !== undefined;
+    const isText = request.named.kind === "link" || (request.named.kind === "content" && !beginsBinary(head));
+    if (!uploaded && !isText) return interpret(request, before, "", head);
 
-    // Of a file to be uploaded, or to be read elsewhere, the first slice is enough, once every byte has been hashed.
+    // For a file that is uploaded or converted, the first slice is enough once every byte has been hashed.
     const bytes = uploaded ? Buffer.from(head) : Buffer.allocUnsafeSlow(before.size);
     if (!uploaded) head.copy(bytes);
     const hasher = createHash("sha256").update(head);
@@ -195,14 +201,14 @@ async function readLarge(asked: Asked, signal: AbortSignal | undefined): Promise
       hasher.update(into.subarray(0, got));
       filled += got;
     }
-    if (filled < before.size || moved(before, await handle.stat())) return { kind: "torn" };
-    return understand(asked, before, hasher.digest("hex"), bytes);
+    if (filled < before.size || differs(before, await handle.stat())) return { kind: "torn" };
+    return interpret(request, before, hasher.digest("hex"), bytes);
   } finally {
     await handle.close();
   }
 }
 
-/** Reads at `position` until the buffer is full or the file ends; the number of bytes read. */
+/** Reads at `position` until the buffer is full or the file ends. Returns the number of bytes read. */
 async function fill(handle: FileHandle, buffer: Buffer, position: number): Promise<number> {
   let filled = 0;
   while (filled < buffer.length) {
@@ -213,31 +219,31 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
   return filled;
 }
 
-function refuseBySize({ named, rules }: Asked, sizeBytes: number): ReadOutcome | undefined {
+function refuseBySize({ named, rules }: ReadRequest, sizeBytes: number): ReadOutcome | undefined {
   const reason = refusalBySize(named, sizeBytes, rules.source.maxFileBytes);
   return reason === undefined ? undefined : { kind: "refused", reason };
 }
 
 /**
- * Makes a document of a file's bytes. Where their hash is `known`, `bytes` may be the beginning only of a file to be
- * uploaded, or of one to be read by a child process.
+ * Creates a document from a file's bytes. If their hash is `known`, `bytes` may be only the beginning of a file that is
+ * uploaded or converted.
  */
-function understand(
-  asked: Asked,
+function interpret(
+  request: ReadRequest,
   stats: Stats,
   known: string | undefined,
   bytes: Buffer,
 ): ReadOutcome | Enclosed {
-  const { entry, named, rules } = asked;
+  const { entry, named, rules } = request;
   const { path, link } = entry;
-  const refused = refuseBySize(asked, stats.size);
+  const refused = refuseBySize(request, stats.size);
   if (refused !== undefined) return refused;
   const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
   const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
   const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
   const facts = { sizeBytes, entry: seen };
 
-  // An empty text is a text; an empty shortcut, PDF or image is none.
+  // An empty text is a document; an empty shortcut, PDF or image is not.
   if (sizeBytes === 0 && named.kind !== "content") return { kind: "skipped", reason: EMPTY_FILE };
   if (named.kind === "link") {
     const url = addressOf(bytes, named.format);
@@ -274,7 +280,7 @@ function understand(
   };
 }
 
-/** Why a name that promises a PDF, image or office document is not kept by the bytes. */
+/** Why the bytes contradict a name that promises a PDF, image or office document. */
 function contradiction(named: { kind: "file" | "office" }, bytes: Buffer): string {
   if (isOle(bytes)) {
     return "it is behind a password, or of an office format from before 2007: save it without a password in a format of today";
@@ -284,9 +290,9 @@ function contradiction(named: { kind: "file" | "office" }, bytes: Buffer): strin
 }
 const ENCLOSED_WORDS = "office document or book, but its bytes are none";
 
-/** Has the text taken out of a document that was read and hashed. */
+/** Extracts the text of a document that was read and hashed. */
 async function convert(
-  { absolutePath, entry: { path }, rules }: Asked,
+  { absolutePath, entry: { path }, rules }: ReadRequest,
   { container, named, facts }: Enclosed,
   { signal, uploadsMails = false, uploadedHash }: ReadOptions,
 ): Promise<ReadOutcome> {
@@ -321,7 +327,7 @@ async function convert(
   }
 }
 
-/** Why a document that was read gives nothing. */
+/** Why a converted document yields nothing. */
 const NO_TEXT: Readonly<Record<Container, string>> = {
   zip: "there is no text in the document",
   mail: "there is no text in the mail",
@@ -333,13 +339,13 @@ const NO_TEXT: Readonly<Record<Container, string>> = {
   html: "there is no text in the page: scripts may make it, and none are run",
 };
 
-function isPlaced({ entry: { path, link }, rules }: Asked, fd: number): boolean {
+function isInPlace({ entry: { path, link }, rules }: ReadRequest, fd: number): boolean {
   const root = rules.source.absolutePath;
   return liesInside(fd, { root, realRoot: rules.realRoot, path, ...(link !== undefined && { link }) });
 }
 
-/** Whether a file changed between two looks. The change time also tells a write whose writer set the old mtime back. */
-function moved(before: Stats, after: Stats): boolean {
+/** Whether a file changed. The change time also reveals a write after which the old modification time was restored. */
+function differs(before: Stats, after: Stats): boolean {
   return (
     before.size !== after.size ||
     before.mtimeMs !== after.mtimeMs ||

@@ -5,9 +5,9 @@ import { openRules, type Rules } from "../rules/rules.ts";
 import { packBatch, type ReadBatch, type ReaderMethods } from "./batch.ts";
 import { readPlain } from "./read.ts";
 
-if (parentPort === null) throw new Error("this module is a worker's: start it with openThreadReader");
+if (parentPort === null) throw new Error("this module is a worker: start it with openThreadReader");
 
-/** Rules by the source's configuration. A daemon has few, and a thread lives no longer than there is work. */
+/** Rules by the source's configuration. A daemon has few, and the thread lives only while there is work. */
 const known = new Map<string, Rules>();
 
 function rulesOf(source: ReadBatch["source"]): Rules {

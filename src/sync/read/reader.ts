@@ -6,16 +6,16 @@ import { type ReaderMethods, unpackDocument } from "./batch.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
 import { readDocument, type ReadOptions, type ReadOutcome, SMALL_BYTES } from "./read.ts";
 
-/** Reads files that are to be sent, each as `readDocument` does. */
+/** Reads files to send, with the results of `readDocument`. */
 export interface DocumentReader {
   read(absolutePath: string, entry: ScanEntry, rules: Rules, options?: ReadOptions): Promise<ReadOutcome>;
-  /** Ends the thread, if there is one. What is read after that is read here. */
+  /** Ends the thread, if there is one. Later reads run in this thread. */
   close(): Promise<void>;
 }
 
-/** So many small texts asked for in one turn are worth a thread, whose start costs as much as reading hundreds. */
+/** Small texts in one turn that justify a thread, whose start costs as much as reading hundreds. */
 const BATCH_FILES_MIN = 48;
-/** A thread that had nothing to read for so long is ended: at rest the daemon holds no memory for it. */
+/** Idle time after which the thread ends, so that an idle daemon holds no memory for it. */
 const IDLE_MS = 5000;
 
 interface Ask {
@@ -26,19 +26,19 @@ interface Ask {
   readonly resolve: (outcome: ReadOutcome | Promise<ReadOutcome>) => void;
 }
 
-/** Reads in the thread of the caller. */
+/** Opens a reader that works in the caller's thread. */
 export function openLocalReader(): DocumentReader {
   return { read: readDocument, close: async () => Promise.resolve() };
 }
 
 /**
- * Reads many small texts in a thread of its own, for reading and hashing are a quarter of what sending a file costs the
- * main one; few files, large ones and what is no text are read here.
+ * Opens a reader that reads many small texts in a separate thread: reading and hashing are a quarter of what sending a file
+ * costs the main thread. Reads few files, large files and files that are not text in the main thread.
  */
 export function openThreadReader(): DocumentReader {
   const worker = lazyWorker<ReaderMethods>(siblingModule(import.meta.url, "reader-worker"), "reading");
   let asks: Ask[] = [];
-  /** Until the thread answers, files are read here, so that nobody waits for its start. */
+  /** Until the thread answers, files are read here, so that no file waits for its start. */
   let state: "none" | "starting" | "up" | "closed" = "none";
   let idle: NodeJS.Timeout | undefined;
 
@@ -50,7 +50,7 @@ export function openThreadReader(): DocumentReader {
       await worker.call("greet", undefined);
       if (state === "starting") state = "up";
     } catch {
-      // Reading goes on here, and the next batch asks for a thread again.
+      // Reading continues here, and the next batch starts a thread again.
       if (state === "starting") state = "none";
     }
   };
@@ -71,7 +71,7 @@ export function openThreadReader(): DocumentReader {
         else ask.resolve({ kind: "document", document });
       }
     } catch {
-      // A thread that died takes nothing with it: what it had not told is read here.
+      // A thread died: its unfinished files are read here.
       if (state === "up") state = "none";
       for (const ask of batch) readHere(ask);
     }

@@ -5,17 +5,17 @@ import type { Rules } from "../rules/rules.ts";
 import type { Naming } from "../document/title.ts";
 
 /**
- * Raise it when reading the same bytes gives another title, description, kind or text than before: every resource is
- * then compared anew and, where it differs, updated. A faster way to the same result leaves it alone.
+ * Raise it when the same bytes yield a different title, description, kind or text than before: every resource is then
+ * compared again and updated where it differs. A faster way to the same result leaves it unchanged.
  */
 export const EXTRACTOR_VERSION = 1;
 
-/** The same for documents whose text is taken out of them and sent as Markdown; no other file is concerned by it. */
+/** The same for documents whose text is extracted and sent as Markdown. It affects no other file. */
 export const CONVERTER_VERSION = 6;
 
 /**
- * The recipe of a document: what the text calls itself, dressed by the templates of the rules. A title or description
- * that comes out empty is the path, for a service wants both.
+ * Composes the recipe of a document from the title and description in the text and the templates of the rules. An empty
+ * title or description becomes the path, because services require both.
  */
 export function composeRecipe(
   path: RelativePath,
@@ -48,7 +48,7 @@ export function composeRecipe(
   };
 }
 
-/** Cut to at most `charsMax` UTF-16 units, never through a character. */
+/** Cuts a text to at most `charsMax` UTF-16 units, never through a character. */
 function bounded(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text.toWellFormed();
   const cut = text.slice(0, charsMax);

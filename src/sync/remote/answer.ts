@@ -2,10 +2,10 @@ import { z } from "zod";
 import { retryAfterMs } from "../../lib/retry-after.ts";
 import { oneLine } from "../../lib/one-line.ts";
 
-/** What became of a request, as far as the sync needs to tell answers apart. */
+/** The result of a request, as far as the sync distinguishes answers. */
 export type Reply<T> =
   | { readonly kind: "done"; readonly value: T }
-  /** The service will not take this, now or later; its own words. */
+  /** The service will never accept this request; code and message are the service's own. */
   | { readonly kind: "refused"; readonly code: string; readonly message: string }
   /** The resource does not exist. */
   | { readonly kind: "gone" }
@@ -14,24 +14,24 @@ export type Reply<T> =
 /** No usable answer: the same request may succeed later. */
 export interface Later {
   readonly kind: "later";
-  /** Whether the service may have done what was asked all the same. */
+  /** Whether the service may have carried out the request nevertheless. */
   readonly acted: "no" | "maybe";
   readonly reason: string;
-  /** `request`: something about this request; `service`: the service as a whole is not there; `key`: the key is refused. */
+  /** What failed. `request`: this request only. `service`: the service is unavailable. `key`: the service refuses the key. */
   readonly blame: "request" | "service" | "key";
-  /** Nobody was there to send it to. */
+  /** No server could be reached at the address. */
   readonly unreached?: boolean;
-  /** The service still works on an earlier request with the same key: it neither failed nor was lost. */
+  /** The service is still processing an earlier request with the same key, which neither failed nor was lost. */
   readonly isUnderWay?: boolean;
-  /** Nothing was sent, since its source is paused: to ask again before that goes on is in vain. */
+  /** Nothing was sent because the source is paused. Asking again before it resumes is useless. */
   readonly isPaused?: boolean;
-  /** What a person can do, in the service's words: given where waiting alone does not end the trouble. */
+  /** What a person can do, in the service's words. Present where waiting alone does not help. */
   readonly hint?: string | undefined;
-  /** The service's wish. */
+  /** The delay that the service asks for. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** An answer as it came. */
+/** An answer before it is interpreted. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -44,22 +44,22 @@ const Envelope = z.object({
   error: z.object({ code: z.string().optional(), hint: z.string().optional() }).optional(),
 });
 
-/** The one trouble of a service as a whole that stays until a person acts. */
+/** The one failure of a whole service that lasts until a person acts. */
 const STORE_DAMAGED = "store_damaged";
 
-/** Longest piece of a foreign answer that is repeated to a person. */
+/** Maximum length of foreign text that is quoted to a person. */
 const WORDS_CHARS_MAX = 500;
 
-/** The service's clock minus ours, by the `Date` of an answer; undefined where it has none. */
+/** The service's clock minus ours, from the `Date` of an answer; undefined if the answer has none. */
 export function clockOffsetOf(answer: Pick<RawAnswer, "headers">, nowMs: number): number | undefined {
   const dateMs = Date.parse(header(answer, "date") ?? "");
   return Number.isNaN(dateMs) ? undefined : dateMs - nowMs;
 }
 
 /**
- * Reads an answer. Pure. Says `done` only for `success: true` in the right shape; a 200 with `success: false` is a
- * refusal, and what is no JSON (a proxy's page, half an answer) tells nothing about whether the service acted.
- * `subject` says what a 404 is about: the resource asked for, or the address itself.
+ * Interprets an answer. Pure. Returns `done` only for `success: true` in the right shape. A 200 with `success: false` is a
+ * refusal. Text that is not JSON (a proxy's page, half an answer) does not show whether the service acted. `subject` is
+ * what a 404 refers to: the requested resource, or the address itself.
  */
 export function readAnswer<T>(
   answer: RawAnswer,
@@ -95,7 +95,7 @@ export function readAnswer<T>(
   }
   if (status === 401 || status === 403) return later("no", "key");
   if (status === 404 || status === 410) {
-    // A gateway's answer is JSON often enough: only the service's own words say that a resource is gone.
+    // Gateways often answer in JSON too: only the service's own envelope proves that a resource is gone.
     if (subject === "resource" && envelope.data?.success === false) return { kind: "gone" };
     return later("no", "service", `${words}; is the address right?`);
   }
@@ -112,14 +112,14 @@ export function readAnswer<T>(
     return code === STORE_DAMAGED ? { ...unwilling, hint: envelope.data?.error?.hint } : unwilling;
   }
   if (status === 408 || status === 425) return later("maybe", "request");
-  // The first request under this Idempotency-Key is still being worked on; a conflict that stays names no time.
+  // The first request with this Idempotency-Key is still in progress. A permanent conflict has no Retry-After.
   if (isUnderWay(answer)) return later("maybe", "request");
   if (status === 405) return later("no", "service", `${words}; is the address right?`);
   if (status === 501 || (status >= 400 && status < 500)) return { kind: "refused", code, message: words };
   return later("maybe", "request");
 }
 
-/** Marks the answer to a request with an Idempotency-Key as such where an earlier one with that key is being worked on. */
+/** Marks the answer to a request with an Idempotency-Key if an earlier request with that key is still in progress. */
 export function withKey<T>(answer: RawAnswer, reply: Reply<T>): Reply<T> {
   return reply.kind === "later" && isUnderWay(answer) ? { ...reply, isUnderWay: true } : reply;
 }
@@ -128,7 +128,7 @@ function isUnderWay(answer: RawAnswer): boolean {
   return answer.status === 409 && header(answer, "retry-after") !== undefined;
 }
 
-/** One value of a header. */
+/** Returns the first value of a header. */
 export function header(answer: Pick<RawAnswer, "headers">, name: string): string | undefined {
   const value = answer.headers[name];
   return Array.isArray(value) ? value[0] : value;
@@ -146,7 +146,10 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** A page is repeated to a person. Half an answer, or one of another shape, may hold a document's text: that is for no log. */
+/**
+ * Quotes a proxy's page, but not JSON: half an answer, or one of another shape, may hold document text, which no log
+ * may show.
+ */
 function withoutContent(text: string): string {
   return /^\s*[[{]/.test(text) ? `${text.length} characters of JSON` : clip(text);
 }

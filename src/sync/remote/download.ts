@@ -5,8 +5,8 @@ import { retryAfterMs } from "../../lib/retry-after.ts";
 import { header, type Reply } from "./answer.ts";
 
 /**
- * A file's address as it is reachable now: a service on this machine alone may have another port than it had then.
- * `reachedAt`: where files under `resourcesUrl` are asked for, if that is an address for others.
+ * Returns the address at which a file can be reached now: a service on this machine may have changed its port.
+ * `reachedAt` replaces `resourcesUrl` where that is a public address that this process cannot use.
  */
 export function fileAddress(url: string, resourcesUrl: string, reachedAt: string = resourcesUrl): URL {
   const then = new URL(url);
@@ -20,13 +20,13 @@ export function fileAddress(url: string, resourcesUrl: string, reachedAt: string
   return then;
 }
 
-/** Where the bytes of a file at the service go, piece by piece. What it throws ends the download. */
+/** Receives the bytes of a downloaded file, piece by piece. An error that it throws ends the download. */
 export type Sink = (piece: Buffer) => Promise<void>;
 
 /**
- * Fetches a file into a sink. Only what is as long as was expected is `done`, and what keeps the sink from taking it is
- * `refused` with the system's code: it is no fault of the service's. Answers of a file host are no JSON, so its status
- * alone tells; a refused key is the file's trouble, for a file host may ask for none.
+ * Downloads a file into a sink. Returns `done` only if the length is the expected one. If the sink fails, returns `refused`
+ * with the system's error code, because the service is not at fault. A file host does not answer in JSON, so its status
+ * alone decides. A refused key concerns the file only, because a file host may not use keys at all.
  */
 export async function download(
   connections: Dispatcher,
@@ -49,7 +49,7 @@ export async function download(
   let bytes = 0;
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > sizeBytes) break; // Leaving the loop ends the answer, however long it would go on.
+    if (bytes > sizeBytes) break; // Leaving the loop ends the answer, even an endless one.
     try {
       await sink(piece);
     } catch (error) {

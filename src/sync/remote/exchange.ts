@@ -1,16 +1,16 @@
 import type { Dispatcher } from "undici";
 import type { RawAnswer } from "./answer.ts";
 
-/** A request as it is handed to the connections. */
+/** A request as the connection pool takes it. */
 export type ExchangeRequest = Pick<Dispatcher.DispatchOptions, "method" | "path" | "headers" | "body">;
 
-/** Longest answer that is taken into memory. A create's holds the text that was sent; a list is read as it comes. */
+/** Longest answer that is buffered. The answer to a create holds the sent text; lists are parsed as a stream. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Sends one request and resolves with the whole answer. Rejects with the signal's reason, or with what broke the
- * connection or the request's body. It hands its own handler to the connections: undici's `request` makes a stream of
- * every answer and puts two listeners on the signal, which for answers of a few hundred bytes is half of all the work.
+ * Sends one request and resolves with the whole answer. Rejects with the signal's reason, or with the error of the
+ * connection or of the request's body. Uses a dispatch handler instead of undici's `request`, which creates a stream per
+ * answer and adds two listeners to the signal: for answers of a few hundred bytes that is half of all the work.
  */
 export function exchange(
   connections: Dispatcher,
@@ -26,7 +26,7 @@ export function exchange(
   });
 }
 
-/** A request under way: owns its place among those that the signal ends. */
+/** A request in flight. Registers itself with its signal. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
   readonly #underWay: Set<Exchange>;
@@ -46,7 +46,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#underWay.add(this);
   }
 
-  /** The signal was aborted. A request that still waits for a connection is cut off when its turn comes. */
+  /** Ends the request. One that still waits for a connection is cut off when it gets one. */
   abort(): void {
     const reason = abortReason(this.#signal);
     this.#reject(reason);
@@ -63,7 +63,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: RawAnswer["headers"],
   ): void {
-    // An interim answer (1xx) is followed by the real one.
+    // A final answer follows an interim one (1xx).
     this.#status = status;
     this.#headers = headers;
   }
@@ -92,7 +92,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 
 const bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
 
-/** What a signal ends. One listener serves all: a signal looks through its listeners whenever one is added. */
+/**
+ * Returns the requests in flight of a signal. They share one listener, because adding one takes time linear in their
+ * number.
+ */
 function underWayOf(signal: AbortSignal): Set<Exchange> {
   const known = bySignal.get(signal);
   if (known !== undefined) return known;

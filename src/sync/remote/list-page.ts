@@ -5,7 +5,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, readAnswer, type Reply } from "./answer.ts";
 import { splitList } from "./list-stream.ts";
 
-/** Where lists are asked for. */
+/** The host that serves lists. */
 export interface ListHost {
   readonly connections: Dispatcher;
   /** Path before the routes. */
@@ -13,14 +13,14 @@ export interface ListHost {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** How a page ended. */
+/** The end of a page. */
 export interface PageEnd {
   readonly nextCursor: string | undefined;
   /** The service's clock minus ours. */
   readonly clockOffsetMs: number;
 }
 
-/** Longest refusal of a list that is taken into memory; the list itself is read as it comes. */
+/** Longest refusal of a list that is buffered. The list itself is parsed as a stream. */
 const REFUSAL_BYTES_MAX = 1024 * 1024;
 
 const ListEnd = z.object({
@@ -28,7 +28,7 @@ const ListEnd = z.object({
   data: z.object({ resources: z.array(z.unknown()), nextCursor: z.string().nullish() }),
 });
 
-/** Reads a page of the list. `onResource` may see some of it before the page turns out to be broken. */
+/** Reads one page of the list. `onResource` may receive part of a page that turns out to be broken. */
 export async function readPage(
   { connections, prefix, headers }: ListHost,
   query: URLSearchParams,
@@ -40,7 +40,7 @@ export async function readPage(
   const answer = await connections.request({ method: "GET", path, headers, signal });
   const head = { status: answer.statusCode, headers: answer.headers };
   if (answer.statusCode !== 200) {
-    // A 404 in the service's own words: it does not know the collection, which then holds nothing.
+    // A 404 in the service's own words: it does not know the collection, so the collection is empty.
     const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
     return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
   }
@@ -52,23 +52,23 @@ export async function readPage(
   });
   const reply = readAnswer({ ...head, text }, ListEnd, "address", now());
   if (reply.kind !== "done") return reply;
-  // Resources that were not handed over must not be taken for none.
+  // Resources that the parser did not recognise must not count as absent.
   const { length: left } = reply.value.data.resources;
-  if (left > 0) return unexpected(`${left} resources in the list come in a form that is not read`);
+  if (left > 0) return unexpected(`${left} resources in the list have an unknown form`);
   if (broken > 0) return unexpected(`${broken} resources in the list have no _id`);
-  // Some end their lists with an empty cursor, which would begin them anew.
+  // Some services end a list with an empty cursor, which would restart it.
   const nextCursor = reply.value.data.nextCursor || undefined;
   if (nextCursor !== undefined && nextCursor === query.get("cursor"))
     return unexpected("a page of the list is followed by itself");
   return { kind: "done", value: { nextCursor, clockOffsetMs: clockOffsetOf(head, now()) ?? 0 } };
 }
 
-/** An answer that no service gives. */
+/** An answer that no correct service gives. */
 export function unexpected(reason: string): Later {
   return { kind: "later", acted: "no", blame: "request", reason };
 }
 
-/** Reads an answer's body; one that has no end must not fill the memory. */
+/** Reads the body of an answer. The bound keeps an endless one from filling the memory. */
 async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;

@@ -8,16 +8,16 @@ const COMMA = 0x2c;
 
 /** Longest resource in a list: its text, escaped, and a few fields. */
 const RESOURCE_BYTES_MAX = 64 * 1024 * 1024;
-/** Longest rest of a list answer; a page of a proxy is all rest. */
+/** Maximum length of a list answer without its resources; a proxy's page counts as a whole. */
 const REST_BYTES_MAX = 4 * 1024 * 1024;
-/** A longer key is none of those that are looked for, `data` and `resources`. */
+/** A longer key is neither `data` nor `resources`. */
 const KEY_BYTES_MAX = "resources".length;
 
 /**
- * Reads a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and hands over each resource's JSON.
- * Returns the answer without them, as text, to be parsed by the caller: a bare service sends a whole collection in one
- * answer, with all its text, which must not stand in memory at once. A cut-off answer leaves text that is no JSON. Throws
- * when a resource, or what is left without them, is longer than any honest one.
+ * Parses a list answer (`{…, "data": {"resources": [{…}, …], …}}`) as it arrives and passes on the JSON of each resource.
+ * Returns the answer without its resources, as text for the caller to parse: a bare service sends a whole collection in
+ * one answer, which is too large to buffer. A truncated answer leaves text that is not JSON. Throws if a resource, or the
+ * rest, is longer than any valid one.
  */
 export async function splitList(
   chunks: AsyncIterable<Uint8Array>,
@@ -34,7 +34,7 @@ export async function splitList(
   let escaped = false;
   /** Whether the object at depth 2 is the answer's `data`. */
   let inData = false;
-  /** The string before a bracket, outside of the array: its key, or as much of it as shows that it is none of ours. */
+  /** The last string outside of the array: a key, or a prefix that is long enough to rule out both keys. */
   let word: Buffer[] = [];
   let wordBytes = 0;
   const endWord = (): void => {
@@ -47,7 +47,7 @@ export async function splitList(
     let from = 0;
     let at = 0;
     const inElement = (): boolean => arrayDepth > 0 && depth > arrayDepth;
-    /** Puts what was read since `from` where it belongs. Commas between resources are dropped. */
+    /** Appends the bytes since `from` to the resource or to the rest. Drops commas between resources. */
     const cut = (to: number): void => {
       const piece = bytes.subarray(from, to);
       from = to;
@@ -125,7 +125,7 @@ function refuseAbove(max: number, bytes: number, what: string): void {
   if (bytes > max) throw new Error(`${what} is longer than ${max} bytes`);
 }
 
-/** Index of the quote that ends the string which `at` is in, or the length. */
+/** Index of the quote that ends the string at `at`; the length if there is none. */
 function endOfString(bytes: Buffer, at: number, escaped: boolean): number {
   let from = escaped ? at + 1 : at;
   for (;;) {
@@ -138,7 +138,7 @@ function endOfString(bytes: Buffer, at: number, escaped: boolean): number {
   }
 }
 
-/** Whether a string that goes on in the next chunk stops at this one's end in the middle of an escape. */
+/** Whether the chunk ends in the middle of an escape of a string that continues in the next one. */
 function oddBackslashes(bytes: Buffer, start: number, escaped: boolean): boolean {
   const from = escaped ? start + 1 : start;
   let count = 0;

@@ -1,38 +1,41 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import { absolutePathOf, liesInside, type FilePlace } from "../disk/place.ts";
+import { absolutePathOf, liesInside, type FileLocation } from "../disk/file-location.ts";
 
-/** A form with one file in it, as `POST` body. */
+/** A multipart form with one file, as the body of a `POST`. */
 export interface UploadBody {
   readonly contentType: string;
   readonly contentLength: number;
-  /** The file's bytes as they are read: at most two slices are in memory. Throws `TornFile` when it changed or cannot be read. */
+  /**
+   * The bytes as they are read; at most two slices are in memory. Throws `TornFile` if the file changed or cannot be
+   * read.
+   */
   readonly chunks: AsyncGenerator<Buffer, void, undefined>;
 }
 
-/** The file is no longer what was hashed, or no longer to be read: its upload was broken off. */
+/** The file changed since it was hashed, or can no longer be read, so its upload was cancelled. */
 export class TornFile extends Error {
   override readonly name = "TornFile";
 }
 
-/** Reads of this size run the disk and the hash at full speed. */
+/** At this size, disk and hash run at full speed. */
 const SLICE_BYTES = 1024 * 1024;
 
 /**
- * A form that streams a file from disk (RFC 7578). Its length is known beforehand, so nothing is buffered to find it
- * out. The bytes are hashed on their way; the last ones leave only if they are those that `hash` names.
+ * Creates a form that streams a file from disk (RFC 7578). Its length is known in advance, so nothing is buffered. The bytes
+ * are hashed while they are sent; the last ones are sent only if the hash is `hash`.
  */
 export function uploadBody(
-  file: FilePlace & {
+  file: FileLocation & {
     readonly name: string;
     readonly sizeBytes: number;
     readonly hash: string;
   },
   mediaType: string,
 ): UploadBody {
-  // The same bytes make the same form: a service that compares the body of a repeated request finds it unchanged. No
-  // file holds its own hash.
+  // Equal bytes give an equal form, so a service that compares the body of a repeated request finds no difference. No file
+  // contains its own hash.
   const boundary = `kbsync-${file.hash.slice(0, 32)}`;
   const head = Buffer.from(
     `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
@@ -59,7 +62,7 @@ async function* stream(
     const hasher = createHash("sha256");
     let sent = 0;
     while (sent < file.sizeBytes) {
-      // A slice of its own each time: the last one may still be on its way out.
+      // A new slice each time: the last one may still be in flight.
       const slice = Buffer.allocUnsafe(Math.min(SLICE_BYTES, file.sizeBytes - sent));
       const { bytesRead } = await handle.read(slice, 0, slice.length, sent).catch(torn);
       if (bytesRead === 0) throw new TornFile("the file became shorter while it was sent");
@@ -77,12 +80,12 @@ async function* stream(
   }
 }
 
-/** What went wrong here is not the service's failure; the next look at the file finds out what it is. */
+/** A local read error is not the service's failure; the next check of the file finds the cause. */
 function torn(cause: unknown): never {
   throw new TornFile("the file could not be read while it was sent", { cause });
 }
 
-/** As browsers write it: quotes and line ends percent-encoded (RFC 7578, section 2). */
+/** Quotes a file name as browsers do: quotes and line ends percent-encoded (RFC 7578, section 2). */
 function quoted(name: string): string {
   return name.toWellFormed().replaceAll('"', "%22").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 }

@@ -1,23 +1,24 @@
 import type { Later, Reply } from "./answer.ts";
 
 /**
- * What came of a request: `done`; `refused` and `gone` are the service's word on one document; the others are no usable
- * answer, and the request is made again: `key_refused`, `unreached` (nobody was there), `unanswered` (whatever else).
+ * Outcome of a request. `done`, `refused` and `gone` are the service's decision about one document. The others are not
+ * usable, and the request is repeated: `key_refused`, `unreached` (no server at the address), `unanswered` (any other
+ * failure).
  */
 export type RequestOutcome = "done" | "refused" | "gone" | "key_refused" | "unreached" | "unanswered";
 
-/** Notified of what the daemon does, beside its activities, for whoever measures it. Nothing here names a file. */
+/** Notified of what the daemon does, for metrics. No argument names a file. */
 export interface DaemonObserver {
-  /** A request to the service is over. `request` is the name of the operation, of a fixed list. */
+  /** Called at the end of a request. `request` is the name of the operation, from a fixed list. */
   readonly request: (request: string, outcome: RequestOutcome, seconds: number) => void;
-  /** A source, by its number in the ledger, was compared with the ledger as a whole. */
+  /** Called when a whole source has been compared with the ledger. `source` is its number in the ledger. */
   rescanned(source: number, seconds: number): void;
 }
 
-/** What came of a request, as it is counted. */
+/** Classifies a reply for metrics. */
 export function outcomeOf(reply: Pick<Reply<unknown>, "kind"> | Later): RequestOutcome {
   if (reply.kind !== "later") return reply.kind;
-  // A reply of that kind is a Later: the first type only keeps the value out.
+  // A reply of that kind is a Later: the parameter's type only omits the value.
   const { blame, unreached } = reply as Later;
   if (blame === "key") return "key_refused";
   return unreached === true ? "unreached" : "unanswered";

@@ -3,10 +3,10 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
 
-/** The service does not answer, or not as it should. */
+/** State of a service that does not answer, or fails. */
 type Outage = Extract<PaceState, { kind: "waiting" }>;
 
-/** What keeps the gate closed, for a person, with what can be done where the service tells. */
+/** Describes to a person why the gate is closed, with the service's hint if it gave one. */
 export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): string {
   return `${outageOf({ hint })}: ${reason}${hint === undefined ? "" : ` ${hint.replace(/\.$/, "")}`}`;
 }
@@ -15,28 +15,32 @@ function outageOf({ hint }: Pick<Outage, "hint">): string {
   return hint === undefined ? "the service does not answer" : "the service cannot work";
 }
 
-/** Which failure of the service a request left after: what an older one tells is old news. */
+/** Number of the last failure when a request left. Results of requests with an older ticket are stale. */
 export type Ticket = number;
 
-/** One gate that every request to the service passes: it closes when the service asks for it, for all. */
+/**
+ * The gate that every request to the service passes. It closes for all of them when the service fails or asks for a
+ * delay.
+ */
 export interface Pacer {
   /**
-   * Resolves when a request may leave. After a failure everybody waits; then one request goes ahead, and only its
-   * success lets the others through. Throws the signal's reason, or, when patience is over, `service_unreachable` or
-   * `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its ticket.
+   * Resolves when a request may leave. After a failure all requests wait; then one of them probes the service, and only
+   * its success opens the gate for the others. Throws the signal's reason, or, after the end of patience,
+   * `service_unreachable` or `key_refused`. Each `enter` must be followed by `succeeded`, `failed` or `left` with its
+   * ticket.
    */
   enter(signal: AbortSignal): Promise<Ticket>;
   /**
-   * The service answered and meant it, be it a refusal. Opens the gate only for a request that left after it closed:
-   * one that was on its way does not undo the service's wish to be left alone.
+   * The service answered, be it with a refusal. Opens the gate only for a request that left after it closed: one that was
+   * already in flight does not cancel a delay that the service asked for.
    */
   succeeded(ticket: Ticket): void;
   failed(ticket: Ticket, later: Later): void;
-  /** The request ended without telling anything about the service. */
+  /** The request ended without information about the service. */
   left(ticket: Ticket): void;
-  /** Lets nobody through any more: `enter` throws the reason. */
+  /** Closes the gate for good: `enter` throws the reason. */
   close(reason: Error): void;
-  /** Requests that may be on their way side by side. */
+  /** Requests that may be in flight at once. */
   width(): number;
   /** Failures since the last success. */
   failures(): number;
@@ -45,11 +49,11 @@ export interface Pacer {
 
 export interface PacerOptions {
   readonly widthMax: number;
-  /** Give up when the service has not answered for so long. Infinity: never. */
+  /** Time without an answer after which `enter` throws. Infinity: never. */
   readonly patienceMs: () => number;
   /**
-   * A monotonic clock: setting the time of day must neither end nor prolong a wait. Time in which the machine is
-   * suspended does not count, as it does not for timers.
+   * A monotonic clock: setting the system time must neither end nor prolong a wait. Time in which the machine is suspended
+   * does not count, as with timers.
    */
   readonly elapsed?: () => number;
   /** The time of day, for `state`. */
@@ -58,18 +62,18 @@ export interface PacerOptions {
   /** First wait after a failure. Default: `DELAY_MS_MIN`. */
   readonly retryMs?: number;
   readonly onWidth: (width: number) => void;
-  /** The service stopped answering, or refuses the key: told once until it answers again. */
+  /** Called once when the service stops answering or refuses the key, until it answers again. */
   readonly onTrouble: (error: KbsyncError) => void;
 }
 
-/** After so many failures in a row it is worth a warning; single ones are ordinary. */
+/** Failures in a row that cause a warning; single ones are ordinary. */
 const WARN_FAILURES = 3;
 /**
- * Patience with an address where nobody is, where there is an end to it: a service that restarts is back within this
- * time, and a wrong address or a machine that is off does not become right by waiting.
+ * Patience with an unreachable address, if patience is bounded: a restarting service is back within this time, and waiting
+ * corrects neither a wrong address nor a machine that is off.
  */
 const UNREACHED_PATIENCE_MS = 10_000;
-/** So many refusals of the key, one after another, are meant: a single one may be a proxy's that is just starting. */
+/** Refusals of the key in a row that count as final: a single one may come from a proxy that is starting. */
 const REFUSALS_MEANT = 2;
 
 /** Opens the gate. */
@@ -78,14 +82,14 @@ export function openPacer(options: PacerOptions): Pacer {
   const { elapsed: now = () => performance.now(), timeOfDay = () => Date.now() } = options;
   let width = widthMax;
   let failures = 0;
-  /** Refusals of the key, one after another. */
+  /** Refusals of the key in a row. */
   let refusals = 0;
-  /** Its times are by the monotonic clock. */
+  /** Times are by the monotonic clock. */
   let state: PaceState = { kind: "open" };
   let failingSinceMs = 0;
-  /** The last failure found nobody there. */
+  /** Whether the last failure was an unreachable address. */
   let unreached = false;
-  /** Failures ever; while the gate is closed only the probe carries the newest. */
+  /** Number of failures so far. While the gate is closed, only the probe carries the newest. */
   let newest: Ticket = 0;
   let probing = false;
   let waiters: (() => void)[] = [];
@@ -102,7 +106,7 @@ export function openPacer(options: PacerOptions): Pacer {
     width = next;
     if (Math.floor(width) !== before) onWidth(Math.floor(width));
   };
-  /** What stands between us and the service, in words; undefined while the gate is open. */
+  /** The reason why the gate is closed, for a person; undefined while it is open. */
   const trouble = (): KbsyncError | undefined => {
     if (state.kind === "open") return undefined;
     return state.kind === "key_refused"
@@ -116,12 +120,12 @@ export function openPacer(options: PacerOptions): Pacer {
           hint: state.hint ?? "check that the service runs and its address is right",
         });
   };
-  /** When it is given up; infinite: never. */
+  /** End of patience; may be infinite. */
   const givesUpMs = (): number => {
     const ms = patienceMs();
     return failingSinceMs + (unreached && ms !== Infinity ? Math.min(ms, UNREACHED_PATIENCE_MS) : ms);
   };
-  /** The key was refused once, and is being tried again. */
+  /** Whether the key was refused once and is being tried again. */
   const isUnmeant = (): boolean => refusals > 0 && refusals < REFUSALS_MEANT;
   const giveUpIfHopeless = (): void => {
     const error = trouble();
@@ -148,7 +152,7 @@ export function openPacer(options: PacerOptions): Pacer {
         if (restMs > 0)
           timer ??= setTimeout(
             () => ((timer = undefined), wake()),
-            // The end of patience may come before the next try.
+            // Patience may end before the next attempt.
             Math.max(0, Math.min(restMs, givesUpMs() - now(), 2 ** 31 - 1)),
           );
         await promise;
@@ -161,7 +165,7 @@ export function openPacer(options: PacerOptions): Pacer {
       failures = 0;
       refusals = 0;
       probing = false;
-      // The service wished to be left alone while the probe was on its way: the next one goes when that is over.
+      // The service asked for a delay while the probe was in flight: the next probe leaves after it.
       if (state.untilMs > now()) {
         wake();
         return;
@@ -171,27 +175,27 @@ export function openPacer(options: PacerOptions): Pacer {
       timer = undefined;
       wake();
     },
-    failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: nobody = false }) => {
+    failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: isUnreached = false }) => {
       const nowMs = now();
-      // Requests that left together fail together: that is one failure of the service, not one of each. But whichever
-      // of them brings the service's wish, it holds.
+      // Requests that left together fail together: they count as one failure of the service. A delay that any of them brings
+      // applies nevertheless.
       if (state.kind !== "open" && ticket !== newest) {
         const wishMs = nowMs + (retryAfterMs === undefined ? 0 : delayMs(1, retryAfterMs, 0, retryMs));
         if (wishMs > state.untilMs) state = { ...state, untilMs: wishMs };
         return;
       }
       newest += 1;
-      unreached = nobody;
+      unreached = isUnreached;
       if (state.kind === "open") failingSinceMs = nowMs;
       probing = false;
       failures += 1;
       setWidth(narrow(width));
       refusals = blame === "key" ? refusals + 1 : 0;
-      // After a first refusal of the key one request goes at once. The key may be renewed: then it is tried ever less often.
+      // After the first refusal of the key, one request leaves at once. Later attempts become rarer; the key may be renewed.
       const delay = isUnmeant()
         ? 0
         : delayMs(refusals > 0 ? refusals : failures, retryAfterMs, random(), retryMs);
-      // A wish that came while the probe was on its way holds, whatever became of the probe.
+      // A delay that arrived while the probe was in flight applies, whatever the result of the probe.
       const untilMs = Math.max(nowMs + delay, state.kind === "open" ? 0 : state.untilMs);
       const isNews =
         refusals === REFUSALS_MEANT ||

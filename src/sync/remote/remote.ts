@@ -7,7 +7,7 @@ import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
-import type { FilePlace } from "../disk/place.ts";
+import type { FileLocation } from "../disk/file-location.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
 import {
   clockOffsetOf,
@@ -24,13 +24,16 @@ import { readPage, unexpected } from "./list-page.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
 import type { Pacer } from "./pacer.ts";
 
-/** Addresses of a service and the key for it. */
+/** Addresses of a service and its key. */
 export interface ServiceAddress {
   readonly apiUrl: string;
   readonly dbUrl: string;
-  /** Host of uploaded files, where it is another one: the key is sent to these three alone. */
+  /** Host of uploaded files, if it is another one. The key is sent to these three hosts only. */
   readonly resourcesUrl?: string;
-  /** Where files under `resourcesUrl` are asked for. Default: there; another where that is an address for others. */
+  /**
+   * Where to fetch files under `resourcesUrl`, if that is a public address that this process cannot use. Default:
+   * `resourcesUrl`.
+   */
   readonly filesAt?: string;
   readonly pauthkey: string;
 }
@@ -45,7 +48,7 @@ export interface NewResource {
   readonly body: { readonly content: SentText } | { readonly url: string };
 }
 
-/** What an update sends: only what is given changes. */
+/** What an update sends: only the given fields change. */
 export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
@@ -53,32 +56,32 @@ export interface ResourceChange {
   readonly url?: string;
 }
 
-/** How far the service is with what it took. */
+/** The service's progress with a request that it accepted. */
 export interface Taken {
-  /** It has it durably and works on it still: the state of the resource tells the end. */
+  /** The service has stored the document durably and is still processing it: the resource's state shows the end. */
   readonly isUnderWay: boolean;
-  /** What of the document it could not read, in its words, as far as it tells. */
+  /** Parts of the document that the service could not read, in its words, if it reports them. */
   readonly warning: string | undefined;
-  /** What its answer shows of the resource as it stored it. */
+  /** The resource as stored, as far as the answer shows it. */
   readonly record: AnsweredRecord;
 }
 
-/** What an answer shows of a resource; what it does not show is empty or left out. */
+/** The fields of a resource that an answer shows; others are empty or absent. */
 export type AnsweredRecord = {
   readonly [F in "title" | "description" | "content" | "url" | "updatedAt" | "metadata"]?:
     | ResourceRecord[F]
     | undefined;
 };
 
-/** Longest warning that is kept: it names pages, of which it names a few. */
+/** Longest warning that is stored. It names a few pages. */
 const WARNING_CHARS_MAX = 2000;
 
-/** What of a resource's document the service could not read. */
+/** The service's report on parts of a document that it could not read. */
 export function warningOf({ metadata }: Pick<ResourceRecord, "metadata">): string | undefined {
   return metadata?.warning?.slice(0, WARNING_CHARS_MAX);
 }
 
-export interface UploadSource extends FilePlace {
+export interface UploadSource extends FileLocation {
   readonly name: string;
   readonly sizeBytes: number;
   readonly hash: string;
@@ -91,12 +94,12 @@ export interface SearchQuery {
   readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
 }
 
-/** Asked after the gate, where a request may have waited for hours: whether it is still wanted. */
+/** Called when a request passes the gate, where it may have waited for hours: whether it is still wanted. */
 export type MayLeave = () => boolean;
 
 /**
- * The operations of the service. Each passes the pacer's gate, makes one attempt and tells what came of it; nothing is
- * tried again here. They throw only the signal's reason and what the gate throws.
+ * The operations of the service. Each passes the pacer's gate and makes one attempt; retries are up to the caller. They
+ * throw only the signal's reason and what the gate throws.
  */
 export interface Remote {
   create(
@@ -105,7 +108,7 @@ export interface Remote {
     signal: AbortSignal,
     mayLeave?: MayLeave,
   ): Promise<Reply<ResourceRecord & Taken>>;
-  /** Under a `key` that a former attempt had, the service does it once. */
+  /** With the `key` of an earlier attempt, the service carries out the update once. */
   update(
     docId: string,
     change: ResourceChange,
@@ -113,40 +116,40 @@ export interface Remote {
     key?: string,
     mayLeave?: MayLeave,
   ): Promise<Reply<Taken>>;
-  /** The record of a resource, where the service shows one: an addition, which goes with answers before the work. */
+  /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
   read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
   delete(docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>>;
   /**
-   * The whole record of a resource that is about to be deleted. The specification shows one by its id in the answers of
-   * update and delete alone, so this updates it, to the title that it has.
+   * Returns the whole record of a resource that is about to be deleted. In the specification, only the answers of update
+   * and delete show a resource by its id, so this updates the resource to the title that it has.
    */
   take(docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
-  /** Whether an address lies at one of the service's hosts; no other is ever asked for a file that nothing but the list names. */
+  /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
   hostsFile(url: string): boolean;
   /** Fetches an uploaded file into a sink. */
   download(url: string, sizeBytes: number, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>>;
-  /** `torn`: the file changed, or could not be read any more, while it was sent. */
+  /** `torn`: the file changed, or became unreadable, while it was sent. */
   upload(
     file: UploadSource,
     key: string,
     signal: AbortSignal,
   ): Promise<Reply<string> | { readonly kind: "torn" }>;
   /**
-   * Lists an owner's resources of a collection, in pages where the service has them. `onResource` may see some of them
-   * before a `later`. `isUnlimited` names no limit, where the service may cut a list off at one without a word.
+   * Lists an owner's resources in a collection, in pages if the service has them. `onResource` may receive some resources
+   * before a `later`. `isUnlimited` sends no limit, for services that truncate a list at the limit without notice.
    */
   list(
     at: { readonly collectionId: string; readonly ownerId: string; readonly isUnlimited?: boolean },
     onResource: (resource: ResourceRecord) => void,
     signal: AbortSignal,
   ): Promise<Reply<ListEnd>>;
-  /** How many pages of a collection's lists the service has answered: each proves that the collection exists. */
+  /** Number of pages of a collection's lists that the service has answered. Each proves that the collection exists. */
   listedPages(collectionId: string): number;
   /**
-   * Ids of the collections by tier. `untold`: the service has no such list, as by the bare specification. `unclear`: the
-   * answer may be somebody else's, such as a proxy's page with status 200.
+   * Ids of the collections by tier. `unsupported`: the service has no such list, as in the bare specification. `unclear`:
+   * the answer may be another program's, such as a proxy's page with status 200.
    */
-  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "untold" | "unclear">>;
+  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">>;
   search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
   close(): Promise<void>;
 }
@@ -158,30 +161,30 @@ export interface RemoteOptions {
   readonly connections: number;
   readonly timeoutMs: number;
   readonly now: () => number;
-  /** Whether nothing that changes the service may leave for now of who uses this signal. */
+  /** Whether changes that belong to this signal are suspended. */
   readonly isHeld?: (signal: AbortSignal) => boolean;
-  /** Told before a request leaves and after its answer came; may throw to simulate a crash. */
+  /** Called before a request leaves and after its answer arrives; may throw to simulate a crash. */
   readonly step?: (name: string) => void;
-  /** Hears what came of each request, and how long it took. */
+  /** Called with the outcome and the duration of each request. */
   readonly onRequest?: DaemonObserver["request"] | undefined;
   /**
-   * Notified of the end of each request, also of one that nobody answered in time, and of each resource of a list as it comes:
-   * a service that takes long over a document is no daemon that hangs.
+   * Called at the end of each request, including timeouts, and for each resource of a list as it arrives: a service that
+   * takes long over a document does not count as a hang of the daemon.
    */
   readonly onMoved?: () => void;
-  /** Told by the first answer with a time what the service's clock is minus ours. */
+  /** Called for the first answer with a date: the service's clock minus ours. */
   readonly onClock?: (offsetMs: number) => void;
-  /** Told by each answer about the collections which media types the service reads beyond those of the specification. */
+  /** Called for each answer about the collections: the media types that the service reads beyond the specification. */
   readonly onReads?: (mediaTypes: readonly string[]) => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }
 
-/** How a list ended. */
+/** The end of a list. */
 export interface ListEnd {
   /** The service's clock minus ours. */
   readonly clockOffsetMs: number;
-  /** It came in more than one page. */
+  /** The list had more than one page. */
   readonly isPaged: boolean;
 }
 
@@ -191,11 +194,11 @@ export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
 /** Connections over TCP, kept open between requests. */
 export const connectPool: Connect = (origin, limits) => new Pool(origin, limits);
 
-/** Resources a page of the list; a service without pages ignores it. */
+/** Resources per page of the list. A service without pages ignores it. */
 const PAGE_RESOURCES = 1000;
-/** A list of more pages goes in a ring. */
+/** A list with more pages repeats itself. */
 const LIST_PAGES_MAX = 100_000;
-/** Failures before the request was written: the service cannot have acted on it. */
+/** Errors that occur before the request is written: the service cannot have acted on it. */
 const NOT_SENT = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -210,9 +213,9 @@ const NOT_SENT = new Set([
 ]);
 
 /**
- * A scan takes the service minutes, and any document does where many wait for one embedder: it may answer before, and a
- * service that does not know this header answers after it as ever (RFC 7240, 2). What is done within the wait costs no second
- * question; a longer one would hold a slot of the queue for work that waits.
+ * A scanned document takes the service minutes, and so does any document while many wait for one embedder. A service that
+ * knows this header may answer earlier; others ignore it (RFC 7240, 2). Work that ends within the wait needs no second
+ * request; a longer wait would block a slot of the queue.
  */
 const PREFER_HEADER = "prefer";
 const PREFER_WAIT_MS_MAX = 2000;
@@ -235,12 +238,12 @@ const Changed = z.object({
     .optional(),
 });
 
-/** Requests that change something at the service. What became of one may be asked whenever. */
+/** Requests that change the service. Other requests may leave at any time. */
 const CHANGES = new Set(["create", "update", "delete", "take", "upload"]);
-const HELD: Later = { kind: "later", acted: "no", blame: "service", reason: "paused", isPaused: true };
-const GIVEN_UP: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
+const PAUSED: Later = { kind: "later", acted: "no", blame: "service", reason: "paused", isPaused: true };
+const UNWANTED: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
 
-/** Opens the connection to a service. Nothing is sent yet. */
+/** Opens the client of a service. Sends nothing yet. */
 export function openRemote({
   address,
   pacer,
@@ -255,13 +258,13 @@ export function openRemote({
   onReads = () => undefined,
   connect = connectPool,
 }: RemoteOptions): Remote {
-  const told = step ?? (() => undefined);
+  const onStep = step ?? (() => undefined);
   const pools = new Map<string, Dispatcher>();
   const poolOf = (base: string): { pool: Dispatcher; prefix: string } => {
     const { origin, pathname } = new URL(base);
     let pool = pools.get(origin);
     if (pool === undefined) {
-      // A connection that the service is about to close is not used again: a request on it would end in doubt.
+      // Avoids connections that the service is about to close: a request on one would end in doubt.
       const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs, keepAliveTimeoutThreshold: 2000 };
       pool = connect(origin, { connections, ...timeouts });
       pools.set(origin, pool);
@@ -280,7 +283,7 @@ export function openRemote({
   const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
   const patient = { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` };
 
-  /** Passes the gate, makes one attempt, and tells the gate how it went. */
+  /** Passes the gate, makes one attempt and reports its result to the gate. */
   const attempt = async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
@@ -288,16 +291,16 @@ export function openRemote({
     mayLeave?: MayLeave,
   ): Promise<R | Later> => {
     const ticket = await pacer.enter(signal);
-    // Asked after the gate: what waited there while its source was paused must not leave either.
+    // Checked after the gate: a request that waited there while its source was paused must not leave either.
     if (CHANGES.has(name) && isHeld?.(signal) === true) {
       pacer.left(ticket);
-      return HELD;
+      return PAUSED;
     }
     if (mayLeave?.() === false) {
       pacer.left(ticket);
-      return GIVEN_UP;
+      return UNWANTED;
     }
-    told(name);
+    onStep(name);
     const startMs = performance.now();
     let reply: R | Later;
     try {
@@ -318,7 +321,7 @@ export function openRemote({
     }
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
-    told(`${name}:answered`);
+    onStep(`${name}:answered`);
     if (reply.kind === "later" && reply.isUnderWay !== true) pacer.failed(ticket, reply);
     else pacer.succeeded(ticket);
     return reply;
@@ -426,7 +429,7 @@ export function openRemote({
         try {
           return await download(poolOf(origin).pool, request, sizeBytes, sink, now());
         } catch (error) {
-          // Another host that does not answer is no reason to take the service for absent.
+          // Another host that does not answer does not make the service unreachable.
           if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;
           return { kind: "refused", code: codeOf(error) ?? "", message: messageOf(error) };
         }
@@ -443,7 +446,7 @@ export function openRemote({
             "content-length": String(form.contentLength),
           };
           const path = ROUTES.upload;
-          // The connections take any iterable for a body; their types name streams alone.
+          // The pool accepts any iterable as a body; its types allow streams only.
           const body = form.chunks as never;
           const answer = await send(api, { method: "POST", path, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
@@ -467,12 +470,12 @@ export function openRemote({
       for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
         const reply = await attempt("list", signal, () => readPage(host, query, onListed, now, signal));
         if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
-          query.delete("limit"); // A service may refuse what it does not know.
+          query.delete("limit"); // A service may refuse a parameter that it does not know.
           continue;
         }
         if (reply.kind !== "done") return reply;
         listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
-        // The first answer's clock: what was made before the list began is in it.
+        // The clock of the first answer: the list contains everything created before it.
         clockOffsetMs ??= reply.value.clockOffsetMs;
         if (reply.value.nextCursor === undefined)
           return { kind: "done", value: { clockOffsetMs, isPaged: pages > 0 } };
@@ -486,14 +489,14 @@ export function openRemote({
     collections: (signal) =>
       attempt("collections", signal, async () => {
         const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth }, signal);
-        // An addition of ours: a service without it answers as it answers any unknown address.
+        // An addition: a service without it answers like for any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onReads([]);
-          return { kind: "done", value: "untold" };
+          return { kind: "done", value: "unsupported" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
-        if (reply.kind === "refused") return { kind: "done", value: "untold" };
-        // A web application answers every address with its page, a proxy every request while its service is away.
+        if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
+        // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
         onReads(reply.value.data.reads ?? []);
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
@@ -518,7 +521,7 @@ export function openRemote({
 }
 
 /**
- * Only a service that follows the preference shows how far it is: it says so in a header, which a proxy may drop, or by the
+ * Only a service that honours the preference shows whether it is done: in a header, which a proxy may drop, or in the
  * record's state.
  */
 function takenOf(answer: RawAnswer, record: AnsweredRecord): Taken {

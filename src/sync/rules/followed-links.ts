@@ -1,35 +1,35 @@
 import type { RelativePath } from "../plan/model.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 
-/** Where a path leads that goes through links. All are places below the source's root as they really lie there. */
+/** Resolution of a path that goes through links. All paths are below the source's root and free of links. */
 export interface LinkTrace {
-  /** Links passed on the way, and its end or the place where nothing was found: what happens to any of them matters. */
+  /** The links on the path, then its end or the first missing point. A change of any of them matters. */
   readonly points: readonly FolderPath[];
-  /** The folder or file it leads to; undefined when it leads to none. */
+  /** The folder or file at the end; undefined if there is none. */
   readonly target: FolderPath | undefined;
   readonly isFolder: boolean;
 }
 
-/** What must be watched for the links' sake. A part of it may be watched already. */
+/** What to watch for links. Some of it may be watched already. */
 export interface LinkWatches {
   readonly folders: readonly FolderPath[];
-  /** Paths whose events count though the rules leave them out. */
+  /** Paths whose events count although the rules exclude them. */
   readonly points: readonly FolderPath[];
 }
 
 /**
- * The links of a source that scans followed, and the folders reached through them: what turns a change of a target into
- * a look at the paths that lead to it.
+ * The links that scans followed in a source, and the folders reached through them. Maps a change of a target to the paths
+ * that lead to it.
  */
 export interface FollowedLinks {
-  /** Notes a path that a scan is about to look at through links; before it does, so that no change falls in between. */
+  /** Records a path before a scan visits it through links, so that no change goes unnoticed in between. */
   note(path: RelativePath, trace: LinkTrace): void;
-  /** A scan of this scope (undefined: the whole source) is done and noted just these paths: others in it are forgotten. */
-  keep(scope: readonly RelativePath[] | undefined, noted: ReadonlySet<RelativePath>): void;
-  /** Paths that lead through links to what lies at `path`, or below it. */
+  /** Ends a scan of this scope (undefined: the whole source). Removes recorded paths of the scope that are not in `noted`. */
+  retain(scope: readonly RelativePath[] | undefined, noted: ReadonlySet<RelativePath>): void;
+  /** Paths that lead through links to `path` or to something below it. */
   touchedBy(path: RelativePath): readonly RelativePath[];
   watches(): LinkWatches;
-  /** Calls the listener after a scan that found other links than before; one listener at a time. */
+  /** Sets the listener, which is called after a scan that found other links than before. There is one at a time. */
   listen(listener: (() => void) | undefined): void;
 }
 
@@ -38,7 +38,7 @@ export function openFollowedLinks(): FollowedLinks {
   const traces = new Map<RelativePath, LinkTrace>();
   let index: Index | undefined;
   let changed = false;
-  let told: () => void = () => undefined;
+  let onChange: () => void = () => undefined;
 
   return {
     note: (path, trace) => {
@@ -48,7 +48,7 @@ export function openFollowedLinks(): FollowedLinks {
       index = undefined;
       changed = true;
     },
-    keep: (scope, noted) => {
+    retain: (scope, noted) => {
       for (const path of traces.keys()) {
         if (noted.has(path) || (scope !== undefined && !isBelowAny(path, scope))) continue;
         traces.delete(path);
@@ -57,7 +57,7 @@ export function openFollowedLinks(): FollowedLinks {
       }
       if (!changed) return;
       changed = false;
-      told();
+      onChange();
     },
     touchedBy: (path) => {
       if (traces.size === 0) return [];
@@ -82,13 +82,13 @@ export function openFollowedLinks(): FollowedLinks {
       return { folders: [...folders], points: [...points] };
     },
     listen: (listener) => {
-      told = listener ?? (() => undefined);
+      onChange = listener ?? (() => undefined);
     },
   };
 }
 
 interface Index {
-  /** By each point and every folder above it: the paths that lead there. */
+  /** The paths that lead to each point, and to each folder above a point. */
   readonly points: ReadonlyMap<FolderPath, ReadonlySet<RelativePath>>;
   readonly targets: ReadonlyMap<FolderPath, ReadonlySet<RelativePath>>;
 }

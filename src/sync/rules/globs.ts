@@ -7,14 +7,14 @@ export interface Glob {
   matchesFile(path: string): boolean;
   /** Whether the glob matches everything below this folder. */
   coversFolder(path: string): boolean;
-  /** Whether something below this folder may match. Says yes when in doubt. */
+  /** Whether the glob may match something below this folder. Returns true when in doubt. */
   reachesInto(path: string): boolean;
 }
 
 /**
- * Compiles a glob over the path below the source. As in an ignore file, a glob without a slash matches at any depth, a
- * leading slash binds it to the source's root, and one whose last part is a plain name or that ends in a slash also
- * takes everything below a folder of that name.
+ * Compiles a glob over the path below the source, with the rules of an ignore file. A glob without a slash matches at any
+ * depth. A leading slash binds it to the source's root. A glob that ends in a plain name or in a slash also matches
+ * everything below a folder of that name.
  */
 export function compileGlob(text: string): Glob {
   const bound = text.startsWith("/") ? text.slice(1) : text.startsWith("./") ? text.slice(2) : text;
@@ -28,8 +28,8 @@ export function compileGlob(text: string): Glob {
   const fileGlobs = [...(namesFolder ? [] : [path]), ...(takesBelow ? [`${path}/**/*`] : [])];
   const covers = takesBelow ? `${path}/**` : path.endsWith("/**") ? path : undefined;
 
-  // Hidden files are left out before any glob is asked, so a dot needs no special treatment. `!` is a plain character:
-  // include and exclude say the same more clearly.
+  // Hidden files are excluded before any glob applies, so dots need no special treatment. `!` is a plain character: include
+  // and exclude express the same more clearly.
   const options = { dot: true, nonegate: true } as const;
   const plainStart = picomatch.scan(path).base;
   const base = plainStart.includes("\\") ? "" : plainStart;

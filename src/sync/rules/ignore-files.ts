@@ -9,21 +9,21 @@ import type { IgnoreSettling, IgnoreVersion } from "./ignore-settling.ts";
 /** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */
 export const IGNORE_FILE = ".kbsyncignore";
 
-/** A larger ignore file is no list of patterns that somebody wrote. */
+/** A larger file is not a hand-written list of patterns. */
 const IGNORE_BYTES_MAX = 1024 * 1024;
 
-/** The `ignore` package remembers every path it tested; it is made anew after this many, so that memory stays flat. */
+/** The `ignore` package caches every tested path. It is recreated after this many, so that memory stays bounded. */
 const TESTS_MAX = 4096;
 
-/** The ignore files that rule inside one folder: its own and those of the folders above. */
+/** The ignore files that apply inside one folder: its own and those of the folders above. */
 export interface IgnoreScope {
-  /** The folder whose ignore file cannot be read, and why. What it would leave out is unknown. */
+  /** The folder whose ignore file cannot be read, and why. What the file would exclude is unknown. */
   readonly unreadable: Unreadable | undefined;
-  /** The pattern that leaves this path out, in words; undefined if none. Parents are taken to be wanted. */
+  /** Describes the pattern that excludes this path; undefined if none does. Assumes that the parents are wanted. */
   reasonFor(path: RelativePath, isFolder: boolean): string | undefined;
 }
 
-/** Where no ignore file rules. */
+/** The scope without ignore files. */
 export const NOTHING_IGNORED: IgnoreScope = { unreadable: undefined, reasonFor: () => undefined };
 
 interface Pattern {
@@ -31,25 +31,25 @@ interface Pattern {
   readonly mark: string;
 }
 
-/** Stands for a system error's code where an ignore file was changed and has not settled yet. */
+/** Used like a system error code: an ignore file changed and has not settled yet. */
 export const UNSETTLED = "UNSETTLED";
-/** The same, once that has lasted for so long that a person should know. */
+/** The same after so long that it is reported to a person. */
 export const UNSETTLED_LONG = "EBUSY";
-/** The same for one with more bytes than are read. */
+/** The same for a file above the size limit. */
 export const TOO_LARGE = "EFBIG";
 
-/** Reads each ignore file when it is first needed and keeps it. */
+/** Reads each ignore file when it is first needed, and caches it. */
 export interface IgnoreFiles {
   scopeOf(folder: FolderPath): IgnoreScope;
-  /** Has each file looked at again when it is next needed. One that did not change is not compiled again. */
+  /** Checks each file again when it is next needed. Unchanged files are not compiled again. */
   refresh(): void;
-  /** Those that could not be read since the last `refresh`, by their folders. */
+  /** Ignore files that could not be read since the last `refresh`, by folder. */
   unreadable(): readonly Unreadable[];
   /** Whether there is a folder at this path. */
   isFolder(folder: FolderPath): boolean;
 }
 
-/** What rules inside a folder: a scope of its own, or the one of the folder above. */
+/** The rules inside a folder: its own scope, or that of the folder above. */
 interface Known {
   readonly hash: string | undefined;
   readonly above: Known | undefined;
@@ -63,7 +63,7 @@ interface Read {
   readonly own: readonly Pattern[];
 }
 
-/** Times of files are as coarse as this on some file systems (FAT). */
+/** Resolution of file times on some file systems (FAT). */
 const COARSE_MS = 2000;
 
 const ABSENT: Read = {
@@ -72,8 +72,8 @@ const ABSENT: Read = {
 };
 
 /**
- * Opens the ignore files below `root`. Nothing is read before it is asked for. With `settling` a file that was changed
- * counts once it has settled, and what lies in its folder cannot be decided before; without, as it is.
+ * Opens the ignore files below `root`. Reads nothing yet. With `settling`, a changed file applies only after it has
+ * settled, and until then no path in its folder is decided. Without it, each file applies as it is.
  */
 export function openIgnoreFiles(root: string, settling?: IgnoreSettling): IgnoreFiles {
   let known = new Map<string, Known>();
@@ -85,19 +85,19 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
     const cached = known.get(folder);
     if (cached !== undefined) return cached;
     const above = folder === "" ? outside : lookUp(parentOf(folder));
-    const found = look(folder, above);
+    const found = compile(folder, above);
     known.set(folder, found);
     return found;
   };
 
-  const look = (folder: string, above: Known): Known => {
+  const compile = (folder: string, above: Known): Known => {
     if (above.scope.unreadable !== undefined) return above;
     const read = readIn(folder);
     if ("code" in read) return closed(folder, above, read.code);
     const { version, own } = read;
     if (settling !== undefined) {
       const isGone = version.hash === undefined && settling.hasRules(folder) && !isFolder(folder);
-      // A folder that is gone has nothing to be let through, and may come back with its rules.
+      // A missing folder has nothing to let through, and may come back with its rules.
       if (isGone) return above;
       if (!settling.counts(folder, version))
         return closed(folder, above, settling.isOverdue(folder) ? UNSETTLED_LONG : UNSETTLED);
@@ -105,7 +105,7 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
     if (version.hash === undefined) return above;
     const before = earlier.get(folder);
     if (before?.hash === version.hash && before.above === above) return before;
-    // Git asks the deepest file first; in one list, where the last match decides, that is its end.
+    // Git asks the deepest file first. In one list, where the last match decides, the deepest comes last.
     const patterns = [...above.patterns, ...own];
     return { hash: version.hash, above, scope: scopeOver(patterns), patterns };
   };
@@ -129,7 +129,7 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
     const isFresh = Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) < COARSE_MS;
     const own = parseIgnoreFile(readFileSync(`${root}/${file}`, "utf8"), folder, file);
     const patterns = own.map(({ pattern }) => pattern);
-    // A file without a pattern has the rules of none.
+    // A file without patterns is equal to no file.
     const name = patterns.length === 0 ? undefined : hash("sha256", patterns.join("\n"));
     const version = { hash: name, patterns, stamp, isFresh };
     const read = { version, own };
@@ -142,7 +142,7 @@ export function openIgnoreFiles(root: string, settling?: IgnoreSettling): Ignore
       return statSync(`${root}/${folder}`, { throwIfNoEntry: false })?.isDirectory() === true;
     } catch (error) {
       const code = codeOf(error);
-      return code !== "ENOENT" && code !== "ENOTDIR"; // what cannot be looked at may be there
+      return code !== "ENOENT" && code !== "ENOTDIR"; // an inaccessible path may be a folder
     }
   };
 
@@ -169,7 +169,7 @@ function closed(folder: FolderPath, above: Known, code: string): Known {
   };
 }
 
-/** Patterns of an ignore file as patterns over the path below the source. Comments and empty lines are dropped. */
+/** Parses an ignore file into patterns over the path below the source. Drops comments and empty lines. */
 function parseIgnoreFile(text: string, folder: string, file: string): Pattern[] {
   const prefix = folder === "" ? "" : `/${folder.replaceAll(/[\\*?[\]]/g, String.raw`\$&`)}`;
   const patterns: Pattern[] = [];
@@ -191,7 +191,7 @@ function bindTo(prefix: string, body: string): string {
 }
 
 function scopeOver(patterns: readonly Pattern[]): IgnoreScope {
-  // Git's own default on Linux: names differ by case.
+  // Git's default on Linux: names differ by case.
   const fresh = (): ReturnType<typeof ignore> => ignore({ ignorecase: false });
   let matcher = fresh().add(patterns);
   let tests = 0;
@@ -199,7 +199,7 @@ function scopeOver(patterns: readonly Pattern[]): IgnoreScope {
     unreadable: undefined,
     reasonFor: (path, isFolder) => {
       if (++tests > TESTS_MAX) {
-        matcher = fresh().add(matcher); // shares the compiled patterns, drops the remembered paths
+        matcher = fresh().add(matcher); // shares the compiled patterns, drops the cached paths
         tests = 1;
       }
       const { ignored, rule } = matcher.test(isFolder ? `${path}/` : path);

@@ -1,60 +1,60 @@
 import { CEILING_MS, TIMING } from "../plan/timing.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 
-/** An ignore file as it was read. */
+/** One version of an ignore file. */
 export interface IgnoreVersion {
-  /** Names its patterns: equal ones have the same rules. Undefined: there is no such file, or no pattern in it. */
+  /** Identifies the patterns: equal hashes mean equal rules. Undefined: no file, or a file without patterns. */
   readonly hash: string | undefined;
   readonly patterns: readonly string[];
   /** Changes when the file is touched. */
   readonly stamp: string;
-  /** Touched so shortly before it was read that, where file times are coarse, a later change may not show in them. */
+  /** The file was touched so recently that, with coarse file times, a later change may not show in them. */
   readonly isFresh: boolean;
 }
 
-/** An ignore file that came into force; without a hash it went out of force. */
+/** An ignore file that came into force; without a hash, it ceased to be in force. */
 export interface SettledIgnore {
   readonly folder: FolderPath;
   readonly hash: string | undefined;
 }
 
-/** When the changed ignore files that scans met will have settled. */
+/** The time at which the changed ignore files that scans met will have settled. */
 export interface IgnoreRest {
   readonly atMs: number;
-  /** One of them has been changing for a minute: what waits for it is reported, and no pass waits for it. */
+  /** One of them has been changing for a minute. What waits for it is reported, and no pass waits for it. */
   readonly isOverdue: boolean;
 }
 
 /**
- * Decides when a changed ignore file counts. Programs write files in steps: they empty them first, or rename them away
- * and write new ones. Rules read in between would let through what the file is about to leave out, and a text that was
- * sent cannot be taken back. So no version counts before it was seen unchanged for some time, and nothing is decided in
- * its folder meanwhile.
+ * Decides when a changed ignore file comes into force. Programs write files in steps: they truncate them first, or rename
+ * them away and write new ones. Rules read in between would let through what the file is about to exclude, and a sent text
+ * cannot be taken back. So no version comes into force before it has been unchanged for some time, and nothing in its
+ * folder is decided until then.
  */
 export interface IgnoreSettling {
-  /** Whether a version counts: it is in force already, or it has settled. */
+  /** Whether a version applies: it is in force already, or it has settled. */
   counts(folder: FolderPath, version: IgnoreVersion): boolean;
   /** Whether a folder has an ignore file in force. */
   hasRules(folder: FolderPath): boolean;
-  /** Whether a folder's ignore file has been changing for so long that this must be reported. */
+  /** Whether a folder's ignore file has been changing for so long that it must be reported. */
   isOverdue(folder: FolderPath): boolean;
-  /** A scan begins. */
+  /** Called at the start of a scan. */
   begin(): void;
-  /** When what did not count will have settled, of all that was met since the last call. */
+  /** The time at which the versions met since the last call will have settled. */
   takeRest(): IgnoreRest | undefined;
-  /** What came into force or went out of it since the last call. */
+  /** The versions that came into force, or ceased to be in force, since the last call. */
   takeSettled(): readonly SettledIgnore[];
   /** Folders with rules in force whose ignore file no scan has asked for since the last `begin`. */
   unasked(): readonly FolderPath[];
-  /** A folder is gone, and its rules with it. */
+  /** Removes the rules of a folder that no longer exists. */
   forget(folder: FolderPath): void;
 }
 
-/** What ignore files are judged by. */
+/** Options for judging ignore files. */
 export interface IgnoreSettlingOptions {
-  /** How long a changed file must have been at rest; 0: not at all. */
+  /** Time for which a changed file must be unchanged; 0: none. */
   readonly settleMs: number;
-  /** How long one must have been at rest that may let more through. Default: see `TIMING`. */
+  /** The same for a version that may let more through. Default: see `TIMING`. */
   readonly looserRulesMs?: number;
   readonly now: () => number;
   /** Hashes of the ignore files that were in force when the process started, by folder. */
@@ -63,22 +63,22 @@ export interface IgnoreSettlingOptions {
 
 interface InForce {
   readonly hash: string;
-  /** Undefined: from a former process, of which only the hash is known. */
+  /** Undefined: from an earlier process, of which only the hash is known. */
   readonly patterns: readonly string[] | undefined;
 }
 
-/** A version that does not count yet. */
+/** A version that does not apply yet. */
 interface Changing {
-  /** Names the version and its last touch. */
+  /** Identifies the version and its last touch. */
   readonly mark: string;
   readonly patterns: readonly string[];
   readonly isLooser: boolean;
   readonly sinceMs: number;
-  /** Since when the file has been changing. */
+  /** Time of the first change. */
   readonly firstMs: number;
 }
 
-/** Opens the judgement of a source's ignore files. */
+/** Opens the settling of a source's ignore files. */
 export function openIgnoreSettling({
   settleMs,
   looserRulesMs = TIMING.looserRulesMs,
@@ -88,7 +88,7 @@ export function openIgnoreSettling({
   const known = new Map<FolderPath, InForce>(
     [...inForce].map(([folder, hash]) => [folder, { hash, patterns: undefined }]),
   );
-  /** Stamps of the files without a pattern that counted. */
+  /** Stamps of files without patterns that applied. */
   const blank = new Map<FolderPath, string>();
   const changing = new Map<FolderPath, Changing>();
   const settled = new Map<FolderPath, string | undefined>();
@@ -106,8 +106,8 @@ export function openIgnoreSettling({
     if (hash === undefined) known.delete(folder);
     else known.set(folder, { hash, patterns });
   };
-  /** A file without a pattern that was just made: nobody knows what its writer is about to leave out. */
-  const mayBeBegun = (folder: FolderPath, { hash, stamp, isFresh }: IgnoreVersion): boolean =>
+  /** Whether a file without patterns was just created: its writer may be about to exclude something. */
+  const mayBeIncomplete = (folder: FolderPath, { hash, stamp, isFresh }: IgnoreVersion): boolean =>
     hash === undefined && isFresh && blank.get(folder) !== stamp;
   const isOverdue = (folder: FolderPath): boolean =>
     now() - (changing.get(folder)?.firstMs ?? now()) >= CEILING_MS;
@@ -120,10 +120,10 @@ export function openIgnoreSettling({
       const mark = `${version.hash} ${version.stamp}`;
       const nowMs = now();
       const isAsSeen = seen?.mark === mark;
-      // A version that never counted may have been about to leave something out: it is not undone at once.
+      // A version that never applied may have been about to exclude something: it is not undone at once.
       const undoes = isAsSeen
         ? seen.isLooser
-        : mayBeBegun(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
+        : mayBeIncomplete(folder, version) || (seen !== undefined && isLooser(seen.patterns, version));
       const isBack = before?.hash === version.hash;
       if (isBack && !undoes) {
         enforce(folder, version);
@@ -165,12 +165,12 @@ export function openIgnoreSettling({
 }
 
 /**
- * Whether a version may let through what another one leaves out; undefined: nobody knows its patterns. One without any is
- * suspect in itself.
+ * Whether a version may let through what the old one excludes. Undefined: the old patterns are unknown. A version without
+ * patterns always may.
  */
 function isLooser(old: readonly string[] | undefined, { patterns }: IgnoreVersion): boolean {
   if (patterns.length === 0 || old === undefined) return true;
-  // The last match decides, so the old patterns must be there in their order, and nothing new may let in again.
+  // The last match decides, so the old patterns must occur in their order, and no new one may include anything again.
   let matched = 0;
   for (const pattern of patterns) {
     if (pattern === old[matched]) matched += 1;

@@ -1,7 +1,7 @@
 import type { SourceConfig } from "../../config/schema.ts";
 import type { Settings } from "../../wire/primitives.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
-import { openRealRoot, type RealRoot } from "../disk/place.ts";
+import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { compileGlob } from "./globs.ts";
@@ -20,18 +20,18 @@ import {
   UNMOUNTED,
 } from "./sub-mounts.ts";
 
-/** A source as the daemon uses it: its configuration, with the folder's absolute path and its owner settled. */
+/** A configured source, with the folder's absolute path and its owner resolved. */
 export type WatchedSource = SourceConfig & {
   readonly absolutePath: string;
   readonly ownerId: string;
-  /** The systemd unit that shows this process nothing at the path that was not there when the unit started. */
+  /** The systemd unit that hides from this process everything at the path that was absent when the unit started. */
   readonly unit?: string;
 };
 
-/** Whether a path belongs to the source; if not, why, in words for a person. */
+/** Whether a path belongs to the source; if not, the reason, for a person. */
 export type Verdict = { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
 
-/** What the configuration says of one file's recipe, before its content is known. */
+/** The recipe of one file as far as the configuration determines it. */
 export interface RecipeParts {
   readonly settings: Settings;
   /** Template with {path}, {name} and {title}. */
@@ -40,11 +40,11 @@ export interface RecipeParts {
   readonly description?: string;
 }
 
-/** The rules inside one folder that is itself wanted. Both take the full path and the name at its end. */
+/** The rules inside one wanted folder. Both methods take the full path and its last name. */
 export interface FolderRules {
   /**
-   * Set: nothing may be decided at or below its folder. An ignore file here or above cannot be read, or was changed and has
-   * not settled yet (`UNSETTLED`), or a mount here is not as it was.
+   * If set, nothing at or below its folder may be decided: an ignore file here or above cannot be read or has not settled
+   * yet (`UNSETTLED`), or a mount here differs from the known one.
    */
   readonly unreadable: Unreadable | undefined;
   file(path: RelativePath, name: string): Verdict;
@@ -52,50 +52,50 @@ export interface FolderRules {
 }
 
 /**
- * Which files of a source are synced, and how. Every path is relative to the source. Answers depend on the path and on
- * the ignore files alone, never on whether the path exists.
+ * Decides which files of a source are synced, and how. Every path is relative to the source. Answers depend only on the path
+ * and on the ignore files, never on whether the path exists.
  */
 export interface Rules {
   readonly source: WatchedSource;
-  /** What the source's folder is in truth, as last looked up. */
+  /** The real path of the source's folder, as last resolved. */
   readonly realRoot: RealRoot;
-  /** What is mounted below the source's folder; undefined where nobody remembers it. */
+  /** The mounts below the source's folder; undefined without a memory of them. */
   readonly mounts: SubMounts | undefined;
-  /** The links that scans followed, for the watcher; empty unless the source follows links. */
+  /** The links that scans followed, for the watcher. Empty unless the source follows links. */
   readonly links: FollowedLinks;
-  /** Whether a file of this path is synced. The folders above it are asked first. */
+  /** Whether a file at this path is synced. Checks the folders above it too. */
   wants(path: RelativePath): Verdict;
-  /** Whether a scan and the watcher go into this folder. The folders above it are asked first. */
+  /** Whether a scan and the watcher enter this folder. Checks the folders above it too. */
   entersFolder(path: RelativePath): Verdict;
-  /** The rules inside a folder, for a walk that comes from above and has asked for each folder on the way. */
+  /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
   inFolder(path: FolderPath): FolderRules;
   recipeParts(path: RelativePath): RecipeParts;
-  /** Whether this is an ignore file: when it changes, `reload` and look at the whole source again. */
+  /** Whether this is an ignore file. After a change of one, call `reload` and scan the whole source. */
   isRulesFile(path: RelativePath): boolean;
-  /** Has ignore files that changed read again when they are next needed. Every scan begins with it. */
+  /** Checks ignore files for changes when they are next needed. Every scan starts with it. */
   reload(): void;
-  /** Ignore files that could not be read since the last `reload`, by their folders. */
+  /** Ignore files that could not be read since the last `reload`, by folder. */
   unreadableIgnoreFiles(): readonly Unreadable[];
-  /** When the changed ignore files will have settled that were met since the last call; undefined: none was. */
+  /** When the changed ignore files that were met since the last call will have settled; undefined if there are none. */
   takeIgnoreRest(): IgnoreRest | undefined;
   /**
-   * Ignore files that came into force or went out of it since the last call, for the ledger. `whole`: the last scan went
-   * through the whole source, so that rules of folders that are gone are forgotten.
+   * Ignore files that came into force, or ceased to be in force, since the last call, for the ledger. `whole`: the last scan
+   * covered the whole source, so rules of folders that no longer exist are removed.
    */
   takeSettled(whole: boolean): readonly SettledIgnore[];
 }
 
 const WANTED: Verdict = { wanted: true };
 
-/** What is remembered of a source, by those who send what its rules let through. */
+/** State of a source that outlives the process, for callers that send what its rules let through. */
 export interface RulesMemory {
   readonly ignoreFiles: IgnoreSettlingOptions;
   readonly mounts: SubMountOptions;
 }
 
 /**
- * Opens the rules of a source. Ignore files are read when first needed. Without a memory each counts as it is read, and
- * mounts are folders like any other.
+ * Opens the rules of a source. Reads ignore files when they are first needed. Without a memory, each applies as it is, and
+ * mounts are ordinary folders.
  */
 export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const settling = memory && openIgnoreSettling(memory.ignoreFiles);
@@ -107,12 +107,12 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
 
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
-    // Its own ignore file is not asked for: it may be on the disk that is not there.
+    // Does not read its ignore file, which may be on the missing disk.
     const scope =
       closed === undefined ? ignoreFiles.scopeOf(folder) : { ...NOTHING_IGNORED, unreadable: closed };
     const byName = (path: RelativePath, name: string, isFolder: boolean): string | undefined => {
       if (name.startsWith(".")) return isFolder ? "a hidden folder" : "a hidden file";
-      return passingReason(name) ?? scope.reasonFor(path, isFolder);
+      return temporaryReason(name) ?? scope.reasonFor(path, isFolder);
     };
     return {
       unreadable: scope.unreadable,
@@ -137,11 +137,12 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     };
   };
 
-  const ask = (path: RelativePath, isFolder: boolean): Verdict => {
+  const verdictOn = (path: RelativePath, isFolder: boolean): Verdict => {
     let inside: FolderPath = "";
     for (;;) {
       const above = inFolder(inside);
-      if (above.unreadable !== undefined) return { wanted: false, reason: cannotTell(above.unreadable) };
+      if (above.unreadable !== undefined)
+        return { wanted: false, reason: unreadableReason(above.unreadable) };
       const start = inside === "" ? 0 : inside.length + 1;
       const end = path.indexOf("/", start);
       if (end === -1) return above[isFolder ? "folder" : "file"](path, path.slice(start));
@@ -156,8 +157,8 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
     realRoot: openRealRoot(source.absolutePath),
     mounts,
     links: openFollowedLinks(),
-    wants: (path) => ask(path, false),
-    entersFolder: (path) => ask(path, true),
+    wants: (path) => verdictOn(path, false),
+    entersFolder: (path) => verdictOn(path, true),
     inFolder,
     recipeParts: (path) => {
       const matching = rules.filter(({ glob }) => glob.matchesFile(path)).map(({ rule }) => rule);
@@ -190,7 +191,7 @@ function excludedBy(glob: string | undefined): string | undefined {
   return glob === undefined ? undefined : `left out by \`${glob}\` in \`exclude\``;
 }
 
-function cannotTell({ path, code }: Unreadable): string {
+function unreadableReason({ path, code }: Unreadable): string {
   if (code === UNMOUNTED) return `the disk that was mounted at ${path} is not mounted`;
   if (code === MOUNTED_OVER) return `something is mounted over ${path} and hides its files`;
   const file = path === "" ? IGNORE_FILE : `${path}/${IGNORE_FILE}`;
@@ -198,27 +199,28 @@ function cannotTell({ path, code }: Unreadable): string {
   return `${file} cannot be read (${code})`;
 }
 
-/** One family of files that programs leave beside the documents: never documents themselves. */
-interface PassingFile {
+/** A family of files that programs create next to documents and that are never documents. */
+interface TemporaryFile {
   readonly reason: string;
   readonly pattern: RegExp;
 }
 
 /**
- * Names of editors' temporary files, backups and unfinished downloads, each as its program writes it. Names that start
- * with a dot are not here: every hidden file is left out.
+ * Names of editors' temporary files, backups and unfinished downloads, as each program writes them. Names with a leading
+ * dot are missing here because every hidden file is excluded.
  */
-const PASSING_FILES: readonly PassingFile[] = [
+const TEMPORARY_FILES: readonly TemporaryFile[] = [
   { reason: "an editor's backup (its name ends in ~)", pattern: /~$/ },
-  // Vim tests whether it may write a folder with a file named 4913, or a number a little higher.
+  // Vim tests whether it can write to a folder with a file named 4913, or a slightly higher number.
   { reason: "a temporary file of Vim", pattern: /^(?:4913|5036|5159|.+\.sw[a-z]|.+\.un~)$/ },
   { reason: "a temporary file of Emacs", pattern: /^#.*#$/ },
-  // As `kbsync backup` names it in a folder that is there: its manifest holds the addresses of uploads.
+  // The name that `kbsync backup` uses in an existing folder: its manifest holds the addresses of uploads.
   { reason: "a backup of kbsync's", pattern: /^kbsync-\d{8}T\d{6}Z(?:\.partial-\d+)?$/ },
   { reason: "a lock file of an office program", pattern: /^~\$|^~WRL\d+\.tmp$|^~WRD\d+\.tmp$/i },
   { reason: "a temporary file of a JetBrains editor", pattern: /___jb_(?:tmp|old|bak)___$/ },
   { reason: "a temporary file of Kate", pattern: /\.kate-swp$/ },
-  // `name.tmp`, `name.tmp.4711.1700000000` (npm's write-file-atomic has `name.1234567890`), `name.tmp-abc123`, Sublime's `.subl1a2.tmp`.
+  // `name.tmp`, `name.tmp.4711.1700000000` (npm's write-file-atomic has `name.1234567890`), `name.tmp-abc123`,
+  // Sublime's `.subl1a2.tmp`.
   { reason: "a temporary file", pattern: /\.(?:tmp|temp)(?:[.-][\w.-]*)?$|\.sb-[0-9a-f]{8}-\w{6}$/i },
   {
     reason: "an unfinished download",
@@ -226,11 +228,11 @@ const PASSING_FILES: readonly PassingFile[] = [
   },
 ];
 
-/** Any of the above, as one expression: nearly every name fails it, and this runs for every file of a scan. */
-const ANY = new RegExp(PASSING_FILES.map(({ pattern }) => `(?:${pattern.source})`).join("|"), "i");
+/** All patterns as one expression: it runs for every file of a scan, and nearly every name fails it. */
+const ANY = new RegExp(TEMPORARY_FILES.map(({ pattern }) => `(?:${pattern.source})`).join("|"), "i");
 
-/** Why a file or folder of this name is never a document, in words; undefined when the name says nothing of the kind. */
-function passingReason(name: string): string | undefined {
+/** Why a file or folder of this name is never a document, for a person; undefined if the name does not show it. */
+function temporaryReason(name: string): string | undefined {
   if (!ANY.test(name)) return undefined;
-  return PASSING_FILES.find(({ pattern }) => pattern.test(name))?.reason;
+  return TEMPORARY_FILES.find(({ pattern }) => pattern.test(name))?.reason;
 }

@@ -9,45 +9,45 @@ export const UNMOUNTED = "UNMOUNTED";
 /** Something is mounted over files of a source: they are hidden, not gone. */
 export const MOUNTED_OVER = "MOUNTED_OVER";
 
-/** A mount that is to be noted in the ledger; without an identity it is to be forgotten. */
+/** A mount to record in the ledger; without an identity, to remove from it. */
 export interface NotedMount {
   readonly path: FolderPath;
   readonly root: RootIdentity | undefined;
 }
 
 /**
- * What is mounted below a source's root. A disk that is unmounted leaves an empty folder, and one that is mounted over a
- * folder hides what is in it: neither deletes a file. So the ledger notes which mounts a source had. Below one that
- * disappeared, or that hides files which the ledger knows, nothing is decided.
+ * The mounts below a source's root. An unmounted disk leaves an empty folder, and a mount over a folder hides its files:
+ * neither deletes a file. So the ledger records the mounts of a source, and nothing is decided below a mount that
+ * disappeared or that hides files of the ledger.
  */
 export interface SubMounts {
   /**
-   * Looks at what is mounted now; every scan begins with it. `judges`: the caller decides about the mounts that are
-   * `unjudged`, so these are open; for any other scan they are closed.
+   * Reads the current mounts; every scan starts with it. `judges`: the caller decides about the `unjudged` mounts, so they
+   * are open. In any other scan they are closed.
    */
-  look(judges: boolean): void;
-  /** Paths that the last look closed, each a folder or file with all below it. */
+  refresh(judges: boolean): void;
+  /** Paths that the last refresh closed, each a folder or file with all below it. */
   closed(): readonly Unreadable[];
-  /** Why nothing may be decided in a folder. */
+  /** Why nothing in a folder may be decided. */
   closedAt(folder: FolderPath): Unreadable | undefined;
-  /** Paths where another file system is mounted now, or none, than at the last look. */
+  /** Paths where the mounted file system, or its absence, differs from the last refresh. */
   changed(): readonly FolderPath[];
-  /** Mounts that are new and lie over files of the ledger, which may be theirs or hidden by them. */
+  /** New mounts over files of the ledger. The files may be on the mount, or hidden by it. */
   unjudged(): readonly FolderPath[];
-  /** Decides about an unjudged mount: its files are the ledger's, or it hides them. */
+  /** Decides about an unjudged mount: it contains the ledger's files, or hides them. */
   judge(path: FolderPath, isTheirs: boolean): void;
   /**
-   * Paths where something was mounted or unmounted since the last call, as far as looks met it. A mount that is gone before
-   * anything else notices it has hidden files from the look that met it.
+   * Paths where something was mounted or unmounted since the last call, as far as a refresh saw it. A mount that disappears
+   * unnoticed has hidden files since the refresh that saw it.
    */
   takeMoved(): readonly FolderPath[];
-  /** What is to be noted since the last call. */
+  /** Mounts to record since the last call. */
   takeNoted(): readonly NotedMount[];
 }
 
-/** What mounts are judged by. */
+/** Options for judging mounts. */
 export interface SubMountOptions {
-  /** The mounts that the ledger knows. */
+  /** The mounts in the ledger. */
   readonly known: ReadonlyMap<FolderPath, RootIdentity>;
   /** Whether the ledger has files at or below a path. */
   readonly hasFiles: (path: RelativePath) => boolean;
@@ -58,11 +58,11 @@ interface Mounted {
   readonly root: RootIdentity | undefined;
 }
 
-/** Opens the mounts below `root`. Nothing is looked at before `look`. */
+/** Opens the mounts below `root`. Reads nothing before `refresh`. */
 export function openSubMounts(root: string, options: SubMountOptions): SubMounts {
   const known = new Map(options.known);
   const noted = new Map<FolderPath, RootIdentity | undefined>();
-  /** Undefined: nothing was looked at yet. */
+  /** Undefined before the first refresh. */
   let mounted: ReadonlyMap<FolderPath, Mounted> | undefined;
   let moved = new Set<FolderPath>();
   let closed = new Map<FolderPath, Unreadable>();
@@ -74,7 +74,7 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
     noted.set(path, identity);
   };
   const close = (path: FolderPath, code: string): void => void closed.set(path, { path, code });
-  /** Paths where something else is mounted, or nothing, than at the last look; before the first, than the ledger knows. */
+  /** Paths whose mount differs from the last refresh; before the first one, from the ledger. */
   const differing = (now: ReadonlyMap<FolderPath, Mounted>): readonly FolderPath[] => {
     const before = mounted;
     const isSame = (path: FolderPath): boolean =>
@@ -85,7 +85,7 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
   };
 
   return {
-    look: (judges) => {
+    refresh: (judges) => {
       const now = mountsBelow(root);
       differing(now);
       mounted = now;
@@ -97,10 +97,10 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
         else note(path, undefined);
       }
       for (const [path, { root: identity }] of mounted) {
-        if (identity === undefined) continue; // it cannot be looked at, which the scan reports
+        if (identity === undefined) continue; // the scan reports that it cannot be accessed
         const before = known.get(path);
         if (before?.dev === identity.dev && before.ino === identity.ino) continue;
-        // A disk that is plugged in again is known by its files. Two that were formatted in one second seem to be one.
+        // A disk that is plugged in again is recognised by its files. Two disks formatted in the same second look identical.
         if (!options.hasFiles(path)) note(path, identity);
         else if (judges) unjudged.add(path);
         else close(path, MOUNTED_OVER);
@@ -128,7 +128,7 @@ export function openSubMounts(root: string, options: SubMountOptions): SubMounts
   };
 }
 
-/** Of mounts at one path the last lies over the others. Nothing where the system does not say what is mounted. */
+/** Of several mounts at one path, the last covers the others. Empty if the system does not list its mounts. */
 function mountsBelow(root: string): ReadonlyMap<FolderPath, Mounted> {
   const mounts = new Map<FolderPath, Mounted>();
   try {
@@ -139,7 +139,7 @@ function mountsBelow(root: string): ReadonlyMap<FolderPath, Mounted> {
         mounts.set(path.slice(start.length), { id, root: identify(path) });
     }
   } catch {
-    // A root that is gone has no mounts, and outside of Linux there is no such file.
+    // A missing root has no mounts. Systems other than Linux have no such file.
   }
   return mounts;
 }

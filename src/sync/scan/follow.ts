@@ -7,56 +7,56 @@ import type { Rules } from "../rules/rules.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { resolveLink, type Resolved } from "./links.ts";
 
-/** What a link stands for in a scan. */
-export type Passed =
+/** The result of following a link in a scan. */
+export type LinkTarget =
   /** `stats` are the target's. */
   | { readonly kind: "file"; readonly stats: Stats }
   | { readonly kind: "folder" }
-  /** It is not followed; the reason in words. */
+  /** The link is not followed; the reason is for a person. */
   | { readonly kind: "none"; readonly reason: string }
   | { readonly kind: "unreadable"; readonly code: string };
 
-/** How a walk goes through links, if at all. */
+/** Follows links during a walk, if the source follows any. */
 export interface Follower {
-  /** The path to ask the disk for a file, folder or link itself: free of links but for its last part. */
+  /** The path by which to stat a file, folder or link: free of links except for its last part. */
   readonly absolute: (path: FolderPath) => string;
-  /** The path to list a folder by that was entered: free of links. */
+  /** The path by which to list an entered folder: free of links. */
   readonly listed: (folder: FolderPath) => string;
-  /** Finds out what a link is; `stats` are the link's own. The folder it lies in was entered. */
-  pass(path: RelativePath, stats: Stats): Passed;
-  /** Enters a folder that is none itself, but may lie behind a link. */
+  /** Resolves a link; `stats` are the link's own. Its folder must have been entered. */
+  resolve(path: RelativePath, stats: Stats): LinkTarget;
+  /** Enters a folder that is not a link, but may be behind one. */
   enter(path: RelativePath): void;
-  /** How a file is reached; undefined when no link is on the way. */
+  /** The link through which a file is reached; undefined if none is on its path. */
   linkOf(path: RelativePath): FollowedLink | undefined;
-  /** The walk is done: links in the scope that it did not find are forgotten. */
+  /** Ends the walk. Removes links in the scope that it did not find. */
   readonly end: (scope: readonly RelativePath[] | undefined) => void;
 }
 
 /**
- * So many links to folders may stand on one path. Folders that link to each other give each file a path for every way
- * through them; a ring ends by itself, but ten such folders would have millions of ways.
+ * Maximum number of links to folders on one path. Folders that link to each other give each file a path for every route
+ * through them. A ring ends by itself, but ten such folders would yield millions of routes.
  */
 const LINKED_FOLDERS_MAX = 3;
 
-const NOT_FOLLOWED: Passed = {
+const NOT_FOLLOWED: LinkTarget = {
   kind: "none",
   reason: "a symbolic link: not followed (`followSymlinks` of the source)",
 };
 
-/** What is known of a folder or file behind links. */
-interface Way extends FollowedLink {
-  /** Folders free of links in which the walk stood when it took each link to a folder. */
+/** A folder or file behind links. */
+interface LinkedPath extends FollowedLink {
+  /** Link-free folders in which the walk was when it took each link to a folder. */
   readonly left: readonly string[];
 }
 
-/** Opens the links of one walk through a source. */
+/** Opens the follower for one walk through a source. */
 export function openFollower(root: string, rules: Rules): Follower {
   const atRoot = (path: FolderPath): string => (path === "" ? root : `${root}/${path}`);
   if (!rules.source.followSymlinks) {
     return {
       absolute: atRoot,
       listed: atRoot,
-      pass: () => NOT_FOLLOWED,
+      resolve: () => NOT_FOLLOWED,
       enter: () => undefined,
       linkOf: () => undefined,
       end: () => undefined,
@@ -64,18 +64,22 @@ export function openFollower(root: string, rules: Rules): Follower {
   }
 
   const realRoot = realRootOf(root);
-  const ways = new Map<FolderPath, Way>();
+  const linkedPaths = new Map<FolderPath, LinkedPath>();
   const noted = new Set<RelativePath>();
 
   const absolute = (path: FolderPath): string => {
     if (path === "") return root;
     const [parent, name] = split(path);
-    const above = ways.get(parent);
+    const above = linkedPaths.get(parent);
     return above === undefined ? atRoot(path) : `${above.real}/${name}`;
   };
-  /** What is behind no link has the root's way. */
-  const wayOf = (folder: FolderPath): Way =>
-    ways.get(folder) ?? { real: folder === "" ? realRoot : `${realRoot}/${folder}`, mark: "", left: [] };
+  /** Returns the linked path of a folder; a folder behind no link has one without links. */
+  const linkedPathOf = (folder: FolderPath): LinkedPath =>
+    linkedPaths.get(folder) ?? {
+      real: folder === "" ? realRoot : `${realRoot}/${folder}`,
+      mark: "",
+      left: [],
+    };
   const note = (path: RelativePath, { points, real }: Resolved, isFolder: boolean): void => {
     noted.add(path);
     rules.links.note(path, {
@@ -85,20 +89,20 @@ export function openFollower(root: string, rules: Rules): Follower {
     });
   };
 
-  const follow = (path: RelativePath, ino: number): Passed => {
+  const follow = (path: RelativePath, ino: number): LinkTarget => {
     const found = resolveLink(absolute(path));
     const { real } = found;
     if (real === undefined || pathBelow(realRoot, real) === undefined) {
       note(path, found, false);
       return none(real === undefined ? "leads nowhere" : "leads outside of the source");
     }
-    // Noted before its facts are taken: a change in between is a hint then.
+    // Recorded before the stat, so that a change in between causes a hint.
     note(path, found, false);
     const stats = lstatSync(real, { throwIfNoEntry: false });
-    const from = wayOf(split(path)[0]);
+    const from = linkedPathOf(split(path)[0]);
     const mark = `${from.mark}/${ino}`;
     if (stats?.isFile() === true) {
-      ways.set(path, { real, mark, left: from.left });
+      linkedPaths.set(path, { real, mark, left: from.left });
       return { kind: "file", stats };
     }
     if (stats?.isDirectory() !== true) return none("leads to no file or folder");
@@ -108,14 +112,14 @@ export function openFollower(root: string, rules: Rules): Follower {
     }
     if (left.length > LINKED_FOLDERS_MAX) return none(`stands behind ${LINKED_FOLDERS_MAX} other ones`);
     note(path, found, true);
-    ways.set(path, { real, mark, left });
+    linkedPaths.set(path, { real, mark, left });
     return { kind: "folder" };
   };
 
   return {
     absolute,
-    listed: (folder) => ways.get(folder)?.real ?? absolute(folder),
-    pass: (path, { ino }) => {
+    listed: (folder) => linkedPaths.get(folder)?.real ?? absolute(folder),
+    resolve: (path, { ino }) => {
       try {
         return follow(path, ino);
       } catch (error) {
@@ -126,30 +130,30 @@ export function openFollower(root: string, rules: Rules): Follower {
     },
     enter: (path) => {
       const [parent, name] = split(path);
-      const above = ways.get(parent);
+      const above = linkedPaths.get(parent);
       if (above === undefined) return;
       const real = `${above.real}/${name}`;
       note(path, { points: [], real }, true);
-      ways.set(path, { ...above, real });
+      linkedPaths.set(path, { ...above, real });
     },
     linkOf: (path) => {
-      const own = ways.get(path);
+      const own = linkedPaths.get(path);
       if (own !== undefined) return { real: own.real, mark: own.mark };
       const [parent, name] = split(path);
-      const above = ways.get(parent);
+      const above = linkedPaths.get(parent);
       return above === undefined ? undefined : { real: `${above.real}/${name}`, mark: above.mark };
     },
-    end: (scope) => rules.links.keep(scope, noted),
+    end: (scope) => rules.links.retain(scope, noted),
   };
 }
 
-/** The facts under which a left-out link is remembered: those of another reason are others, so that it is told anew. */
-export function factsOfLeftOut(stats: Stats, reason: string): Pick<Stats, "mtimeMs" | "ctimeMs" | "ino"> {
+/** The facts stored of an excluded link. They depend on the reason, so that a new reason is reported. */
+export function excludedFacts(stats: Stats, reason: string): Pick<Stats, "mtimeMs" | "ctimeMs" | "ino"> {
   const { mtimeMs, ctimeMs, ino } = stats;
   return { mtimeMs, ctimeMs, ino: linkedIno(reason, ino) };
 }
 
-function none(reason: string): Passed {
+function none(reason: string): LinkTarget {
   return { kind: "none", reason: `a symbolic link that ${reason}` };
 }
 
@@ -157,7 +161,7 @@ function realRootOf(root: string): string {
   try {
     return realpathSync(root);
   } catch {
-    return root; // gone meanwhile: the scan notices
+    return root; // it disappeared: the scan notices
   }
 }
 

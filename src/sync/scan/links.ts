@@ -2,20 +2,20 @@ import { lstatSync, readlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
-/** Where a link leads, by absolute paths. */
+/** The resolution of a link, in absolute paths. */
 export interface Resolved {
-  /** Links passed on the way, and its end or the place where nothing was found. */
+  /** Links on the path, then its end or the first missing point. */
   readonly points: readonly string[];
-  /** The end, free of links; undefined: it leads nowhere. */
+  /** The end, free of links; undefined if there is none. */
   readonly real: string | undefined;
 }
 
-/** The kernel's own limit (path_resolution(7)): more links than this are a ring. */
+/** The kernel's own limit (path_resolution(7)): more links than this form a ring. */
 const LINKS_MAX = 40;
 
 /**
- * Follows a path through its links, as realpath(3) does, and keeps the way. Throws what the system answers where it may
- * not look.
+ * Resolves a path through its links, like realpath(3), and records them. Throws the system's error for inaccessible
+ * paths.
  */
 export function resolveLink(path: string): Resolved {
   const points: string[] = [];
@@ -42,7 +42,7 @@ export function resolveLink(path: string): Resolved {
   return { points: [...points, real], real };
 }
 
-/** What a link holds; undefined: the path is no link. */
+/** Reads a link; undefined if the path is not a link. */
 function targetOf(path: string): { readonly to: string } | "missing" | undefined {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });

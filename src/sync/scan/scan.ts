@@ -9,34 +9,34 @@ import { rootIdentityOf } from "../disk/root-identity.ts";
 import { isAbsence, openWalk } from "./walk.ts";
 
 export interface ScanOptions {
-  /** Ends the scan: it throws the signal's reason. */
+  /** Cancels the scan, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Notified of each stretch of work, so that a long scan is not taken for one that hangs. */
+  /** Called after each slice of work, so that a long scan does not count as a hang. */
   readonly onSlice?: () => void;
-  /** The caller judges mounts that are new, see `SubMounts.look`. */
+  /** The caller judges new mounts, see `SubMounts.refresh`. */
   readonly judgesMounts?: boolean;
 }
 
 /**
- * Longest stretch of synchronous work. Calls into the file system are made synchronously because they cost a third of
- * the promised ones; this keeps the loop's lag below what a person notices.
+ * Longest slice of synchronous work. Synchronous file system calls cost a third of asynchronous ones, and this bound keeps
+ * the lag of the event loop unnoticeable.
  */
 const SLICE_MS = 8;
 
 const NOTHING = { root: undefined, entries: [], unreadable: [], refused: [], skipped: [] } as const;
 
 /**
- * Looks at the whole source. Entries come in no order. Regular files alone are told: pipes, sockets and devices are
- * passed over, and so is what the rules leave out. A symbolic link is followed or told as `skipped`. What could not be looked at is `unreadable`; a file
- * that vanishes meanwhile is simply absent. Ignore files that changed are read again; no other file is opened.
+ * Scans the whole source. Entries have no order and are regular files only: pipes, sockets, devices and excluded paths are
+ * ignored. A symbolic link is followed or reported as `skipped`. What cannot be accessed is `unreadable`; a file that
+ * disappears during the scan is absent. Reads changed ignore files again, and opens no other file.
  */
 export async function scanSource(root: string, rules: Rules, options: ScanOptions = {}): Promise<Scan> {
   return await scan(root, rules, undefined, options);
 }
 
 /**
- * Looks at these files and folders only, a folder with all below it; otherwise as `scanSource`. The scan's `scope` is
- * `paths` without those that lie in another one. A path is absent if a folder above it is left out, gone, or none.
+ * Scans only these files and folders, a folder with all below it; otherwise like `scanSource`. The scan's `scope` is `paths`
+ * without those inside another one. A path is absent if a folder above it is excluded, missing, or not a folder.
  */
 export async function scanPaths(
   root: string,
@@ -58,7 +58,7 @@ async function scan(
   if ("code" in identity) return { ...NOTHING, unreadable: [{ path: "", code: identity.code }], scope };
 
   rules.reload();
-  rules.mounts?.look(judgesMounts);
+  rules.mounts?.refresh(judgesMounts);
   const walk = openWalk(root, rules);
   if (scope === undefined) walk.begin("");
   else for (const path of scope) walk.begin(path);
@@ -71,7 +71,7 @@ async function scan(
   if (failure !== undefined) return { ...NOTHING, unreadable: [{ path: "", code: failure }], scope };
   walk.end(scope);
 
-  // A disk that is unmounted while we walk shows empty folders: what was seen then is no truth about this root.
+  // A disk that is unmounted during the walk shows empty folders: then nothing of the walk is reliable.
   const after = identify(root);
   if (after === undefined) return { ...NOTHING, scope };
   const same = !("code" in after) && after.dev === identity.dev && after.ino === identity.ino;
@@ -80,7 +80,7 @@ async function scan(
   return rules.mounts === undefined ? found : withoutMounts(found, closedMounts(rules, rules.mounts));
 }
 
-/** Paths at which the mounts are not as they were, before this scan or in its course, as far as the rules let them in. */
+/** Wanted paths whose mounts differ from the known ones, before or during this scan. */
 function closedMounts(rules: Rules, mounts: SubMounts): readonly Unreadable[] {
   const changed = mounts.changed().map((path) => ({ path, code: MOUNTED_OVER }));
   return [...mounts.closed(), ...changed].filter(
@@ -88,12 +88,12 @@ function closedMounts(rules: Rules, mounts: SubMounts): readonly Unreadable[] {
   );
 }
 
-/** Takes what lies at or below some paths out of a scan: of these nothing is known. */
+/** Removes what is at or below some paths from a scan, because nothing is known of it. */
 export function withoutMounts(found: Scan, closed: readonly Unreadable[]): Scan {
   if (closed.length === 0) return found;
   const isClosed = scopeTest(closed.map(({ path }) => path));
   const isInScope = scopeTest(found.scope);
-  // A folder that is gone with its disk is met by no walk, be it in the scope or above it.
+  // A walk does not meet a folder that disappeared with its disk, whether in the scope or above it.
   const isTouched = ({ path }: Unreadable): boolean =>
     isInScope(path) || (found.scope ?? []).some(scopeTest([path]));
   const reported = new Set(found.unreadable.map(({ path }) => path));
@@ -107,7 +107,7 @@ export function withoutMounts(found: Scan, closed: readonly Unreadable[]): Scan 
   };
 }
 
-/** The root's identity, undefined if it is missing or no folder. The root itself may be a symbolic link. */
+/** The root's identity; undefined if it is missing or not a folder. The root itself may be a symbolic link. */
 function identify(root: string): RootIdentity | { readonly code: string } | undefined {
   try {
     const stats = statSync(root, { throwIfNoEntry: false });
@@ -117,7 +117,7 @@ function identify(root: string): RootIdentity | { readonly code: string } | unde
   }
 }
 
-/** The paths that lie in no other one, each once. */
+/** Removes duplicates and paths inside other ones. */
 function outermost(paths: readonly RelativePath[]): RelativePath[] {
   const all = new Set(paths);
   return [...all].filter((path) => {

@@ -7,9 +7,9 @@ import type { RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts
 import type { FolderPath } from "../disk/folder-path.ts";
 import type { FolderRules, Rules } from "../rules/rules.ts";
 import { linkedIno } from "../disk/linked-ino.ts";
-import { factsOfLeftOut, openFollower } from "./follow.ts";
+import { excludedFacts, openFollower } from "./follow.ts";
 
-/** What a walk saw. */
+/** The results of a walk. */
 export interface Found {
   readonly entries: readonly ScanEntry[];
   readonly unreadable: readonly Unreadable[];
@@ -19,34 +19,34 @@ export interface Found {
 
 /** A walk through a source that can be interrupted after every file. */
 export interface Walk {
-  /** Grows while the walk goes on. */
+  /** Grows during the walk. */
   readonly found: Found;
-  /** Why the root itself could not be listed; undefined while it could. */
+  /** Why the root itself could not be listed; undefined if it could. */
   rootFailure(): string | undefined;
-  /** Adds a file, or a folder with all below it; the folders above it are asked for first. "" is the root. */
+  /** Adds a file, or a folder with all below it. Checks the folders above it first. "" is the root. */
   begin(path: FolderPath): void;
-  /** Works for about `sliceMs`. False: nothing is left. */
+  /** Works for about `sliceMs`. Returns false when nothing is left. */
   advance(sliceMs: number): boolean;
-  /** Nothing is left: links in the scope (undefined: the whole source) that were not found are forgotten. */
+  /** Ends a finished walk: removes links in the scope (undefined: the whole source) that it did not find. */
   end(scope: readonly RelativePath[] | undefined): void;
 }
 
-/** The clock is read after this many steps; one takes a few microseconds. */
-const STEPS_PER_LOOK = 64;
+/** Steps between two reads of the clock; a step takes a few microseconds. */
+const STEPS_PER_CLOCK_READ = 64;
 
-/** What Node puts for the bytes of a name that are no UTF-8. */
+/** The replacement character of Node for the bytes of a name that are not valid UTF-8. */
 const REPLACEMENT = "\uFFFD";
 
-/** Opens a walk below `root`, with nothing to do yet. */
+/** Opens a walk below `root` without any work. */
 export function openWalk(root: string, rules: Rules): Walk {
   const entries: ScanEntry[] = [];
   const unreadable: Unreadable[] = [];
   const refused: { path: RelativePath; reason: string }[] = [];
   const skipped: Skip[] = [];
 
-  // Work, done from the end: the files and links of the folder listed last, then folders, then paths to begin with.
+  // Stacks of work, in this order: files and links of the last listed folder, folders, paths added by `begin`.
   const folders: FolderPath[] = [];
-  const begun: RelativePath[] = [];
+  const requested: RelativePath[] = [];
   let rootFailure: string | undefined;
   let names: string[] = [];
   let links: string[] = [];
@@ -56,15 +56,15 @@ export function openWalk(root: string, rules: Rules): Walk {
   const follower = openFollower(root, rules);
   const { absolute, listed } = follower;
 
-  const cannotLook = (path: FolderPath, error: unknown): void => {
+  const reportUnreadable = (path: FolderPath, error: unknown): void => {
     if (!isAbsence(error)) unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
   };
 
-  const look = (path: RelativePath): Stats | undefined => {
+  const statOf = (path: RelativePath): Stats | undefined => {
     try {
       return lstatSync(absolute(path), { throwIfNoEntry: false });
     } catch (error) {
-      cannotLook(path, error);
+      reportUnreadable(path, error);
       return undefined;
     }
   };
@@ -78,19 +78,19 @@ export function openWalk(root: string, rules: Rules): Walk {
       return;
     }
     try {
-      let strange = false;
+      let hasReplacement = false;
       for (const entry of readdirSync(listed(folder), { withFileTypes: true })) {
         const { name } = entry;
-        if (name.includes(REPLACEMENT)) strange = true;
+        if (name.includes(REPLACEMENT)) hasReplacement = true;
         else if (entry.isFile()) names.push(name);
         else if (entry.isDirectory()) enter(childOf(folder, name), name);
         else if (entry.isSymbolicLink()) links.push(name);
       }
-      if (strange) listStrange(folder);
+      if (hasReplacement) listMisnamed(folder);
     } catch (error) {
       names = [];
       links = [];
-      cannotLook(folder, error);
+      reportUnreadable(folder, error);
       if (folder === "" && !isAbsence(error)) rootFailure = codeOf(error) ?? "UNKNOWN";
     }
   };
@@ -101,18 +101,18 @@ export function openWalk(root: string, rules: Rules): Walk {
     folders.push(path);
   };
 
-  /** Looks again at names that hold U+FFFD: either they are spelled so, or their bytes are no UTF-8. */
-  const listStrange = (folder: FolderPath): void => {
+  /** Lists the names with U+FFFD again: they either contain that character or are not valid UTF-8. */
+  const listMisnamed = (folder: FolderPath): void => {
     for (const entry of readdirSync(listed(folder), { withFileTypes: true, encoding: "buffer" })) {
       const name = entry.name.toString("utf8");
       if (!name.includes(REPLACEMENT)) continue;
       const path = childOf(folder, name);
-      const spelledSo = Buffer.from(name, "utf8").equals(entry.name);
-      if (entry.isFile() && spelledSo) names.push(name);
-      else if (entry.isSymbolicLink() && spelledSo) links.push(name);
+      const isValid = Buffer.from(name, "utf8").equals(entry.name);
+      if (entry.isFile() && isValid) names.push(name);
+      else if (entry.isSymbolicLink() && isValid) links.push(name);
       else if (entry.isFile() && insideRules.file(path, name).wanted) {
         refused.push({ path, reason: "its name is not valid UTF-8: rename it" });
-      } else if (entry.isDirectory() && spelledSo) enter(path, name);
+      } else if (entry.isDirectory() && isValid) enter(path, name);
       else if (entry.isDirectory() && insideRules.folder(path, name).wanted) {
         refused.push({
           path,
@@ -122,49 +122,49 @@ export function openWalk(root: string, rules: Rules): Walk {
     }
   };
 
-  const takeListed = (name: string): void => {
+  const addListed = (name: string): void => {
     const path = childOf(inside, name);
     if (!insideRules.file(path, name).wanted) return;
-    const stats = look(path);
-    if (stats?.isFile() === true) take(path, name, stats);
+    const stats = statOf(path);
+    if (stats?.isFile() === true) add(path, name, stats);
   };
 
-  const takeListedLink = (name: string): void => {
+  const addListedLink = (name: string): void => {
     const path = childOf(inside, name);
     const asFile = insideRules.file(path, name).wanted;
     const asFolder = insideRules.folder(path, name).wanted;
     if (!asFile && !asFolder) return;
-    const stats = look(path);
-    if (stats?.isSymbolicLink() === true) takeLink(path, name, stats, asFile, asFolder);
+    const stats = statOf(path);
+    if (stats?.isSymbolicLink() === true) addLink(path, name, stats, asFile, asFolder);
   };
 
-  const takeLink = (
+  const addLink = (
     path: RelativePath,
     name: string,
     stats: Stats,
     asFile: boolean,
     asFolder: boolean,
   ): void => {
-    const passed = follower.pass(path, stats);
-    switch (passed.kind) {
+    const target = follower.resolve(path, stats);
+    switch (target.kind) {
       case "file":
-        if (asFile) take(path, name, passed.stats);
+        if (asFile) add(path, name, target.stats);
         break;
       case "folder":
         if (asFolder) folders.push(path);
         break;
       case "unreadable":
-        unreadable.push({ path, code: passed.code });
+        unreadable.push({ path, code: target.code });
         break;
       case "none": {
-        const entry = { path, sizeBytes: 0, ...factsOfLeftOut(stats, passed.reason) };
-        skipped.push({ entry, reason: passed.reason, absent: true });
+        const entry = { path, sizeBytes: 0, ...excludedFacts(stats, target.reason) };
+        skipped.push({ entry, reason: target.reason, absent: true });
         break;
       }
     }
   };
 
-  const take = (path: RelativePath, name: string, stats: Stats): void => {
+  const add = (path: RelativePath, name: string, stats: Stats): void => {
     const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
     const link = follower.linkOf(path);
     const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
@@ -179,7 +179,7 @@ export function openWalk(root: string, rules: Rules): Walk {
     else refused.push({ path, reason });
   };
 
-  /** Whether a folder is there, wanted, and reached through folders alone. Asked for once each. */
+  /** Whether a folder exists, is wanted, and is reached through folders only. Cached. */
   const reached = new Map<FolderPath, boolean>([["", true]]);
   const reaches = (folder: FolderPath): boolean => {
     const known = reached.get(folder);
@@ -191,50 +191,50 @@ export function openWalk(root: string, rules: Rules): Walk {
     return open;
   };
   const stepsInto = (folder: FolderPath): boolean => {
-    const stats = look(folder);
+    const stats = statOf(folder);
     if (stats?.isSymbolicLink() === true) {
-      const passed = follower.pass(folder, stats);
-      if (passed.kind === "unreadable") unreadable.push({ path: folder, code: passed.code });
-      return passed.kind === "folder";
+      const target = follower.resolve(folder, stats);
+      if (target.kind === "unreadable") unreadable.push({ path: folder, code: target.code });
+      return target.kind === "folder";
     }
     if (stats?.isDirectory() !== true) return false;
     follower.enter(folder);
     return true;
   };
 
-  /** Asks the rules in a folder; where they cannot be known, says no and reports it. */
-  const isOpen = (folder: FolderPath, ask: (above: FolderRules) => boolean): boolean => {
+  /** Checks the rules in a folder. If they are unknown, reports the folder and returns false. */
+  const isOpen = (folder: FolderPath, check: (above: FolderRules) => boolean): boolean => {
     const above = rules.inFolder(folder);
-    if (above.unreadable === undefined) return ask(above);
+    if (above.unreadable === undefined) return check(above);
     unreadable.push(above.unreadable);
     return false;
   };
 
-  const takeBegun = (path: RelativePath): void => {
+  const addRequested = (path: RelativePath): void => {
     const [parent, name] = split(path);
     if (!reaches(parent)) return;
-    const stats = look(path);
+    const stats = statOf(path);
     if (stats?.isSymbolicLink() === true) {
       const asFile = isOpen(parent, (above) => above.file(path, name).wanted);
       const asFolder = isOpen(parent, (above) => above.folder(path, name).wanted);
-      if (asFile || asFolder) takeLink(path, name, stats, asFile, asFolder);
+      if (asFile || asFolder) addLink(path, name, stats, asFile, asFolder);
     } else if (stats?.isDirectory() === true) {
       if (!isOpen(parent, (above) => above.folder(path, name).wanted)) return;
       follower.enter(path);
       folders.push(path);
     } else if (stats?.isFile() === true && isOpen(parent, (above) => above.file(path, name).wanted))
-      take(path, name, stats);
+      add(path, name, stats);
   };
 
   const step = (): boolean => {
     const name = names.pop();
     if (name !== undefined) {
-      takeListed(name);
+      addListed(name);
       return true;
     }
     const link = links.pop();
     if (link !== undefined) {
-      takeListedLink(link);
+      addListedLink(link);
       return true;
     }
     const folder = folders.pop();
@@ -242,9 +242,9 @@ export function openWalk(root: string, rules: Rules): Walk {
       list(folder);
       return true;
     }
-    const path = begun.pop();
+    const path = requested.pop();
     if (path === undefined) return false;
-    takeBegun(path);
+    addRequested(path);
     return true;
   };
 
@@ -253,12 +253,12 @@ export function openWalk(root: string, rules: Rules): Walk {
     found: { entries, unreadable, refused, skipped },
     begin: (path) => {
       if (path === "") folders.push(path);
-      else begun.push(path);
+      else requested.push(path);
     },
     advance: (sliceMs) => {
       const endMs = performance.now() + sliceMs;
       for (let steps = 1; step(); steps++) {
-        if (steps % STEPS_PER_LOOK === 0 && performance.now() > endMs) return true;
+        if (steps % STEPS_PER_CLOCK_READ === 0 && performance.now() > endMs) return true;
       }
       return false;
     },
@@ -266,13 +266,13 @@ export function openWalk(root: string, rules: Rules): Walk {
   };
 }
 
-/** Whether the error says that there is nothing at the path (any more), rather than that we may not look. */
+/** Whether the error means that nothing exists at the path, not that it is inaccessible. */
 export function isAbsence(error: unknown): boolean {
   const code = codeOf(error);
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Why a folder cannot be listed. Where it cannot be entered its ignore file is what fails first. */
+/** Why a folder cannot be listed. In a folder that cannot be entered, its ignore file is the first to fail. */
 function listFailure(path: string): string | undefined {
   try {
     readdirSync(path);

@@ -4,10 +4,10 @@ import { z } from "zod";
 import type { TrashedFile } from "../ledger/trash.ts";
 import { openTrashWriter } from "./trash-writer.ts";
 
-/** What is known of a kept text, beside it on disk: the ledger may be lost, and the text is to be found again all the same. */
-export type KeptNote = Omit<TrashedFile, "id" | "source">;
+/** The note next to a saved text on disk. It makes the text available even if the ledger is lost. */
+export type SavedNote = Omit<TrashedFile, "id" | "source">;
 
-/** End of the name of a note; the rest is the name of its text. */
+/** Suffix of a note's name; the rest is the name of its text. */
 export const NOTE = ".json";
 
 const Note = z.object({
@@ -24,8 +24,8 @@ const Note = z.object({
   untilMs: z.number(),
 });
 
-/** Writes the note of a text, durable when it resolves. */
-export async function writeNote(folder: string, note: KeptNote): Promise<void> {
+/** Writes the note of a text. It is durable when the promise resolves. */
+export async function writeNote(folder: string, note: SavedNote): Promise<void> {
   const writer = await openTrashWriter(folder, `${note.name}${NOTE}`);
   try {
     await writer.write(Buffer.from(JSON.stringify(note)));
@@ -35,8 +35,8 @@ export async function writeNote(folder: string, note: KeptNote): Promise<void> {
   }
 }
 
-/** Reads the note of a text. Undefined: there is none, or it is not ours. */
-export async function readNote(folder: string, name: string): Promise<KeptNote | undefined> {
+/** Reads the note of a text; undefined if there is none, or it has another format. */
+export async function readNote(folder: string, name: string): Promise<SavedNote | undefined> {
   try {
     const note = Note.parse(JSON.parse(await readFile(join(folder, `${name}${NOTE}`), "utf8")));
     return note.name === name ? note : undefined;

@@ -1,20 +1,20 @@
 import type { Trash } from "./trash.ts";
 
-/** Pruning of a trash, now and once a day. */
+/** Prunes a trash at the start and once a day. */
 export interface Pruning {
-  /** Ends it: what is under way stops at the next file. Resolves when nothing is written any more. */
+  /** Stops at the next file. Resolves when nothing is written any more. */
   stop(): Promise<void>;
 }
 
-/** How often a daemon looks for texts whose days are over. */
+/** Interval at which the daemon removes expired texts. */
 const PRUNE_EVERY_MS = 24 * 3_600_000;
 
-/** Starts it. What fails is told, and tried again a day later. */
+/** Starts pruning. Failures are reported to `onError` and retried a day later. */
 export function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error) => void): Pruning {
   const stopping = new AbortController();
-  let underWay = Promise.resolve();
+  let running = Promise.resolve();
   const prune = (): void => {
-    underWay = underWay
+    running = running
       .then(() => trash.prune(stopping.signal))
       .catch((error: unknown) => {
         if (!stopping.signal.aborted) onError(error instanceof Error ? error : new Error(String(error)));
@@ -27,7 +27,7 @@ export function startPruning(trash: Pick<Trash, "prune">, onError: (error: Error
     stop: async () => {
       clearInterval(timer);
       stopping.abort();
-      await underWay;
+      await running;
     },
   };
 }

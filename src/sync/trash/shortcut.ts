@@ -1,6 +1,6 @@
 /**
- * A shortcut file that holds an address, in the format that its name asks for. The service keeps the address alone, so
- * whatever else the deleted file said is gone.
+ * Creates a shortcut file for an address, in the format of its name. The service stores only the address, so the rest of the
+ * deleted file is lost.
  */
 export function shortcutText(path: string, address: string): string {
   if (!path.toLowerCase().endsWith(".webloc")) return `[InternetShortcut]\nURL=${address}\n`;

@@ -2,28 +2,28 @@ import { createHash } from "node:crypto";
 import { mkdir, open, rename, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file that is being written into the trash folder. */
+/** A file that is being written to the trash folder. */
 export interface TrashWriter {
   write(piece: Buffer): Promise<void>;
-  /** Makes it durable under its name. */
+  /** Makes the file durable under its name. */
   finish(): Promise<{ readonly hash: string; readonly sizeBytes: number }>;
-  /** Leaves nothing behind; harmless after `finish`. */
+  /** Removes an unfinished file. Does nothing after `finish`. */
   drop(): Promise<void>;
 }
 
-/** End of the name of a file that is still being written; what a crash leaves of them is pruned. */
+/** Suffix of a file that is still being written. Pruning removes what a crash leaves. */
 export const UNFINISHED = ".new";
 
 /**
- * Opens a file of the trash folder, for this user alone. Written beside, flushed and renamed, the folder flushed as well:
- * its name stands for a whole text, through a power cut too.
+ * Opens a file of the trash folder, for this user alone. The file is written under a temporary name, flushed and renamed, and
+ * the folder is flushed too, so a file under its final name is complete even after a power failure.
  */
 export async function openTrashWriter(folder: string, name: string): Promise<TrashWriter> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, name);
-  const beside = `${path}${UNFINISHED}`;
+  const temporary = `${path}${UNFINISHED}`;
   const hash = createHash("sha256");
-  let file: FileHandle | undefined = await open(beside, "w", 0o600);
+  let file: FileHandle | undefined = await open(temporary, "w", 0o600);
   let sizeBytes = 0;
   const close = async (): Promise<void> => {
     const written = file;
@@ -39,7 +39,7 @@ export async function openTrashWriter(folder: string, name: string): Promise<Tra
     finish: async () => {
       await file?.sync();
       await close();
-      await rename(beside, path);
+      await rename(temporary, path);
       const above = await open(folder, "r");
       try {
         await above.sync();
@@ -50,7 +50,7 @@ export async function openTrashWriter(folder: string, name: string): Promise<Tra
     },
     drop: async () => {
       await close().catch(() => undefined);
-      await rm(beside, { force: true });
+      await rm(temporary, { force: true });
     },
   };
 }

@@ -14,28 +14,33 @@ import { trashFolder } from "../ledger/trash.ts";
 import { NOTE, readNote, writeNote } from "./note.ts";
 import { shortcutText } from "./shortcut.ts";
 
-/** The texts of deleted files, kept for some days. */
+/** The texts of deleted files, retained for some days. */
 export interface Trash {
-  /** How often it is tried to keep a text before its resource goes without it; 0: nothing is kept. */
+  /** Number of attempts to save a text before its resource is deleted without it; 0 if nothing is saved. */
   readonly tries: number;
   /**
-   * Keeps what a resource holds before it is deleted; on disk when it says so. `gone`: there is nothing to keep, for the
-   * file is still there (the rules leave it out) or the service has no such resource. `refused`: the service does not
-   * give it, now. `disk`: it cannot be written.
+   * Saves the content of a resource before the resource is deleted; durable when it returns `done`. `gone`: nothing to save,
+   * because the file still exists (the rules exclude it) or the service has no such resource. `refused`: the service does
+   * not return the content now. `disk`: the content cannot be written.
    */
-  keep(deletion: Deletion, source: { readonly root: string }, keep: Keep, signal: AbortSignal): Promise<Kept>;
-  /** Gives texts that no row knows of their rows again, by their notes: the ledger that knew them was lost. */
+  save(
+    deletion: Deletion,
+    source: { readonly root: string },
+    keep: Keep,
+    signal: AbortSignal,
+  ): Promise<Saved>;
+  /** Adds rows for texts without one, from their notes: the ledger with their rows was lost. */
   restore(signal?: AbortSignal): Promise<void>;
-  /** Restores, and removes what is older than its days, and what no row knows of, until the signal aborts. */
+  /** Restores rows, then removes expired texts and files without a row, until the signal aborts. */
   prune(signal?: AbortSignal): Promise<void>;
 }
 
-/** What came of keeping a text. */
-export type Kept = Reply<undefined> | { readonly kind: "disk"; readonly message: string };
+/** The result of saving a text. */
+export type Saved = Reply<undefined> | { readonly kind: "disk"; readonly message: string };
 
 export interface TrashOptions {
   readonly stateDir: string;
-  /** Days that a text is kept; 0: none is. */
+  /** Days for which a text is retained; 0: nothing is saved. */
   readonly days: number;
   readonly ledger: Ledger;
   readonly remote: Pick<Remote, "take" | "download">;
@@ -43,20 +48,19 @@ export interface TrashOptions {
   readonly bytesMax?: number;
 }
 
-/** All kept texts together; beyond it the oldest go first. A mass delete must not fill the disk of the state folder. */
+/** Maximum size of all texts; above it the oldest are evicted. A mass delete must not fill the state folder's disk. */
 export const TRASH_BYTES_MAX = 1024 * 1024 * 1024;
 
 /**
- * How often keeping one text may fail, from a minute to an hour apart and some two hours in all, before the resource is
- * deleted without it. A person wants the delete: a service that never gives a text back must not keep it in search for
- * ever.
+ * Attempts to save one text, a minute to an hour apart and about two hours in all, before the resource is deleted without it.
+ * A person wants the delete: a service that never returns a text must not keep it searchable for ever.
  */
-export const KEEP_TRIES = 8;
+export const SAVE_TRIES = 8;
 
 const DAY_MS = 24 * 3_600_000;
-/** A file that no row knows of may be about to get one. */
+/** Minimum age of a file without a row before it is removed: a younger one may be about to get a row. */
 const ORPHAN_MS = 3_600_000;
-/** Rows pruned in one transaction. */
+/** Rows removed in one transaction. */
 const PRUNE_ROWS = 500;
 
 /** Opens the trash of a state folder. */
@@ -70,31 +74,31 @@ export function openTrash(options: TrashOptions): Trash {
     await ledger.write(() => {
       for (const { id } of rows) ledger.trash.remove(id);
     });
-    // What cannot be removed now is no row's any more, and is removed with the next pruning.
+    // A file that cannot be removed now has no row any more, and the next pruning removes it.
     for (const { name } of rows) {
-      // The note goes first: a text without one is nobody's, a note without a text would be taken for one.
+      // The note goes first. A text without a note has no owner, but a note without a text would restore a row.
       for (const each of [`${name}${NOTE}`, name])
         await rm(join(folder, each), { force: true }).catch(() => undefined);
     }
   };
-  /** Makes room for so many bytes. */
+  /** Evicts the oldest texts until this many bytes fit. */
   const makeRoom = async (bytes: number): Promise<void> => {
     for (;;) {
       ledger.flush();
       let over = ledger.trash.totalBytes() + bytes - bytesMax;
       if (over <= 0) return;
-      const leaving = ledger.trash.oldest(PRUNE_ROWS).filter(({ sizeBytes }) => {
+      const evicted = ledger.trash.oldest(PRUNE_ROWS).filter(({ sizeBytes }) => {
         if (over <= 0) return false;
         over -= sizeBytes;
         return true;
       });
-      if (leaving.length === 0) return;
-      await removeAll(leaving);
+      if (evicted.length === 0) return;
+      await removeAll(evicted);
     }
   };
 
-  /** Gives the bytes to the sink. */
-  const pour = async (
+  /** Writes the bytes to the sink. */
+  const fetchInto = async (
     { docId, path }: Deletion,
     { title, kind, hash, entry, url }: Keep,
     sink: (piece: Buffer) => Promise<void>,
@@ -123,15 +127,14 @@ export function openTrash(options: TrashOptions): Trash {
     return notGiven("the uploaded file is another one than was sent");
   };
 
-  const keep: Trash["keep"] = async (deletion, source, what, signal) => {
+  const save: Trash["save"] = async (deletion, source, what, signal) => {
     const { docId, path } = deletion;
     ledger.flush();
-    // A crash after it was kept and before its delete was answered: once is enough.
+    // After a crash between saving and the answer to the delete, the text is saved already.
     if (ledger.trash.has(docId)) return { kind: "done", value: undefined };
     if (isThere(join(source.root, path), what)) return { kind: "gone" };
     const size = what.entry.sizeBytes;
-    if (size > bytesMax)
-      return notGiven(`its ${size} bytes are more than the ${bytesMax} that are kept of all`);
+    if (size > bytesMax) return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);
     let diskFailure: unknown;
     const onDisk = async <T>(act: () => Promise<T>): Promise<T> => {
@@ -148,7 +151,7 @@ export function openTrash(options: TrashOptions): Trash {
       const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
-      const reply = await pour(deletion, what, write, signal);
+      const reply = await fetchInto(deletion, what, write, signal);
       if (diskFailure !== undefined) return disk(diskFailure);
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
@@ -157,9 +160,9 @@ export function openTrash(options: TrashOptions): Trash {
       const { title, kind, hash } = what;
       const isExact = hash === written.hash;
       const { root } = source;
-      const kept = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
-      await onDisk(() => writeNote(folder, kept));
-      await ledger.write(() => ledger.trash.add(kept));
+      const saved = { ...written, root, path, docId, name, title, kind, isExact, deletedMs, untilMs };
+      await onDisk(() => writeNote(folder, saved));
+      await ledger.write(() => ledger.trash.add(saved));
       return { kind: "done", value: undefined };
     } catch (error) {
       if (diskFailure === undefined) throw error;
@@ -181,21 +184,21 @@ export function openTrash(options: TrashOptions): Trash {
   };
 
   return {
-    tries: days > 0 ? KEEP_TRIES : 0,
-    keep,
+    tries: days > 0 ? SAVE_TRIES : 0,
+    save,
     restore,
     prune: async (stopped) => {
       for (;;) {
-        const over = ledger.trash.expired(Date.now(), PRUNE_ROWS);
-        if (over.length === 0 || stopped?.aborted === true) break;
-        await removeAll(over);
+        const expired = ledger.trash.expired(Date.now(), PRUNE_ROWS);
+        if (expired.length === 0 || stopped?.aborted === true) break;
+        await removeAll(expired);
       }
       await restore(stopped);
       await makeRoom(0);
       for (const name of await namesIn(folder)) {
         if (stopped?.aborted === true) return;
         if (!name.endsWith(UNFINISHED) && ledger.trash.knows(textOf(name))) continue;
-        // Its source may come back into the configuration.
+        // Its source may return to the configuration.
         const note = name.endsWith(UNFINISHED) ? undefined : await readNote(folder, textOf(name));
         if (note !== undefined && note.untilMs > Date.now()) continue;
         const path = join(folder, name);
@@ -206,13 +209,13 @@ export function openTrash(options: TrashOptions): Trash {
   };
 }
 
-/** Names of kept files: half of a SHA-256, for a document id may hold anything. */
+/** Length of names in the trash: half of a SHA-256, because a document id may contain any character. */
 const NAME_CHARS = 32;
 
 /**
- * Whether the very file is at its path: the rules leave it out, or its source was removed; nothing is lost with it. Where
- * that cannot be told (a file has taken the place of its folder, a folder cannot be entered) the text is kept: once too
- * often does no harm.
+ * Whether this same file is still at its path, because the rules exclude it or its source was removed: then nothing is lost.
+ * If that cannot be determined (a file replaced its folder, or a folder is inaccessible), the text is saved: an unnecessary
+ * copy does no harm.
  */
 function isThere(path: string, { entry }: Keep): boolean {
   try {
@@ -223,7 +226,7 @@ function isThere(path: string, { entry }: Keep): boolean {
   }
 }
 
-/** Name of the text that a file of the trash folder is, or is the note of. */
+/** Name of the text to which a file of the trash folder belongs. */
 function textOf(name: string): string {
   return name.endsWith(NOTE) ? name.slice(0, -NOTE.length) : name;
 }
@@ -241,6 +244,6 @@ function notGiven(message: string): Reply<never> {
   return { kind: "refused", code: "not_given", message };
 }
 
-function disk(error: unknown): Kept {
+function disk(error: unknown): Saved {
   return { kind: "disk", message: messageOf(error) };
 }

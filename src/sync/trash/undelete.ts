@@ -11,40 +11,40 @@ import { isConverted, kindOfName } from "../document/kinds.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 
-/** A kept text, for a person. */
+/** A saved text, for a person. */
 export interface TrashedText {
   /** Absolute path of the deleted file. */
   readonly path: string;
-  /** When its text was kept, right before its resource was deleted: ISO 8601 UTC. */
+  /** When the text was saved, right before its resource was deleted: ISO 8601 UTC. */
   readonly deletedAt: string;
-  /** Until when it is kept at the longest. */
+  /** When it expires at the latest: ISO 8601 UTC. */
   readonly until: string;
   readonly title: string;
   readonly kind: DocumentKind;
   readonly sizeBytes: number;
-  /** Whether it is the deleted file's very bytes; else its text as UTF-8, or a shortcut made anew of its address. */
+  /** Whether these are the deleted file's bytes. Otherwise its text as UTF-8, or a new shortcut to its address. */
   readonly isExact: boolean;
 }
 
-/** What became of one path. */
+/** The result for one path. */
 export type PutBack = TrashedText &
   (
     | { readonly outcome: "restored" }
-    /** There is a file of that name: it is left as it is. */
+    /** A file of that name exists and is left unchanged. */
     | { readonly outcome: "exists" }
     | { readonly outcome: "failed"; readonly reason: string }
   );
 
-/** What is kept at or below an absolute path, newest first; without a path everything. Throws `outside_sources`. */
+/** The texts of files at or below an absolute path, newest first; without a path all of them. Throws `outside_sources`. */
 export function listTrashed(stateDir: string, path: string | undefined): readonly TrashedText[] {
   return trashedFiles(stateDir, path).map(textOf);
 }
 
 /**
- * Puts kept texts back as files, so that the sync makes their resources again: the newest of the path, or of each path
- * below it, kept at or before `atMs` (default: now). Never over a file that is there, and never outside of the source's
- * folder, which must be there itself. Works beside a running daemon; what is put back stays in the trash until its days
- * are over. Throws `not_kept` where there is nothing, `outside_sources`, `source_missing`.
+ * Restores saved texts as files, so that the sync creates their resources again: the newest of the path, or of each path
+ * below it, saved at or before `atMs` (default: now). Never overwrites a file, and never writes outside of the source's
+ * folder, which must exist. Works while a daemon runs. Restored texts stay in the trash until they expire. Throws `not_kept`
+ * if there is nothing, `outside_sources`, `source_missing`.
  */
 export async function undelete(
   stateDir: string,
@@ -52,23 +52,23 @@ export async function undelete(
   atMs: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly PutBack[]> {
   const newest = new Map<string, TrashedFile>();
-  for (const kept of trashedFiles(stateDir, path)) {
-    const target = join(kept.root, placeOf(kept));
-    if (kept.deletedMs <= atMs && !newest.has(target)) newest.set(target, kept);
+  for (const text of trashedFiles(stateDir, path)) {
+    const target = join(text.root, restoredPath(text));
+    if (text.deletedMs <= atMs && !newest.has(target)) newest.set(target, text);
   }
-  if (newest.size === 0) throw notKept(path, atMs);
+  if (newest.size === 0) throw nothingSaved(path, atMs);
   const results: PutBack[] = [];
-  for (const [target, kept] of newest) {
-    results.push({ ...textOf(kept), ...(await putBack(stateDir, kept, target)) });
+  for (const [target, text] of newest) {
+    results.push({ ...textOf(text), ...(await putBack(stateDir, text, target)) });
   }
   return results;
 }
 
 /**
- * Where a kept text goes: to its file's path. The text of an office document, a mail or a page is none: it goes beside it,
- * as Markdown, for it would be a broken file under the old name.
+ * The path at which a text is restored: that of its file. The extracted text of an office document, mail or page goes next to
+ * it, as Markdown, because it would be a broken file under the old name.
  */
-function placeOf({ path, kind, isExact }: Pick<TrashedFile, "path" | "kind" | "isExact">): string {
+function restoredPath({ path, kind, isExact }: Pick<TrashedFile, "path" | "kind" | "isExact">): string {
   return kind === "content" && !isExact && isConverted(kindOfName(basename(path))) ? `${path}.md` : path;
 }
 
@@ -76,12 +76,12 @@ type Outcome =
   | { readonly outcome: "restored" | "exists" }
   | { readonly outcome: "failed"; readonly reason: string };
 
-async function putBack(stateDir: string, kept: TrashedFile, target: string): Promise<Outcome> {
+async function putBack(stateDir: string, saved: TrashedFile, target: string): Promise<Outcome> {
   try {
-    const root = await realRoot(kept.root);
+    const root = await realRoot(saved.root);
     if (existsSync(target)) return { outcome: "exists" };
-    const bytes = await readStoredAnswer(stateDir, kept);
-    const folder = await makeFolder(root, kept);
+    const bytes = await readSaved(stateDir, saved);
+    const folder = await makeFolder(root, saved);
     return { outcome: await writeNew(join(folder, basename(target)), bytes) };
   } catch (error) {
     if (codeOf(error) === "source_missing") throw error;
@@ -89,18 +89,18 @@ async function putBack(stateDir: string, kept: TrashedFile, target: string): Pro
   }
 }
 
-/** The kept bytes, which must be those that were written. */
-async function readStoredAnswer(stateDir: string, { name, hash }: TrashedFile): Promise<Buffer> {
+/** Reads the saved bytes and checks that they are those that were written. */
+async function readSaved(stateDir: string, { name, hash }: TrashedFile): Promise<Buffer> {
   const file = join(trashFolder(stateDir), name);
   const bytes = await readFile(file);
   if (createHash("sha256").update(bytes).digest("hex") === hash) return bytes;
-  throw new KbsyncError(`the kept text ${file} is damaged: it is not what was written`, {
+  throw new KbsyncError(`the saved text ${file} is damaged: it is not what was written`, {
     code: "not_kept",
     subject: file,
   });
 }
 
-/** A folder that is missing is never made: its disk may not be mounted, and the file would vanish below it. */
+/** Never creates a missing root: its disk may not be mounted, and the mount would hide the file. */
 async function realRoot(root: string): Promise<string> {
   try {
     return await realpath(root);
@@ -114,12 +114,12 @@ async function realRoot(root: string): Promise<string> {
   }
 }
 
-/** The folder of a file, made part by part: a symbolic link on the way could lead out of the source. */
+/** Creates the folder of a file part by part, because a symbolic link on the path could lead out of the source. */
 async function makeFolder(root: string, { path }: TrashedFile): Promise<string> {
   let folder = root;
   const parts = path.split("/").slice(0, -1);
   for (const part of parts) {
-    // What the ledger holds came from a scan; a `..` in it would be no path of a disk.
+    // Paths in the ledger come from a scan, and no path on a disk contains `..`.
     if (part === "" || part === "." || part === "..") throw new Error(`${path} is no path below a source`);
     folder = join(folder, part);
     await mkdir(folder).catch((error: unknown) => {
@@ -136,12 +136,12 @@ async function makeFolder(root: string, { path }: TrashedFile): Promise<string> 
 }
 
 /**
- * Writes a file that is not there, whole or not at all: written under a hidden name, which is never synced, and linked to
- * its own, which fails where a file has appeared meanwhile. Its mode is that of any new file.
+ * Writes a new file, completely or not at all: under a hidden name, which is never synced, and then as a hard link, which
+ * fails if a file has appeared at the path. The file gets the mode of any new file.
  */
 async function writeNew(path: string, bytes: Buffer): Promise<"restored" | "exists"> {
-  const beside = join(dirname(path), `.kbsync-${randomUUID()}`);
-  const file = await open(beside, "wx", 0o644);
+  const temporary = join(dirname(path), `.kbsync-${randomUUID()}`);
+  const file = await open(temporary, "wx", 0o644);
   try {
     try {
       await file.writeFile(bytes);
@@ -149,17 +149,17 @@ async function writeNew(path: string, bytes: Buffer): Promise<"restored" | "exis
     } finally {
       await file.close();
     }
-    await linkOrCopy(beside, path);
+    await linkOrCopy(temporary, path);
     return "restored";
   } catch (error) {
     if (codeOf(error) === "EEXIST") return "exists";
     throw error;
   } finally {
-    await rm(beside, { force: true });
+    await rm(temporary, { force: true });
   }
 }
 
-/** Some file systems (FAT, some of the network) have no links: there the file appears while it is being copied. */
+/** Some file systems (FAT, some network ones) have no links: there the file is visible while it is being copied. */
 async function linkOrCopy(from: string, to: string): Promise<void> {
   try {
     await link(from, to);
@@ -181,12 +181,12 @@ function trashedFiles(stateDir: string, path: string | undefined): readonly Tras
     const roots = rows.roots();
     if (path === undefined)
       return roots.flatMap((root) => rows.below(root, "")).toSorted((a, b) => b.deletedMs - a.deletedMs);
-    const places = roots.flatMap((root) => {
+    const targets = roots.flatMap((root) => {
       const below = pathBelow(root, path);
       return below === undefined ? [] : [{ root, below }];
     });
-    if (places.length === 0) throw outsideSources(path, roots);
-    return places.flatMap(({ root, below }) => rows.below(root, below));
+    if (targets.length === 0) throw outsideSources(path, roots);
+    return targets.flatMap(({ root, below }) => rows.below(root, below));
   } finally {
     db.close();
   }
@@ -203,7 +203,7 @@ function textOf({
   isExact,
 }: TrashedFile): TrashedText {
   return {
-    path: `${root}${sep}${placeOf({ path, kind, isExact })}`,
+    path: `${root}${sep}${restoredPath({ path, kind, isExact })}`,
     deletedAt: new Date(deletedMs).toISOString(),
     until: new Date(untilMs).toISOString(),
     title,
@@ -213,11 +213,11 @@ function textOf({
   };
 }
 
-function notKept(path: string, atMs: number): KbsyncError {
+function nothingSaved(path: string, atMs: number): KbsyncError {
   const when = Number.isFinite(atMs) ? ` from ${new Date(atMs).toISOString()} or before` : "";
-  return new KbsyncError(`nothing is kept of ${path}${when}`, {
+  return new KbsyncError(`the trash holds no text of ${path}${when}`, {
     code: "not_kept",
     subject: path,
-    hint: "`kbsync undelete --list` names what is; texts are kept as long as sync.trashDays says, from then on when it was set.",
+    hint: "`kbsync undelete --list` lists its texts. Each is retained for the days that sync.trashDays set when it was deleted.",
   });
 }

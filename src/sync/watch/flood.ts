@@ -1,20 +1,20 @@
 import { readFileSync } from "node:fs";
 
-/** Tells when events may have been lost. One for a thread, whose watchers share one queue of the kernel. */
+/** Detects that events may have been lost. There is one per thread, because its watchers share one kernel queue. */
 export interface FloodGauge {
-  /** To be called for every event as it comes in. */
+  /** Must be called for every incoming event. */
   count(): void;
-  /** Calls the listener after a flood, until the returned function is called. */
+  /** Adds a listener for floods. Returns a function that removes it. */
   listen(listener: () => void): () => void;
 }
 
-/** Events that the kernel keeps for a reader, where the system does not tell. */
+/** Length of the kernel's event queue if the system does not reveal it. */
 const QUEUED_EVENTS_DEFAULT = 16_384;
 
 /**
- * Opens a gauge. The kernel drops events beyond its queue's length and Node keeps that to itself. But libuv reads the
- * queue until it is empty before it lets the loop go on: after a loss, one turn of the loop has seen a full queue.
- * Half of that counts as a flood, for events of folders no longer watched fill the queue too and are not seen.
+ * Opens a gauge. The kernel drops events beyond the length of its queue, and Node does not report it. But libuv empties the
+ * queue before the event loop continues, so after a loss, one turn of the loop has seen a full queue. Half a queue counts
+ * as a flood, because events of folders that are no longer watched fill the queue too and are invisible.
  */
 export function openFloodGauge(limit = maxQueuedEvents() / 2): FloodGauge {
   const listeners = new Set<() => void>();
@@ -37,9 +37,9 @@ export function openFloodGauge(limit = maxQueuedEvents() / 2): FloodGauge {
 
 function maxQueuedEvents(): number {
   try {
-    const told = Number.parseInt(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"), 10);
-    return told > 0 ? told : QUEUED_EVENTS_DEFAULT;
+    const limit = Number.parseInt(readFileSync("/proc/sys/fs/inotify/max_queued_events", "utf8"), 10);
+    return limit > 0 ? limit : QUEUED_EVENTS_DEFAULT;
   } catch {
-    return QUEUED_EVENTS_DEFAULT; // a hardened service may not see it
+    return QUEUED_EVENTS_DEFAULT; // a hardened service may not read it
   }
 }

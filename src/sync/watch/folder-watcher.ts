@@ -7,12 +7,12 @@ type ScanStream = ReturnType<FSWatcher["createScanStream"]>;
 type ScanFilters = Parameters<FSWatcher["createScanStream"]>[1];
 
 /**
- * A chokidar that knows folders only. One inotify watch on a folder tells of every file in it, so chokidar needs no
- * list of files to keep watching; but it makes one, with an lstat of every file of the tree at once. At 100,000 files
- * in 1,000 folders that takes 500 MB and 2 s, of which the loop is blocked for 1 s; without it 80 MB and 0.4 s.
- * Files are told by chokidar's `raw` events.
+ * A chokidar that handles folders only. One inotify watch on a folder reports every file in it, so chokidar needs no list
+ * of files; but it builds one, with an lstat of every file in the tree at once. At 100,000 files in 1,000 folders that takes
+ * 500 MB and 2 s, of which the event loop is blocked for 1 s; without it, 80 MB and 0.4 s. Chokidar's `raw` events report
+ * files.
  *
- * Should a later chokidar no longer call the method overridden here, it works as before and costs more.
+ * If a later chokidar stops calling the overridden method, it works as before at the higher cost.
  */
 export class FolderWatcher extends FSWatcher {
   override createScanStream(root: string, filters: ScanFilters = {}): ScanStream {
@@ -20,10 +20,10 @@ export class FolderWatcher extends FSWatcher {
     const folders: { path: string; fullPath: string; basename: string; stats: Dirent }[] = [];
     for (const stats of listFolders(root)) {
       const entry = { path: stats.name, fullPath: join(root, stats.name), basename: stats.name, stats };
-      // chokidar asks an entry whether it is a folder or a link, which a Dirent answers as well as Stats do.
+      // chokidar asks an entry only whether it is a folder or a link. A Dirent answers that like Stats.
       if (typeof wanted !== "function" || wanted(entry as never)) folders.push(entry);
     }
-    return Readable.from(folders) as unknown as ScanStream; // chokidar reads and destroys it, as any Readable
+    return Readable.from(folders) as unknown as ScanStream; // chokidar reads and destroys it like any Readable
   }
 }
 
@@ -31,7 +31,7 @@ function listFolders(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   } catch {
-    // As in chokidar's own listing: a folder that is gone or closed to us has no children. The scan reports it.
+    // As in chokidar's own listing: a missing or inaccessible folder has no children. The scan reports it.
     return [];
   }
 }

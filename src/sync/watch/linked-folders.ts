@@ -2,18 +2,18 @@ import { watch, type FSWatcher } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../lib/failure.ts";
 
-/** Folders that links lead to and that the rules leave out at their own place, so that nothing else watches them. */
+/** Targets of links that the rules exclude at their own paths, so that no other watch covers them. */
 export interface LinkedFolders {
-  /** Watches just these, by absolute paths. One that is not there is watched once an event tells of it. */
+  /** Replaces the watched folders, given as absolute paths. A missing one is watched once an event reports it. */
   set(folders: ReadonlySet<string>): void;
-  /** Another folder may stand at this path, or none: what is at or below it is watched anew. */
-  exchanged(path: string): void;
+  /** Another folder, or none, may be at this path. Watches anew what is at or below it. */
+  replaced(path: string): void;
   close(): void;
 }
 
 /**
- * Opens the watches of linked folders: one of the system's own for each, and none for what is below it. `onEvent` is
- * called with what may have changed; for a folder itself as soon as it is watched, for what is in it may be new.
+ * Opens the watches of linked folders: a system watch per folder, not recursive. Calls `onEvent` with paths that may have
+ * changed. Also calls it with a folder when its watch starts, because its contents may be new.
  */
 export function openLinkedFolders(
   onEvent: (absolutePath: string) => void,
@@ -22,14 +22,14 @@ export function openLinkedFolders(
   let wanted: ReadonlySet<string> = new Set();
   const watches = new Map<string, FSWatcher>();
 
-  const begin = (folder: string): void => {
+  const start = (folder: string): void => {
     try {
       const opened = watch(folder, { persistent: false }, (kind, name) => {
         const path = name === null ? folder : join(folder, name);
-        if (kind === "rename") exchanged(path);
-        // The end of a folder is told as an event of its own name in itself.
+        if (kind === "rename") replaced(path);
+        // The system reports the end of a folder as an event with the folder's own name inside it.
         if (kind === "rename" && path.slice(folder.length) === folder.slice(folder.lastIndexOf("/"))) {
-          exchanged(folder);
+          replaced(folder);
         }
         onEvent(path);
       });
@@ -41,7 +41,7 @@ export function openLinkedFolders(
       onEvent(folder);
     } catch (error) {
       const code = codeOf(error);
-      // What is not there, or closed to us, the scan finds; the folder above tells when that changes.
+      // The scan finds missing and inaccessible folders. The folder above reports when that changes.
       if (code !== "ENOENT" && code !== "ENOTDIR" && code !== "EACCES") onError(error);
     }
   };
@@ -49,11 +49,11 @@ export function openLinkedFolders(
     watches.get(folder)?.close();
     watches.delete(folder);
   };
-  const exchanged = (path: string): void => {
+  const replaced = (path: string): void => {
     for (const folder of wanted) {
       if (folder !== path && !folder.startsWith(`${path}/`)) continue;
       end(folder);
-      begin(folder);
+      start(folder);
     }
   };
 
@@ -61,9 +61,9 @@ export function openLinkedFolders(
     set: (folders) => {
       wanted = folders;
       for (const folder of watches.keys()) if (!folders.has(folder)) end(folder);
-      for (const folder of folders) if (!watches.has(folder)) begin(folder);
+      for (const folder of folders) if (!watches.has(folder)) start(folder);
     },
-    exchanged,
+    replaced,
     close: () => {
       wanted = new Set();
       for (const folder of watches.keys()) end(folder);

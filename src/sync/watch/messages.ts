@@ -3,20 +3,20 @@ import type { RelativePath } from "../plan/model.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 
-/** What the main thread asks of the watcher thread. `id` names one watched source. */
+/** A request of the main thread to the watcher thread. `id` identifies a watched source. */
 export type Request =
   | { readonly kind: "open"; readonly id: number; readonly source: WatchedSource }
   | { readonly kind: "renew"; readonly id: number }
-  /** Watch these too, for links lead there; in place of those told before. */
+  /** Also watch the targets of links, instead of the earlier ones. */
   | { readonly kind: "links"; readonly id: number; readonly links: LinkWatches }
   | { readonly kind: "close"; readonly id: number };
 
-/** What the watcher thread tells. */
+/** A report of the watcher thread. */
 export type Report =
   /** Paths that may have changed; undefined is the whole source. */
   | { readonly kind: "dirty"; readonly id: number; readonly paths: readonly RelativePath[] | undefined }
   | { readonly kind: "ready"; readonly id: number; readonly complete: boolean }
-  /** An error in its parts: an Error would lose its own fields on the way between threads. */
+  /** The parts of an error: an Error loses its own fields between threads. */
   | { readonly kind: "failed"; readonly id: number; readonly message: string; readonly facts: Facts }
   | { readonly kind: "closed"; readonly id: number };
 

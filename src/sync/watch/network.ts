@@ -1,6 +1,6 @@
 import { statfsSync } from "node:fs";
 
-/** Types of file systems whose changes may be made elsewhere, as statfs(2) and linux/magic.h number them. */
+/** File system types that other machines may change, as numbered by statfs(2) and linux/magic.h. */
 const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0xff534d42, "CIFS"],
@@ -15,12 +15,12 @@ const REMOTE_TYPES: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * The name of the file system a folder is on if inotify does not see every change there: what another machine writes,
- * or a FUSE program's backing store. Undefined on a local one, and where nobody can tell.
+ * The name of a folder's file system if inotify does not see every change in it, such as writes of another machine or to the
+ * backing store of a FUSE program. Undefined for a local one, and if the type cannot be determined.
  */
 export function remoteFileSystem(path: string): string | undefined {
   try {
-    // Some types are above 2^31, which libuv gives as they are and others as negative numbers.
+    // libuv returns types above 2^31 either unchanged or as negative numbers.
     return REMOTE_TYPES.get(statfsSync(path).type >>> 0);
   } catch {
     return undefined; // a missing folder is the scan's to report

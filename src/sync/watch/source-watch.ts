@@ -7,58 +7,59 @@ import { openRules, type WatchedSource } from "../rules/rules.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher } from "./folder-watcher.ts";
-import { groundOf } from "./ground.ts";
+import { watchTargetOf } from "./watch-target.ts";
 import { openLinkedFolders } from "./linked-folders.ts";
 
-/** Called with what a source's watcher sees. None of them may throw. */
+/** Callbacks for what a source's watcher sees. They must not throw. */
 export interface Hints {
   /** Paths that may have changed, each a file or a folder with all below it; undefined is the whole source. */
   readonly onDirty: (paths: readonly RelativePath[] | undefined) => void;
-  /** Some folder cannot be watched: from now on some changes go unseen. Reported once for each cause. */
+  /** A folder cannot be watched, so some changes go unnoticed from now on. Called once per cause. */
   readonly onError: (error: KbsyncError) => void;
   /**
-   * Every folder is watched: at the start, and again after each renewal, when the whole source must be looked at.
-   * `complete` is false when some folder could not be watched.
+   * Every folder is watched. Called at the start and after each renewal; the whole source must be scanned then. `complete` is
+   * false if some folder could not be watched.
    */
   readonly onReady: (complete: boolean) => void;
 }
 
 /** The watcher of one source, in the thread that runs it. */
 export interface SourceWatch {
-  /** Watches every folder anew; `onReady` tells when that is done. */
+  /** Watches every folder anew, then calls `onReady`. */
   renew(): void;
-  /** Watches what links lead to, in place of what they led to before. */
+  /** Watches the targets of links, instead of the earlier ones. */
   follow(links: LinkWatches): void;
   close(): Promise<void>;
 }
 
 /**
- * A folder that was removed is looked for after this long: when it is there again, its watch may be the old folder's,
- * which is dead. chokidar 6.0 lost about one folder in fifty that way when `rm -r` and `mkdir` followed each other fast.
+ * Delay before a removed folder is checked: if it exists again, its watch may belong to the old folder and be dead. chokidar
+ * 6.0 lost about one folder in fifty this way when `mkdir` quickly followed `rm -r`.
  */
 const RETURN_CHECK_MS = 400;
 
-/** So often it is compared whether the folder and the mounts at and below it are those that are watched. */
-const GROUND_CHECK_MS = 2000;
+/** Interval at which the folder and the mounts at and below it are compared with the watched ones. */
+const TARGET_CHECK_MS = 2000;
 
-/** Under steady floods the watcher is set up anew this often at most. */
+/** Minimum time between two renewals under steady floods. */
 const RENEW_PAUSE_MS = 5_000;
 
 /**
- * Watches a source's folders with chokidar, anew when the root is another folder or something was mounted or unmounted. Nothing is decided here: a hint only says *look there*. A folder's hint
- * comes after its own watch is in place, so whoever then scans it misses nothing in it.
+ * Watches a source's folders with chokidar. Watches them anew when the root is another folder, or something was mounted or
+ * unmounted. Decides nothing: a hint is only a path to check. The hint for a folder follows the start of its watch, so a
+ * scan after the hint misses nothing in it.
  */
 export function openSourceWatch(source: WatchedSource, hints: Hints, flood: FloodGauge): SourceWatch {
   const rules = openRules(source);
   let root = realRoot(source.absolutePath);
-  /** What the watches belong to. */
-  let ground = "";
+  /** Identity of what the watches are attached to. */
+  let target = "";
 
   let watcher: FolderWatcher | undefined;
   let closed = false;
   let reported = new Set<string>();
 
-  // One turn of the loop gathers what came in; its end sends it off.
+  // Collects what arrives in one turn of the event loop, and sends it at the end of the turn.
   let dirty = new Set<RelativePath>();
   let allDirty = false;
   let flushing: NodeJS.Immediate | undefined;
@@ -81,12 +82,12 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   const onRaw = (name: unknown, details: unknown): void => {
     flood.count();
     const watched = watchedPathOf(details);
-    // inotify tells the removal of a watched folder as an event of its own name in itself.
+    // inotify reports the removal of a watched folder as an event with the folder's own name inside it.
     if (name === basename(watched)) checkReturn(watched);
     const absolutePath = typeof name === "string" ? join(watched, name) : watched;
     const path = below(root, absolutePath);
     if (path === undefined) {
-      // The root is missing and chokidar waits for it in a folder above.
+      // The root is missing, and chokidar waits for it in a folder above.
       if (below(absolutePath, root) !== undefined) mark("");
     } else if (path !== "" && rules.isRulesFile(path)) {
       rules.reload();
@@ -95,7 +96,7 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) {
       mark(path);
     } else if (isLinkedTo(path)) {
-      linked.exchanged(absolutePath);
+      linked.replaced(absolutePath);
       mark(path);
     }
   };
@@ -104,7 +105,7 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     folders: new Set(),
     points: new Set(),
   };
-  /** Whether the rules leave a path out at its own place and a link may lead to it all the same. */
+  /** Whether the rules exclude a path but a link may lead to it. */
   const isLinkedTo = (path: RelativePath): boolean =>
     links.points.has(path) ||
     links.folders.has(path) ||
@@ -130,13 +131,13 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   const onFolder = (absolutePath: string): void => {
     const path = below(root, absolutePath);
     if (path === undefined) return;
-    rules.reload(); // a folder that is moved here brings its ignore file without an event of its own
+    rules.reload(); // a folder that is moved here brings its ignore file without a separate event
     mark(path);
   };
 
   const onError = (error: unknown): void => {
     const code = codeOf(error) ?? "UNKNOWN";
-    if (closed || reported.has(code)) return; // a limit strikes at every folder: once is enough
+    if (closed || reported.has(code)) return; // a limit affects every folder: one report is enough
     reported.add(code);
     hints.onError(explain(error, code, source.absolutePath));
   };
@@ -150,12 +151,12 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   const open = (): void => {
     reported = new Set();
     root = realRoot(source.absolutePath);
-    ground = groundOf(source.absolutePath);
+    target = watchTargetOf(source.absolutePath);
     watcher = new FolderWatcher({
       ignoreInitial: true,
       followSymlinks: false,
       atomic: false,
-      // What we may not read, the scan reports.
+      // The scan reports what we cannot read.
       ignorePermissionErrors: true,
       ignored: (absolutePath, stats) => {
         if (stats === undefined) return false;
@@ -194,22 +195,22 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     rules.reload();
     open();
     watchLinked();
-    linked.exchanged(root);
+    linked.replaced(root);
     await new Promise((resolve) => {
       setTimeout(resolve, RENEW_PAUSE_MS).unref();
     });
   };
 
-  const checkGround = (): void => {
-    const now = groundOf(source.absolutePath);
-    if (now === ground) return;
-    ground = now;
+  const checkTarget = (): void => {
+    const now = watchTargetOf(source.absolutePath);
+    if (now === target) return;
+    target = now;
     mark("");
     renewSoon();
   };
-  const checks = setInterval(checkGround, GROUND_CHECK_MS).unref();
+  const checks = setInterval(checkTarget, TARGET_CHECK_MS).unref();
 
-  const deafen = flood.listen(renewSoon);
+  const stopListening = flood.listen(renewSoon);
   open();
   return {
     renew: renewSoon,
@@ -220,19 +221,19 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     close: async () => {
       closed = true;
       clearInterval(checks);
-      deafen();
+      stopListening();
       linked.close();
       await watcher?.close();
     },
   };
 }
 
-/** chokidar does not go through a link, so the root is given to it as what the link stands for. */
+/** Resolves the root, because chokidar does not go through a link. */
 function realRoot(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    return path; // missing: chokidar waits for it in the nearest folder above that is there
+    return path; // missing: chokidar waits for it in the nearest existing folder above
   }
 }
 
@@ -248,11 +249,11 @@ function lstatOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
   } catch {
-    return undefined; // where we may not look there is no watch to save
+    return undefined; // an inaccessible folder has no watch to save
   }
 }
 
-/** `path` relative to `root`, "" for the root itself; undefined when it lies elsewhere. */
+/** Returns `path` relative to `root`, "" for the root itself; undefined if it is elsewhere. */
 function below(root: string, path: string): FolderPath | undefined {
   if (path === root) return "";
   return path.startsWith(root === "/" ? root : `${root}/`)
@@ -260,7 +261,7 @@ function below(root: string, path: string): FolderPath | undefined {
     : undefined;
 }
 
-/** The folder an event is about; chokidar does not describe these details, so they are taken with care. */
+/** The folder of an event. chokidar does not document these details, so they are validated. */
 function watchedPathOf(details: unknown): string {
   const known = typeof details === "object" && details !== null && "watchedPath" in details;
   return known && typeof details.watchedPath === "string" ? details.watchedPath : "";

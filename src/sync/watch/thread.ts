@@ -7,12 +7,12 @@ import type { Report, Request } from "./messages.ts";
 import type { Hints, SourceWatch } from "./source-watch.ts";
 
 /**
- * Young objects of the thread, in MB. The watcher makes garbage in bursts; left to itself V8 lets the heap grow with
- * them (78 MB instead of 90 MB for the process at 100,000 files).
+ * Size of the thread's young generation, in MB. The watcher produces garbage in bursts, and by default V8 lets the heap grow
+ * with them (78 MB instead of 90 MB for the process at 100,000 files).
  */
 const YOUNG_GENERATION_MB = 4;
 
-/** Pause before a watcher thread that died is started again; doubled up to the second. */
+/** Pause before a dead watcher thread is restarted; doubles up to the maximum. */
 const RESTART_MS = 1_000;
 const RESTART_MS_MAX = 60_000;
 
@@ -24,9 +24,9 @@ interface Subscription {
 }
 
 /**
- * One thread watches all sources of a process: the kernel's queue is emptied however busy the main thread is, bursts
- * of events cost it little, and the system's limit of 128 inotify instances a user is no limit to sources.
- * It runs while anything is watched, and is started again when it dies; every source is then ready once more.
+ * One thread watches all sources of a process. It empties the kernel's queue however busy the main thread is, absorbs
+ * bursts of events, and needs one of the 128 inotify instances per user, not one per source. It runs while anything is
+ * watched. If it dies, it is restarted, and every source becomes ready once more.
  */
 const subscriptions = new Map<number, Subscription>();
 let worker: Worker | undefined;

@@ -9,31 +9,31 @@ export interface WatchOptions {
   readonly rules: Rules;
   /** A path that may have changed, a file or a folder with all below it; undefined is the whole source. */
   readonly onDirty: (path: RelativePath | undefined) => void;
-  /** Something cannot be watched; `degraded` then says so too. */
+  /** Something cannot be watched; `degraded` then returns the reason. */
   readonly onError: (error: KbsyncError) => void;
-  /** Once, when every folder is watched. Changes before it may go unseen: scan the whole source after it. */
+  /** Called once, when every folder is watched. Earlier changes may go unnoticed: scan the whole source after it. */
   readonly onReady: () => void;
 }
 
 /** A watched source. */
 export interface Watch {
-  /** Why some changes go unseen, in words, so that the source must be scanned often; undefined while all are seen. */
+  /** Why some changes go unnoticed, for a person, so that the source must be scanned often; undefined if none do. */
   degraded(): string | undefined;
   /**
-   * Watches every folder anew and then reports the whole source. For changes that a scan found and no hint told:
-   * there may be a folder without a watch. Done once in 5 s at most, however often it is asked for.
+   * Watches every folder anew and then reports the whole source. For changes that a scan found without a hint: some folder
+   * may have no watch. Takes effect at most once in 5 s.
    */
   renew(): void;
-  /** From the call on no callback is called. May be called again. */
+  /** Stops all callbacks at once. May be called again. */
   close(): Promise<void>;
 }
 
 /**
- * Watches the folders of a source that the rules let in, with chokidar in a thread of its own. Hints are only hints:
- * too many, doubled, late, of paths that did not change or that are not wanted; the truth is what a scan finds. What a
- * scan found links to lead to is watched as well, and a change there is told of the links' paths too. After a
- * flood that may have cost events, and when an ignore file changed, the folders are watched anew and the whole source
- * is reported. A root that is missing is waited for.
+ * Watches the wanted folders of a source, with chokidar in a separate thread. Hints are unreliable: they may be excessive,
+ * duplicate or late, and name paths that are unchanged or unwanted. Only a scan shows the truth. The targets of links that a
+ * scan found are watched too, and a change there is reported for the links' paths as well. After a flood that may have lost
+ * events, and after a change of an ignore file, the folders are watched anew and the whole source is reported. Waits for a
+ * missing root.
  */
 export async function watchSource({ root, rules, onDirty, onError, onReady }: WatchOptions): Promise<Watch> {
   const remote = remoteFileSystem(root);
@@ -75,7 +75,7 @@ export async function watchSource({ root, rules, onDirty, onError, onReady }: Wa
     if (!closed) watch.follow(rules.links.watches());
   };
   rules.links.listen(follow);
-  follow(); // a scan may have been before
+  follow(); // a scan may have run before
   return {
     degraded: () => reason,
     renew: () => {

@@ -3,7 +3,7 @@ import { openFloodGauge } from "./flood.ts";
 import type { Report, Request } from "./messages.ts";
 import { openSourceWatch, type Hints, type SourceWatch } from "./source-watch.ts";
 
-/** The watcher thread: runs the watchers of all sources and tells the main thread what they see. */
+/** Runs the watchers of all sources in the watcher thread, and reports what they see to the main thread. */
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread only");
 

@@ -2,28 +2,28 @@ import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
 
-/** What is at a path. */
+/** What exists at a path. */
 export interface OnDisk {
   readonly kind: "file" | "folder" | "link" | "other" | "absent" | "unreadable";
   readonly sizeBytes?: number;
   readonly mtimeMs?: number;
   readonly ctimeMs?: number;
   readonly ino?: number;
-  /** Where a link leads. */
+  /** Target of a link. */
   readonly target?: string;
-  /** What kind of thing it is, in words, of one that is none of the others. */
+  /** Description of a file that is none of the other kinds. */
   readonly what?: string;
-  /** The first name on the way to it whose bytes are no UTF-8: by such a one no path leads to it. */
+  /** The first name on the path that is not valid UTF-8. No path in UTF-8 leads through it. */
   readonly misnamed?: string;
-  /** Why it cannot be looked at: the system's error code. */
+  /** Why it is inaccessible: the system's error code. */
   readonly error?: string;
 }
 
-/** Looks at a path, without following a link at its end. */
-export function lookAt(path: string): OnDisk {
+/** Stats a path without following a link at its end. */
+export function inspectPath(path: string): OnDisk {
   try {
     const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (stats === undefined) return lookAtStrange(path) ?? { kind: "absent" };
+    if (stats === undefined) return findMisnamed(path) ?? { kind: "absent" };
     const facts = factsOf(stats);
     return facts.kind === "link" ? { ...facts, target: readlinkSync(path) } : facts;
   } catch (error) {
@@ -39,29 +39,29 @@ function factsOf(stats: Stats): OnDisk {
   return { kind, sizeBytes, mtimeMs, ctimeMs, ino, ...(kind === "other" && { what: whatOf(stats) }) };
 }
 
-/** What Node puts for the bytes of a name that are no UTF-8, in arguments as well as in lists. */
+/** The replacement character of Node for the bytes of a name that are not valid UTF-8, in arguments and in listings. */
 const REPLACEMENT = "\uFFFD";
 
 /**
- * Looks for what a person may have meant by a path with replaced bytes in it: each name is sought in its folder by what
- * it looks like. Undefined where there is nothing like it.
+ * Finds the file that a person may mean by a path with replaced bytes: searches each folder for a name that looks the same.
+ * Undefined if there is none.
  */
-function lookAtStrange(path: string): OnDisk | undefined {
+function findMisnamed(path: string): OnDisk | undefined {
   if (!path.includes(REPLACEMENT)) return undefined;
-  let place = Buffer.from("/");
+  let found = Buffer.from("/");
   let misnamed: string | undefined;
   for (const name of path.split("/").filter((each) => each !== "")) {
     let bytes = Buffer.from(name);
     if (name.includes(REPLACEMENT)) {
-      const listed = readdirSync(place, { encoding: "buffer" });
+      const listed = readdirSync(found, { encoding: "buffer" });
       const meant = listed.find((each) => each.toString("utf8") === name);
       if (meant === undefined) return undefined;
       if (!meant.equals(bytes)) misnamed ??= name;
       bytes = meant;
     }
-    place = Buffer.concat([place, Buffer.from("/"), bytes]);
+    found = Buffer.concat([found, Buffer.from("/"), bytes]);
   }
-  const stats = lstatSync(place, { throwIfNoEntry: false });
+  const stats = lstatSync(found, { throwIfNoEntry: false });
   return stats === undefined || misnamed === undefined ? undefined : { ...factsOf(stats), misnamed };
 }
 

@@ -14,7 +14,7 @@ import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.
 import { reconcile } from "../plan/reconcile.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
-import { lookAt, type OnDisk } from "./disk.ts";
+import { inspectPath, type OnDisk } from "./disk.ts";
 import { nextStep, type NextStep } from "./next.ts";
 import { originOf, type RecipeOrigin } from "./recipe-origin.ts";
 
@@ -23,10 +23,10 @@ export interface Explanation {
   readonly source: string;
   readonly path: RelativePath;
   readonly wanted: boolean;
-  /** The rule that leaves it out. */
+  /** The rule that excludes it. */
   readonly leftOutBy: string | null;
   readonly disk: OnDisk;
-  /** What reading it now gives; null where there is nothing to read. */
+  /** The result of reading it now; null if there is nothing to read. */
   readonly content: {
     readonly outcome: ReadOutcome["kind"];
     readonly hash: string | null;
@@ -34,9 +34,9 @@ export interface Explanation {
     readonly reason: string | null;
   } | null;
   readonly recipe: (Omit<Recipe, "extractorVersion"> & { readonly from: RecipeOrigin }) | null;
-  /** Null: the ledger does not know it. */
+  /** Null: it is not in the ledger. */
   readonly ledger: FileFacts | null;
-  /** Rows of files that had this path, whose delete waits. */
+  /** Rows of earlier files at this path, whose deletes are held. */
   readonly held: readonly FileFacts[];
   readonly intents: readonly OpenIntent[];
   readonly state: {
@@ -48,12 +48,12 @@ export interface Explanation {
   readonly next: NextStep;
 }
 
-/** Activities that are told. */
+/** Maximum number of activities in an explanation. */
 const ACTIVITY_MAX = 10;
 
 /**
- * Finds out everything about one file of a source, from disk, ledger and rules; nothing is written or sent, and a
- * daemon may run meanwhile. The file need not exist.
+ * Explains the state of one file of a source from disk, ledger and rules. Writes and sends nothing; a daemon may be running.
+ * The file need not exist.
  */
 export async function explain(
   stateDir: string,
@@ -62,9 +62,9 @@ export async function explain(
   signal: AbortSignal,
 ): Promise<Explanation> {
   const rules = openRules(source);
-  const disk = lookAt(join(source.absolutePath, path));
+  const disk = inspectPath(join(source.absolutePath, path));
   const isFolder = disk.kind === "folder";
-  // The source's own folder is asked of no rule: they are about what is in it.
+  // No rule applies to the source's own folder: rules are about its contents.
   const isWhole = path === "";
   const verdict: Verdict = isWhole
     ? { wanted: true }
@@ -110,7 +110,7 @@ export async function explain(
   }
 }
 
-/** What the ledger holds of a path. */
+/** The ledger's records of a path. */
 interface Known {
   /** Undefined: the source was never synced. */
   readonly row: SourceRow | undefined;
@@ -147,17 +147,17 @@ interface Facts {
   readonly row: SourceRow | undefined;
 }
 
-/** What a look at a path gives. */
-interface Looked {
-  /** Undefined: there is no folder to look in. */
+/** The result of comparing a path. */
+interface Comparison {
+  /** Undefined: the folder does not exist. */
   readonly difference: Difference | undefined;
-  /** The file as the scan sees it; of a followed link it is the target. Undefined where there is none. */
+  /** The file as the scan sees it; for a followed link, its target. Undefined if there is none. */
   readonly entry: ScanEntry | undefined;
 }
-const NOTHING: Looked = { difference: undefined, entry: undefined };
+const NOTHING: Comparison = { difference: undefined, entry: undefined };
 
-/** Disk against ledger for this path alone, and for a path that the same file had before. */
-async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Looked> {
+/** Compares disk and ledger for this path only, and for an earlier path of the same file. */
+async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Comparison> {
   const { absolutePath } = rules.source;
   const first = await scanPaths(absolutePath, rules, [path], { signal });
   const entry = first.entries.find((each) => each.path === path);
@@ -166,7 +166,7 @@ async function differenceAt({ rules, path, signal, files, row }: Facts): Promise
     ino === undefined || row === undefined
       ? []
       : (files?.byInode(row.id, ino) ?? []).map((each) => each.path);
-  // Each once: a row that came twice would be taken for two.
+  // Each path once: a repeated row would count as two.
   const paths = [...new Set([path, ...before])];
   const scan = paths.length === 1 ? first : await scanPaths(absolutePath, rules, paths, { signal });
   if (scan.root === undefined) return NOTHING;
@@ -174,7 +174,7 @@ async function differenceAt({ rules, path, signal, files, row }: Facts): Promise
   return { difference: reconcile(scan, known, { rulesKey: rulesKeyOf(rules), retryParked: true }), entry };
 }
 
-/** Reads the file where there is one that may be a document, also if nothing says that it changed. */
+/** Reads a file that may be a document, even if nothing shows that it changed. */
 async function readAt(
   { rules, path }: Facts,
   difference: Difference,
@@ -195,11 +195,11 @@ function contentOf(read: ReadOutcome): Explanation["content"] {
 }
 
 function recipeOf(path: RelativePath, recipe: Recipe, source: WatchedSource): Explanation["recipe"] {
-  const { extractorVersion: _version, ...told } = recipe;
-  return { ...told, from: originOf(path, recipe, source) };
+  const { extractorVersion: _version, ...rest } = recipe;
+  return { ...rest, from: originOf(path, recipe, source) };
 }
 
-/** What would be done with what is no file by a name that can be sent. */
+/** The next step for a path that is not a file with a valid name. */
 function stepOfNoFile(
   path: RelativePath,
   disk: OnDisk,
@@ -210,7 +210,7 @@ function stepOfNoFile(
   return disk.misnamed === undefined ? folderStep(verdict) : misnamedStep(path, disk.misnamed, verdict);
 }
 
-/** What would be done with the source as a whole. */
+/** The next step for the source as a whole. */
 function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
   const standstill = standstillOf(known);
   if (standstill !== undefined) return { action: "wait", why: standstill };
@@ -225,7 +225,7 @@ function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
   const agreed = row.agreed === 1 ? "1 file" : `${row.agreed} files`;
   return {
     action: "nothing",
-    why: `${agreed} in agreement; each file in it is judged on its own, \`kbsync status\` tells how they stand`,
+    why: `${agreed} in agreement; each file is decided on its own, see \`kbsync status\``,
   };
 }
 
@@ -241,7 +241,7 @@ function misnamedStep(path: RelativePath, misnamed: string, verdict: Verdict): N
 
 function folderStep(verdict: Verdict): NextStep {
   return verdict.wanted
-    ? { action: "nothing", why: "a folder is no document: what is in it is looked at" }
+    ? { action: "nothing", why: "a folder is not a document: its files are checked one by one" }
     : { action: "nothing", why: verdict.reason };
 }
 

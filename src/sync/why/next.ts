@@ -20,7 +20,7 @@ export interface NextStep {
     | "refuse"
     | "wait"
     | "hold";
-  /** In words for a person. */
+  /** For a person. */
   readonly why: string;
 }
 
@@ -28,33 +28,33 @@ export interface NextStep {
 export interface NextFacts {
   readonly path: RelativePath;
   readonly wanted: { readonly wanted: true } | { readonly wanted: false; readonly reason: string };
-  /** What is there, in words, where that is no file, folder or link. */
+  /** Description of what exists at the path, if it is not a file, folder or link. */
   readonly oddity: string | undefined;
-  /** Why nothing at all is done for the source; undefined while it goes on. */
+  /** Why nothing is done for the source; undefined if it is active. */
   readonly standstill: string | undefined;
-  /** Disk against ledger, as far as this path is concerned. Undefined: the source's folder is missing. */
+  /** Disk against ledger, as far as it concerns this path. Undefined: the source's folder is missing. */
   readonly difference: Difference | undefined;
-  /** The row of the path that is not held. */
+  /** The path's row that is not held. */
   readonly living: LedgerFile | undefined;
   readonly heldReason: string | undefined;
-  /** When a file that was put aside is tried again, in words. */
+  /** When a parked file is tried again, for a person. */
   readonly retryWords: string | undefined;
   readonly troubleMessage: string | undefined;
   readonly intents: readonly OpenIntent[];
-  /** The row behind a look, as a whole. */
+  /** Returns the whole row of a known file. */
   readonly rowOf: (known: KnownFile) => LedgerFile | undefined;
-  /** What reading the file gave; undefined where it was not read. */
+  /** The result of reading the file; undefined if it was not read. */
   readonly read: ReadOutcome | undefined;
 }
 
-/** Says what the next pass would do with one file, and why. Pure. */
+/** Decides what the next pass would do with one file, and why. Pure. */
 export function nextStep(facts: NextFacts): NextStep {
-  const step = unhindered(facts);
+  const step = stepWithoutStandstill(facts);
   if (facts.standstill === undefined || step.action === "nothing") return step;
   return { action: "wait", why: `${facts.standstill}; after that: ${step.action}, ${step.why}` };
 }
 
-function unhindered(facts: NextFacts): NextStep {
+function stepWithoutStandstill(facts: NextFacts): NextStep {
   const { path, difference, living } = facts;
   if (difference === undefined)
     return { action: "nothing", why: "the source's folder is missing, so nothing is known of its files" };

@@ -4,7 +4,7 @@ import type { Recipe, RelativePath } from "../plan/model.ts";
 import { compileGlob } from "../rules/globs.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 
-/** Where each part of a recipe comes from, in words. */
+/** The origin of each part of a recipe, for a person. */
 export interface RecipeOrigin {
   readonly title: string;
   readonly description: string;
@@ -14,10 +14,10 @@ export interface RecipeOrigin {
   readonly kind: string;
 }
 
-/** Says where the parts of a file's recipe come from. Pure. */
+/** Finds the origin of each part of a file's recipe. Pure. */
 export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSource): RecipeOrigin {
   const matching = source.rules.filter(({ match }) => compileGlob(match).matchesFile(path));
-  // As the rules are applied: a later one wins over an earlier one.
+  // As when the rules are applied, a later rule overrides an earlier one.
   const ruleWith = (part: "title" | "description" | "settings"): string | undefined => {
     const rule = matching.findLast((each) => each[part] !== undefined);
     return rule === undefined ? undefined : `the rule for \`${rule.match}\``;

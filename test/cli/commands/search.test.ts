@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 import { targetsOf } from "../../../src/cli/commands/search.ts";
-import type { Places } from "../../../src/sync/operator/places.ts";
+import type { ResourceLookup } from "../../../src/sync/operator/resource-lookup.ts";
 
 it("asks once where two sources share owner and collection, and not where nothing was sent", () => {
-  const places: Places = {
+  const lookup: ResourceLookup = {
     sources: [
       { path: "/a", ownerId: "team", collectionId: "c1" },
       { path: "/b", ownerId: "team", collectionId: "c1" },
@@ -15,7 +15,7 @@ it("asks once where two sources share owner and collection, and not where nothin
     docOf: () => undefined,
     close: () => undefined,
   };
-  expect(targetsOf(places, undefined, "/")).toEqual([
+  expect(targetsOf(lookup, undefined, "/")).toEqual([
     { collectionId: "c1", ownerId: "team" },
     { collectionId: "c2", ownerId: "team" },
     { collectionId: "c1", ownerId: "me" },

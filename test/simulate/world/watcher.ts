@@ -4,7 +4,7 @@ import type { Clock } from "../virtual/clock.ts";
 import type { Random } from "../virtual/random.ts";
 import type { SimulatedProcess } from "../virtual/stage.ts";
 import { SECOND } from "../history.ts";
-import { groundOf } from "../../../src/sync/watch/ground.ts";
+import { watchTargetOf } from "../../../src/sync/watch/watch-target.ts";
 import { SECOND_ROOT, type Disk } from "./disk.ts";
 
 /** Turns what happens on the disk into hints, as badly as a real watcher at its worst. */
@@ -80,7 +80,7 @@ export function openWatching(
         let ground = "";
         const watchAll = (): void => {
           watched = new Set(disk.mountNumbers());
-          if (isMounted) ground = groundOf(root);
+          if (isMounted) ground = watchTargetOf(root);
         };
         const renew = (): void => {
           later(RENEW_MS, () => {
@@ -90,8 +90,8 @@ export function openWatching(
           });
         };
         const checkGround = (): void => {
-          if (groundOf(root) !== ground) {
-            ground = groundOf(root);
+          if (watchTargetOf(root) !== ground) {
+            ground = watchTargetOf(root);
             onDirty(undefined);
             renew();
           }

@@ -124,14 +124,14 @@ describe("a collection's id", () => {
   });
 
   it("that the service has not among others is untold", async () => {
-    expect(await open().ask("moderate", signal)).toEqual({ id: undefined, why: "untold" });
+    expect(await open().ask("moderate", signal)).toEqual({ id: undefined, why: "unsupported" });
   });
 
   it.each<[string, Answer, string, number]>([
     [
       "that the service does not name is asked for once in ten minutes",
-      { kind: "done", value: "untold" },
-      "untold",
+      { kind: "done", value: "unsupported" },
+      "unsupported",
       1,
     ],
     [
@@ -167,7 +167,7 @@ describe("creates of a tier", () => {
   };
 
   it("go one at a time as long as its id is unknown", async () => {
-    reply = { kind: "done", value: "untold" };
+    reply = { kind: "done", value: "unsupported" };
     expect(await creates(open())).toBe(1);
   });
 
@@ -183,7 +183,7 @@ describe("creates of a tier", () => {
 
   it("give what they come to", async () => {
     expect(await open().guard("fastest", signal, async () => await Promise.resolve("made"))).toBe("made");
-    reply = { kind: "done", value: "untold" };
+    reply = { kind: "done", value: "unsupported" };
     expect(await open().guard("moderate", signal, async () => await Promise.resolve("made"))).toBe("made");
   });
 });

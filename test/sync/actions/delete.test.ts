@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DeleteEnd, type DeleteOptions, sendDelete } from "../../../src/sync/actions/delete.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { Kept } from "../../../src/sync/trash/trash.ts";
+import type { Saved } from "../../../src/sync/trash/trash.ts";
 import { openWorkshop, type Workshop } from "./fixture.ts";
 
 const DONE = { kind: "done", value: {} } as const;
@@ -29,7 +29,7 @@ interface Answers {
   readonly read?: Reply<{ isDeleted: boolean }>;
   /** Whether anything else is answered. */
   readonly isUp?: boolean;
-  readonly keep?: readonly Kept[];
+  readonly keep?: readonly Saved[];
 }
 
 /** Sends the delete of `a.md` against a service that answers so, the last answer again and again. */
@@ -49,7 +49,7 @@ async function send(answers: Answers, intent: Deletion, options?: DeleteOptions)
   };
   const trash = answers.keep && {
     tries: 2,
-    keep: async () => await Promise.resolve(next("keep", answers.keep ?? [])),
+    save: async () => await Promise.resolve(next("save", answers.keep ?? [])),
   };
   shop.ledger.flush();
   const context = shop.context({ remote, trash, yieldSlot: async () => {} });
@@ -181,12 +181,12 @@ describe("a delete", () => {
 });
 
 describe("a text that is to be kept before its delete", () => {
-  it.each<[what: string, keep: Kept]>([
+  it.each<[what: string, keep: Saved]>([
     ["is kept, then the resource goes", { kind: "done", value: undefined }],
     ["is gone, and the resource goes all the same", GONE],
   ])("%s", async (_what, kept) => {
     expect(await send({ keep: [kept] }, await deletion(2))).toBe("done");
-    expect([open(), asked]).toEqual([0, ["keep", "delete"]]);
+    expect([open(), asked]).toEqual([0, ["save", "delete"]]);
   });
 
   it("is asked for only where it is to be", async () => {
@@ -225,11 +225,11 @@ describe("a text that is to be kept before its delete", () => {
   it("is asked for again when the answer fails, and counts as a try when that is the resource's own fault", async () => {
     const intent = await deletion(2);
     expect(await send({ keep: [later("service"), { kind: "done", value: undefined }] }, intent)).toBe("done");
-    expect(asked).toEqual(["keep", "keep", "delete"]);
+    expect(asked).toEqual(["save", "save", "delete"]);
     asked.length = 0;
     const other = { ...(await deletion(2)) };
     expect(await send({ keep: [later("request")] }, other)).toBe("refused");
-    expect(asked).toEqual(["keep", "keep", "keep", "collections"]);
+    expect(asked).toEqual(["save", "save", "save", "collections"]);
     expect(shop.reports.at(-1)?.message).toContain("busy; 1 more try");
   });
 

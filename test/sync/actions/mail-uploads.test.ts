@@ -24,7 +24,7 @@ function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
     kept.asked += 1;
     await Promise.resolve();
     mails.learn(offers ? ["application/pdf", MAIL_TYPE] : ["application/pdf"]);
-    return { kind: "done", value: "untold" };
+    return { kind: "done", value: "unsupported" };
   };
   const mails = openMailUploads(ledger, { collections }, () => kept.nowMs);
   mails.onBegin(() => (kept.begun += 1));

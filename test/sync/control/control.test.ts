@@ -47,7 +47,7 @@ async function openAt(
     version: "1.2.3",
     env: {},
     operations: operations(some),
-    onElsewhere: (path) => elsewhere?.push(path),
+    onSocketOutside: (path) => elsewhere?.push(path),
     ...options,
   });
   open.push(opened);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DaemonActivity, DaemonOperation, RequestOf } from "../../../src/wire/daemon.ts";
-import { type Answering, operationsOf } from "../../../src/sync/control/operations.ts";
+import { type OperationContext, operationsOf } from "../../../src/sync/control/operations.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 
 const SERVICE = { kind: "open" };
@@ -17,7 +17,7 @@ async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
   name: N,
   request: RequestOf<N>,
-  { signal = new AbortController().signal, drained = async () => {} }: Partial<Answering<never>> = {},
+  { signal = new AbortController().signal, drained = async () => {} }: Partial<OperationContext<never>> = {},
 ): Promise<{ readonly result: unknown; readonly events: unknown[] }> {
   const events: unknown[] = [];
   const operations = operationsOf({ status: () => STATUS, ...daemon } as unknown as Daemon, {

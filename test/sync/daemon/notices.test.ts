@@ -3,18 +3,20 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { codeOf, type KbsyncError } from "../../../src/lib/failure.ts";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
-import { newsOf } from "../../../src/sync/daemon/notices.ts";
+import { changesOf } from "../../../src/sync/daemon/notices.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
 describe("what is news", () => {
   const held = { kind: "held", reason: "60 deletes at once", remedy: "approve" } as const;
   it("is told once, and not again where only numbers changed", () => {
-    const first = newsOf([held], new Map());
-    expect(first.begun).toEqual([held]);
-    const second = newsOf([{ ...held, reason: "61 deletes at once" }], first.told);
-    expect(second).toMatchObject({ begun: [], over: [] });
-    expect(newsOf([{ ...held, reason: "the folder was emptied" }], second.told).begun).toHaveLength(1);
-    expect(newsOf([], second.told)).toMatchObject({ begun: [], over: ["held"] });
+    const first = changesOf([held], new Map());
+    expect(first.started).toEqual([held]);
+    const second = changesOf([{ ...held, reason: "61 deletes at once" }], first.reported);
+    expect(second).toMatchObject({ started: [], ended: [] });
+    expect(changesOf([{ ...held, reason: "the folder was emptied" }], second.reported).started).toHaveLength(
+      1,
+    );
+    expect(changesOf([], second.reported)).toMatchObject({ started: [], ended: ["held"] });
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DaemonActivity } from "../../../src/wire/daemon.ts";
-import { beginLife, type Life } from "../../../src/sync/daemon/life.ts";
+import { openLifecycle, type Lifecycle } from "../../../src/sync/daemon/lifecycle.ts";
 import type { Parts } from "../../../src/sync/daemon/parts.ts";
 import type { DaemonSources } from "../../../src/sync/daemon/sources.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "../../../src/sync/daemon/wait.ts";
@@ -17,7 +17,7 @@ import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 let root: string;
 let folder: string;
 let ledger: Ledger;
-let life: Life;
+let lifecycle: Lifecycle;
 let listeners: Set<(activity: DaemonActivity) => void>;
 let id: number;
 /** Files that are to be looked at or sent. */
@@ -33,7 +33,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-wait-"));
   ledger = openLedger(folder, "service");
   id = ledger.sources.open(root, "owner", "fastest").id;
-  life = beginLife((error) => error as Error);
+  lifecycle = openLifecycle((error) => error as Error);
   listeners = new Set();
   pending = new Set();
   [asked, answered, paused, unreadable] = [0, Infinity, false, []];
@@ -56,10 +56,10 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     pending: (below: string | undefined) => [...pending].filter(isIn(below)),
     isPending: (each: string) => [...pending].some(isIn(each)),
     isPaused: () => paused,
-    isUnderWay: () => false,
+    isInFlight: () => false,
     unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
   } as unknown as SourceSync; // What a wait asks of a source.
-  const parts = { life, ledger, listeners } as unknown as Parts;
+  const parts = { lifecycle, ledger, listeners } as unknown as Parts;
   const sources = { all: () => [source] } as unknown as DaemonSources;
   const at = path === undefined ? {} : { path: join(root, path) };
   return await waitFor(parts, sources, { signal: abort.signal, ...at, ...more });
@@ -96,7 +96,7 @@ describe("a wait", () => {
     await turn();
     expect([asked, ended]).toEqual([1, false]);
     answered = 1;
-    life.changed();
+    lifecycle.changed();
     await waiting;
   });
 
@@ -108,13 +108,13 @@ describe("a wait", () => {
     const counts: number[] = [];
     const waiting = wait(undefined, { onWaiting: (files) => counts.push(files) });
     await turn();
-    life.changed();
+    lifecycle.changed();
     expect(counts).toEqual([3]);
     pending.delete("a.md");
-    life.changed();
+    lifecycle.changed();
     await turn();
     pending.clear();
-    life.changed();
+    lifecycle.changed();
     expect(await waiting).toMatchObject({ agreed: true });
     expect(counts).toEqual([3, 2]);
   });
@@ -131,11 +131,11 @@ describe("a wait", () => {
     done("a.md", { source: "/other" });
     let ended = false;
     void waiting.then(() => (ended = true));
-    life.changed();
+    lifecycle.changed();
     await turn();
     expect(ended).toBe(false);
     done("a.md");
-    life.changed();
+    lifecycle.changed();
     expect(await waiting).toMatchObject({ agreed: true });
   });
 
@@ -149,7 +149,7 @@ describe("a wait", () => {
     await expect(ending).rejects.toThrow("enough");
     const stopped = wait();
     await turn();
-    life.end();
+    lifecycle.end();
     await expect(stopped).rejects.toMatchObject({ code: "daemon_stopping" });
     expect(listeners.size).toBe(0);
   });
@@ -199,7 +199,7 @@ describe("what keeps from agreement", () => {
       await turn();
       expect(ended).toBe(false);
       pending.clear();
-      life.changed();
+      lifecycle.changed();
       await waiting;
     }
   });
@@ -252,7 +252,7 @@ describe("a wait for one path", () => {
     const waiting = wait("a.md");
     await turn();
     done("a.md");
-    life.changed();
+    lifecycle.changed();
     expect(await waiting).toMatchObject({ agreed: true });
   });
 

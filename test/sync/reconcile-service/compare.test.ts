@@ -86,7 +86,7 @@ describe("a place of the service", () => {
   });
 
   it("is not known as long as its id is not", async () => {
-    const untold = { id: undefined, why: "untold" } as const;
+    const untold = { id: undefined, why: "unsupported" } as const;
     expect(await list({ lists: [DONE], ids: [untold] })).toMatchObject({ end: undefined, asked: [] });
   });
 

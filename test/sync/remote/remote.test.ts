@@ -365,12 +365,12 @@ describe("the collections of a service", () => {
 
   it.each<[what: string, fault: Fault, expected: unknown]>([
     ["are named by their tiers", answer(200, body), { kind: "done", value: new Map([["fastest", "c1"]]) }],
-    ["are unknown to a service that does not know the question", answer(404, "no"), { value: "untold" }],
-    ["are unknown where the service refuses the question", answer(400, words), { value: "untold" }],
+    ["are unknown to a service that does not know the question", answer(404, "no"), { value: "unsupported" }],
+    ["are unknown where the service refuses the question", answer(400, words), { value: "unsupported" }],
     [
       "are unknown where the service answers that it failed",
       answer(200, '{"success":false,"message":"no"}'),
-      { value: "untold" },
+      { value: "unsupported" },
     ],
     ["are unclear behind a page for every address", answer(200, "<html>"), { value: "unclear" }],
     ["are unclear in an answer of another form", answer(200, '{"success":true}'), { value: "unclear" }],

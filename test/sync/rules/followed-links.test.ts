@@ -12,7 +12,7 @@ let reported: number;
 /** A scan that noted these paths. */
 const scan = (traces: Readonly<Record<string, LinkTrace>>, scope?: readonly string[]): void => {
   for (const [path, trace] of Object.entries(traces)) links.note(path, trace);
-  links.keep(scope, new Set(Object.keys(traces)));
+  links.retain(scope, new Set(Object.keys(traces)));
 };
 beforeEach(() => {
   links = openFollowedLinks();

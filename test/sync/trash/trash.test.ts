@@ -388,7 +388,7 @@ describe("undelete", () => {
     await back("top.txt", Date.parse(older?.deletedAt ?? ""));
     expect(read("top.txt")).toBe("text of top.txt");
     expect(Date.parse(newest?.deletedAt ?? "")).toBeGreaterThan(Date.parse(older?.deletedAt ?? ""));
-    await expect(back("top.txt", 1)).rejects.toThrow(/nothing is kept of .*top.txt from 1970/);
+    await expect(back("top.txt", 1)).rejects.toThrow(/the trash holds no text of .*top.txt from 1970/);
   });
 
   it("says what is wrong: nothing kept, outside of every source, no folder", async () => {

@@ -53,12 +53,12 @@ it("watches a folder anew when another one took its place, or one above it", asy
   renameSync(at("a"), at("away"));
   mkdirSync(at("a/in"), { recursive: true });
   events = [];
-  folders.exchanged(at("a"));
+  folders.replaced(at("a"));
   expect(events).toEqual([at("a/in")]);
   writeFileSync(at("a/in/x.md"), "x");
   await sees("a/in/x.md");
   // A name that only begins alike is another folder.
   events = [];
-  folders.exchanged(at("a/i"));
+  folders.replaced(at("a/i"));
   expect(events).toEqual([]);
 });

@@ -7,9 +7,9 @@ export interface Archive {
   /** Names of all parts, in the order of the archive. */
   readonly names: readonly string[];
   has(name: string): boolean;
-  /** Undefined where there is no such part. Throws a `ConversionRefusal` for one that unpacks without end. */
+  /** Returns undefined if there is no such part. Throws a `ConversionRefusal` for one that unpacks to too much. */
   bytes(name: string): Promise<Buffer | undefined>;
-  /** The same as text in UTF-8, or UTF-16 with a mark. */
+  /** The same, decoded from UTF-8, or from UTF-16 with a byte order mark. */
   text(name: string): Promise<string | undefined>;
   close(): void;
 }
@@ -18,15 +18,15 @@ export interface Archive {
 const PARTS_MAX = 20_000;
 /** The text of a long book is 5 MB; a sheet of a million cells takes 60 MB. */
 const PART_BYTES_MAX = 128 * 1024 * 1024;
-/** All that is read out of one document. */
+/** Maximum for all parts read from one document. */
 const ALL_BYTES_MAX = 256 * 1024 * 1024;
-/** Text packs to a tenth, tables of equal cells to a hundredth; more than that, in this size, was made to be a bomb. */
+/** Text compresses to a tenth, tables of equal cells to a hundredth. A higher ratio at this size indicates a bomb. */
 const RATIO_MAX = 250;
 const RATIO_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens a zip archive: its list of parts is read, and nothing unpacked. Sizes are those the list states, and are held
- * to while a part is unpacked. Throws a `ConversionRefusal` for what is damaged, encrypted, or would unpack to too much.
+ * Opens a zip archive and reads its list of parts without unpacking any. Uses the sizes in the list, and enforces them when
+ * a part is unpacked. Throws a `ConversionRefusal` if the archive is damaged, encrypted, or would unpack to too much.
  */
 export async function openArchive(bytes: Buffer): Promise<Archive> {
   const zip = await openZip(bytes);
@@ -78,7 +78,7 @@ async function listEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>> {
   const entries = new Map<string, Entry>();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   zip.on("entry", (entry: Entry) => {
-    // A name twice is a trick on readers that take the other one.
+    // A repeated name targets readers that take the other part.
     if (!entries.has(entry.fileName)) entries.set(entry.fileName, entry);
     zip.readEntry();
   });
@@ -90,8 +90,8 @@ async function listEntries(zip: ZipFile): Promise<ReadonlyMap<string, Entry>> {
 }
 
 /**
- * Refuses parts that a library is going to unpack by itself, before it does. `names` tells which; the sizes are those
- * that the archive states, and what lies about them meets the memory limit of the process.
+ * Refuses parts that a library would unpack itself, before it does. `isRead` selects those parts. The sizes are those that
+ * the archive declares; a false one runs into the memory limit of the process.
  */
 export async function refuseBombs(bytes: Buffer, isRead: (name: string) => boolean): Promise<void> {
   const zip = await openZip(bytes);
@@ -140,7 +140,7 @@ function decode(bytes: Buffer): string {
   return new TextDecoder("utf-8").decode(bytes);
 }
 
-/** Whatever the library says of an archive, unless it is the machine that failed. */
+/** Converts any error of the library into a refusal, unless the machine failed. */
 function damaged(error: Error): Error {
   if (foreignKind(error) === "machine") return error;
   return new ConversionRefusal("it is damaged: its archive cannot be unpacked", { cause: error });

@@ -12,36 +12,39 @@ import type { Reading } from "./conversion.ts";
 import type { Container } from "../kinds.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** Reads a document that lies in another; undefined for an archive that is no document. `depth`: of the mail it lies in, from 0. */
+/**
+ * Reads a document inside another; undefined if it is an archive but not a document. `depth`: of the enclosing mail,
+ * from 0.
+ */
 export type ReadEnclosed = (
   container: Container,
   bytes: Buffer,
   depth: number,
 ) => Promise<Reading | undefined>;
 
-/** What is read of the attachments of a mail, and of those of the mails in it. */
+/** Budget for the attachments of a mail, including those of enclosed mails. */
 export interface AttachmentBudget {
-  /** How many may still be read. */
+  /** Attachments that may still be read. */
   count: number;
-  /** Bytes of those. */
+  /** Bytes of attachments that may still be read. */
   bytes: number;
-  /** Characters of text that they may still give. */
+  /** Characters of text that attachments may still yield. */
   chars: number;
-  /** PDFs and images among them, which only a service reads. */
+  /** PDFs and images found, which only a service reads. */
   pictures: number;
-  /** Those read here that a service may not read: documents in archives, and texts that are not UTF-8. */
+  /** Attachments read here that a service may not read: documents in archives, and texts that are not UTF-8. */
   readHereOnly: number;
 }
 
-/** A mail in a mail in a mail: what is in that is named only. */
+/** Attachments of a mail in a mail in a mail are listed but not read. */
 const DEPTH_MAX = 3;
 
-/** Some large documents: each is read within the memory and the time of the mail. */
+/** Enough for several large documents. Each is read within the mail's limits of memory and time. */
 export function fullBudget(): AttachmentBudget {
   return { count: 20, bytes: 16 * 1024 * 1024, chars: 4_000_000, pictures: 0, readHereOnly: 0 };
 }
 
-/** What comes of the attachments that are listed. Without a budget none is read. */
+/** Reads the attachments that are listed. Without a budget, reads none. */
 export async function readAttachments(
   attachments: readonly MailAttachment[],
   depth: number,
@@ -80,7 +83,7 @@ async function readAttachment(
   return { text };
 }
 
-/** Why an attachment is not read, by its name, its type and its first bytes. */
+/** Why an attachment is not read, judged by its name, media type and first bytes. */
 function reasonByName(name: string, mediaType: string, bytes: Buffer): string | undefined {
   if (/signature|pkcs7|pgp/.test(mediaType)) return "a signature or encryption holds no text";
   const named = kindOfName(name);
@@ -115,7 +118,7 @@ async function readBytes(
     if (error instanceof ConversionRefusal || error instanceof MarkupTooDeep)
       return { reason: error.message };
     const kind = foreignKind(error);
-    // Of these nothing is known of the attachment, or the process is at its end.
+    // These errors show nothing about the attachment, or the process cannot continue.
     if (kind === "machine" || kind === "memory") throw error;
     return { reason: "it is damaged, or not quite of the format that it seems to be" };
   }

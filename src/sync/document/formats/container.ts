@@ -6,8 +6,8 @@ import type { Container } from "../kinds.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /**
- * Reads a document by what its bytes are; undefined for an archive that is none. `budget`: what is read of the attachments of
- * a mail, undefined for nothing; `depth`: in how many mails the document lies.
+ * Reads a document by the kind of its bytes; undefined if it is an archive but not a document. `budget`: limits for the
+ * attachments of a mail, undefined to read none. `depth`: number of mails around the document.
  */
 export async function readContainer(
   container: Container,
@@ -52,7 +52,7 @@ export async function readContainer(
   }
 }
 
-/** Undefined: it is no document of a format that is read. */
+/** Returns undefined if the archive is not a document of a supported format. */
 async function readZipped(bytes: Buffer, archive: Archive): Promise<Reading | undefined> {
   const mimetype = archive.has("mimetype") ? ((await archive.text("mimetype")) ?? "").trim() : "";
   if (mimetype === "application/epub+zip") {

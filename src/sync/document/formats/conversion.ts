@@ -1,40 +1,40 @@
 import type { Container } from "../kinds.ts";
 
-/** What the child process is asked. */
+/** A request to the child process. */
 export interface ConversionRequest {
   readonly path: string;
   readonly container: Container;
-  /** SHA-256 of the bytes, lower-case hex: another content is not read. */
+  /** SHA-256 of the bytes, lower-case hex. Other content is not read. */
   readonly hash: string;
   readonly sizeBytes: number;
   /** Longest text, in UTF-16 units. */
   readonly charsMax: number;
-  /** Whether the attachments of a mail are read. Default: they are. */
+  /** Whether to read the attachments of a mail. Default: true. */
   readonly withAttachments?: boolean;
 }
 
-/** What came of it. */
+/** The answer of the child process. */
 export type Conversion =
-  /** The text as Markdown; empty where there is none. `title` is what the document calls itself. */
+  /** The text as Markdown, empty if there is none. `title` is the document's own. */
   | {
       readonly kind: "text";
       readonly title?: string;
       readonly markdown: string;
-      /** A service that reads mails reads more of it: it has PDFs or images, and nothing that is read here alone. */
+      /** A service that reads mails reads more of this one: it has PDFs or images, and nothing that only kbsync reads. */
       readonly isBetterUploaded?: boolean;
     }
-  /** An archive that is no document we know. */
+  /** An archive that is not a known document. */
   | { readonly kind: "unknown" }
-  /** The file holds other bytes by now. */
+  /** The file's bytes have changed. */
   | { readonly kind: "changed" };
 
-/** What one format's reader gives. */
+/** The result of one format's reader. */
 export interface Reading {
   readonly title?: string | undefined;
   readonly markdown: string;
-  /** White space around the text is part of it: it is the file's own. */
+  /** White space around the text belongs to it, because it comes from the file. */
   readonly isExact?: boolean;
 }
 
-/** Why the child gave nothing: `refused` comes with words for a person, all others with a library's. */
+/** Why the child process returned nothing. The message of `refused` is for a person; the others come from a library. */
 export type ConversionFailure = "refused" | "deep" | "damaged" | "memory" | "unable";

@@ -9,17 +9,17 @@ import { readContainer } from "./container.ts";
 import type { Conversion, ConversionFailure, ConversionRequest } from "./conversion.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** The child process: reads one document at a time. Each format's library is loaded when it is first met. */
+/** Reads one document at a time. Loads each format's library when it is first needed. */
 answerRequests<ConversionRequest, Conversion, ConversionFailure>(async (request, give) => {
   give(await convert(request));
 }, codeFor);
 
 async function convert(request: ConversionRequest): Promise<Conversion> {
   const { path, container, hash: expected, sizeBytes, charsMax, withAttachments } = request;
-  // Asked before it is read: it could have become a film by now.
+  // Checked before reading: the file may have been replaced by a huge one.
   if ((await stat(path)).size !== sizeBytes) return { kind: "changed" };
   const bytes = await readFile(path);
-  // Whoever asked has read these very bytes; by path alone it could be another file by now.
+  // The caller has read exactly these bytes. The path alone may lead to another file by now.
   if (hash("sha256", bytes) !== expected) return { kind: "changed" };
   const budget = withAttachments === false ? undefined : fullBudget();
   const reading = await readContainer(container, bytes, budget);

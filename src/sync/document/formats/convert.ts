@@ -5,21 +5,21 @@ import { KbsyncError } from "../../../lib/failure.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import type { Conversion, ConversionFailure, ConversionRequest } from "./conversion.ts";
 
-/** Longest text of a document: no service takes more than 32 MB. */
+/** Maximum length of a document's text: no service accepts more than 32 MB. */
 export const CHARS_MAX = 32 * 1024 * 1024;
 
 const LIMITS = {
   processes: 2,
-  /** Beyond what Node takes: a workbook of a million cells needs 300 MB. */
+  /** In addition to what Node needs: a workbook of a million cells takes 300 MB. */
   memoryMb: 512,
-  /** Reading takes milliseconds to seconds; more is a document that was made to take long. */
+  /** Reading takes milliseconds to seconds. A document that takes longer is probably crafted. */
   timeoutMs: 60_000,
   idleMs: 10_000,
 };
 
 /**
- * The child processes of this program that read documents: two keep up with what a service takes, and starting one costs
- * 0.2 s. They start with the first document, end after ten idle seconds, and never keep the program alive.
+ * The child processes that read documents. Two keep up with what a service accepts, and starting one costs 0.2 s. They start
+ * with the first document, end after ten idle seconds, and never keep the program running.
  */
 const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
   { module: siblingModule(import.meta.url, "convert-child"), failure: failureOf },
@@ -27,8 +27,8 @@ const pool = openCappedPool<ConversionRequest, Conversion, ConversionFailure>(
 );
 
 /**
- * Takes the text out of a file that was read and hashed. Throws a KbsyncError with code `refused`, whose message says why
- * the document cannot be read until it changes; any other failure is not the document's fault.
+ * Extracts the text of a file that was read and hashed. Throws a KbsyncError with code `refused` if the document cannot be
+ * read until it changes; its message gives the reason. No other failure is the document's fault.
  */
 export async function convertDocument(
   request: ConversionRequest,
@@ -39,7 +39,7 @@ export async function convertDocument(
   return conversion;
 }
 
-/** A mail whose attachments cannot be read in the memory and the time of one document is read without them. */
+/** Reads a mail again without its attachments if they exceed the memory or the time for one document. */
 async function askTwice(
   request: ConversionRequest,
   signal: AbortSignal | undefined,

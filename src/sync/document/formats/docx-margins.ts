@@ -7,15 +7,15 @@ import { parsePart, relationsOf } from "./office-package.ts";
 const PARTS_MAX = 200;
 const LINES_MAX = 100;
 const LINE_CHARS_MAX = 1000;
-/** A line with a number of the page needs as many other letters to say anything: "Page 1 of 9" does not. */
+/** A line with a page number is useful only with this many other letters: "Page 1 of 9" has fewer. */
 const PAGED_LETTERS_MIN = 12;
 
 /** Fields whose result differs from page to page. */
 const PAGE_FIELD = /^\s*(?:PAGE|NUMPAGES|SECTIONPAGES|SECTION)\b/i;
 
 /**
- * Headers and footers of a Word document as a list in Markdown, each line once however many sections repeat it; empty where
- * there are none. Numbers of pages are left out.
+ * Returns the headers and footers of a Word document as a Markdown list, each line once even if several sections repeat it;
+ * empty if there are none. Omits page numbers.
  */
 export async function readMargins(archive: Archive): Promise<string> {
   const main = (await relationsOf(archive, "")).byType.get("officeDocument");
@@ -49,7 +49,7 @@ interface Paragraph {
   readonly fields: string[];
 }
 
-/** Adds the paragraphs in an element, those of text boxes behind the one that holds them. */
+/** Adds the paragraphs in an element. Those of a text box follow the paragraph that contains it. */
 function collect(element: MarkupElement, into: Paragraph | undefined, paragraphs: Paragraph[]): void {
   for (const child of element.children) {
     if (typeof child === "string") continue;
@@ -60,7 +60,7 @@ function collect(element: MarkupElement, into: Paragraph | undefined, paragraphs
         collect(child, paragraph, paragraphs);
         break;
       }
-      // The same text box for older programs.
+      // The same text box again, for older programs.
       case "mc:Fallback":
         break;
       case "w:t":
@@ -89,7 +89,7 @@ function appendText(element: MarkupElement, into: Paragraph): void {
   into.text += element.children.filter((node) => typeof node === "string").join("");
 }
 
-/** A field is `begin`, its instruction, `separate`, its result as it was last, `end`. */
+/** A field is `begin`, its instruction, `separate`, its last result, `end`. */
 function readField(element: MarkupElement, into: Paragraph): void {
   const type = element.attributes["w:fldCharType"];
   if (type === "begin") into.fields.push("");

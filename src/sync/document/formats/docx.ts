@@ -5,10 +5,13 @@ import type { Reading } from "./conversion.ts";
 import { readMargins } from "./docx-margins.ts";
 import { packageTitle } from "./office-package.ts";
 
-/** Styles that are headings to a reader, beside those the library knows. */
+/** Additional styles that are headings to a reader and that the library does not know. */
 const STYLES = ["p[style-name='Title'] => h1:fresh", "p[style-name='Subtitle'] => p:fresh"];
 
-/** Reads a Word document: headings, lists, tables, links, notes; pictures by their description; last what stands above and below the pages. */
+/**
+ * Reads a Word document: headings, lists, tables, links, notes, the descriptions of pictures, and last the headers and
+ * footers.
+ */
 export async function readDocx(bytes: Buffer, archive: Archive): Promise<Reading> {
   await refuseBombs(bytes, (name) => /\.(?:xml|rels)$/i.test(name));
   const { value } = await mammoth.convertToHtml(

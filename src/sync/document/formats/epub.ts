@@ -30,7 +30,7 @@ export async function readEpub(archive: Archive): Promise<Reading> {
     const text = await archive.text(name);
     if (text === undefined) continue;
     const { title, markdown } = htmlToMarkdown(text, { whole: true });
-    // A chapter without a heading of its own is told from the one before by its title.
+    // The title separates a chapter without a heading of its own from the previous one.
     const isHeaded = /^#{1,6} /m.test(markdown.slice(0, 500));
     if (markdown !== "")
       chapters.push(isHeaded || title === undefined ? markdown : `## ${title}\n\n${markdown}`);
@@ -42,7 +42,7 @@ export async function readEpub(archive: Archive): Promise<Reading> {
   };
 }
 
-/** Names of the parts that are read one after another (EPUB 3.3, spine), each once. */
+/** Names of the parts in reading order (EPUB 3.3, spine), each once. */
 function readingOrder(book: MarkupElement, folder: string): string[] {
   const paths = new Map<string, string>();
   for (const { attributes } of elementsBelow(book, new Set(["item", "opf:item"]))) {
@@ -57,7 +57,7 @@ function readingOrder(book: MarkupElement, folder: string): string[] {
   return [...new Set(order.flatMap(({ attributes }) => paths.get(attributes["idref"] ?? "") ?? []))];
 }
 
-/** Fonts may be scrambled in any book; only chapters matter. */
+/** Names of the encrypted parts. Any book may have scrambled fonts; only chapters matter. */
 async function encryptedParts(archive: Archive): Promise<ReadonlySet<string>> {
   const list = await parsePart(archive, "META-INF/encryption.xml");
   const names = new Set<string>();

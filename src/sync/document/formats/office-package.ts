@@ -10,11 +10,11 @@ import {
 import type { Archive } from "./archive.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** Titles that programs write by themselves and nobody ever chose. */
+/** Titles that programs generate. */
 const MACHINE_TITLES =
   /^(?:powerpoint[- ]pr[eé]sentation|microsoft word - .*|slide \d+|folie \d+|untitled.*|document\d*|presentation\d*|book\d*|arbeitsblatt\d*)$/i;
 
-/** The title in an office document's own properties; undefined where nobody gave it one. */
+/** The title in an office document's own properties; undefined if nobody gave it one. */
 export async function packageTitle(archive: Archive): Promise<string | undefined> {
   const core = await parsePart(archive, "docProps/core.xml");
   const title = core === undefined ? undefined : firstBelow(core, "dc:title");
@@ -22,27 +22,30 @@ export async function packageTitle(archive: Archive): Promise<string | undefined
   return words === "" || MACHINE_TITLES.test(words) ? undefined : words;
 }
 
-/** A part as a tree of XML; undefined where there is none. */
+/** Parses a part as XML; undefined if it does not exist. */
 export async function parsePart(archive: Archive, name: string): Promise<MarkupElement | undefined> {
   const text = await archive.text(name);
   return text === undefined ? undefined : parseMarkup(text, "xml");
 }
 
-/** The same of a part without which there is no document. */
+/** Parses a part that every document of the format has. */
 export async function requirePart(archive: Archive, name: string): Promise<MarkupElement> {
   const part = await parsePart(archive, name);
   if (part === undefined) throw new ConversionRefusal(`it is damaged: its part ${name} is missing`);
   return part;
 }
 
-/** Where a part's references lead, by their ids and by the last word of their types; names of parts in the package. */
+/**
+ * The targets of a part's references, by id and by the last word of their types. Targets are names of parts in the
+ * package.
+ */
 export interface Relations {
   readonly byId: ReadonlyMap<string, string>;
   readonly byType: ReadonlyMap<string, string>;
   readonly all: readonly { readonly type: string; readonly name: string }[];
 }
 
-/** Reads what a part refers to (Open Packaging Conventions, relationships). */
+/** Reads the references of a part (Open Packaging Conventions, relationships). */
 export async function relationsOf(archive: Archive, part: string): Promise<Relations> {
   const folder = posix.dirname(part);
   const rels = await parsePart(archive, posix.join(folder, "_rels", `${posix.basename(part)}.rels`));

@@ -12,7 +12,7 @@ import { oneLine } from "../../../lib/one-line.ts";
 import { parsePart, requirePart } from "./office-package.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** Rows and cells that stand for many alike; a sheet's end is a million empty ones. */
+/** Maximum repetition of a row or a cell. A sheet may end in a million empty ones. */
 const REPEATS_MAX = 100;
 /** Rows of one table. */
 const ROWS_MAX = 100_000;
@@ -44,7 +44,7 @@ function convertAll({ children }: MarkupElement, progress: Progress): MarkupNode
   return children.flatMap((child) => convert(child, progress));
 }
 
-/** What an element is in HTML. Others are looked through: their text counts. */
+/** The HTML element for an element. Others are transparent: their text counts. */
 const AS_HTML: ReadonlyMap<string, string> = new Map([
   ["text:p", "p"],
   ["text:list", "ul"],
@@ -55,7 +55,7 @@ const AS_HTML: ReadonlyMap<string, string> = new Map([
   ["draw:text-box", "div"],
   ["draw:frame", "div"],
 ]);
-/** Elements whose text is about the document and not in it. */
+/** Elements whose text is about the document and not part of it. */
 const LEFT_OUT = new Set([
   "text:tracked-changes",
   "text:table-of-content",
@@ -113,7 +113,7 @@ function convert(node: MarkupNode, progress: Progress): MarkupNode[] {
   }
 }
 
-/** The text of a note stands where it is cited, in the same line. */
+/** Puts the text of a note where it is cited, on the same line. */
 function childrenInline(node: MarkupElement, progress: Progress): MarkupNode[] {
   return node.children.flatMap((child) =>
     typeof child !== "string" && child.name === "text:p"
@@ -126,10 +126,10 @@ function withText(head: string, nodes: readonly MarkupNode[]): MarkupNode[] {
   return nodes.some((node) => textOf(node).trim() !== "") ? [element("p", [head]), ...nodes] : [];
 }
 
-/** What rows may be grouped in. */
+/** Elements that group rows. */
 const ROW_GROUPS = new Set(["table:table-rows", "table:table-header-rows", "table:table-row-group"]);
 
-/** The rows of a table itself: those of a table in one of its cells are that table's. */
+/** The rows of this table, without those of tables in its cells. */
 function* rowsOf({ children }: MarkupElement): Generator<MarkupElement> {
   for (const child of children) {
     if (typeof child === "string") continue;
@@ -146,7 +146,7 @@ function tableOf(table: MarkupElement, progress: Progress): MarkupNode[] {
       const children = convertAll(cell, progress);
       return repeated(element("td", children), cell.attributes["table:number-columns-repeated"]);
     });
-    // Empty rows are left out of tables anyway.
+    // The Markdown table omits empty rows too.
     const isEmpty = cells.every((cell) => textOf(cell).trim() === "");
     if (!isEmpty) rows.push(...repeated(element("tr", cells), row.attributes["table:number-rows-repeated"]));
     if (rows.length >= ROWS_MAX) {

@@ -3,15 +3,15 @@ import { decodeText } from "../text.ts";
 import type { Reading } from "./conversion.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** Bytes in which a page must name its encoding (HTML, "determining the character encoding"). */
+/** The first bytes of a page, which must contain its encoding (HTML, "determining the character encoding"). */
 const DECLARED_BYTES = 1024;
 
-/** Reads a page of HTML: the readable part. */
+/** Reads the readable part of an HTML page. */
 export function readPage(bytes: Buffer): Reading {
   return htmlToMarkdown(decodePage(bytes));
 }
 
-/** What the page itself says of its encoding counts, unless it is valid UTF-8, which nothing else is by chance. */
+/** Decodes a page with the encoding that it declares, unless it is valid UTF-8: no other text is so by chance. */
 function decodePage(bytes: Buffer): string {
   const decoded = decodeText(bytes);
   if (decoded.kind !== "text") throw new ConversionRefusal(decoded.reason);
@@ -24,6 +24,6 @@ function decodePage(bytes: Buffer): string {
   try {
     return new TextDecoder(declared, { fatal: true }).decode(bytes);
   } catch {
-    return decoded.text; // no such encoding, or the page does not hold to it
+    return decoded.text; // an unknown encoding, or one that the page does not follow
   }
 }

@@ -12,7 +12,7 @@ import type { Reading } from "./conversion.ts";
 import { oneLine } from "../../../lib/one-line.ts";
 import { packageTitle, parsePart, relationsOf, requirePart } from "./office-package.ts";
 
-/** A talk of a day has some hundred slides. */
+/** A full-day talk has some hundred slides. */
 const SLIDES_MAX = 2000;
 const PRESENTATION = "ppt/presentation.xml";
 
@@ -43,7 +43,7 @@ export async function readPptx(archive: Archive): Promise<Reading> {
   return { title: (await packageTitle(archive)) ?? firstTitle, markdown: hasText ? slides.join("\n\n") : "" };
 }
 
-/** Kinds of placeholders: the title stands in the heading, and what repeats on each slide says nothing. */
+/** Kinds of placeholders. The title becomes the heading; content that repeats on each slide is omitted. */
 const TITLES = new Set(["title", "ctrTitle"]);
 const REPEATED = new Set(["sldNum", "dt", "ftr", "hdr", "sldImg"]);
 
@@ -82,7 +82,7 @@ function readSlide(slide: MarkupElement): { title: string | undefined; body: Mar
   return { title, body };
 }
 
-/** Paragraphs that are set below each other as a list become one. */
+/** Converts paragraphs to nodes. Consecutive list items become one list. */
 function paragraphs(text: MarkupElement): MarkupNode[] {
   const nodes: MarkupNode[] = [];
   let items: MarkupNode[] = [];

@@ -6,10 +6,10 @@ import { nameText } from "../title.ts";
 import type { Reading } from "./conversion.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
-/** Longer tables and subtitles are data bases: they stay as they are. */
+/** Longer tables and subtitles are databases. They are sent unconverted. */
 const CHARS_MAX = 4_000_000;
 
-/** Reads text of a structure that its name declares; one that has another stays as it is. */
+/** Reads text of the structure that its name declares. Text with another structure is sent unconverted. */
 export function readStructured(bytes: Buffer, kind: "csv" | "tsv" | "subtitles" | "notebook"): Reading {
   const decoded = decodeText(bytes);
   if (decoded.kind !== "text") throw new ConversionRefusal(decoded.reason);

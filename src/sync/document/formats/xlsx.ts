@@ -4,10 +4,10 @@ import { type Archive, refuseBombs } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { packageTitle } from "./office-package.ts";
 
-/** Rows of all sheets together; what a search engine is for ends far before a data base does. */
+/** Maximum for the rows of all sheets: a search engine is useful for far fewer. */
 const ROWS_MAX = 100_000;
 
-/** Reads an Excel workbook: each sheet as a table under its name. Of formulas the values that were last computed. */
+/** Reads an Excel workbook: each sheet as a table under its name, with the last computed values of formulas. */
 export async function readXlsx(bytes: Buffer, archive: Archive): Promise<Reading> {
   await refuseBombs(bytes, (name) => /\.(?:xml|rels)$/i.test(name));
   const sheets = await readExcel(bytes);
@@ -32,7 +32,7 @@ function cellText(value: unknown): string {
     : "";
 }
 
-/** A date without its time where it has none. */
+/** Formats a date, without its time if it has none. */
 function dateText(date: Date): string {
   if (Number.isNaN(date.getTime())) return "";
   const text = date.toISOString().slice(0, 19).replace("T", " ");

@@ -2,11 +2,11 @@ import { readFileSync, realpathSync, statSync } from "node:fs";
 import { parseMounts } from "../../lib/mount-table.ts";
 
 /**
- * Names what the watches of a folder belong to: the folder itself (device and inode), the mount that it is on, and the
- * mounts below it. Watches are inotify's, which belong to inodes: when a disk is mounted, unmounted or mounted anew, no
- * event comes, and the old watches see nothing of what is at the same paths then.
+ * Identifies what the watches of a folder are attached to: the folder (device and inode), its mount, and the mounts below
+ * it. inotify watches belong to inodes: no event reports that a disk is mounted, unmounted or mounted again, and the old
+ * watches see nothing of the new contents of the same paths.
  */
-export function groundOf(path: string): string {
+export function watchTargetOf(path: string): string {
   try {
     const real = realpathSync(path);
     const { dev, ino } = statSync(real, { bigint: true });
@@ -16,14 +16,14 @@ export function groundOf(path: string): string {
   }
 }
 
-/** Numbers of the mount that a folder is on and of those below it. None where the system does not say what is mounted. */
+/** Ids of the folder's own mount and of the mounts below it. Empty if the system does not list its mounts. */
 function mountsAround(folder: string): readonly number[] {
   const start = folder === "/" ? "/" : `${folder}/`;
   let under: { readonly path: string; readonly id: number } | undefined;
   const below: number[] = [];
   for (const { path, id } of mountsNow()) {
     const isAbove = path === "/" || path === folder || folder.startsWith(`${path}/`);
-    // Of mounts at one path the last lies over the others.
+    // Of several mounts at one path, the last covers the others.
     if (isAbove && path.length >= (under?.path.length ?? 0)) under = { path, id };
     else if (path.startsWith(start)) below.push(id);
   }

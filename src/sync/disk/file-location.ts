@@ -1,26 +1,26 @@
 import { fstatSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import type { ScanEntry } from "../plan/model.ts";
 
-/** Where a file of a source should lie: at its own path, or where a followed link led when it was scanned. */
-export interface FilePlace extends Pick<ScanEntry, "path" | "link"> {
+/** The expected location of a source's file: its own path, or the target of a link that was followed when it was scanned. */
+export interface FileLocation extends Pick<ScanEntry, "path" | "link"> {
   /** The source's folder. */
   readonly root: string;
-  /** Default: looked up. */
+  /** Default: resolved now. */
   readonly realRoot?: RealRoot;
 }
 
 /**
- * What a source's folder is in truth. It is remembered, for looking it up costs as much as reading a small file, and
- * asked for again whenever a file seems to lie elsewhere, for a root may be a link that moves.
+ * The real path of a source's folder. It is cached, because resolving it costs as much as reading a small file, and resolved
+ * again whenever a file seems to be elsewhere, because a root may be a link that changes.
  */
 export interface RealRoot {
-  /** As it was when it was looked up last; undefined before that. */
+  /** The path as last resolved; undefined before that. */
   readonly remembered: () => string | undefined;
-  /** Undefined: there is no such folder now, so no file lies in it. */
+  /** Resolves it now; undefined if there is no such folder, and so no file in it. */
   readonly lookUp: () => string | undefined;
 }
 
-/** Opens the memory of a folder's real path. Nothing is looked up yet. */
+/** Opens the cache of a folder's real path. Resolves nothing yet. */
 export function openRealRoot(root: string): RealRoot {
   let known: string | undefined;
   return {
@@ -36,22 +36,22 @@ export function openRealRoot(root: string): RealRoot {
   };
 }
 
-/** The path to open the file by. */
-export function absolutePathOf({ root, path, link }: FilePlace): string {
+/** The path by which to open the file. */
+export function absolutePathOf({ root, path, link }: FileLocation): string {
   return link?.real ?? below(root, path);
 }
 
-/** Where Linux tells what a descriptor stands for. */
+/** Folder in which Linux lists open descriptors with their paths. */
 const DESCRIPTORS = "/proc/self/fd";
 
 /**
- * Whether an open file lies where it should, inside the source. O_NOFOLLOW looks at a path's last part alone: a folder
- * that was exchanged for a link after the scan would lead anywhere. So the kernel is asked what was opened in truth.
- * A file that was renamed or replaced since it was opened lies elsewhere too: look at it again.
+ * Whether an open file is at its location, inside the source. O_NOFOLLOW covers only the last part of a path: a folder
+ * that was replaced by a link after the scan could lead anywhere. So this asks the kernel which file was opened. A file
+ * that was renamed or replaced since it was opened is elsewhere too: check it again.
  */
 export function liesInside(
   fd: number,
-  { root, path, link, realRoot = openRealRoot(root) }: FilePlace,
+  { root, path, link, realRoot = openRealRoot(root) }: FileLocation,
   { descriptors = DESCRIPTORS } = {},
 ): boolean {
   const opened = openedPath(fd, descriptors);
@@ -65,7 +65,7 @@ export function liesInside(
   return false;
 }
 
-/** Undefined: the system does not tell, as outside of Linux. */
+/** Undefined if the system does not provide it, as outside of Linux. */
 function openedPath(fd: number, descriptors: string): string | undefined {
   try {
     return readlinkSync(`${descriptors}/${fd}`);
@@ -74,14 +74,14 @@ function openedPath(fd: number, descriptors: string): string | undefined {
   }
 }
 
-/** Whether the path goes through no link and leads to the open file, as of now. */
+/** Whether the path contains no link and leads to the open file now. */
 function isAt(fd: number, path: string): boolean {
   try {
     if (realpathSync(path) !== path) return false;
     const [there, opened] = [lstatSync(path), fstatSync(fd)];
     return there.ino === opened.ino && there.dev === opened.dev;
   } catch {
-    return false; // gone meanwhile, so the file we hold is not it
+    return false; // it disappeared, so the open file is another one
   }
 }
 

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { beginLife, type Life } from "../../../src/sync/daemon/life.ts";
+import { openLifecycle, type Lifecycle } from "../../../src/sync/daemon/lifecycle.ts";
 
-let life: Life;
+let lifecycle: Lifecycle;
 let holds: boolean;
 beforeEach(() => {
-  life = beginLife((error) => new Error(`in words: ${String(error)}`));
+  lifecycle = openLifecycle((error) => new Error(`in words: ${String(error)}`));
   holds = false;
 });
-const until = async (signal?: AbortSignal): Promise<void> => await life.until(() => holds, signal);
+const until = async (signal?: AbortSignal): Promise<void> => await lifecycle.until(() => holds, signal);
 /** Whether a promise has ended within some turns of the loop. */
 const hasEnded = async (promise: Promise<unknown>): Promise<boolean> => {
   let ended = false;
@@ -20,11 +20,11 @@ const hasEnded = async (promise: Promise<unknown>): Promise<boolean> => {
 describe("who waits for something in a daemon", () => {
   it("goes on when it holds, at once or after a change", async () => {
     const waiting = until();
-    life.changed();
+    lifecycle.changed();
     expect(await hasEnded(waiting)).toBe(false);
     holds = true;
     expect(await hasEnded(waiting)).toBe(false);
-    life.changed();
+    lifecycle.changed();
     expect(await hasEnded(waiting)).toBe(true);
     await expect(until()).resolves.toBeUndefined();
   });
@@ -41,15 +41,15 @@ describe("who waits for something in a daemon", () => {
 
   it("ends with what ended the daemon, be it over or not", async () => {
     const waiting = until();
-    life.fail("no disk");
+    lifecycle.fail("no disk");
     await expect(waiting).rejects.toThrow("in words: no disk");
     holds = true;
     await expect(until()).rejects.toThrow("in words: no disk");
   });
 
   it("asks again when the daemon is to end", async () => {
-    const waiting = life.until(() => life.isEnding());
-    life.end();
+    const waiting = lifecycle.until(() => lifecycle.isEnding());
+    lifecycle.end();
     await expect(waiting).resolves.toBeUndefined();
   });
 });
@@ -57,18 +57,18 @@ describe("who waits for something in a daemon", () => {
 describe("what ends a daemon", () => {
   it("is the first error alone, of which each listener is notified once", () => {
     const notified: string[] = [];
-    life.onFatal(({ message }) => notified.push(`one ${message}`));
-    life.onFatal(({ message }) => notified.push(`two ${message}`));
-    expect(life.fatal()).toBeUndefined();
-    life.fail("first");
-    life.fail("second");
-    expect(life.fatal()?.message).toBe("in words: first");
+    lifecycle.onFatal(({ message }) => notified.push(`one ${message}`));
+    lifecycle.onFatal(({ message }) => notified.push(`two ${message}`));
+    expect(lifecycle.fatal()).toBeUndefined();
+    lifecycle.fail("first");
+    lifecycle.fail("second");
+    expect(lifecycle.fatal()?.message).toBe("in words: first");
     expect(notified).toEqual(["one in words: first", "two in words: first"]);
   });
 
   it("is no error once it was asked to end", () => {
-    life.end();
-    life.fail("late");
-    expect([life.fatal(), life.isEnding()]).toEqual([undefined, true]);
+    lifecycle.end();
+    lifecycle.fail("late");
+    expect([lifecycle.fatal(), lifecycle.isEnding()]).toEqual([undefined, true]);
   });
 });

@@ -1,29 +1,29 @@
-/** How a daemon ends, and who waits for something to happen in it. */
-export interface Life {
-  /** What ended the daemon; undefined while it lives, and when it was asked to end. */
+/** The end of a daemon, and the callers that wait for a condition in it. */
+export interface Lifecycle {
+  /** The error that ended the daemon; undefined while it runs, and after a regular stop. */
   fatal(): Error | undefined;
   isEnding(): boolean;
-  /** From here on nothing is fatal any more: the daemon ends as it was asked to. */
+  /** Starts a regular stop. From here on no error is fatal. */
   end(): void;
-  /** Nothing more can be done. The first error counts, and none after the end began. */
+  /** Ends the daemon with an error. Only the first one counts, and none after the stop started. */
   fail(error: unknown): void;
-  /** The listener is told what ends the daemon, once. */
+  /** Adds a listener for the fatal error, which is called once. */
   onFatal(listener: (error: Error) => void): void;
-  /** Has everybody who waits look again. */
+  /** Makes all waiting callers check their conditions again. */
   changed(): void;
-  /** Resolves when the condition holds. Throws what ended the daemon, or the signal's reason. */
+  /** Resolves when the condition holds. Throws the fatal error or the signal's reason. */
   until(condition: () => boolean, signal?: AbortSignal): Promise<void>;
 }
 
-/** A daemon begins to live. `inWords` makes of whatever ends it an error for a person. */
-export function beginLife(inWords: (error: unknown) => Error): Life {
+/** Opens the lifecycle of a daemon. `describe` turns any fatal error into one for a person. */
+export function openLifecycle(describe: (error: unknown) => Error): Lifecycle {
   const waiters = new Set<() => void>();
   const listeners: ((error: Error) => void)[] = [];
   let fatal: Error | undefined;
   let ending = false;
 
   const changed = (): void => {
-    for (const look of waiters) look();
+    for (const check of waiters) check();
   };
 
   return {
@@ -35,7 +35,7 @@ export function beginLife(inWords: (error: unknown) => Error): Life {
     },
     fail: (error) => {
       if (ending || fatal !== undefined) return;
-      fatal = inWords(error);
+      fatal = describe(error);
       for (const listener of listeners) listener(fatal);
       changed();
     },
@@ -47,15 +47,15 @@ export function beginLife(inWords: (error: unknown) => Error): Life {
       const isOver = (): boolean => fatal !== undefined || signal?.aborted === true || condition();
       if (!isOver()) {
         const { promise, resolve } = Promise.withResolvers<void>();
-        // Changes come by the thousand a second: each costs a look at the condition, and no more.
-        const look = (): void => {
+        // There may be thousands of changes per second, so each costs one check of the condition.
+        const check = (): void => {
           if (isOver()) resolve();
         };
-        waiters.add(look);
-        signal?.addEventListener("abort", look, { once: true });
+        waiters.add(check);
+        signal?.addEventListener("abort", check, { once: true });
         await promise;
-        waiters.delete(look);
-        signal?.removeEventListener("abort", look);
+        waiters.delete(check);
+        signal?.removeEventListener("abort", check);
       }
       if (fatal !== undefined) throw fatal;
       if (!condition()) signal?.throwIfAborted();

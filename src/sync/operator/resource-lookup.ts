@@ -4,26 +4,26 @@ import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
 
-/** Where a source's resources are found at the service. */
-export interface Place {
+/** The location of a source's resources at the service. */
+export interface SourceScope {
   readonly path: string;
   readonly ownerId: string;
-  /** Undefined until the service told it: then there is nothing to search. */
+  /** Undefined until the service has named it; until then there is nothing to search. */
   readonly collectionId: string | undefined;
 }
 
-/** What leads from files to resources and back. */
-export interface Places {
-  readonly sources: readonly Place[];
+/** Maps files to resources and back. */
+export interface ResourceLookup {
+  readonly sources: readonly SourceScope[];
   /** The file of a resource: its source's folder and the path below it. Undefined for a foreign resource. */
   fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
-  /** The resource of a file given by its absolute path. Undefined where the ledger has none. */
+  /** The resource of the file at an absolute path; undefined if the ledger has none. */
   docOf(absolutePath: string): string | undefined;
   close(): void;
 }
 
-/** Opens the ledger of a state folder for look-ups, beside a running daemon. Undefined: there is no ledger yet. */
-export function openPlaces(stateDir: string): Places | undefined {
+/** Opens the ledger of a state folder for lookups; a daemon may be running. Undefined: there is no ledger yet. */
+export function openResourceLookup(stateDir: string): ResourceLookup | undefined {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) return undefined;
   const db = openSqlite(file, { readonly: true });

@@ -2,7 +2,7 @@ import { closeSync, mkdirSync, openSync, renameSync, rmSync, symlinkSync, writeF
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { liesInside } from "../../../src/sync/disk/place.ts";
+import { liesInside } from "../../../src/sync/disk/file-location.ts";
 import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 import { uploadBody, TornFile } from "../../../src/sync/remote/multipart.ts";
