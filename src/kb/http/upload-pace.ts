@@ -6,8 +6,12 @@ export interface UploadPace {
   turn(this: void, account: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Waiting documents of an account beyond which its uploads are paced: enough work for all processes until more has come. */
-const WAITING_MAX = 100;
+/**
+ * Waiting documents of an account beyond which its uploads are paced: enough work for all processes until more has come.
+ * More than one folder of a daemon has, 200 that wait and those in flight (sync/queue/queue.ts): held uploads would take the
+ * places of its other requests.
+ */
+const WAITING_MAX = 250;
 /**
  * Uploads of it meanwhile, at once and in the long run. A file costs the loop some 4 ms, and these would only wait unread:
  * sixteen clients that send as fast as they can took a quarter of the loop (bench/hostile-account.ts).

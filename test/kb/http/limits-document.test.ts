@@ -72,7 +72,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   ],
   "share of one account": [],
   "responses in flight": [bytes(answerBytes), bytes(constant("kb/http/response-memory.ts", "SHORT_BYTES"))],
-  "uploads of an account of which more than 100 documents wait after their response": [
+  "uploads of an account of which more than 250 documents wait after their response": [
     count(constant("kb/http/upload-pace.ts", "BURST")),
     count(constant("kb/http/upload-pace.ts", "PER_SECOND")),
   ],

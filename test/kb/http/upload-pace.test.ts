@@ -15,13 +15,13 @@ function upload(files: number, waiting: () => number): { readonly begun: () => n
 }
 
 it("lets uploads begin at once while few documents of the account wait", async () => {
-  const { begun } = upload(500, () => 100);
+  const { begun } = upload(500, () => 250);
   await vi.advanceTimersByTimeAsync(0);
   expect(begun()).toBe(500);
 });
 
 it("lets 20 begin, then 10 a second, while more wait", async () => {
-  const { begun } = upload(500, () => 101);
+  const { begun } = upload(500, () => 251);
   await vi.advanceTimersByTimeAsync(0);
   expect(begun()).toBe(20);
   await vi.advanceTimersByTimeAsync(3000);
@@ -29,7 +29,7 @@ it("lets 20 begin, then 10 a second, while more wait", async () => {
 });
 
 it("lets all begin once the documents are read", async () => {
-  let waiting = 101;
+  let waiting = 251;
   const { begun } = upload(500, () => waiting);
   await vi.advanceTimersByTimeAsync(1000);
   expect(begun()).toBe(30);
@@ -57,11 +57,11 @@ it("counts no upload that did not need its turn, because the documents were read
     await Promise.all(turns);
   };
   for (let round = 0; round < 20; round += 1) {
-    waiting = 101;
+    waiting = 251;
     await uploadAll(50);
   }
   await vi.advanceTimersByTimeAsync(3000);
-  waiting = 101;
+  waiting = 251;
   let begun = 0;
   for (let file = 0; file < 30; file += 1) void pace.turn("a", CONNECTED).then(() => (begun += 1));
   await vi.advanceTimersByTimeAsync(1100);
