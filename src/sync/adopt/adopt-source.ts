@@ -110,7 +110,10 @@ export async function adoptSource(
   /** Returns why the list seems to omit resources of these files, which would be created again. */
   const omissionOf = async (entries: readonly ScanEntry[]): Promise<string | undefined> =>
     isAgreedTo ? undefined : findOmission(context, source, { shown, entries, signal });
-  if (found.unowned.length === 0 && !whole) {
+  // A doubt from before an old ledger was restored may claim the resource of a file that cannot be read now.
+  const forgottenMs = ledger.drift.forgottenMs();
+  const hasOldDoubt = ledger.intents.allOpen().some(({ atMs }) => atMs <= forgottenMs);
+  if (found.unowned.length === 0 && !whole && !hasOldDoubt) {
     const { entries } =
       sample === undefined ? await scanSource(source.root, source.rules, { signal }) : { entries: sample };
     const omission = await omissionOf(entries);

@@ -75,6 +75,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   let refusals = 0;
 
   const waiting = new Set<RelativePath>();
+  /** The whole source was checked in this run, so that all its files wait. */
+  let isChecked = false;
   const scope = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
   /** `others` do not depend on the list. */
@@ -108,22 +110,29 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   /** An empty file matches only a resource with its own description, and may stay empty for good. */
   const isEmptyFile = (part: RelativePath): boolean =>
     ledger.files.living(source.id, part)?.state === "skipped";
-  /** A create of an old ledger may have made the resource of a file that has been unreadable since. */
-  const isQuestionable = ({ atMs }: CreateIntent): boolean =>
-    atMs <= ledger.drift.forgottenMs() && unsearched.parts.some((part) => !isEmptyFile(part));
+  /** The create is that of an old ledger, which has forgotten resources made since. */
+  const isOld = ({ atMs }: CreateIntent): boolean => atMs <= ledger.drift.forgottenMs();
+  /** It may have made the resource of a file that has been unreadable since. */
+  const isQuestionable = (create: CreateIntent): boolean =>
+    isOld(create) && unsearched.parts.some((part) => !isEmptyFile(part));
   const hasCandidates = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   /** Reports whether no file is known. Such a folder may stay empty for good. */
   const isEmpty = (): boolean => {
     const { agreed, unsure } = ledger.sources.get(source.id);
     return waiting.size === 0 && agreed + unsure === 0;
   };
+  /** Until the whole source was checked, nobody knows whether it is empty. An unreadable file is there. */
+  const mayHaveFiles = (): boolean =>
+    !isChecked || !isEmpty() || ledger.sources.get(source.id).unreadable > 0;
   const self: PeerSource = {
     scope,
     mayAdopt: (doubts) => {
       // A new ledger searches for resources older than every doubt.
-      if (isPending ? !ledger.drift.isDistrusted(source.id) : !doubts.some(isQuestionable)) return false;
+      const isQuestioned = isPending
+        ? ledger.drift.isDistrusted(source.id) || doubts.some(isOld)
+        : doubts.some(isQuestionable);
       const isSomewhere = !isPending && !unsearched.parts.includes("");
-      return isSomewhere || !isEmpty();
+      return isQuestioned && (isSomewhere || mayHaveFiles());
     },
   };
   context.peers.add(self);
@@ -189,6 +198,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     waiting: () => waiting.size,
     admit: async (candidates, isWhole) => {
       if (isWhole) waiting.clear();
+      isChecked ||= isWhole;
       const isDone = !isPending && unsearched.parts.length === 0;
       if (!isDone) for (const { entry } of candidates) waiting.add(entry.path);
       const admitted = isDone ? candidates : await choose(candidates);

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
@@ -35,3 +35,37 @@ it.each(SERVICES)(
     await world.end();
   },
 );
+
+it("a create in doubt since a backup deletes no resource of a source that the backup does not know and whose folder is away", async () => {
+  const world = await openWorld({ collections: true, reads: true });
+  const base = dirname(world.root);
+  const sources = ["one", "two"].map((name): WatchedSource => {
+    const absolutePath = join(base, name);
+    mkdirSync(absolutePath);
+    return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
+  });
+  const [one = "", two = ""] = sources.map(({ absolutePath }) => absolutePath);
+  const idsOf = (): string[] => world.service.live().map(({ _id }) => _id);
+
+  // Its first attempt never arrived: its create stays in doubt for an hour.
+  writeFileSync(join(two, "x.txt"), "text");
+  let creates = 0;
+  world.service.fault = ({ operation }) =>
+    operation === "create" && (creates += 1) === 1 ? { kind: "lose-request" } : undefined;
+  await world.sync({ sources });
+  expect(idsOf()).toHaveLength(1);
+  const backup = join(base, "backup");
+  cpSync(world.stateDir, backup, { recursive: true });
+  writeFileSync(join(one, "x.txt"), "text");
+  await world.sync({ sources });
+  const before = idsOf();
+  expect(before).toHaveLength(2);
+
+  for (const name of ["ledger.db", "ledger.db-wal", "ledger.db-shm"])
+    rmSync(join(world.stateDir, name), { force: true });
+  cpSync(join(backup, "ledger.db"), join(world.stateDir, "ledger.db"));
+  renameSync(one, join(base, "away"));
+  await world.sync({ sources });
+  expect(idsOf()).toEqual(before);
+  await world.end();
+});
