@@ -394,8 +394,9 @@ export function openPasses({
       for (const file of settled) ledger.tree.setIgnoreFile(id, file);
       for (const mount of mounts) ledger.tree.setMount(id, mount);
       if (isAnother) ledger.drift.distrust(id);
-      // While deletes are held because of another root, or while files may be hidden, it is not the agreed one.
-      if (rootIsNew && decided.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
+      // While deletes are held because of another root, or while files may be hidden, it is not the agreed one. A scan
+      // of a few paths does not show that.
+      if (whole && rootIsNew && decided.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
       if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
       if (whole && before.approved) ledger.sources.approvalUsed(id);
     });
