@@ -21,7 +21,8 @@ export function openJobCompletions(): JobCompletions {
     listen: (key, timeoutMs) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       if (released || timeoutMs <= 0) resolve();
-      const timer = setTimeout(resolve, timeoutMs);
+      // Node warns on standard error of a negative delay.
+      const timer = setTimeout(resolve, Math.max(0, timeoutMs));
       const listeners = waiting.get(key) ?? new Set();
       waiting.set(key, listeners.add(resolve));
       return {

@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { openJobCompletions } from "../../../src/kb/queue/completions.ts";
+
+it("ends a wait when its own job ends, and not with another's", async () => {
+  const completions = openJobCompletions();
+  const wait = completions.listen("a/1", 60_000);
+  let ended = false;
+  void wait.ended.then(() => {
+    ended = true;
+  });
+  completions.notify("a/2");
+  await sleep(0);
+  expect(ended).toBe(false);
+  completions.notify("a/1");
+  await wait.ended;
+  wait.stop();
+});
+
+it("ends a wait after its time", async () => {
+  const wait = openJobCompletions().listen("a/1", 1);
+  await wait.ended;
+  wait.stop();
+});
+
+it("ends every wait at a release, and later ones at once", async () => {
+  const completions = openJobCompletions();
+  const before = completions.listen("a/1", 60_000);
+  completions.release();
+  const after = completions.listen("a/2", 60_000);
+  await Promise.all([before.ended, after.ended]);
+  before.stop();
+  after.stop();
+});
+
+it("ends a wait whose time is over at once, without a warning of Node", async () => {
+  const stop = new AbortController();
+  const warned = once(process, "warning", { signal: stop.signal }).then(
+    ([warning]) => warning as Error,
+    () => undefined,
+  );
+  const wait = openJobCompletions().listen("a/1", -12);
+  await wait.ended;
+  wait.stop();
+  await sleep(10);
+  stop.abort();
+  expect(await warned).toBeUndefined();
+});
