@@ -129,7 +129,7 @@ describe("the whole program", () => {
     expect(await run("sync")).toMatchObject({ code: 4 });
     expect(await run("approve", "docs")).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining("nobody can agree") as string,
+      stderr: expect.stringContaining("nobody can approve that") as string,
     });
   });
 });

@@ -506,7 +506,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "actions/follow.ts",
-        "if (isUnderWay !== true) return false;",
+        "if (isInFlight !== true) return false;",
         "if (retryAfterMs > 0) return false;",
       ),
       patch(

@@ -72,7 +72,7 @@ export async function sendChange(
             isCurrent,
           )
         : uploaded;
-    const isFollowed = answer.kind === "done" && answer.value.isUnderWay;
+    const isFollowed = answer.kind === "done" && answer.value.isInFlight;
     const reply = isFollowed ? await follow(context, docId, () => source.isStale(path)) : answer;
     switch (reply.kind) {
       case "done": {

@@ -74,7 +74,7 @@ async function createOnce(
       uploaded.kind === "done"
         ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal, isCurrent)
         : uploaded;
-    if (answer.kind === "done" && answer.value.isUnderWay) {
+    if (answer.kind === "done" && answer.value.isInFlight) {
       followed.add(answer.value._id);
       following.add(answer.value._id);
     }
@@ -166,7 +166,7 @@ async function endOf(
 ): Promise<CreateEnd> {
   const { _id: docId, collectionId } = made;
   if (collectionId !== undefined) context.collections.learn(recipe.tier, collectionId);
-  if (!made.isUnderWay)
+  if (!made.isInFlight)
     return { kind: "made", docId, exact: true, warning: made.warning, record: made.record };
   // The replaced resource is deleted once the new one is made. Until then it must be possible to find.
   const replaces = row !== undefined && row.docId !== null;

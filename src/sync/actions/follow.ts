@@ -76,8 +76,8 @@ export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSl
 } {
   let sinceMs: number | undefined;
   return {
-    wait: async ({ isUnderWay, retryAfterMs = UNDER_WAY_MS }) => {
-      if (isUnderWay !== true) return false;
+    wait: async ({ isInFlight, retryAfterMs = UNDER_WAY_MS }) => {
+      if (isInFlight !== true) return false;
       const nowMs = performance.now();
       sinceMs ??= nowMs;
       if (nowMs - sinceMs > UNDER_WAY_MS_MAX) return false;

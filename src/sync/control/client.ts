@@ -136,7 +136,7 @@ function noAnswer(error: unknown, socketPath: string): undefined {
   throw new KbsyncError(`cannot reach the daemon at ${socketPath}: ${messageOf(error)}`, {
     code: "control_refused",
     subject: socketPath,
-    hint: "Only the user that runs the daemon may ask it.",
+    hint: "Only the user that runs the daemon may use it.",
     cause: error,
   });
 }

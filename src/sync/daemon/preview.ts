@@ -19,7 +19,7 @@ export async function previewSources(
   signal: AbortSignal | undefined,
 ): Promise<Preview> {
   const planned: PlannedAction[] = [];
-  const looked: StatusSource[] = [];
+  const statusSources: StatusSource[] = [];
   const moves = new Map(
     movedSources(ledger, options.sources).map(({ id, path }) => [path, { ...ledger.sources.get(id), path }]),
   );
@@ -32,8 +32,8 @@ export async function previewSources(
       freshRow(-1 - index, absolutePath, ownerId, collection);
     const opened = sources.openOn(row, source, true);
     planned.push(...(await previewOf(ledger, row, opened, signal)));
-    looked.push({ id: row.id, row, activity: () => opened.activity() });
+    statusSources.push({ id: row.id, row, activity: () => opened.activity() });
   }
   planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));
-  return { planned, sources: statusOf(ledger, looked, () => undefined) };
+  return { planned, sources: statusOf(ledger, statusSources, () => undefined) };
 }

@@ -45,8 +45,8 @@ export async function waitFor(
       ? sources.all().map((source) => ({ source, below: undefined }))
       : [targetOf(sources.all(), path)];
   const since = performance.now();
-  const [asked] = targets;
-  const isKnown = asked?.below === undefined || wasKnown(parts, asked.source, asked.below);
+  const [only] = targets;
+  const isKnown = only?.below === undefined || wasKnown(parts, only.source, only.below);
   /** Files of which a version read since then was acknowledged, even if they have changed again. */
   const acknowledged = new Set<string>();
   const stopListening = listen(parts, (source, file, startedMs) => {
@@ -61,7 +61,7 @@ export async function waitFor(
     await until(() => asks.every(({ source, ask }) => source.answered() >= ask));
 
     const open = targets.map(({ source, below }) => ({ source, left: new Set(source.pending(below)) }));
-    let told = Infinity;
+    let reported = Infinity;
     await until(() => {
       for (const { source, left } of open) {
         for (const file of left) {
@@ -76,7 +76,7 @@ export async function waitFor(
         }
       }
       const files = open.reduce((sum, { left }) => sum + left.size, 0);
-      if (files < told && files > 0) onWaiting?.((told = files));
+      if (files < reported && files > 0) onWaiting?.((reported = files));
       return files === 0;
     });
     parts.ledger.flush();
@@ -158,7 +158,7 @@ function reasonsAt(
       reasons.push(reason(path, "paused", "the source is paused: `kbsync resume` goes on"));
   }
   for (const path of source.unreadable(below))
-    reasons.push(reason(path, "unreadable", "it cannot be looked at, so nothing is known of what is in it"));
+    reasons.push(reason(path, "unreadable", "it is inaccessible, so nothing is known of its contents"));
   if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`))
     reasons.push(...fileReasons(ledger, source, below, reason));
   return reasons;

@@ -86,10 +86,10 @@ export function agreeable(
     row.halted !== null &&
     approvalsOf(sources, rows).length === 0
   ) {
-    throw new KbsyncError(`${folder}: ${row.halted}; to that nobody can agree`, {
+    throw new KbsyncError(`${folder}: ${row.halted}; nobody can approve that`, {
       code: "source_missing",
       subject: folder,
-      hint: "Bring the folder back; or take the source out of the configuration, and agree then to the end of its resources.",
+      hint: "Bring the folder back, or remove the source from the configuration and then approve the deletes of its resources.",
     });
   }
   const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);

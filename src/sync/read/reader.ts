@@ -18,7 +18,7 @@ const BATCH_FILES_MIN = 48;
 /** Idle time after which the thread ends, so that an idle daemon holds no memory for it. */
 const IDLE_MS = 5000;
 
-interface Ask {
+interface Request {
   readonly absolutePath: string;
   readonly entry: ScanEntry;
   readonly rules: Rules;
@@ -37,12 +37,12 @@ export function openLocalReader(): DocumentReader {
  */
 export function openThreadReader(): DocumentReader {
   const worker = lazyWorker<ReaderMethods>(siblingModule(import.meta.url, "reader-worker"), "reading");
-  let asks: Ask[] = [];
+  let requests: Request[] = [];
   /** Until the thread answers, files are read here, so that no file waits for its start. */
   let state: "none" | "starting" | "up" | "closed" = "none";
   let idle: NodeJS.Timeout | undefined;
 
-  const readHere = ({ absolutePath, entry, rules, options, resolve }: Ask): void =>
+  const readHere = ({ absolutePath, entry, rules, options, resolve }: Request): void =>
     resolve(readDocument(absolutePath, entry, rules, options));
   const start = async (): Promise<void> => {
     state = "starting";
@@ -61,34 +61,34 @@ export function openThreadReader(): DocumentReader {
       void worker.close();
     }, IDLE_MS).unref();
   };
-  const readThere = async (rules: Rules, batch: readonly Ask[]): Promise<void> => {
+  const readThere = async (rules: Rules, batch: readonly Request[]): Promise<void> => {
     try {
       const paths = batch.map(({ entry }) => entry.path);
       const answer = await worker.call("read", { source: rules.source, paths });
-      for (const [index, ask] of batch.entries()) {
-        const document = unpackDocument(answer, index, ask.entry, rules);
-        if (document === undefined) readHere(ask);
-        else ask.resolve({ kind: "document", document });
+      for (const [index, request] of batch.entries()) {
+        const document = unpackDocument(answer, index, request.entry, rules);
+        if (document === undefined) readHere(request);
+        else request.resolve({ kind: "document", document });
       }
     } catch {
       // A thread died: its unfinished files are read here.
       if (state === "up") state = "none";
-      for (const ask of batch) readHere(ask);
+      for (const request of batch) readHere(request);
     }
   };
   const flush = (): void => {
-    const batch = asks;
-    asks = [];
+    const batch = requests;
+    requests = [];
     const isWorthIt = batch.length >= BATCH_FILES_MIN && state !== "closed";
     if (isWorthIt) {
       if (state === "none") void start();
       stayUp();
     }
     if (!isWorthIt || state !== "up") {
-      for (const ask of batch) readHere(ask);
+      for (const request of batch) readHere(request);
       return;
     }
-    for (const [rules, group] of Map.groupBy(batch, (ask) => ask.rules)) void readThere(rules, group);
+    for (const [rules, group] of Map.groupBy(batch, (request) => request.rules)) void readThere(rules, group);
   };
 
   return {
@@ -101,8 +101,8 @@ export function openThreadReader(): DocumentReader {
         !isConverted(named);
       if (!isSmallText) return readDocument(absolutePath, entry, rules, options);
       return new Promise((resolve) => {
-        asks.push({ absolutePath, entry, rules, options, resolve });
-        if (asks.length === 1) queueMicrotask(flush);
+        requests.push({ absolutePath, entry, rules, options, resolve });
+        if (requests.length === 1) queueMicrotask(flush);
       });
     },
     close: async () => {

@@ -22,7 +22,7 @@ export interface Later {
   /** No server could be reached at the address. */
   readonly unreached?: boolean;
   /** The service is still processing an earlier request with the same key, which neither failed nor was lost. */
-  readonly isUnderWay?: boolean;
+  readonly isInFlight?: boolean;
   /** Nothing was sent because the source is paused. Asking again before it resumes is useless. */
   readonly isPaused?: boolean;
   /** What a person can do, in the service's words. Present where waiting alone does not help. */
@@ -113,7 +113,7 @@ export function readAnswer<T>(
   }
   if (status === 408 || status === 425) return later("maybe", "request");
   // The first request with this Idempotency-Key is still in progress. A permanent conflict has no Retry-After.
-  if (isUnderWay(answer)) return later("maybe", "request");
+  if (isInFlight(answer)) return later("maybe", "request");
   if (status === 405) return later("no", "service", `${words}; is the address right?`);
   if (status === 501 || (status >= 400 && status < 500)) return { kind: "refused", code, message: words };
   return later("maybe", "request");
@@ -121,10 +121,10 @@ export function readAnswer<T>(
 
 /** Marks the answer to a request with an Idempotency-Key if an earlier request with that key is still in progress. */
 export function withKey<T>(answer: RawAnswer, reply: Reply<T>): Reply<T> {
-  return reply.kind === "later" && isUnderWay(answer) ? { ...reply, isUnderWay: true } : reply;
+  return reply.kind === "later" && isInFlight(answer) ? { ...reply, isInFlight: true } : reply;
 }
 
-function isUnderWay(answer: RawAnswer): boolean {
+function isInFlight(answer: RawAnswer): boolean {
   return answer.status === 409 && header(answer, "retry-after") !== undefined;
 }
 

@@ -29,7 +29,7 @@ export function exchange(
 /** A request in flight. Registers itself with its signal. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #signal: AbortSignal;
-  readonly #underWay: Set<Exchange>;
+  readonly #inFlight: Set<Exchange>;
   readonly #resolve: (answer: RawAnswer) => void;
   readonly #reject: (reason: unknown) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -40,10 +40,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(signal: AbortSignal, resolve: (answer: RawAnswer) => void, reject: (reason: unknown) => void) {
     this.#signal = signal;
-    this.#underWay = underWayOf(signal);
+    this.#inFlight = inFlightOf(signal);
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#underWay.add(this);
+    this.#inFlight.add(this);
   }
 
   /** Ends the request. One that still waits for a connection is cut off when it gets one. */
@@ -76,7 +76,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    this.#underWay.delete(this);
+    this.#inFlight.delete(this);
     const [only] = this.#pieces;
     const text = (
       this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces)
@@ -85,7 +85,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#underWay.delete(this);
+    this.#inFlight.delete(this);
     this.#reject(error);
   }
 }
@@ -96,7 +96,7 @@ const bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
  * Returns the requests in flight of a signal. They share one listener, because adding one takes time linear in their
  * number.
  */
-function underWayOf(signal: AbortSignal): Set<Exchange> {
+function inFlightOf(signal: AbortSignal): Set<Exchange> {
   const known = bySignal.get(signal);
   if (known !== undefined) return known;
   const fresh = new Set<Exchange>();

@@ -59,7 +59,7 @@ export interface ResourceChange {
 /** The service's progress with a request that it accepted. */
 export interface Taken {
   /** The service has stored the document durably and is still processing it: the resource's state shows the end. */
-  readonly isUnderWay: boolean;
+  readonly isInFlight: boolean;
   /** Parts of the document that the service could not read, in its words, if it reports them. */
   readonly warning: string | undefined;
   /** The resource as stored, as far as the answer shows it. */
@@ -322,7 +322,7 @@ export function openRemote({
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
     onStep(`${name}:answered`);
-    if (reply.kind === "later" && reply.isUnderWay !== true) pacer.failed(ticket, reply);
+    if (reply.kind === "later" && reply.isInFlight !== true) pacer.failed(ticket, reply);
     else pacer.succeeded(ticket);
     return reply;
   };
@@ -527,6 +527,6 @@ export function openRemote({
 function takenOf(answer: RawAnswer, record: AnsweredRecord): Taken {
   const applied = header(answer, APPLIED_HEADER) ?? "";
   const isAsync = /(^|[\s,])respond-async\b/i.test(applied) || record.metadata?.status === "queued";
-  const isUnderWay = answer.status === ACCEPTED_STATUS && isAsync;
-  return { isUnderWay, warning: warningOf(record), record };
+  const isInFlight = answer.status === ACCEPTED_STATUS && isAsync;
+  return { isInFlight, warning: warningOf(record), record };
 }

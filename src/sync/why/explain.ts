@@ -215,7 +215,7 @@ function wholeStep(disk: OnDisk, known: Known | undefined): NextStep {
   const standstill = standstillOf(known);
   if (standstill !== undefined) return { action: "wait", why: standstill };
   if (disk.kind === "absent" || disk.kind === "unreadable")
-    return { action: "wait", why: "the source's folder is missing or cannot be looked at: nothing is sent" };
+    return { action: "wait", why: "the source's folder is missing or inaccessible: nothing is sent" };
   const row = known?.row;
   if (row === undefined) return { action: "nothing", why: "it was never synced with this state folder" };
   if (row.held > 0) {

@@ -62,7 +62,7 @@ function stepWithoutStandstill(facts: NextFacts): NextStep {
   if (open !== undefined)
     return {
       action: "wait",
-      why: "a create left and was not acknowledged: the service's list is asked what became of it before anything is sent again",
+      why: "a create was sent and not acknowledged: the service's list is checked before anything is sent again",
     };
   const refusal = difference.refused.find((each) => each.path === path);
   if (refusal !== undefined) return { action: "refuse", why: refusal.reason };
@@ -105,9 +105,9 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
     case "skipped":
       return { action: "nothing", why: `it is left out: ${troubleMessage ?? "no reason noted"}` };
     case "parked":
-      return { action: "wait", why: `it was put aside, ${retryWords ?? "and is tried again later"}` };
+      return { action: "wait", why: `it is postponed, ${retryWords ?? "and is tried again later"}` };
     case "unsure":
-      return { action: "update", why: "an update left and was not acknowledged" };
+      return { action: "update", why: "an update was sent and not acknowledged" };
     case "held":
     case "doomed":
       return { action: "hold", why: "its delete waits" };
@@ -129,7 +129,7 @@ function afterReading(
   if (read === undefined) return { action: "wait", why: "it is read first" };
   switch (read.kind) {
     case "torn":
-      return { action: "wait", why: "it changed while it was read: it is looked at again when it rests" };
+      return { action: "wait", why: "it changed while it was read: it is read again once it has settled" };
     case "gone":
       return { action: "nothing", why: "it vanished just now" };
     case "skipped":
@@ -148,7 +148,7 @@ function afterReading(
   if (isBlank(read.document.entry, row)) return { action: "skip", why: "the file is empty" };
   const action = decide(observe(read.document, 0, 0), row, from !== undefined);
   const parked =
-    row?.state === "parked" && retryWords !== undefined ? `; it was put aside, ${retryWords}` : "";
+    row?.state === "parked" && retryWords !== undefined ? `; it was postponed, ${retryWords}` : "";
   return { action, why: `${ACTION_WORDS[action]}${from === undefined ? "" : ` (it was ${from})`}${parked}` };
 }
 

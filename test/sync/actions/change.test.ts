@@ -19,7 +19,7 @@ const later = (more: Partial<Later> = {}): Later => ({
 });
 const RECORD = { title: "a.md", description: "d", content: "new text" };
 const done = (value: Record<string, unknown> = {}) =>
-  ({ kind: "done", value: { isUnderWay: false, record: {}, ...value } }) as const;
+  ({ kind: "done", value: { isInFlight: false, record: {}, ...value } }) as const;
 
 let shop: Workshop;
 let row: number;
@@ -147,7 +147,7 @@ describe("a change that is acknowledged", () => {
   it("before the work on it is followed to its end", async () => {
     const record = { ...RECORD, isDeleted: false, metadata: { status: "chunked", warning: "page 2" } };
     await change({
-      update: [done({ isUnderWay: true })],
+      update: [done({ isInFlight: true })],
       read: [done(record)].map(({ value }) => ({ kind: "done", value })),
     });
     expect([sent.length, shop.state("a.md")]).toEqual([1, "agreed"]);
@@ -168,7 +168,7 @@ it.each([
       );
     const record = { ...RECORD, content: "older text", isDeleted: false, metadata: { status: "chunked" } };
     await change(
-      { update: [done({ isUnderWay: true })], read: [{ kind: "done", value: record }] },
+      { update: [done({ isInFlight: true })], read: [{ kind: "done", value: record }] },
       { state: before },
     );
     shop.ledger.flush();
@@ -264,7 +264,7 @@ describe("a change that fails", () => {
 
   it.each([
     ["the service is to blame", later({ blame: "service" })],
-    ["an earlier one is under way", later({ isUnderWay: true, retryAfterMs: 0 })],
+    ["an earlier one is under way", later({ isInFlight: true, retryAfterMs: 0 })],
   ])("as long as %s is sent again", async (_what, reply) => {
     await change({ update: [reply, reply, reply, reply, done()] });
     expect([sent.length, shop.state("a.md")]).toEqual([5, "agreed"]);

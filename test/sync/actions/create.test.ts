@@ -19,13 +19,13 @@ const later = (more: Partial<Later> = {}): Later => ({
 });
 const made = (docId = "made", more: Record<string, unknown> = {}): Reply<unknown> => ({
   kind: "done",
-  value: { _id: docId, collectionId: "c1", isUnderWay: false, record: {}, ...more },
+  value: { _id: docId, collectionId: "c1", isInFlight: false, record: {}, ...more },
 });
 const shown = (metadata: Record<string, unknown>, isDeleted = false): Reply<unknown> => ({
   kind: "done",
   value: { _id: "made", isDeleted, metadata },
 });
-const UNDER_WAY = { isUnderWay: true };
+const UNDER_WAY = { isInFlight: true };
 
 let shop: Workshop;
 let sent: { readonly body: NewResource["body"]; readonly key: string }[];
@@ -244,7 +244,7 @@ describe("a create without an answer", () => {
   });
 
   it("while an earlier one is under way waits for that", async () => {
-    const reply = later({ acted: "maybe", isUnderWay: true, retryAfterMs: 0 });
+    const reply = later({ acted: "maybe", isInFlight: true, retryAfterMs: 0 });
     await create({ create: [reply, reply, reply, reply, made()], settle: "adopted" });
     expect([sent.length, rows()]).toMatchObject([5, [{ docId: "made" }]]);
   });

@@ -147,10 +147,10 @@ describe("patience with an earlier request of the same key", () => {
   };
 
   it("waits while the service works on that one, and not for another failure", async () => {
-    expect(await waits({ isUnderWay: true })).toEqual([true, 1]);
-    expect(await waits({ isUnderWay: true, retryAfterMs: 1 })).toEqual([true, 1]);
+    expect(await waits({ isInFlight: true })).toEqual([true, 1]);
+    expect(await waits({ isInFlight: true, retryAfterMs: 1 })).toEqual([true, 1]);
     expect(await waits({})).toEqual([false, 0]);
-    expect(await waits({ isUnderWay: false })).toEqual([false, 0]);
+    expect(await waits({ isInFlight: false })).toEqual([false, 0]);
   });
 
   it("ends when the service works on it for longer than it may", async () => {
@@ -159,7 +159,7 @@ describe("patience with an earlier request of the same key", () => {
     const yieldSlot = async (): Promise<void> => await Promise.resolve();
     const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext);
     const answer = async (): Promise<boolean> =>
-      await patience.wait({ ...later("request"), isUnderWay: true });
+      await patience.wait({ ...later("request"), isInFlight: true });
     expect(await answer()).toBe(true);
     nowMs = 6 * 3_600_000;
     expect(await answer()).toBe(true);

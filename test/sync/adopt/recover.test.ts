@@ -218,7 +218,7 @@ describe("an extra resource that a create may have made", () => {
   it("is deleted when the file's own answers to its title, though the file can no longer be sent", async () => {
     const id = await doubtOf("failed");
     const { settler, deletions } = settlerOf(id, done, false, {
-      update: () => ({ kind: "done", value: { isUnderWay: false, warning: undefined, record } }),
+      update: () => ({ kind: "done", value: { isInFlight: false, warning: undefined, record } }),
     });
     expect(await settler.checkDoubts()).toBe(false);
     settler.stop();

@@ -33,7 +33,7 @@ afterEach(async () => {
   rmSync(base, { recursive: true, force: true });
 });
 
-/** A daemon of which only these operations are used. */
+/** A daemon with only these operations. */
 const operations = (some: Partial<DaemonOperations> = {}): DaemonOperations =>
   ({ rescan: () => Promise.resolve({ sources: ["/docs"] }), ...some }) as DaemonOperations;
 
@@ -57,7 +57,7 @@ async function openAt(
 const never = new AbortController().signal;
 const ask = (stateDir = base): Promise<unknown> => askDaemon(stateDir, "rescan", {}, { signal: never });
 
-/** A client that sends what it likes; gathers what it is answered. */
+/** A client that sends arbitrary bytes and collects the answers. */
 async function raw(path: string): Promise<{ socket: Socket; text: () => string; ended: () => boolean }> {
   const socket = connect(path);
   let text = "";
@@ -69,14 +69,14 @@ async function raw(path: string): Promise<{ socket: Socket; text: () => string; 
   return { socket, text: () => text, ended: () => ended };
 }
 
-/** A request as a client of its own writes it. */
+/** A request as a foreign client writes it. */
 const http = (line: string, body?: string): string =>
   body === undefined
     ? `${line} HTTP/1.1\r\nhost: daemon\r\n\r\n`
     : `${line} HTTP/1.1\r\nhost: daemon\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 const RESCAN = http("POST /v1/daemon/rescan", "{}");
 
-/** The last answer that a raw client got: its status and its body. */
+/** Status and body of the last answer that a raw client got. */
 function answerIn(text: string): { status: number; body: unknown } {
   const last = text.slice(text.lastIndexOf("HTTP/1.1 "));
   const [head = "", body = ""] = last.split("\r\n\r\n");
@@ -84,7 +84,7 @@ function answerIn(text: string): { status: number; body: unknown } {
 }
 
 describe("the socket", () => {
-  it("is its owner's alone, whatever the state folder's mode and the umask", async () => {
+  it("restricts the socket to its owner, whatever the state folder's mode and the umask", async () => {
     const before = process.umask(0);
     try {
       await openAt();
@@ -96,17 +96,17 @@ describe("the socket", () => {
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("is gone when it is closed, and nobody is there then", async () => {
+  it("removes the socket at close, after which no daemon answers", async () => {
     const opened = await openAt();
     await opened.close();
     expect(readdirSync(base)).toEqual([]);
     expect(await ask()).toBeUndefined();
   });
 
-  it("takes the place of one that a killed daemon left", async () => {
+  it("replaces the socket of a killed daemon", async () => {
     const killed = createServer().listen(join(base, "elsewhere"));
     await once(killed, "listening");
-    // Under another name, closing it does not remove it: a socket is left at which nobody listens.
+    // Closing it under another name does not remove it: a socket without a listener remains.
     renameSync(join(base, "elsewhere"), join(base, "control.sock"));
     killed.close();
     await once(killed, "close");
@@ -116,14 +116,14 @@ describe("the socket", () => {
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("that nobody listens at is nobody", async () => {
+  it("reports no daemon at a socket without a listener", async () => {
     writeFileSync(join(base, "control.sock"), "no socket");
     expect(await ask()).toBeUndefined();
     await openAt();
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("leaves the socket of the next daemon alone", async () => {
+  it("keeps the socket of the next daemon", async () => {
     const first = await openAt();
     await openAt();
     await first.close();
@@ -138,7 +138,7 @@ describe("a state folder whose path is too long for a socket", () => {
     return path;
   };
 
-  it("has its socket outside, in a folder of its owner, and a note that leads there", async () => {
+  it("creates the socket of a long state folder in a private folder outside, with a note that names it", async () => {
     const stateDir = long();
     const elsewhere: string[] = [];
     const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: base }, elsewhere });
@@ -154,14 +154,14 @@ describe("a state folder whose path is too long for a socket", () => {
     expect(await ask(stateDir)).toBeUndefined();
   });
 
-  it("takes the temporary folder where there is no folder for running programs", async () => {
+  it("uses the temporary folder without a runtime folder", async () => {
     const stateDir = long();
     const opened = await openAt({}, { stateDir, env: { XDG_RUNTIME_DIR: join(base, "none") } });
     expect(opened.path.startsWith(`${tmpdir()}/kbsync-`)).toBe(true);
     expect(await ask(stateDir)).toEqual({ sources: ["/docs"] });
   });
 
-  it("removes what a killed daemon left outside, and nothing that is not a daemon's", async () => {
+  it("removes what a killed daemon left outside, and nothing of other programs", async () => {
     const stateDir = long();
     const left = mkdtempSync(join(base, "kbsync-"));
     writeFileSync(join(stateDir, "control.json"), JSON.stringify({ socket: join(left, "control.sock") }));
@@ -178,7 +178,7 @@ describe("a state folder whose path is too long for a socket", () => {
 describe("a request", () => {
   const activity = { atMs: 1, source: "/docs", action: "create", outcome: "done", durationMs: 2 } as const;
 
-  it("gets its lines and then its answer", async () => {
+  it("sends the lines of an answer and then the answer", async () => {
     const end = { end: "agreed", troubled: 0, reasons: [], service: { kind: "open" } } as const;
     await openAt({
       wait: async (request, { emit }) => {
@@ -199,14 +199,14 @@ describe("a request", () => {
     expect(lines).toEqual([{ waiting: 2 }, { waiting: 1 }]);
   });
 
-  it("gets all of an answer that is larger than what may wait for its reader", async () => {
+  it("sends all of an answer that is larger than the buffer for unread lines", async () => {
     const activities = Array.from({ length: 10_000 }, () => ({ ...activity, path: "p".repeat(1000) }));
     await openAt({ log: () => Promise.resolve({ activities }) });
     const answer = await askDaemon(base, "log", { limit: 10_000 }, { signal: never });
     expect(answer?.activities).toHaveLength(10_000);
   });
 
-  it("that follows a log misses nothing that is done while it gets what was done before", async () => {
+  it("loses no activity for a client that follows the log while it gets the earlier ones", async () => {
     let tell: ((activity: DaemonActivity) => void) | undefined;
     const daemon = {
       recent: () => Array.from({ length: 5000 }, () => ({ ...activity, path: "p".repeat(1000) })),
@@ -216,7 +216,7 @@ describe("a request", () => {
         return () => undefined;
       },
     };
-    // What `follow` asks of it.
+    // The request that `follow` makes.
     await openAt(operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }));
     const paths: string[] = [];
     const leaving = new AbortController();
@@ -234,7 +234,7 @@ describe("a request", () => {
     await asked;
   });
 
-  it("that follows a log in which nothing happens gets the head of its answer", async () => {
+  it("sends the head of an answer to a client that follows a quiet log", async () => {
     const daemon = { recent: () => [], follow: () => () => undefined };
     const { path } = await openAt(
       operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }),
@@ -245,7 +245,7 @@ describe("a request", () => {
     client.socket.destroy();
   });
 
-  it("that fails throws here what was thrown there", async () => {
+  it("throws at the client the error of the daemon", async () => {
     await openAt({
       rescan: () => {
         throw new KbsyncError("/x is no source", {
@@ -266,7 +266,7 @@ describe("a request", () => {
     });
   });
 
-  it("that fails after its first line throws here what was thrown there", async () => {
+  it("throws at the client the error of the daemon after the first line", async () => {
     await openAt({
       wait: (_request, { emit }) => {
         emit({ waiting: 1 });
@@ -280,7 +280,7 @@ describe("a request", () => {
     });
   });
 
-  it("that is taken back is cancelled there", async () => {
+  it("cancels a request at the daemon when the client cancels it", async () => {
     let cancelled = false;
     let begun = false;
     await openAt({
@@ -299,7 +299,7 @@ describe("a request", () => {
     await until(() => cancelled);
   });
 
-  it.each(["rescan", "wait"] as const)("is answered that the daemon stops: %s", async (name) => {
+  it.each(["rescan", "wait"] as const)("answers that the daemon stops: %s", async (name) => {
     let begun = false;
     const opened = await openAt({
       rescan: async (_request, { signal }) => {
@@ -320,7 +320,7 @@ describe("a request", () => {
     expect(await ended).toMatchObject({ code: "daemon_stopping" });
   });
 
-  it("of a client that is gone at that moment keeps no daemon from stopping", async () => {
+  it("stops in spite of a client that disconnects at that moment", async () => {
     let begun = 0;
     const opened = await openAt({
       rescan: async (_request, { signal }) => {
@@ -332,19 +332,19 @@ describe("a request", () => {
     const clients = await Promise.all(Array.from({ length: 5 }, () => raw(opened.path)));
     for (const { socket } of clients) socket.write(RESCAN);
     await until(() => begun === clients.length);
-    // In one turn: the daemon does not know yet that they are gone when it answers that it stops.
+    // In one turn: the daemon does not know yet that they disconnected when it answers that it stops.
     for (const { socket } of clients) socket.destroy();
     await expect(opened.close()).resolves.toBeUndefined();
   });
 
-  it("to a daemon that dies without an answer throws that it was lost", async () => {
+  it("throws control_lost when the daemon dies without an answer", async () => {
     const dying = createServer((socket) => socket.destroy()).listen(join(base, "control.sock"));
     await once(dying, "listening");
     await expect(ask()).rejects.toMatchObject({ code: "control_lost" });
     dying.close();
   });
 
-  it("to a daemon that is stopped is given up after some seconds", async () => {
+  it("gives up a request to a stopped process after some seconds", async () => {
     const clients: Socket[] = [];
     const stopped = createServer((socket) => clients.push(socket)).listen(join(base, "control.sock"));
     await once(stopped, "listening");
@@ -358,7 +358,7 @@ describe("a request", () => {
     stopped.close();
   });
 
-  it("that takes longer than that is waited for once the daemon has taken it", async () => {
+  it("waits longer for a request that the daemon has accepted", async () => {
     const { promise: release, resolve } = Promise.withResolvers<void>();
     let begun = false;
     await openAt({
@@ -380,7 +380,7 @@ describe("a request", () => {
 });
 
 describe("a daemon of another version", () => {
-  /** A server at the socket that answers each connection with this. */
+  /** A server at the socket that gives each connection this answer. */
   const answering = async (text: string): Promise<Server> => {
     const server = createServer((socket) => {
       socket.on("error", () => undefined);
@@ -399,7 +399,7 @@ describe("a daemon of another version", () => {
     ["that does not know the operation", answer("404 Not Found", unknown)],
     ["that answers in another way", answer("200 OK", { folders: [] })],
     ["that answers with no JSON", answer("200 OK", {}).slice(0, -1) + "x"],
-  ])("%s is named, with what to do", async (_what, text) => {
+  ])("names a daemon of another version, with the remedy: %s", async (_what, text) => {
     const server = await answering(text);
     await expect(ask()).rejects.toMatchObject({
       code: "control_version",
@@ -409,7 +409,7 @@ describe("a daemon of another version", () => {
     server.close();
   });
 
-  it("that speaks no HTTP is told from one that is lost", async () => {
+  it("distinguishes a daemon without HTTP from one that is lost", async () => {
     const server = await answering('{"hello":{"protocol":1,"version":"0.1.0","pid":1}}\n');
     await expect(ask()).rejects.toMatchObject({ code: "control_version" });
     server.close();
@@ -445,20 +445,23 @@ describe("a client that is none", () => {
         error: { code: "body_too_large" },
       },
     ],
-  ])("sends %s and is refused in the shape of the service's failures", async (_name, text, status, body) => {
-    const { path } = await openAt();
-    const client = await raw(path);
-    client.socket.write(text);
-    await until(() => client.text().endsWith("}}"));
-    expect(answerIn(client.text())).toMatchObject({ status, body: { success: false, ...body } });
-    client.socket.destroy();
-    expect(await ask()).toEqual({ sources: ["/docs"] });
-  });
+  ])(
+    "refuses a client that sends %s, in the shape of the service's failures",
+    async (_name, text, status, body) => {
+      const { path } = await openAt();
+      const client = await raw(path);
+      client.socket.write(text);
+      await until(() => client.text().endsWith("}}"));
+      expect(answerIn(client.text())).toMatchObject({ status, body: { success: false, ...body } });
+      client.socket.destroy();
+      expect(await ask()).toEqual({ sources: ["/docs"] });
+    },
+  );
 
   it.each([
     ["bytes that are no HTTP", "\u0000\u00ff\n"],
     ["a head that never ends", `GET / HTTP/1.1\r\nx: ${"x".repeat(70_000)}`],
-  ])("sends %s and is let go", async (_name, text) => {
+  ])("disconnects a client that sends %s", async (_name, text) => {
     const { path } = await openAt();
     const client = await raw(path);
     client.socket.write(text);
@@ -466,7 +469,7 @@ describe("a client that is none", () => {
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("sends nothing is let go after some seconds, and keeps nobody out", async () => {
+  it("disconnects a silent client after some seconds, without blocking others", async () => {
     const { path } = await openAt({}, { requestMs: 200 });
     const client = await raw(path);
     expect(await ask()).toEqual({ sources: ["/docs"] });
@@ -474,7 +477,7 @@ describe("a client that is none", () => {
     expect(client.text()).toContain("408");
   });
 
-  it("is one too many: it is refused, and there is room again when others leave", async () => {
+  it("refuses one client too many, and accepts others when some have left", async () => {
     const { path } = await openAt();
     const others = await Promise.all(Array.from({ length: 32 }, () => raw(path)));
     await expect(ask()).rejects.toMatchObject({ code: "control_busy", retryable: true });
@@ -483,7 +486,7 @@ describe("a client that is none", () => {
     expect(await ask()).toEqual({ sources: ["/docs"] });
   });
 
-  it("follows and never reads is let go", async () => {
+  it("disconnects a client that follows and never reads", async () => {
     let over = false;
     const { path } = await openAt({
       wait: async (_request, { signal, emit }) => {
@@ -505,7 +508,7 @@ describe("a client that is none", () => {
   });
 });
 
-it("a client of another kind needs no body for an operation on everything", async () => {
+it("accepts requests without a body for an operation on everything", async () => {
   const { path } = await openAt();
   const client = await raw(path);
   client.socket.write(http("POST /v1/daemon/rescan"));
@@ -515,7 +518,7 @@ it("a client of another kind needs no body for an operation on everything", asyn
   client.socket.destroy();
 });
 
-it("a note that is half written leads nowhere, and does no harm", async () => {
+it("ignores a truncated note", async () => {
   writeFileSync(join(base, "control.json"), '{"socket":');
   const opened = await openAt();
   expect(await ask()).toEqual({ sources: ["/docs"] });

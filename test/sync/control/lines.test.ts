@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { linesOf } from "../../../src/sync/control/lines.ts";
 
-/** The lines of these pieces; "too long" stands where they end for being longer than 5 bytes. */
+/** The lines of these pieces; "too long" at the end if one is longer than 5 bytes. */
 async function split(...pieces: (string | Buffer)[]): Promise<string[]> {
   const stream = (async function* () {
     for (const piece of pieces) yield await Promise.resolve(Buffer.from(piece));
@@ -19,16 +19,16 @@ it.each([
   ["one line in pieces", ["a", "b", "c\n"], ["abc"]],
   ["several lines in a piece, and an empty one", ["a\n\nb\nc", "\n"], ["a", "", "b", "c"]],
   ["a last line without an end", ["a\nb", "c"], ["a", "bc"]],
-  ["as many bytes as are allowed, with and without an end", ["12345", "\n12345\n"], ["12345", "12345"]],
-  ["more than is allowed before its end", ["123456"], ["too long"]],
-  ["more than is allowed in several pieces", ["123", "456"], ["too long"]],
-  ["more than is allowed with its end", ["123", "456\n"], ["too long"]],
-  ["more than is allowed after a line", ["1\n", "123456\n"], ["1", "too long"]],
-])("takes %s", async (_what, pieces, lines) => {
+  ["the maximum number of bytes, with and without an end", ["12345", "\n12345\n"], ["12345", "12345"]],
+  ["too many bytes before its end", ["123456"], ["too long"]],
+  ["too many bytes in several pieces", ["123", "456"], ["too long"]],
+  ["too many bytes with its end", ["123", "456\n"], ["too long"]],
+  ["too many bytes after a line", ["1\n", "123456\n"], ["1", "too long"]],
+])("splits %s", async (_what, pieces, lines) => {
   expect(await split(...pieces)).toEqual(lines);
 });
 
-it("cuts no character between two pieces", async () => {
+it("splits no character between two pieces", async () => {
   const bytes = Buffer.from("ä\n");
   expect(await split(bytes.subarray(0, 1), bytes.subarray(1))).toEqual(["ä"]);
 });

@@ -12,7 +12,7 @@ const STATUS = {
   idle: false,
 };
 
-/** Asks a daemon of which only these methods are used. */
+/** Sends a request to a daemon with only these methods. */
 async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
   name: N,
@@ -40,7 +40,7 @@ describe("the status", () => {
       4,
       null,
     ],
-  ])("of the time left %s", async (_what, status, filesPerSecond, secondsLeft) => {
+  ])("the time left %s", async (_what, status, filesPerSecond, secondsLeft) => {
     const { result } = await ask({ status: () => status }, "status", {});
     expect(result).toEqual({
       pid: process.pid,
@@ -76,12 +76,12 @@ describe("a command", () => {
     ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
     ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
     ["file", { path: "/d/a" }, { path: "/d/a", service: SERVICE }],
-  ])("%s %o reaches the daemon with what it names", async (name, request, expected) => {
+  ])("passes %s %o to the daemon with its arguments", async (name, request, expected) => {
     expect((await ask(daemon, name, request)).result).toEqual(expected);
   });
 
   it.each([true, false])(
-    "to verify is a person's word on second resources only with --repair: %s",
+    "treats verify as a person's approval of second resources only with --repair: %s",
     async (repair) => {
       let options: Record<string, unknown> = {};
       const audit = async (given: Record<string, unknown>): Promise<unknown> => {
@@ -98,7 +98,7 @@ describe("a command", () => {
 describe("the log", () => {
   const activity = (path: string, more: Partial<DaemonActivity> = {}): DaemonActivity =>
     ({ atMs: 1, source: "/docs", path, ...more }) as DaemonActivity;
-  /** Those of these activities that a follower of `path` is shown, once all before are read. */
+  /** The given activities that a follower of `path` gets, after it has read all earlier ones. */
   const followed = async (path: string | undefined, ...done: DaemonActivity[]): Promise<unknown[]> => {
     const leaving = new AbortController();
     let stopped = 0;
@@ -129,7 +129,7 @@ describe("the log", () => {
     return paths;
   };
 
-  it("is what was done lately", async () => {
+  it("returns the latest activities as the log", async () => {
     const asked: unknown[] = [];
     const recent = (options: unknown): DaemonActivity[] => {
       asked.push(options);
@@ -140,7 +140,7 @@ describe("the log", () => {
     expect(result).toEqual({ activities: [activity("a"), activity("b")] });
   });
 
-  it("shows a follower what is done from then on", async () => {
+  it("sends later activities to a follower of the log", async () => {
     expect(await followed(undefined, activity("a"), activity("b"))).toEqual(["a", "b"]);
   });
 
@@ -149,12 +149,12 @@ describe("the log", () => {
     ["of a file shows that file", "/docs/d/a", ["d/a", "moved"]],
     ["of a source shows all of it", "/docs", ["d/a", "d", "d2", "moved"]],
     ["of another source shows nothing of it", "/other", []],
-  ])("%s", async (_what, path, expected) => {
+  ])("the followed log %s", async (_what, path, expected) => {
     const moved = activity("moved", { from: "d/a" });
     expect(await followed(path, activity("d/a"), activity("d"), activity("d2"), moved)).toEqual(expected);
   });
 
-  it("that is followed ends with the client that reads it", async () => {
+  it("ends a followed log when its client disconnects", async () => {
     const leaving = new AbortController();
     const drained = async (): Promise<void> => {
       leaving.abort(new Error("gone"));
@@ -170,7 +170,7 @@ describe("the log", () => {
   });
 });
 
-describe("who waits", () => {
+describe("a wait", () => {
   const end = { agreed: true, troubled: 0, reasons: [], unknown: undefined };
 
   it.each([
@@ -185,7 +185,7 @@ describe("who waits", () => {
       { ...end, unknown: true },
       { end: "agreed", troubled: 0, reasons: [], service: SERVICE, unknown: true },
     ],
-  ])("is given the end: %s", async (_what, ended, expected) => {
+  ])("returns the end of a wait: %s", async (_what, ended, expected) => {
     const wait = async ({ onWaiting }: { onWaiting: (files: number) => void }): Promise<unknown> => {
       onWaiting(3);
       return await Promise.resolve(ended);
@@ -208,19 +208,19 @@ describe("who waits", () => {
     });
   };
 
-  it("gets the number of files it waited for when the time is over", async () => {
+  it("returns the number of files still waited for at the timeout", async () => {
     const { result } = await ask({ wait: forever }, "wait", { timeoutSeconds: 0.01 });
     expect(result).toEqual({ end: "timeout", troubled: 3, reasons: [], service: SERVICE });
   });
 
-  it("and goes away is no end of the time", async () => {
+  it("does not take a client that disconnects for a timeout", async () => {
     const leaving = new AbortController();
     const asked = ask({ wait: forever }, "wait", { timeoutSeconds: 1000 }, { signal: leaving.signal });
     leaving.abort(new Error("gone"));
     await expect(asked).rejects.toThrow("gone");
   });
 
-  it("is given what the waiting failed with", async () => {
+  it("returns the error of a failed wait", async () => {
     const wait = async (): Promise<never> => await Promise.reject(new Error("outside"));
     await expect(ask({ wait }, "wait", {})).rejects.toThrow("outside");
   });

@@ -38,12 +38,12 @@ const changed = (world: World): { sources: ReturnType<World["source"]>[] } => ({
   sources: [world.source({ rules: [{ match: "resettled/**", settings: { chunkSize: 300 } }] })],
 });
 
-/** Crashes are tried at every so many effects; the crash suite tries them all. */
+/** Interval between tested effects; the crash suite tests all of them. */
 const STRIDE = Number(process.env["KBSYNC_TEST_STRIDE"] ?? 3);
 
 class Crash extends Error {}
 
-/** Crashes at the nth effect, and at every later one, as a dead process does. */
+/** Crashes at the nth effect and at every later one, like a dead process. */
 function crashAt(nth: number, seen: string[]): (name: string) => void {
   let count = 0;
   return (name) => {
@@ -86,18 +86,22 @@ async function crashAndRestart(options: FakeOptions, nth: number): Promise<boole
 }
 
 describe("a crash between any two effects leaves one resource a file", () => {
-  // The differences between the services lie in the first requests and in the list: not every step needs all of them.
+  // The services differ in the first requests and in the list, so not every step needs all of them.
   it.each([
     { options: { collections: true }, stride: 1 },
     { options: { collections: true, paged: true }, stride: 4 },
     { options: {}, stride: 3 },
-  ])("with a service of %o", { timeout: 60_000 }, async ({ options, stride }) => {
-    let nth = 1;
-    while (await crashAndRestart(options, nth)) nth += stride * STRIDE;
-    expect(nth).toBeGreaterThan(15);
-  });
+  ])(
+    "leaves one resource per file after a crash between any two effects, with a service of %o",
+    { timeout: 60_000 },
+    async ({ options, stride }) => {
+      let nth = 1;
+      while (await crashAndRestart(options, nth)) nth += stride * STRIDE;
+      expect(nth).toBeGreaterThan(15);
+    },
+  );
 
-  it("during the very first create, when the collection's id is unknown", async () => {
+  it("leaves one resource after a crash during the very first create, with an unknown collection id", async () => {
     for (let nth = 1; ; nth += 1) {
       const world = await openWorld();
       world.write("a.txt", "text a");
@@ -132,34 +136,37 @@ describe("an answer that never comes leaves one resource a file", () => {
       headers: { "retry-after": "0" },
     },
   ];
-  it.concurrent.each(faults)("the first request of each operation meets %o", async (fault) => {
-    for (const options of [{ collections: true }, {}]) {
-      const world = await openWorld(options);
-      await prepare(world);
-      const met = new Set<string>();
-      world.service.fault = ({ operation }) => {
-        if (met.has(operation)) return undefined;
-        met.add(operation);
-        return fault;
-      };
-      await world.sync(changed(world));
-      expect(resourcesOf(world)).toEqual(EXPECTED);
-      expect(met.has("create") && met.has("update") && met.has("delete") && met.has("upload")).toBe(true);
-      const before = world.service.requests.length;
-      await world.sync(changed(world));
-      expect(world.service.requests.slice(before).filter(({ operation }) => operation !== "list")).toEqual(
-        [],
-      );
-      await world.end();
-    }
-  });
+  it.concurrent.each(faults)(
+    "leaves one resource per file when the first request of each operation meets %o",
+    async (fault) => {
+      for (const options of [{ collections: true }, {}]) {
+        const world = await openWorld(options);
+        await prepare(world);
+        const met = new Set<string>();
+        world.service.fault = ({ operation }) => {
+          if (met.has(operation)) return undefined;
+          met.add(operation);
+          return fault;
+        };
+        await world.sync(changed(world));
+        expect(resourcesOf(world)).toEqual(EXPECTED);
+        expect(met.has("create") && met.has("update") && met.has("delete") && met.has("upload")).toBe(true);
+        const before = world.service.requests.length;
+        await world.sync(changed(world));
+        expect(world.service.requests.slice(before).filter(({ operation }) => operation !== "list")).toEqual(
+          [],
+        );
+        await world.end();
+      }
+    },
+  );
 
-  it("is found by the list, so that nothing is sent a second time", async () => {
+  it("finds a resource by the list after a lost answer, without a second request", async () => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "text a");
     world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
     await world.sync();
-    // Two lists that agree before the very first create, one to settle it.
+    // Two lists that agree before the very first create, and one to settle it.
     expect([
       world.service.resources.size,
       world.service.count("create"),
@@ -169,7 +176,7 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
-  it("however many of them, one after another", async () => {
+  it("leaves one resource per file after several lost answers in a row", async () => {
     const world = await openWorld({ collections: true });
     for (const name of ["a.txt", "b.txt", "c.txt"]) world.write(name, `text ${name}`);
     world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
@@ -178,7 +185,7 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
-  it("when that resource replaces another one, which is deleted in the same pass", async () => {
+  it("leaves one resource when the answer to a replacement is lost", async () => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "text a");
     await world.sync();
@@ -189,7 +196,7 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
-  it("when the collection's id is unknown and just that answer is lost", async () => {
+  it("leaves one resource when the answer with the collection's id is lost", async () => {
     const world = await openWorld();
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
@@ -204,7 +211,7 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
-  it("when the service acts long after the connection has ended", async () => {
+  it("leaves one resource when the service acts long after the connection ended", async () => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "text a");
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -227,7 +234,7 @@ describe("an answer that never comes leaves one resource a file", () => {
     await world.end();
   });
 
-  it("when the file changes while that is found out, in a daemon that goes on", async () => {
+  it("leaves one resource when the file changes while a running daemon settles a lost answer", async () => {
     const world = await openWorld({ collections: true });
     world.write("f.txt", "text f");
     const daemon = world.daemon();
@@ -245,7 +252,7 @@ describe("an answer that never comes leaves one resource a file", () => {
       if (operation !== "list" || listed) return undefined;
       listed = true;
       world.write("a.txt", "second");
-      // Events come in their order: when this one has been seen, so has the one before.
+      // Events arrive in order: this one arrives after the earlier one.
       world.write("z.txt", "seen");
       return { kind: "wait", until: until(() => daemon.status().sources[0]?.waiting === 2) };
     };
@@ -266,7 +273,7 @@ describe("an answer that never comes leaves one resource a file", () => {
 });
 
 describe("a file that is put back as it was while nobody watched", () => {
-  it("is sent again after an update whose answer was lost in a crash", async () => {
+  it("sends a reverted file again after an update whose answer was lost in a crash", async () => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "one");
     await world.sync();
@@ -288,7 +295,7 @@ describe("a file that is put back as it was while nobody watched", () => {
 });
 
 describe("what others have there", () => {
-  it("is neither adopted nor deleted, though its title and text are the same", async () => {
+  it("neither adopts nor deletes a foreign resource of equal title and text", async () => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "text a");
     await world.sync();

@@ -16,7 +16,7 @@ const idOf = (title: string): string | undefined =>
   world.service.live().find((each) => each.title === title)?._id;
 
 describe("one pass", () => {
-  it("makes one resource a file, and a second pass sends nothing", async () => {
+  it("creates one resource per file, and sends nothing in a second pass", async () => {
     world.write("a.md", "# Alpha\n\ntext a");
     world.write("sub/b.txt", "text b");
     await world.sync();
@@ -49,7 +49,7 @@ describe("one pass", () => {
     expect(world.service.requests.length).toBe(before);
   });
 
-  it("deletes the resource of a deleted file, and only that", async () => {
+  it("deletes only the resource of a deleted file", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     await world.sync();
     rmSync(join(world.root, "b.txt"));
@@ -58,7 +58,7 @@ describe("one pass", () => {
     expect(world.service.count("delete")).toBe(1);
   });
 
-  it("keeps the id of a renamed file and sends its title alone", async () => {
+  it("keeps the id of a renamed file and sends only its title", async () => {
     world.write("a.txt", "same text");
     await world.sync();
     const id = idOf("a.txt");
@@ -72,7 +72,7 @@ describe("one pass", () => {
     expect(world.activity.at(-1)).toMatchObject({ action: "move", from: "a.txt", path: "z.txt", docId: id });
   });
 
-  it("sends nothing for the move of a file that names itself", async () => {
+  it("sends nothing for the move of a file that contains its title", async () => {
     world.write("a.md", "---\ntitle: Alpha\ndescription: of itself\n---\nFirst.");
     await world.sync();
     const before = world.service.requests.length;
@@ -132,7 +132,7 @@ describe("one pass", () => {
     expect(world.service.live()).toMatchObject([{ _id: a, title: "b.txt", content: "first" }]);
   });
 
-  it("recognises a file that moved without its inode by its content", async () => {
+  it("recognises by content a file that moved with a new inode", async () => {
     world.write("a.txt", "the very same content");
     await world.sync();
     const id = idOf("a.txt");
@@ -142,7 +142,7 @@ describe("one pass", () => {
     expect(world.service.live()).toMatchObject([{ _id: id, title: "other.txt" }]);
   });
 
-  it("makes a copy a resource of its own", async () => {
+  it("creates a separate resource for a copy", async () => {
     world.write("a.txt", "text");
     await world.sync();
     world.write("b.txt", "text");
@@ -150,7 +150,7 @@ describe("one pass", () => {
     expect(titles()).toEqual(["a.txt", "b.txt"]);
   });
 
-  it("uploads a PDF and makes a file resource of its address", async () => {
+  it("uploads a PDF and creates a file resource for its address", async () => {
     const bytes = Buffer.concat([Buffer.from("%PDF-1.4\n"), Buffer.alloc(3_000_000, "x")]);
     world.write("paper.pdf", bytes);
     await world.sync();
@@ -161,7 +161,7 @@ describe("one pass", () => {
       "collections",
       "upload",
       "create",
-      // A new ledger looks once at what is there, as soon as the collection's id is told, by two lists that agree.
+      // A new ledger adopts once the collection's id is known, by two lists that agree.
       "list",
       "list",
     ]);
@@ -171,7 +171,7 @@ describe("one pass", () => {
     expect(world.service.uploads.get(world.service.live()[0]?.url ?? "")?.bytes).toBe(bytes.length + 4);
   });
 
-  it("replaces a resource whose settings changed: the new one first, then the old one goes", async () => {
+  it("replaces a resource whose settings changed: creates the new one first, then deletes the old one", async () => {
     world.write("a.txt", "text");
     await world.sync();
     const before = world.service.requests.length;
@@ -214,7 +214,7 @@ describe("brakes", () => {
     for (let index = 0; index < count; index += 1) world.write(`${index}.txt`, `text ${index}`);
   };
 
-  it("deletes nothing when the folder is missing, and says so", async () => {
+  it("deletes nothing when the folder is missing, and reports it", async () => {
     fill(3);
     await world.sync();
     renameSync(world.root, `${world.root}-away`);
@@ -223,7 +223,7 @@ describe("brakes", () => {
     await daemon.close();
     expect(status.sources[0]).toMatchObject({
       halted: true,
-      // To nothing of it could a person agree.
+      // Nothing of it can be approved.
       held: 0,
       holdReason: expect.stringContaining("missing") as string,
       remedy: expect.stringContaining("put it back") as string,
@@ -234,7 +234,7 @@ describe("brakes", () => {
     expect(world.service.count("delete")).toBe(0);
   });
 
-  it("holds the deletes of an emptied folder until a person agrees", async () => {
+  it("holds the deletes of an emptied folder until a person approves", async () => {
     fill(3);
     await world.sync();
     for (let index = 0; index < 3; index += 1) rmSync(join(world.root, `${index}.txt`));
@@ -248,7 +248,7 @@ describe("brakes", () => {
     await daemon.close();
   });
 
-  it("holds a mass delete, and lets a file that comes back keep its resource", async () => {
+  it("holds a mass delete, and lets a file that returns keep its resource", async () => {
     fill(20);
     await world.sync({ settings: { holdDeletesOver: 5 } });
     const id = idOf("0.txt");
@@ -266,15 +266,15 @@ describe("brakes", () => {
   });
 });
 
-describe("what one scan cannot tell", () => {
-  it("deletes nothing of a folder that is renamed while it is scanned", async () => {
+describe("what one scan cannot detect", () => {
+  it("deletes nothing of a folder that is renamed during the scan", async () => {
     world.write("top.txt", "top");
     for (let index = 0; index < 5; index += 1) world.write(`d/${index}.txt`, `text ${index}`);
     await world.sync();
     const ids = world.service.live().map(({ _id }) => _id);
     const { maxFileBytes, ...source } = world.source();
     let renamed = false;
-    // Asked for at the root's file, when the root is listed and the folder is not yet.
+    // Triggered at the root's file, when the root is listed and the folder is not.
     const sources = [
       Object.defineProperty({ ...source, maxFileBytes }, "maxFileBytes", {
         enumerable: true,
@@ -292,7 +292,7 @@ describe("what one scan cannot tell", () => {
     expect(titles().toSorted()[0]).toBe("e/0.txt");
   });
 
-  it("gives restored files of an emptied folder their resources back, be they equal or edited", async () => {
+  it("returns their resources to restored files of an emptied folder, equal or edited", async () => {
     world.write("a/LICENSE", "same words");
     world.write("b/LICENSE", "same words");
     world.write("c.txt", "text");
@@ -327,7 +327,7 @@ describe("what one scan cannot tell", () => {
 });
 
 describe("trouble with one file", () => {
-  it("keeps what the service refuses, with its words, until the file changes", async () => {
+  it("keeps a refused file failed, with the service's words, until it changes", async () => {
     world.service.fault = ({ operation, body }) =>
       operation === "create" && body?.["content"] === "bad"
         ? {
@@ -365,7 +365,7 @@ describe("trouble with one file", () => {
     await daemon.close();
   });
 
-  it("makes a resource again that somebody deleted there", async () => {
+  it("creates a resource again that somebody deleted at the service", async () => {
     world.write("a.txt", "text");
     await world.sync();
     for (const resource of world.service.resources.values()) resource.isDeleted = true;
@@ -384,7 +384,7 @@ describe("what is skipped", () => {
     return told;
   };
 
-  it("is counted and named apart, not read again, and no failure", async () => {
+  it("counts and names skipped files separately, and does not read them again", async () => {
     world.write("a.md", "# Alpha");
     world.write("pkg/__init__.py", "");
     world.write("b.zip", "PK");
@@ -409,7 +409,7 @@ describe("what is skipped", () => {
     expect(told()).toBe(4);
   });
 
-  it("is sent when it is wanted after all", async () => {
+  it("sends a skipped file when it becomes wanted", async () => {
     world.write("empty.md", "");
     world.write("a.bin", "some text");
     world.write("b.dat", "a\0b");
@@ -422,14 +422,14 @@ describe("what is skipped", () => {
     expect(world.service.count("create")).toBe(3);
   });
 
-  it("is forgotten when it is gone", async () => {
+  it("removes a skipped file from the ledger when it is gone", async () => {
     world.write("a.bin", "x");
     await source();
     rmSync(join(world.root, "a.bin"));
     expect(await source()).toMatchObject({ files: 0, skipped: 0, named: [] });
   });
 
-  it("is in the plan of a pass, once", async () => {
+  it("plans a skipped file once", async () => {
     world.write("a.bin", "x");
     world.write("b.md", "");
     const planned = async () => {
@@ -445,7 +445,7 @@ describe("what is skipped", () => {
 });
 
 describe("a known file that has nothing in it any more", () => {
-  it("is updated to nothing when its author emptied it, and back", async () => {
+  it("updates a file to empty and back when its author empties it", async () => {
     world.write("a.txt", "first");
     await world.sync();
     const id = idOf("a.txt");
@@ -464,7 +464,7 @@ describe("a known file that has nothing in it any more", () => {
   it.each([
     ["became binary data", "a.txt", "first", "a\0b", "binary data of an unknown kind"],
     ["is an empty PDF", "a.pdf", "%PDF-1.4 text", "", "the file is empty"],
-  ])("keeps its resource when it %s, and a person is told", async (_name, path, was, is, words) => {
+  ])("keeps the resource of a file that %s, and reports it", async (_name, path, was, is, words) => {
     world.write(path, was);
     await world.sync();
     world.write(path, is);
@@ -480,7 +480,7 @@ describe("a known file that has nothing in it any more", () => {
     expect(titles()).toEqual(["other.txt"]);
   });
 
-  it("is failed with the words of a service that takes no empty content", async () => {
+  it("fails an emptied file with the words of a service that accepts no empty content", async () => {
     world.write("a.txt", "first");
     await world.sync();
     world.service.fault = ({ body }) =>
@@ -495,7 +495,7 @@ describe("a known file that has nothing in it any more", () => {
     await daemon.close();
   });
 
-  it("is not updated to nothing between an editor's truncating and writing", async () => {
+  it("does not update a file to empty between an editor's truncate and write", async () => {
     world.write("a.txt", "first");
     const daemon = world.daemon({ settings: { settleMs: 100 } });
     const stop = new AbortController();
@@ -509,7 +509,7 @@ describe("a known file that has nothing in it any more", () => {
     expect([world.service.count("update"), world.service.count("delete")]).toEqual([1, 0]);
   });
 
-  it("loses its resource when it is renamed to a kind that is not taken", async () => {
+  it("deletes the resource of a file that is renamed to an unsupported kind", async () => {
     world.write("a.txt", "first");
     world.write("b.txt", "second");
     await world.sync();
@@ -520,7 +520,7 @@ describe("a known file that has nothing in it any more", () => {
 });
 
 describe("watching", () => {
-  it("follows what happens in the folder, and ends cleanly", async () => {
+  it("follows changes in the folder, and ends cleanly", async () => {
     world.write("a.txt", "one");
     const daemon = world.daemon({ settings: { settleMs: 20 } });
     const stop = new AbortController();

@@ -20,7 +20,7 @@ const live = (): (readonly [string, string | undefined])[] =>
 const operations = (from: number): string[] =>
   world.service.requests.slice(from).map(({ operation }) => operation);
 
-it("a document is sent as its text, in one request, and nothing is sent again for it", async () => {
+it("sends a document as its text in one request, and only once", async () => {
   world.write("a.docx", docx(wordParagraph("Head", "heading1") + wordParagraph("Text.")));
   await world.sync();
   expect(live()).toEqual([["Head", "# Head\n\nText."]]);
@@ -30,7 +30,7 @@ it("a document is sent as its text, in one request, and nothing is sent again fo
   expect(operations(before)).toEqual([]);
 });
 
-it("a document that becomes damaged keeps its resource and is told as failed, in words", async () => {
+it("keeps the resource of a document that becomes damaged, and reports it as failed with the reason", async () => {
   const good = docx(wordParagraph("Text."));
   world.write("a.docx", good);
   await world.sync();
@@ -45,11 +45,11 @@ it("a document that becomes damaged keeps its resource and is told as failed, in
   expect(live()).toEqual([["a.docx", "Mended."]]);
 });
 
-it("a page that was sent as it is written is updated once, and no other file is", async () => {
+it("updates a page once that was sent unconverted, and no other file", async () => {
   world.write("p.html", "<title>P</title><nav>Menu</nav><main><p>Text of the page.</p></main>");
   world.write("a.md", "# A\n");
   await world.sync();
-  // As the ledger was before pages were read.
+  // As the ledger was before pages were converted.
   const db = new Database(ledgerFile(world.stateDir));
   db.exec("UPDATE files SET extractor_version = 1, rules_key = 1, digest = 'x' WHERE path = 'p.html'");
   db.exec("UPDATE files SET rules_key = 1");
@@ -62,7 +62,7 @@ it("a page that was sent as it is written is updated once, and no other file is"
   expect(live()).toContainEqual(["P", "Text of the page."]);
 });
 
-it("a document that is renamed keeps its resource", async () => {
+it("keeps the resource of a renamed document", async () => {
   const bytes = docx(wordParagraph("Text."));
   world.write("a.docx", bytes);
   world.write("b.txt", "b");

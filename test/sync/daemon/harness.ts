@@ -10,7 +10,7 @@ import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import type { Timing } from "../../../src/sync/plan/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../../fakes/knowledge-service.ts";
 
-/** Waits for a service, as short as can be: its answers are the tests' own. */
+/** Shortest possible waits for a service whose answers are the tests' own. */
 const BRISK: Partial<Timing> = {
   listAgainMs: 5,
   retryMs: 20,
@@ -26,7 +26,7 @@ const BRISK: Partial<Timing> = {
  */
 export const SINGLE_DELETES: Partial<Timing> = { burstGapMs: 20 };
 
-/** A folder, a state folder and a fake service, and daemons on them. */
+/** A folder, a state folder and a fake service, with daemons on them. */
 export interface World {
   readonly root: string;
   readonly stateDir: string;
@@ -35,9 +35,9 @@ export interface World {
   write(path: string, text: string | Buffer): void;
   source(more?: Record<string, unknown>): WatchedSource;
   daemon(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Daemon;
-  /** One pass with a daemon of its own. */
+  /** One pass with a separate daemon. */
   sync(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Promise<void>;
-  /** A person's commands while no daemon runs. */
+  /** A person's commands without a running daemon. */
   readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume">;
   end(): Promise<void>;
 }
@@ -96,7 +96,7 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
       held: (folder) => readLedger(world.stateDir, (ledger) => openCommands(ledger).held(folder)) ?? [],
     },
     end: async () => {
-      // One that was made to crash may fail to close, too.
+      // A daemon that was made to crash may fail to close, too.
       for (const daemon of open) await daemon.close().catch(() => undefined);
       await service.close();
       rmSync(base, { recursive: true, force: true });

@@ -17,8 +17,8 @@ const hasEnded = async (promise: Promise<unknown>): Promise<boolean> => {
   return ended;
 };
 
-describe("who waits for something in a daemon", () => {
-  it("goes on when it holds, at once or after a change", async () => {
+describe("a wait in a daemon", () => {
+  it("resolves when the condition holds, at once or after a change", async () => {
     const waiting = until();
     lifecycle.changed();
     expect(await hasEnded(waiting)).toBe(false);
@@ -29,7 +29,7 @@ describe("who waits for something in a daemon", () => {
     await expect(until()).resolves.toBeUndefined();
   });
 
-  it("ends with the signal's reason, though nothing changes", async () => {
+  it("ends a wait with the signal's reason, even without a change", async () => {
     const abort = new AbortController();
     const waiting = until(abort.signal);
     abort.abort(new Error("enough"));
@@ -39,7 +39,7 @@ describe("who waits for something in a daemon", () => {
     await expect(until(abort.signal)).resolves.toBeUndefined();
   });
 
-  it("ends with what ended the daemon, be it over or not", async () => {
+  it("ends a wait with the fatal error, past or future", async () => {
     const waiting = until();
     lifecycle.fail("no disk");
     await expect(waiting).rejects.toThrow("in words: no disk");
@@ -47,7 +47,7 @@ describe("who waits for something in a daemon", () => {
     await expect(until()).rejects.toThrow("in words: no disk");
   });
 
-  it("asks again when the daemon is to end", async () => {
+  it("checks conditions again when the daemon starts to stop", async () => {
     const waiting = lifecycle.until(() => lifecycle.isEnding());
     lifecycle.end();
     await expect(waiting).resolves.toBeUndefined();
@@ -55,7 +55,7 @@ describe("who waits for something in a daemon", () => {
 });
 
 describe("what ends a daemon", () => {
-  it("is the first error alone, of which each listener is notified once", () => {
+  it("takes only the first error for fatal, and notifies each listener once", () => {
     const notified: string[] = [];
     lifecycle.onFatal(({ message }) => notified.push(`one ${message}`));
     lifecycle.onFatal(({ message }) => notified.push(`two ${message}`));
@@ -66,7 +66,7 @@ describe("what ends a daemon", () => {
     expect(notified).toEqual(["one in words: first", "two in words: first"]);
   });
 
-  it("is no error once it was asked to end", () => {
+  it("takes no error for fatal after the stop started", () => {
     lifecycle.end();
     lifecycle.fail("late");
     expect([lifecycle.fatal(), lifecycle.isEnding()]).toEqual([undefined, true]);

@@ -36,10 +36,10 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-/** What the service has: a title, and whether it came as a file or as text. */
+/** The service's resource: its title, and whether it came as a file or as text. */
 const live = (): string[] =>
   world.service.live().map(({ title, url }) => `${title} as ${url === undefined ? "text" : "a file"}`);
-/** Requests that change something, of one pass. */
+/** The changing requests of one pass. */
 const pass = async (): Promise<string[]> => {
   const before = world.service.requests.length;
   await world.sync();
@@ -53,7 +53,7 @@ const readsMails = (reads: boolean): void => {
 };
 
 describe("a mail with a PDF", () => {
-  it("is uploaded as it is to a service that reads mails, under its subject, and once", async () => {
+  it("uploads a mail with a PDF once, under its subject, to a service that reads mails", async () => {
     readsMails(true);
     const bytes = mail("Bill", PDF, NOTE);
     world.write("m.eml", bytes);
@@ -72,14 +72,14 @@ describe("a mail with a PDF", () => {
     expect(planned).toEqual([]);
   });
 
-  it("is sent as text to a service that does not say that it reads mails", async () => {
+  it("sends a mail with a PDF as text to a service that does not declare reading mails", async () => {
     world.write("m.eml", mail("Bill", PDF));
     expect(await pass()).toEqual(["create"]);
     expect(live()).toEqual(["Bill as text"]);
     expect(world.service.live()[0]?.content).toContain("- bill.pdf (application/pdf), not read: ");
   });
 
-  it("is sent as text to a service of the bare specification", async () => {
+  it("sends a mail with a PDF as text to a service of the bare specification", async () => {
     await world.end();
     world = await openWorld();
     readsMails(true);
@@ -91,7 +91,7 @@ describe("a mail with a PDF", () => {
   it.each([
     ["an office document, which the daemon alone reads", LETTER, "A letter."],
     ["a text that is not UTF-8", LATIN, "Grüße"],
-  ])("is sent as text where it also has %s", async (_name, attachment, words) => {
+  ])("sends a mail with a PDF as text when it also has %s", async (_name, attachment, words) => {
     readsMails(true);
     world.write("m.eml", mail("Both", PDF, attachment));
     expect(await pass()).toEqual(["create"]);
@@ -99,7 +99,7 @@ describe("a mail with a PDF", () => {
   });
 });
 
-it("a mail without PDFs and images is sent as text whatever the service reads", async () => {
+it("sends a mail without PDFs and images as text, whatever the service reads", async () => {
   readsMails(true);
   world.write("m.eml", mail("Note", NOTE));
   expect(await pass()).toEqual(["create"]);
@@ -115,20 +115,20 @@ describe("when the service begins to read mails", () => {
     readsMails(true);
   });
 
-  it("mails with PDFs are uploaded in place of their text, once, and nothing else is sent", async () => {
+  it("uploads mails with PDFs once in place of their text when the service begins to read mails", async () => {
     expect(await pass()).toEqual(["upload", "create", "delete"]);
     expect(live()).toEqual(["A as text", "Bill as a file", "Note as text"]);
     expect(await pass()).toEqual([]);
   });
 
-  it("and stops to, an uploaded mail stays as it is until it changes", async () => {
+  it("keeps an uploaded mail unchanged when the service stops reading mails, until it changes", async () => {
     await world.sync();
     readsMails(false);
     world.write("note.EML", mail("Note", ["other.txt", "text/plain", Buffer.from("Another.")]));
     expect(await pass()).toEqual(["update"]);
     expect(await pass()).toEqual([]);
     expect(live()).toEqual(["A as text", "Bill as a file", "Note as text"]);
-    // Touched, it is read again, and is what it was.
+    // After a touch it is read again, and is unchanged.
     world.write("bill.eml", mail("Bill", PDF));
     expect(await pass()).toEqual([]);
     world.write("bill.eml", mail("Bill 2", PDF));
@@ -140,7 +140,7 @@ describe("when the service begins to read mails", () => {
   });
 });
 
-it("a lost ledger finds the uploaded mail again", async () => {
+it("finds the uploaded mail again after the ledger was lost", async () => {
   readsMails(true);
   world.write("m.eml", mail("Bill", PDF));
   await world.sync();

@@ -6,9 +6,9 @@ import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { changesOf } from "../../../src/sync/daemon/notices.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
-describe("what is news", () => {
+describe("standstill changes", () => {
   const held = { kind: "held", reason: "60 deletes at once", remedy: "approve" } as const;
-  it("is told once, and not again where only numbers changed", () => {
+  it("reports a standstill once, and not again when only numbers change", () => {
     const first = changesOf([held], new Map());
     expect(first.started).toEqual([held]);
     const second = changesOf([{ ...held, reason: "61 deletes at once" }], first.reported);
@@ -20,7 +20,7 @@ describe("what is news", () => {
   });
 });
 
-describe("a running daemon tells in its log", () => {
+describe("the log of a running daemon", () => {
   let world: World;
   let stopping: AbortController;
   let running: Promise<void>[];
@@ -69,7 +69,7 @@ describe("a running daemon tells in its log", () => {
       "the folder is missing, or kbsync@docs.service does not show it",
       /`systemctl restart kbsync@docs\.service`/,
     ],
-  ])("of a folder that is %s, with what to do", async (_, more, reason, hint) => {
+  ])("warns of a folder that is %s, with the remedy", async (_, more, reason, hint) => {
     world.write("a.txt", "text");
     await world.sync();
     rmSync(world.root, { recursive: true });
@@ -79,7 +79,7 @@ describe("a running daemon tells in its log", () => {
     expect(warned("source_halted")[0]?.hint).toMatch(hint);
   });
 
-  it("of deletes that come to be held, and that they no longer are", async () => {
+  it("warns of held deletes, and reports when they are no longer held", async () => {
     writeAll();
     const daemon = await run();
     for (let index = 0; index < 6; index += 1) rmSync(join(world.root, `${index}.txt`));
@@ -96,7 +96,7 @@ describe("a running daemon tells in its log", () => {
     expect(warned("deletes_held")).toHaveLength(1);
   });
 
-  it("of a folder that goes away, once, and that it is back", async () => {
+  it("warns once of a folder that disappears, and reports its return", async () => {
     writeAll();
     const daemon = await run();
     renameSync(world.root, `${world.root}-away`);
@@ -115,7 +115,7 @@ describe("a running daemon tells in its log", () => {
     ]);
   });
 
-  it("of one that another process left so, when it has looked itself", async () => {
+  it("warns of a standstill of an earlier process after its own first pass", async () => {
     writeAll();
     await world.sync();
     renameSync(world.root, `${world.root}-away`);
@@ -131,7 +131,7 @@ describe("a running daemon tells in its log", () => {
     expect(warned("source_halted")).toEqual([]);
   });
 
-  it("of a service that lost most of what it had", async () => {
+  it("warns of a service that lost most of its resources", async () => {
     writeAll();
     const daemon = await run();
     for (const resource of world.service.live()) resource.isDeleted = true;

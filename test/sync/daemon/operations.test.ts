@@ -22,7 +22,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** A daemon that runs and has come to rest. */
+/** A running daemon that has become idle. */
 async function run(more?: Parameters<World["daemon"]>[0]): Promise<Daemon> {
   const daemon = world.daemon({ timing: SINGLE_DELETES, ...more });
   running.push(daemon.run({ signal: stopping.signal }));
@@ -44,7 +44,7 @@ const changes = (): number =>
 const never = new AbortController().signal;
 
 describe("pause", () => {
-  it("sends nothing, counts what comes up, and resume brings it over", async () => {
+  it("sends nothing during a pause, counts changes, and sends them after resume", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
     expect(await daemon.pause()).toEqual([world.root]);
@@ -63,7 +63,7 @@ describe("pause", () => {
     expect(daemon.status().sources).toMatchObject([{ paused: false, waiting: 0, inAgreement: 3 }]);
   });
 
-  it("outlasts a restart, and is told by the ledger alone", async () => {
+  it("keeps a pause across a restart, and reads it from the ledger alone", async () => {
     world.write("a.txt", "a");
     await (await run()).pause();
     await stop();
@@ -79,7 +79,7 @@ describe("pause", () => {
     expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: false }]);
   });
 
-  it("set while no daemon runs holds back the next pass, which says what waits", async () => {
+  it("applies a pause set without a daemon to the next pass, which reports what waits", async () => {
     world.write("a.txt", "a");
     await world.sync();
     expect(await world.offline.pause()).toEqual([world.root]);
@@ -95,7 +95,7 @@ describe("pause", () => {
     expect(titles()).toEqual(["b.txt"]);
   });
 
-  it("keeps renamed files' resources: nothing is guessed while it lasts", async () => {
+  it("keeps the resources of files that are renamed during a pause", async () => {
     world.write("a.txt", "a text that moves");
     const daemon = await run();
     const [before] = world.service.live();
@@ -107,7 +107,7 @@ describe("pause", () => {
     expect(world.service.live()).toMatchObject([{ _id: before?._id }]);
   });
 
-  it("gives up what is planned, lets what is under way end, and loses neither", async () => {
+  it("cancels planned work and finishes work in flight at a pause, without losing either", async () => {
     for (let index = 0; index < 300; index += 1) world.write(`${index}.txt`, `text ${index}`);
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => {
@@ -137,7 +137,7 @@ describe("pause", () => {
     expect(new Set(titles()).size).toBe(300);
   });
 
-  it("keeps back what waited for the service to answer", async () => {
+  it("suspends at a pause what waited for the service to answer", async () => {
     world.write("a.txt", "a");
     let leaving = 0;
     const daemon = await run({
@@ -146,7 +146,7 @@ describe("pause", () => {
         if (name === "create:answered") leaving -= 1;
       },
     });
-    // The wish for a second keeps the others at the gate while the one that is under way ends.
+    // A delay of a second keeps the others at the gate while the request in flight ends.
     const headers = { "retry-after": "1" };
     world.service.fault = () => ({ kind: "answer", status: 503, body: "{}", headers });
     for (const name of ["b", "c", "d", "e"]) world.write(`${name}.txt`, name);
@@ -160,7 +160,7 @@ describe("pause", () => {
     await until(() => titles().length === 5);
   });
 
-  it("of one source leaves the others alone", async () => {
+  it("pauses one source without the others", async () => {
     const other = `${world.root}-other`;
     mkdirSync(other);
     writeFileSync(join(other, "x.txt"), "x");
@@ -176,7 +176,7 @@ describe("pause", () => {
     await expect(daemon.pause("/elsewhere")).rejects.toMatchObject({ code: "source_unknown" });
   });
 
-  it("asked for while a resume is written wins, as the later word", async () => {
+  it("lets a pause that is requested while a resume is written take effect", async () => {
     const daemon = await run();
     await daemon.pause();
     await Promise.all([daemon.resume(), daemon.pause()]);
@@ -187,7 +187,7 @@ describe("pause", () => {
     expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 1 }]);
   });
 
-  it("holds deletes back, and resume sends them", async () => {
+  it("suspends deletes during a pause, and sends them after resume", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     const daemon = await run();
     await daemon.pause();
@@ -204,7 +204,7 @@ describe("wait", () => {
   const wait = (daemon: Daemon, path?: string): Promise<WaitEnd> =>
     daemon.wait({ signal: never, ...(path !== undefined && { path: join(world.root, path) }) });
 
-  it("does not return before a file that was just written is there, event or none", async () => {
+  it("waits for a file that was just written, with or without an event", async () => {
     const daemon = await run({ world: deafWorld() });
     for (let round = 0; round < 5; round += 1) {
       world.write("a.txt", `round ${round}`);
@@ -219,7 +219,7 @@ describe("wait", () => {
     expect(titles()).toHaveLength(3);
   });
 
-  it("asked before anything was looked at waits for all of a first sync", async () => {
+  it("waits for all of a first sync when asked before the first scan", async () => {
     for (let index = 0; index < 30; index += 1) world.write(`${index}.txt`, `text ${index}`);
     const daemon = world.daemon();
     running.push(daemon.run({ signal: stopping.signal }));
@@ -228,14 +228,14 @@ describe("wait", () => {
     expect(titles()).toHaveLength(30);
   });
 
-  it("with a settle time waits for it too", async () => {
+  it("waits for the settle time too", async () => {
     const daemon = await run({ settings: { settleMs: 200 } });
     world.write("a.txt", "a");
     expect(await wait(daemon, "a.txt")).toMatchObject({ agreed: true });
     expect(titles()).toEqual(["a.txt"]);
   });
 
-  it("sees a change that came while an older version was under way", async () => {
+  it("waits for a change that came while an older version was in flight", async () => {
     const daemon = await run();
     let release = (): void => undefined;
     let arrived = false;
@@ -258,7 +258,7 @@ describe("wait", () => {
     expect(world.service.live()).toMatchObject([{ content: "new" }]);
   });
 
-  it("waits until a deleted file is gone, and returns at once for one that never was", async () => {
+  it("waits until a deleted file is gone, and returns at once for one that never existed", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     const daemon = await run();
     unlinkSync(join(world.root, "b.txt"));
@@ -267,7 +267,7 @@ describe("wait", () => {
     expect(await wait(daemon, "never.txt")).toMatchObject({ agreed: true });
   });
 
-  it("waits for a service that comes back", async () => {
+  it("waits for a service that returns", async () => {
     const daemon = await run();
     world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
     world.write("a.txt", "a");
@@ -278,7 +278,7 @@ describe("wait", () => {
     expect(titles()).toEqual(["a.txt"]);
   });
 
-  it("ends when it is told to", async () => {
+  it("ends a wait when its signal aborts", async () => {
     const daemon = await run();
     world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
     world.write("a.txt", "a");
@@ -291,7 +291,7 @@ describe("wait", () => {
     world.service.fault = () => undefined;
   });
 
-  it("is told that the daemon stops", async () => {
+  it("ends a wait when the daemon stops", async () => {
     const daemon = await run();
     world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
     world.write("a.txt", "a");
@@ -330,13 +330,13 @@ describe("wait", () => {
       },
       { code: "left_out" },
     ],
-  ])("tells the reason for %s", async (_name, prepare, reason) => {
+  ])("returns the reason for %s", async (_name, prepare, reason) => {
     const daemon = await run();
     const path = await prepare();
     expect(await wait(daemon, path)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
   });
 
-  it("does not take a file for empty that was emptied to be written anew", async () => {
+  it("does not take a file for empty that is truncated before it is rewritten", async () => {
     const daemon = await run({ settings: { settleMs: 500 } });
     world.write("a.txt", "");
     const { promise: looked, resolve } = Promise.withResolvers<void>();
@@ -349,7 +349,7 @@ describe("wait", () => {
     expect(world.activity).toMatchObject([{ outcome: "done" }]);
   });
 
-  it("does not return while the delete of an older resource of the path waits for the file as it is now", async () => {
+  it("does not end a wait while the delete of an older resource of the path waits for the current file", async () => {
     world.write("a.txt", "old");
     const daemon = await run();
     let refusing = true;
@@ -373,7 +373,7 @@ describe("wait", () => {
     await until(() => arrived);
     refusing = false;
     await daemon.retry();
-    // What the retry sets going is done by the time that two more commits are on disk: the delete waits for the create.
+    // The work that the retry starts is done after two more commits: the delete waits for the create.
     await daemon.retry();
     await daemon.retry();
     expect([isOver, world.service.live()]).toMatchObject([false, [{ content: "old" }]]);
@@ -384,11 +384,11 @@ describe("wait", () => {
     expect(world.service.live()).toMatchObject([{ content: "new" }]);
   });
 
-  it("tells of what cannot be looked at: below a folder, and on the way to a file", async () => {
+  it("returns inaccessible paths as reasons: below a folder, and above a file", async () => {
     world.write("open/a.txt", "a");
     world.write("shut/inner/b.txt", "b");
     const daemon = await run();
-    // An ignore file that is too large to read: what it leaves out is not known, as for a folder without leave to enter.
+    // An ignore file that is too large to read: what it excludes is unknown, like for an inaccessible folder.
     world.write("shut/inner/.kbsyncignore", Buffer.alloc(2 * 1024 * 1024, 0x23));
     expect(await wait(daemon, "shut")).toMatchObject({
       agreed: false,
@@ -404,7 +404,7 @@ describe("wait", () => {
     expect(await wait(daemon, "shut")).toMatchObject({ agreed: true });
   });
 
-  it("tells of a file that cannot be read, and waits no longer for it", async () => {
+  it("returns an unreadable file as a reason without waiting for it", async () => {
     const shut = new Set<string>();
     const openReader = (): ReturnType<typeof realWorld.openReader> => {
       const reader = realWorld.openReader();
@@ -430,10 +430,10 @@ describe("wait", () => {
     expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, reasons: [reason] });
   });
 
-  it("does not take a path for done that a pass has in hand, whenever it is asked", async () => {
+  it("does not take a path for done while a pass handles it, whenever it is asked", async () => {
     let ask = (): void => undefined;
     const watch: typeof realWorld.watch = ({ onError }) => {
-      // Whatever is reported, everybody who waits looks again.
+      // Any report makes all waiting callers check again.
       ask = () => onError(new KbsyncError("a warning", { code: "a_warning" }));
       return Promise.resolve({
         degraded: () => undefined,
@@ -448,7 +448,7 @@ describe("wait", () => {
     expect(titles()).toEqual([]);
   });
 
-  it("says of a path that it knows nothing of it", async () => {
+  it("reports that nothing is known of a path", async () => {
     world.write("folder/a.txt", "a");
     const daemon = await run();
     expect(await wait(daemon, "none.txt")).toMatchObject({ agreed: true, unknown: true });
@@ -459,7 +459,7 @@ describe("wait", () => {
     expect((await wait(daemon, "folder/a.txt")).unknown).toBeUndefined();
   });
 
-  it("tells of deletes that are held, of a folder that is away, and of a pause", async () => {
+  it("returns held deletes, a missing folder and a pause as reasons", async () => {
     for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
     const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 }, timing: {} });
     for (let index = 0; index < 5; index += 1) unlinkSync(join(world.root, `${index}.txt`));
@@ -479,14 +479,14 @@ describe("wait", () => {
     expect(await wait(daemon, "9.txt")).toMatchObject({ agreed: true });
     renameSync(world.root, `${world.root}-away`);
     expect(await wait(daemon)).toMatchObject({ agreed: false, reasons: [{ path: "", code: "halted" }] });
-    // What is held is what a person could agree to; of the rest nobody knows that it is gone.
+    // Only what a person could approve is held; nobody knows whether the rest is gone.
     expect(daemon.status().sources).toMatchObject([
       { halted: true, held: 5, remedy: expect.stringContaining("put it back") as string },
     ]);
     renameSync(`${world.root}-away`, world.root);
   });
 
-  it("refuses a path outside", async () => {
+  it("refuses to wait for a path outside", async () => {
     const daemon = await run();
     await expect(daemon.wait({ signal: never, path: "/elsewhere/a.txt" })).rejects.toMatchObject({
       code: "outside_sources",
@@ -494,7 +494,7 @@ describe("wait", () => {
   });
 });
 
-/** A world whose watcher hears nothing. */
+/** A world whose watcher reports nothing. */
 function deafWorld(): NonNullable<NonNullable<Parameters<World["daemon"]>[0]>["world"]> {
   return {
     ...realWorld,
@@ -509,20 +509,20 @@ function deafWorld(): NonNullable<NonNullable<Parameters<World["daemon"]>[0]>["w
   };
 }
 
-it("a person's word on deletes is in the ledger by the time that it is answered", async () => {
+it("commits a person's approval before answering it", async () => {
   for (let index = 0; index < 10; index += 1) world.write(`${index}.txt`, `text ${index}`);
   const daemon = await run({ settings: { holdDeletesOver: 2, holdDeletesPercent: 10 } });
   for (let index = 0; index < 8; index += 1) unlinkSync(join(world.root, `${index}.txt`));
   await until(() => daemon.status().sources[0]?.held === 8);
   expect(await daemon.approve()).toMatchObject([{ source: world.root, held: 8 }]);
   const states = new Set(readStatus(world.stateDir, 10)?.troubled.map(({ state }) => state));
-  // The pass may have done some of them by now.
+  // The pass may have carried out some of them by now.
   expect(states).not.toContain("held");
   await until(() => titles().length === 2);
 });
 
 describe("retry", () => {
-  it("tries failed files again, and says how many", async () => {
+  it("tries failed files again, and returns how many", async () => {
     const daemon = await run();
     let isWilling = false;
     world.service.fault = ({ operation }) =>
@@ -548,7 +548,7 @@ describe("retry", () => {
     await expect(daemon.retry("/elsewhere")).rejects.toMatchObject({ code: "outside_sources" });
   });
 
-  it("tries files set aside, and refused deletes, before their time", async () => {
+  it("tries parked files and refused deletes before their time", async () => {
     for (const name of ["a", "b", "c"]) world.write(`${name}.txt`, name);
     const daemon = await run();
     let isWilling = false;
@@ -568,7 +568,7 @@ describe("retry", () => {
 });
 
 describe("log", () => {
-  it("tells the newest, oldest first, of all or of a path, and what comes after", async () => {
+  it("returns the newest activities of all or of a path, oldest first, and later ones", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
     const heard: string[] = [];
@@ -591,7 +591,7 @@ describe("log", () => {
   });
 });
 
-it("a daemon that cannot be opened lets go of the state folder", async () => {
+it("releases the state folder when a daemon cannot be opened", async () => {
   const { url, key } = world.service;
   const wrong = { apiUrl: "no address", dbUrl: url, pauthkey: key, identity: "s" };
   const right = { apiUrl: url, dbUrl: url, pauthkey: key, identity: "s" };
@@ -601,7 +601,7 @@ it("a daemon that cannot be opened lets go of the state folder", async () => {
   expect(titles()).toEqual(["a.txt"]);
 });
 
-it("status is cheap: while work goes on, asking does not write", async () => {
+it("writes nothing for the status during work", async () => {
   for (let index = 0; index < 200; index += 1) world.write(`${index}.txt`, `text ${index}`);
   const steps: string[] = [];
   let release = (): void => undefined;
@@ -624,14 +624,14 @@ it("status is cheap: while work goes on, asking does not write", async () => {
   await daemon.whenIdle();
 });
 
-it("counts the files that wait as soon as the work is planned, though the status was asked a moment before", async () => {
+it("counts waiting files as soon as work is planned, even if the status was read a moment before", async () => {
   for (let index = 0; index < 50; index += 1) world.write(`${index}.txt`, `text ${index}`);
   const gate = Promise.withResolvers<void>();
   world.service.fault = ({ operation }) =>
     operation === "create" ? { kind: "wait", until: gate.promise } : undefined;
   const daemon = world.daemon();
   running.push(daemon.run({ signal: stopping.signal }));
-  // Each look at the figures reads the status, too.
+  // Each read of the figures reads the status, too.
   await until(() => daemon.figures().planned);
   const { sources } = daemon.status();
   gate.resolve();

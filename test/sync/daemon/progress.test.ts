@@ -21,7 +21,7 @@ async function pass(): Promise<DaemonStatus> {
   return status;
 }
 
-it("a file that the service refuses is a failure, and no change", async () => {
+it("counts a file that the service refuses as a failure, not as a change", async () => {
   world.service.fault = ({ operation, body }) =>
     operation === "create" && JSON.stringify(body).includes("odd")
       ? { kind: "answer", status: 422, body: '{"success":false,"message":"too odd"}' }
@@ -31,12 +31,12 @@ it("a file that the service refuses is a failure, and no change", async () => {
   const status = await pass();
   expect(status.progress).toMatchObject({ done: 5, total: 5, sent: 1, failed: 4 });
   expect(status.sources).toMatchObject([{ files: 5, inAgreement: 1, failed: 4, waiting: 0 }]);
-  // What failed in an earlier pass is none of this one's work.
+  // A failure of an earlier pass does not count as work of this one.
   world.write("more.txt", "more");
   expect((await pass()).progress).toMatchObject({ done: 1, sent: 1, failed: 0 });
 });
 
-it("a delete that the service refuses is one too", async () => {
+it("counts a delete that the service refuses as a failure", async () => {
   world.write("a.txt", "a");
   world.write("b.txt", "b");
   await pass();
@@ -53,9 +53,9 @@ describe("a file is counted once", () => {
     for (let index = 0; index < FILES; index += 1) world.write(`${index}.txt`, `text ${index}`);
   };
 
-  it("by the ledger alone, wherever the process was killed", async () => {
+  it("counts a file once from the ledger alone, wherever the process was killed", async () => {
     fill();
-    // Slow enough for several commits while files are on their way.
+    // Slow enough for several commits while files are in flight.
     world.service.fault = ({ operation }) =>
       operation === "create" ? { kind: "wait", until: setTimeout(SLOW_MS) } : undefined;
     const counts: unknown[] = [];
@@ -80,7 +80,7 @@ describe("a file is counted once", () => {
     expect(counts.at(-1)).toEqual([FILES, FILES, 0]);
   });
 
-  it("by a running daemon, at every moment", async () => {
+  it("counts a file once in a running daemon at every moment", async () => {
     fill();
     const seen = new Set<number>();
     const daemon: Daemon = world.daemon({
@@ -98,7 +98,7 @@ describe("a file is counted once", () => {
     expect([...seen].filter((files) => files !== 0 && files !== FILES)).toEqual([]);
   });
 
-  it("when it failed before and is tried again, or waits in a pause", async () => {
+  it("counts a file once that failed before and is tried again, or waits in a pause", async () => {
     world.service.fault = ({ operation }) =>
       operation === "create"
         ? { kind: "answer", status: 422, body: '{"success":false,"message":"too odd"}' }

@@ -16,7 +16,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** Whether any part of it has something to do now. */
+/** Whether any part has something to do now. */
 const works = (daemon: Daemon): boolean => daemon.pulse().queue.atWork || daemon.pulse().scan.atWork;
 
 function start(): Daemon {
@@ -26,7 +26,7 @@ function start(): Daemon {
 }
 
 describe("the pulse of a daemon", () => {
-  it("moves while files are sent, and rests with it", async () => {
+  it("advances the pulse while files are sent, and stops it at rest", async () => {
     for (let file = 0; file < 20; file += 1) world.write(`${file}.md`, `text ${file}`);
     const daemon = start();
     expect(daemon.pulse().queue.moves).toBe(0);
@@ -39,7 +39,7 @@ describe("the pulse of a daemon", () => {
     await until(() => daemon.pulse().queue.moves > rest.queue.moves && !works(daemon));
   });
 
-  it("stands still, with work, while a request gets no answer", async () => {
+  it("stops the pulse with work left while a request gets no answer", async () => {
     world.write("first.md", "the collection becomes known");
     const daemon = start();
     await until(() => daemon.status().idle && !works(daemon));
@@ -49,14 +49,14 @@ describe("the pulse of a daemon", () => {
     world.write("stuck.md", "stuck");
     const asked = world.service.requests.length;
     await until(() => world.service.requests.length > asked);
-    // The loop turns meanwhile: others are answered.
+    // The event loop turns meanwhile: others get answers.
     const turn = async (): Promise<unknown> => fetch(world.service.url);
     await turn();
     const stuck = daemon.pulse();
     expect(stuck).toMatchObject({ queue: { atWork: true }, service: "open" });
     for (let turns = 0; turns < 10; turns += 1) await turn();
     expect(daemon.pulse()).toEqual(stuck);
-    // Looks at the folder go on, and do not hide that the queue stands still.
+    // Scans continue, and do not conceal that the queue has stopped.
     daemon.rescan();
     await until(() => daemon.pulse().scan.moves > stuck.scan.moves && !daemon.pulse().scan.atWork);
     expect(daemon.pulse().queue).toEqual(stuck.queue);
@@ -65,7 +65,7 @@ describe("the pulse of a daemon", () => {
     expect(daemon.pulse().queue.moves).toBeGreaterThan(stuck.queue.moves);
   });
 
-  it("waits for a service that is down, and says so", async () => {
+  it("reports in the pulse that the service is down", async () => {
     world.write("a.md", "a");
     world.service.fault = () => ({ kind: "answer", status: 503, body: "{}" });
     const daemon = start();
@@ -74,7 +74,7 @@ describe("the pulse of a daemon", () => {
     await until(() => daemon.status().idle, undefined, 15_000);
   });
 
-  it("is not at work while its folder is missing", async () => {
+  it("reports no work in the pulse while the folder is missing", async () => {
     world.write("a.md", "a");
     const daemon = start();
     await until(() => daemon.status().idle);
@@ -83,7 +83,7 @@ describe("the pulse of a daemon", () => {
     await until(() => daemon.status().sources[0]?.halted === true && !works(daemon));
   });
 
-  it("is not at work for a paused source with files that wait", async () => {
+  it("reports no work in the pulse for a paused source with waiting files", async () => {
     const daemon = start();
     await until(() => daemon.status().idle);
     await daemon.pause();

@@ -6,7 +6,7 @@ beforeEach(() => {
   speed = openSpeed();
 });
 
-it("the speed is unknown before anything was done", () => {
+it("has no speed before anything was done", () => {
   expect(speed.perSecond(0)).toBeUndefined();
   speed.sample(5, 0);
   expect(speed.perSecond(0)).toBeUndefined();
@@ -14,13 +14,13 @@ it("the speed is unknown before anything was done", () => {
   expect(speed.perSecond(1000)).toBeUndefined();
 });
 
-it("the speed is what was done in the time between, in a second", () => {
+it("computes the speed per second between two samples", () => {
   speed.sample(10, 1000);
   speed.sample(50, 3000);
   expect(speed.perSecond(3000)).toBe(20);
 });
 
-it("the speed is that of the last fifteen seconds, and unknown when nothing was done in these", () => {
+it("computes the speed of the last fifteen seconds, and has none when nothing was done in them", () => {
   speed.sample(0, 0);
   speed.sample(900, 1000);
   speed.sample(910, 11_000);
@@ -31,7 +31,7 @@ it("the speed is that of the last fifteen seconds, and unknown when nothing was 
   expect(speed.perSecond(31_000)).toBeUndefined();
 });
 
-it("the speed is known again after a rest", () => {
+it("has a speed again after a rest", () => {
   for (let atMs = 0; atMs <= 100_000; atMs += 1000) speed.sample(7, atMs);
   expect(speed.perSecond(100_000)).toBeUndefined();
   speed.sample(8, 101_000);

@@ -22,7 +22,7 @@ const answer = (status: number, message: string): Fault => ({
 });
 
 describe("a file that the service fails on every time", () => {
-  it("is put aside even when it is the only one", async () => {
+  it("parks a file on which the service fails every time, even if it is the only one", async () => {
     world.write("a.txt", "one");
     await world.sync();
     world.write("a.txt", "two, longer");
@@ -34,7 +34,7 @@ describe("a file that the service fails on every time", () => {
     await daemon.close();
   });
 
-  it("is uploaded once, however often its resource has to be asked to take it", async () => {
+  it("uploads a file once, however often its create is repeated", async () => {
     const pdf = (pages: number): Buffer => Buffer.from(`%PDF-1.4 ${pages} pages`);
     world.write("a.pdf", pdf(1));
     await world.sync();
@@ -50,7 +50,7 @@ describe("a file that the service fails on every time", () => {
   });
 
   it.each(["create", "update"])(
-    "is uploaded again for a(n) %s that was held up until the upload was collected",
+    "uploads a file again for a(n) %s that was delayed until the upload was collected",
     async (what) => {
       if (what === "update") {
         world.write("a.pdf", Buffer.from("%PDF-1.4 some pages"));
@@ -68,7 +68,7 @@ describe("a file that the service fails on every time", () => {
       await world.sync();
       expect(asked).toBe(3);
       expect(world.service.count("upload") - before).toBe(2);
-      // Under the key of the first one, a service would answer with the address that it had.
+      // Under the key of the first one, a service would return its old address.
       const uploads = world.service.requests.filter(({ operation }) => operation === "upload").slice(before);
       expect(new Set(uploads.map(({ headers }) => headers["idempotency-key"])).size).toBe(2);
       const [resource] = world.service.live();
@@ -76,7 +76,7 @@ describe("a file that the service fails on every time", () => {
     },
   );
 
-  it("is not put aside while the service answers nothing at all", async () => {
+  it("parks no file while the service answers nothing at all", async () => {
     world.write("a.txt", "one");
     await world.sync();
     world.write("a.txt", "two, longer");
@@ -100,7 +100,7 @@ describe("a delete that the service will not do", () => {
   it.each([
     ["refuses", answer(400, "not that one")],
     ["fails on", answer(500, "not that one")],
-  ])("counts as failed and is named, when it %s it", async (_, fault) => {
+  ])("counts and names as failed a delete when the service %s it", async (_, fault) => {
     await daemonAfterDelete(fault);
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
@@ -115,7 +115,7 @@ describe("a delete that the service will not do", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("is sent again after a while, and not before", async () => {
+  it("sends a refused delete again after a while, and not before", async () => {
     await daemonAfterDelete(answer(400, "not that one"));
     const daemon = world.daemon();
     const stop = new AbortController();
@@ -141,7 +141,7 @@ describe("a disk that is full", () => {
       throw Object.assign(new Error("database or disk is full"), { code: "SQLITE_FULL" });
   };
 
-  it("ends one pass with words, and status stays what it was", async () => {
+  it("ends one pass with a message on a full disk, and keeps the status", async () => {
     world.write("a.txt", "one");
     const daemon = world.daemon({ step: full });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "disk_full" });
@@ -153,7 +153,7 @@ describe("a disk that is full", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("ends a running daemon with words", async () => {
+  it("ends a running daemon with a message on a full disk", async () => {
     let isFull = false;
     world.write("a.txt", "one");
     const daemon = world.daemon({ step: (name) => (isFull ? full(name) : undefined) });
@@ -161,7 +161,7 @@ describe("a disk that is full", () => {
     await until(() => daemon.status().sources[0]?.inAgreement === 1 && daemon.status().idle);
     isFull = true;
     world.write("b.txt", "two");
-    // A person's eyes are on it all the while.
+    // A person reads the status all the while.
     const watching = setInterval(() => daemon.status(), 5);
     await expect(ended).rejects.toMatchObject({ code: "disk_full" });
     clearInterval(watching);
@@ -171,7 +171,7 @@ describe("a disk that is full", () => {
 
 describe("a ledger that is damaged in the middle", () => {
   const FILES = 200;
-  /** The page that holds the first row of the rows' table; the beginning of the file stays sound. */
+  /** The page with the first row of the files' table; the beginning of the file stays intact. */
   const damage = (): void => {
     const file = ledgerFile(world.stateDir);
     const bytes = readFileSync(file);
@@ -181,27 +181,30 @@ describe("a ledger that is damaged in the middle", () => {
   };
   const PAGE_BYTES = 4096;
 
-  it.each(["one pass", "a running daemon"])("ends %s with words, and nothing is sent", async (how) => {
-    for (let index = 0; index < FILES; index += 1) world.write(`files/f${index}.txt`, `text ${index}`);
-    await world.sync();
-    damage();
-    world.write("files/f0.txt", "another text");
-    const before = world.service.requests.length;
-    const daemon = world.daemon();
-    const ended =
-      how === "one pass" ? daemon.syncOnce() : daemon.run({ signal: new AbortController().signal });
-    await expect(ended).rejects.toMatchObject({
-      code: "ledger_damaged",
-      subject: ledgerFile(world.stateDir),
-      hint: expect.stringContaining("`kbsync recover`") as string,
-    });
-    await daemon.close();
-    expect(world.service.requests.length).toBe(before);
-  });
+  it.each(["one pass", "a running daemon"])(
+    "ends %s with a message when the ledger is damaged, and sends nothing",
+    async (how) => {
+      for (let index = 0; index < FILES; index += 1) world.write(`files/f${index}.txt`, `text ${index}`);
+      await world.sync();
+      damage();
+      world.write("files/f0.txt", "another text");
+      const before = world.service.requests.length;
+      const daemon = world.daemon();
+      const ended =
+        how === "one pass" ? daemon.syncOnce() : daemon.run({ signal: new AbortController().signal });
+      await expect(ended).rejects.toMatchObject({
+        code: "ledger_damaged",
+        subject: ledgerFile(world.stateDir),
+        hint: expect.stringContaining("`kbsync recover`") as string,
+      });
+      await daemon.close();
+      expect(world.service.requests.length).toBe(before);
+    },
+  );
 });
 
 describe("a daemon that has ended", () => {
-  it("tells what it told last, and holds no timer", async () => {
+  it("returns its last status after it has ended, and holds no timer", async () => {
     const timers: { handle: NodeJS.Timeout; ms: number }[] = [];
     const real = setTimeout;
     vi.spyOn(globalThis, "setTimeout").mockImplementation((run, ms = 0, ...rest) => {
@@ -215,7 +218,7 @@ describe("a daemon that has ended", () => {
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
     await until(() => daemon.status().idle);
-    // The file is put aside for a minute while the daemon is already stopping.
+    // The file is parked for a minute while the daemon is already stopping.
     let failures = 0;
     world.service.fault = ({ operation }) => {
       if (operation === "update") failures += 1;

@@ -5,7 +5,7 @@ import type { Daemon, World as DaemonWorld } from "../../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { openWorld, until, type World } from "./harness.ts";
 
-/** A watcher that tells nothing, as when the kernel's queue is full. */
+/** A watcher that reports nothing, as when the kernel's queue is full. */
 const deaf: DaemonWorld = {
   ...REAL_WORLD,
   random: () => 0.5,
@@ -23,7 +23,7 @@ let world: World;
 let daemon: Daemon;
 let stop: AbortController;
 let ended: Promise<void>;
-/** Lets the first create be answered. */
+/** Releases the answer to the first create. */
 let answer: () => void;
 const begin = async (): Promise<void> => {
   const answered = Promise.withResolvers<void>();
@@ -37,7 +37,7 @@ const begin = async (): Promise<void> => {
   ended = daemon.run({ signal: stop.signal });
   await until(() => world.service.count("create") === 1);
 };
-/** Has the whole folder looked at while the file is on its way, and the look end. */
+/** Scans the whole folder while the file is in flight, and waits for the end of the scan. */
 const look = async (): Promise<void> => {
   world.write("other.txt", "other");
   daemon.rescan();
@@ -57,7 +57,7 @@ afterEach(async () => {
 
 const texts = (): string[] => world.service.live().map(({ title, content }) => `${title}: ${content ?? ""}`);
 
-it("what a file has become while it was sent is seen by a look at the whole folder", async () => {
+it("sees by a scan of the whole folder what a file became while it was sent", async () => {
   world.write("a.txt", "afterwards");
   await look();
   answer();
@@ -65,7 +65,7 @@ it("what a file has become while it was sent is seen by a look at the whole fold
   expect(texts()).toEqual(["a.txt: afterwards", "other.txt: other"]);
 });
 
-it("that a file went while it was sent is seen by a look at the whole folder", async () => {
+it("sees by a scan of the whole folder that a file disappeared while it was sent", async () => {
   rmSync(join(world.root, "a.txt"));
   await look();
   answer();
@@ -73,7 +73,7 @@ it("that a file went while it was sent is seen by a look at the whole folder", a
   expect(texts()).toEqual(["other.txt: other"]);
 });
 
-it("who waits for everything waits for what a file has become while it was sent", async () => {
+it("waits for what a file became while it was sent when asked to wait for everything", async () => {
   world.write("a.txt", "afterwards");
   const waiting = daemon.wait({ signal: stop.signal });
   await look();

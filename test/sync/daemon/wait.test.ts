@@ -20,7 +20,7 @@ let ledger: Ledger;
 let lifecycle: Lifecycle;
 let listeners: Set<(activity: DaemonActivity) => void>;
 let id: number;
-/** Files that are to be looked at or sent. */
+/** Files to check or send. */
 let pending: Set<string>;
 let asked: number;
 let answered: number;
@@ -66,7 +66,7 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
 };
 const add = async (path: string, state: FileState): Promise<void> =>
   await ledger.write(() => ledger.files.insert(id, `doc ${path}`, state, observedAt(path)));
-/** Notes a trouble of a file as it is on disk now. */
+/** Records trouble with a file as it is on disk now. */
 const trouble = async (path: string, code: string): Promise<void> => {
   const { size: sizeBytes, mtimeMs, ctimeMs, ino } = lstatSync(join(root, path));
   const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino };
@@ -83,13 +83,13 @@ const turn = async (): Promise<void> => {
 const codes = ({ reasons }: WaitEnd): string[] => reasons.map(({ path, code }) => `${path} ${code}`);
 
 describe("a wait", () => {
-  it("ends in agreement where all is acknowledged, with nobody listening any more", async () => {
+  it("ends a wait in agreement when all is acknowledged, and removes its listener", async () => {
     await add("a.md", "agreed");
     expect(await wait()).toEqual({ agreed: true, reasons: [], troubled: 0 });
     expect(listeners.size).toBe(0);
   });
 
-  it("looks at the disk first", async () => {
+  it("checks the disk before it waits", async () => {
     answered = 0;
     let ended = false;
     const waiting = wait().then(() => (ended = true));
@@ -100,7 +100,7 @@ describe("a wait", () => {
     await waiting;
   });
 
-  it("says how many files it waits for, whenever these become fewer, until none is left", async () => {
+  it("reports the number of files waited for whenever it decreases, until none is left", async () => {
     for (const path of ["a.md", "folder/b.md", "c.md"]) {
       await add(path, "agreed");
       pending.add(path);
@@ -119,7 +119,7 @@ describe("a wait", () => {
     expect(counts).toEqual([3, 2]);
   });
 
-  it("waits for no file that came later, nor for one that was acknowledged since and changed again", async () => {
+  it("waits neither for later files nor for one that was acknowledged and changed again", async () => {
     await add("a.md", "agreed");
     pending.add("a.md");
     const waiting = wait();
@@ -139,7 +139,7 @@ describe("a wait", () => {
     expect(await waiting).toMatchObject({ agreed: true });
   });
 
-  it("ends with the daemon, and with its signal", async () => {
+  it("ends a wait with the daemon and with its signal", async () => {
     pending.add("a.md");
     const [ending, leaving] = [wait(), wait()];
     await turn();
@@ -154,13 +154,13 @@ describe("a wait", () => {
     expect(listeners.size).toBe(0);
   });
 
-  it("for a path outside of all sources is refused", async () => {
+  it("refuses to wait for a path outside of all sources", async () => {
     await expect(wait("../elsewhere")).rejects.toMatchObject({ code: "outside_sources" });
   });
 });
 
 describe("what keeps from agreement", () => {
-  it("is a source that stands still, whatever else is known", async () => {
+  it("returns a standstill of the source as the reason, whatever else is known", async () => {
     await add("a.md", "failed");
     await ledger.write(() => ledger.sources.setHold(id, { halted: "no folder", reason: null }));
     const end = await wait();
@@ -171,7 +171,7 @@ describe("what keeps from agreement", () => {
     });
   });
 
-  it("is no source alone whose deletes are held", async () => {
+  it("does not return held deletes of a source as a standstill", async () => {
     await add("a.md", "agreed");
     await ledger.write(() => ledger.sources.setHold(id, { halted: null, reason: "many" }));
     expect(await wait("a.md")).toMatchObject({ agreed: true });
@@ -181,14 +181,17 @@ describe("what keeps from agreement", () => {
     ["EACCES", "its words, check its mode"],
     ["EPERM", "its words, check its mode"],
     ["EIO", "its words"],
-  ])("is a file that cannot be read (%s), which no wait mends", async (code, message) => {
-    await trouble("a.md", code);
-    pending.add("a.md");
-    const end = await wait();
-    expect(end).toMatchObject({ agreed: false, troubled: 1, reasons: [{ path: "a.md", code, message }] });
-  });
+  ])(
+    "returns a file that cannot be read (%s) as a reason, because no wait repairs it",
+    async (code, message) => {
+      await trouble("a.md", code);
+      pending.add("a.md");
+      const end = await wait();
+      expect(end).toMatchObject({ agreed: false, troubled: 1, reasons: [{ path: "a.md", code, message }] });
+    },
+  );
 
-  it("is no file that was put aside for want of an answer, nor one that has changed since, before it is tried", async () => {
+  it("waits for a file that was parked without an answer, and for one that changed since it was parked", async () => {
     await trouble("a.md", "no_answer");
     await trouble("folder/b.md", "EIO");
     addFiles(root, { "folder/b.md": "longer text" });
@@ -204,14 +207,14 @@ describe("what keeps from agreement", () => {
     }
   });
 
-  it("is a delete that is held, with what agrees to it", async () => {
+  it("returns a held delete as a reason, with the command that approves it", async () => {
     await add("a.md", "held");
     expect((await wait()).reasons).toMatchObject([
       { path: "a.md", code: "held", message: expect.stringContaining("kbsync approve") as string },
     ]);
   });
 
-  it("is a pause, for each file that waits in it", async () => {
+  it("returns a pause as a reason for each waiting file", async () => {
     await add("a.md", "agreed");
     paused = true;
     pending = new Set(["a.md", "folder/b.md"]);
@@ -219,13 +222,13 @@ describe("what keeps from agreement", () => {
     expect(codes(await wait("folder"))).toEqual(["folder/b.md paused"]);
   });
 
-  it("is what cannot be looked at", async () => {
+  it("returns an inaccessible path as a reason", async () => {
     unreadable = ["folder"];
     expect(codes(await wait())).toEqual(["folder unreadable"]);
     expect(codes(await wait("a.md"))).toEqual(["a.md not_synced"]);
   });
 
-  it("is named up to a hundred times, and counted beyond", async () => {
+  it("names up to a hundred reasons, and counts the others", async () => {
     paused = true;
     pending = new Set(Array.from({ length: 102 }, (_, n) => `f${n}`));
     const { reasons, troubled } = await wait();
@@ -237,17 +240,17 @@ describe("a wait for one path", () => {
   it.each<[what: string, path: string, prepare: () => unknown, expected: string[]]>([
     ["in agreement", "a.md", async () => await add("a.md", "agreed"), []],
     ["that is not synced", "a.md", () => undefined, ["a.md not_synced"]],
-    ["that the rules leave out", ".hidden/c.md", () => undefined, [".hidden/c.md left_out"]],
-    ["that is left out for what it is", "a.md", async () => await add("a.md", "skipped"), ["a.md left_out"]],
+    ["that the rules exclude", ".hidden/c.md", () => undefined, [".hidden/c.md left_out"]],
+    ["that is skipped by its kind", "a.md", async () => await add("a.md", "skipped"), ["a.md left_out"]],
     ["of a folder", "folder", () => undefined, []],
-    ["of a folder that the rules leave out", ".hidden", () => undefined, [".hidden left_out"]],
-  ])("%s says so", async (_what, path, prepare, expected) => {
+    ["of a folder that the rules exclude", ".hidden", () => undefined, [".hidden left_out"]],
+  ])("returns the reasons for a path %s", async (_what, path, prepare, expected) => {
     await prepare();
     const end = await wait(path);
     expect([codes(end), end.agreed]).toEqual([expected, expected.length === 0]);
   });
 
-  it("that was acknowledged while it was waited for is in agreement, though it is gone from the ledger by then", async () => {
+  it("takes a path for agreed that was acknowledged during the wait, though it is gone from the ledger", async () => {
     pending.add("a.md");
     const waiting = wait("a.md");
     await turn();
@@ -256,7 +259,7 @@ describe("a wait for one path", () => {
     expect(await waiting).toMatchObject({ agreed: true });
   });
 
-  it("that is not there, and never was, may be misspelt", async () => {
+  it("reports a path that never existed as unknown", async () => {
     expect(await wait("none.md")).toEqual({ agreed: true, reasons: [], troubled: 0, unknown: true });
   });
 
@@ -279,7 +282,7 @@ describe("a wait for one path", () => {
           }),
         ),
     ],
-  ])("that is not there and %s is no misspelt one", async (_what, prepare) => {
+  ])("does not report a missing path as unknown that %s", async (_what, prepare) => {
     await prepare();
     expect(await wait("none")).toEqual({ agreed: true, reasons: [], troubled: 0 });
   });

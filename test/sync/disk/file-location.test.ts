@@ -32,22 +32,22 @@ const swapForLink = (to: string): void => {
 };
 
 describe("a folder that becomes a link after it was scanned", () => {
-  it("gives nothing away when it leads outside, however large the file", async () => {
+  it("reads no file outside through a folder replaced by a link, however large", async () => {
     const small = entryOf("d/a.md");
     swapForLink(outside);
     expect(await read(small)).toEqual({ kind: "gone" });
     expect(await read({ ...small, path: "d/big.md", sizeBytes: 300_000 })).toEqual({ kind: "gone" });
   });
 
-  it("gives nothing of another folder of the source either", async () => {
+  it("reads no file of another folder of the source through a folder replaced by a link", async () => {
     const entry = entryOf("d/a.md");
     addFiles(root, { "other/a.md": "other" });
     swapForLink("other");
     expect(await read(entry)).toEqual({ kind: "gone" });
   });
 
-  it("breaks off an upload before its first byte", async () => {
-    // So large that its first part would leave before the hash of the whole is known.
+  it("cancels an upload before its first byte when its folder was replaced by a link", async () => {
+    // So large that its first part would leave before the whole is hashed.
     writeFileSync(join(outside, "a.pdf"), Buffer.alloc(3_000_000, "secret"));
     swapForLink(outside);
     const file = {
@@ -65,7 +65,7 @@ describe("a folder that becomes a link after it was scanned", () => {
   });
 });
 
-it("a file is read when the way to the root holds links, and when the root's link is set anew", async () => {
+it("reads a file when the path to the root contains links, and when the root's link changes", async () => {
   const link = `${root}-link`;
   const second = makeTree({ "d/a.md": "second" });
   symlinkSync(root, link);
@@ -81,20 +81,20 @@ it("a file is read when the way to the root holds links, and when the root's lin
   }
 });
 
-it.each(["a (deleted)", "new\nline.md", "a\\012b.md", " .md"])("a file named %j is read", async (name) => {
+it.each(["a (deleted)", "new\nline.md", "a\\012b.md", " .md"])("reads a file named %j", async (name) => {
   writeFileSync(join(root, name), "text");
   expect(await read(entryOf(name))).toMatchObject({ kind: "document", document: { content: "text" } });
 });
 
 describe("a followed link", () => {
-  it("is read through where it led when it was scanned", async () => {
+  it("reads a followed link at the target that the scan found", async () => {
     symlinkSync("d/a.md", join(root, "l.md"));
     const link = { real: join(root, "d/a.md"), mark: "7" };
     const outcome = await read(entryOf("l.md", link));
     expect(outcome).toMatchObject({ kind: "document", document: { content: "inside", entry: { link } } });
   });
 
-  it("is not read when its target became a link, or its folder one that leads outside", async () => {
+  it("does not read a followed link whose target or its folder became a link", async () => {
     symlinkSync("d/a.md", join(root, "l.md"));
     const entry = entryOf("l.md", { real: join(root, "d/a.md"), mark: "7" });
     swapForLink(outside);
@@ -106,7 +106,7 @@ describe("a followed link", () => {
   });
 });
 
-it("where the system does not tell what a descriptor stands for, the path is looked at again", () => {
+it("checks the path again where the system does not list descriptors", () => {
   const expected = join(root, "d/a.md");
   const fd = openSync(expected, "r");
   const other = openSync(join(outside, "a.md"), "r");

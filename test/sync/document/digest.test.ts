@@ -26,7 +26,7 @@ it.each<{ name: string; bytes: Buffer; text: string }>([
   expect(fingerprint(bytes, text)).toEqual({ hash: sha256(bytes), digest: digestOf(text) });
 });
 
-it("gives what two runs over bytes and text would give, whatever is in the file", () => {
+it("returns what two runs over bytes and text would return", () => {
   const space = fc.stringMatching(/^[ \t\n\r\u00A0\uFEFF]{0,4}$/);
   fc.assert(
     fc.property(space, fc.string({ unit: "binary" }), space, (before, middle, after) => {
@@ -41,7 +41,7 @@ it("gives what two runs over bytes and text would give, whatever is in the file"
   );
 });
 
-it("is the same however a service trims lines and composes letters, and tells other texts apart", () => {
+it("gives equal digests for trimmed lines and composed letters, and different ones for other texts", () => {
   const text = "cafe\u0301  \n\nend\t\r\n";
   const stored = "caf\u00e9\n\nend";
   expect(digestOf(text)).toBe(digestOf(stored));

@@ -17,7 +17,7 @@ afterEach(() => removeTree(root));
 /** Elements in each other: enough for a library that reads them one in the other, and not for one that takes minutes over them. */
 const NESTED = 1000;
 
-/** Every reason that is ours, in full: another library's words make another sentence. */
+/** Every reason of our own, in full: a library's message is a different sentence. */
 const OURS = [
   "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
   "its text cannot be read: its parts are nested beyond sense",
@@ -72,7 +72,7 @@ it.each<[string, Buffer]>([
   ["a.html", Buffer.from("<!doctype html><title>T</title><main><h1>Head</h1><p>Text.</p></main>")],
   ["a.csv", Buffer.from("Item,Price\nBolt,1.5\nNut,2\n")],
 ])(
-  "a broken %s is refused in words that are ours alone",
+  "refuses a broken %s in our own words only",
   async (path, bytes) => {
     const random = mulberry32(20_261_122);
     const broken = [

@@ -57,19 +57,19 @@ describe("tables of text", () => {
       "Item: Bolt; Price: 1,5\nItem: Nut; Price: 2",
     ],
     [
-      "in another encoding too",
+      "names the columns in another encoding too",
       "a.csv",
       Buffer.from("Gr\xf6\xdfe,Preis\n3,1\n4,2\n", "latin1"),
       "Größe: 3; Preis: 1\nGröße: 4; Preis: 2",
     ],
     [
-      "stays as it is without names of columns",
+      "is sent unconverted without names of columns",
       "a.tsv",
       "apple\tApfel\nbread\tBrot\nmilk\tMilch\n",
       "apple\tApfel\nbread\tBrot\nmilk\tMilch\n",
     ],
     [
-      "stays as it is under the name of a text",
+      "is sent unconverted under the name of a text",
       "a.txt",
       "Item,Price\nBolt,1.5\nNut,2\n",
       "Item,Price\nBolt,1.5\nNut,2\n",
@@ -94,11 +94,11 @@ describe("text whose name declares its structure", () => {
     ["RTF", "a.rtf", "{\\rtf1\\ansi Gr\\'f6\\'dfe\\par}", "a.rtf", "Größe"],
     ["RTF that is none", "a.rtf", "some text\n", "a.rtf", "some text\n"],
     ["a notebook that is none", "a.ipynb", '{"cells": []}', "a.ipynb", '{"cells": []}'],
-  ])("gives its text: %s", async (_name, path, bytes, title, text) => {
+  ])("extracts text with a declared structure: %s", async (_name, path, bytes, title, text) => {
     expect(await content(path, bytes)).toEqual({ title, text });
   });
 
-  it("is skipped with the reason where there is no text", async () => {
+  it("skips a file without text, with the reason", async () => {
     expect(await reasonOf("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n\n")).toBe(
       "skipped: there is no text in the subtitles",
     );
@@ -106,14 +106,14 @@ describe("text whose name declares its structure", () => {
 });
 
 describe("the text of a document", () => {
-  it("DOCX: headings, paragraphs, tables; the title of its properties", async () => {
+  it("reads DOCX: headings, paragraphs, tables, and the title of its properties", async () => {
     expect(await content("a.docx", WORD)).toEqual({
       title: "Own title",
       text: "# Title of it\n\n# Part one\n\nText & more.\n\n| Region | Sum |\n| --- | --- |\n| North | 7 |",
     });
   });
 
-  it("DOCX: headers and footers once each, without numbers of pages", async () => {
+  it("reads DOCX headers and footers once each, without page numbers", async () => {
     const run = (text: string): string => `<w:r><w:t xml:space="preserve">${text}</w:t></w:r>`;
     const field = (instruction: string, result: string): string =>
       `<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText> ${instruction} </w:instrText></w:r><w:r><w:fldChar w:fldCharType="separate"/></w:r>${run(result)}<w:r><w:fldChar w:fldCharType="end"/></w:r>`;
@@ -136,7 +136,7 @@ describe("the text of a document", () => {
     );
   });
 
-  it("DOCX without a title of its own: its first heading", async () => {
+  it("uses the first heading as the title of a DOCX without its own", async () => {
     expect(await content("a.docx", docx(wordParagraph("Part one", "heading1")))).toMatchObject({
       title: "Part one",
     });
@@ -145,7 +145,7 @@ describe("the text of a document", () => {
     });
   });
 
-  it("PPTX: slides with numbers and titles, lists, tables, notes; nothing that repeats on each", async () => {
+  it("reads PPTX: slides with numbers and titles, lists, tables and notes, without repeated parts", async () => {
     const table =
       "<p:graphicFrame><a:tbl><a:tr><a:tc><a:txBody><a:p><a:r><a:t>A</a:t></a:r></a:p></a:txBody></a:tc><a:tc><a:txBody><a:p><a:r><a:t>B</a:t></a:r></a:p></a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>";
     const slides = [
@@ -159,7 +159,7 @@ describe("the text of a document", () => {
     });
   });
 
-  it("XLSX: each sheet as a table under its name", async () => {
+  it("reads XLSX: each sheet as a table under its name", async () => {
     const book = xlsx({
       Prices: [
         ["Item", "Price"],
@@ -174,14 +174,14 @@ describe("the text of a document", () => {
     });
   });
 
-  it("XLSX with more rows than are taken says so", async () => {
+  it("reports omitted rows of a long XLSX", async () => {
     const rows = Array.from({ length: 100_050 }, (_, at) => [at]);
     const { text } = await content("b.xlsx", xlsx({ Long: rows, Next: [["y"]] }));
     expect(text).toContain("| 99999 |\n\n(50 more rows of the sheet Long are left out.)");
     expect(text).toContain("(1 more rows of the sheet Next are left out.)");
   });
 
-  it("ODT: headings, lists, tables, notes in their place, links", async () => {
+  it("reads ODT: headings, lists, tables, inline notes, links", async () => {
     const body =
       '<text:tracked-changes><text:p>gone</text:p></text:tracked-changes><text:h text:outline-level="2">Head</text:h><text:p>Some<text:s/>text<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>a note</text:p></text:note-body></text:note> and <text:a xlink:href="https://example.org/x">a link</text:a>.</text:p><text:list><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>below</text:p></text:list-item></text:list></text:list-item></text:list><table:table table:name="Table1"><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell><text:p>B</text:p></table:table-cell></table:table-row></table:table>';
     expect(await content("a.odt", openDocument("text", body, { title: "Given" }))).toEqual({
@@ -190,7 +190,7 @@ describe("the text of a document", () => {
     });
   });
 
-  it("ODT: a table in a table says what it says once", async () => {
+  it("reads an ODT table inside a table only once", async () => {
     const table = (inner: string): string =>
       `<table:table table:name="Table1"><table:table-row><table:table-cell>${inner}</table:table-cell></table:table-row></table:table>`;
     const nested = Array.from({ length: 30 }).reduce<string>(table, "<text:p>deep</text:p>");
@@ -201,7 +201,7 @@ describe("the text of a document", () => {
     );
   });
 
-  it("ODS and ODP: sheets and slides; the million empty rows at a sheet's end cost nothing", async () => {
+  it("reads ODS and ODP: sheets and slides, without cost for a million empty rows", async () => {
     const cell = (text: string, more = ""): string =>
       `<table:table-cell ${more}><text:p>${text}</text:p></table:table-cell>`;
     const sheet = `<table:table table:name="Sum"><table:table-row>${cell("a")}${cell("b", 'table:number-columns-repeated="2"')}</table:table-row><table:table-row table:number-rows-repeated="1048000">${cell("", 'table:number-columns-repeated="16000"')}</table:table-row></table:table>`;
@@ -215,7 +215,7 @@ describe("the text of a document", () => {
     );
   });
 
-  it("ODP: a slide's notes, where there are any", async () => {
+  it("reads the notes of ODP slides", async () => {
     const page = (notes: string): string =>
       `<draw:page><draw:frame><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame><presentation:notes><draw:frame><draw:text-box>${notes}</draw:text-box></draw:frame></presentation:notes></draw:page>`;
     const both = page("<text:p>Say it</text:p><text:p>twice</text:p>") + page("<text:p> </text:p>");
@@ -224,7 +224,7 @@ describe("the text of a document", () => {
     );
   });
 
-  it("EPUB: the chapters in reading order", async () => {
+  it("reads EPUB chapters in reading order", async () => {
     const book = epub("The Book", [
       "<html><body><h1>One</h1><p>First &eacute;.</p></body></html>",
       "<html><head><title>Two</title></head><body><p>Second.</p></body></html>",
@@ -235,7 +235,7 @@ describe("the text of a document", () => {
     });
   });
 
-  it("EML: subject, people, date, body, names of attachments", async () => {
+  it("reads EML: subject, people, date, body, names of attachments", async () => {
     const mail = [
       "From: =?utf-8?q?J=C3=B6rg?= <j@example.org>",
       "To: a@example.org, B <b@example.org>",
@@ -272,7 +272,7 @@ describe("the text of a document", () => {
     return Buffer.from(`${head}${boundary}"\r\n\r\n${parts.join("")}--${boundary}--\r\n`, "latin1");
   };
 
-  it("EML: the text of attachments under their names, the reason where one is not read", async () => {
+  it("reads EML attachments under their names, with the reason for each unread one", async () => {
     const inner = mailOf([["deep.txt", "text/plain", Buffer.from("Deep words")]]);
     const { text } = await content(
       "m.eml",
@@ -297,7 +297,7 @@ describe("the text of a document", () => {
     );
   });
 
-  it("EML: mails in each other and many attachments are read up to a bound, and the rest listed", async () => {
+  it("reads nested mails and many attachments of an EML up to a bound, and lists the rest", async () => {
     let nested = mailOf([["deepest.txt", "text/plain", Buffer.from("Deepest words")]]);
     for (let depth = 0; depth < 4; depth++)
       nested = mailOf([[`m${depth}.eml`, "application/octet-stream", nested]]);
@@ -317,7 +317,7 @@ describe("the text of a document", () => {
     expect(text).toContain("- and 50 more, not read");
   });
 
-  it("HTML: the readable part, in the encoding that the page names", async () => {
+  it("reads the readable part of HTML in the encoding that the page declares", async () => {
     const page = Buffer.from(
       `<!doctype html><meta charset=iso-8859-2><title>P\xf8\xedklad</title><nav><a href=/>Home</a></nav><main><h1>Head</h1><p>\xb9koda</p></main><footer>imprint</footer>`,
       "latin1",
@@ -348,16 +348,16 @@ describe("the bytes decide", () => {
       "refused: it is behind a password, or",
     ],
     ["nothing", "a.docx", "", "skipped: the file is empty"],
-  ])("%s", async (_name, path, bytes, expected) => {
+  ])("decides by the bytes: %s", async (_name, path, bytes, expected) => {
     const outcome = await read(path, bytes);
     expect("reason" in outcome ? `${outcome.kind}: ${outcome.reason}` : outcome.kind).toContain(expected);
   });
 
-  it("text named eml stays as it is, an unfinished page too where it has no tags", async () => {
+  it("sends text named eml unchanged, and an unfinished page without tags too", async () => {
     expect((await content("a.eml", "just: text\n\n  as it is\n")).text).toBe("just: text\n\n  as it is\n");
   });
 
-  it("the hash is the file's, the digest the text's, and only converted files have the converter's version", async () => {
+  it("hashes the file and digests the text, with the converter's version for converted files only", async () => {
     const outcome = await read("a.docx", WORD);
     expect(outcome).toMatchObject({
       kind: "document",
@@ -374,7 +374,7 @@ describe("the bytes decide", () => {
     expect(CONVERTER_VERSION).not.toBe(EXTRACTOR_VERSION);
   });
 
-  it("a large file is streamed and read by the child as well", async () => {
+  it("streams a large file and reads it in the child process", async () => {
     const large = docx(wordParagraph("of a large one"), {
       parts: { "word/media/image1.png": { bytes: Buffer.alloc(3_000_000, 7), stored: true } },
     });
@@ -399,13 +399,13 @@ describe("what cannot be read is refused in words", () => {
       { "word/document.xml": { bytes: bomb(9_000_000), says: 10 } },
       "cannot be read",
     ],
-  ])("%s", async (_name, parts, words) => {
+  ])("refuses a document in words: %s", async (_name, parts, words) => {
     const started = process.memoryUsage.rss();
     expect(await reasonOf("a.docx", docx("", { parts }))).toMatch(new RegExp(`^refused: .*${words}`));
     expect(process.memoryUsage.rss() - started).toBeLessThan(300 * 1024 * 1024);
   });
 
-  it("too many parts", async () => {
+  it("refuses a document with too many parts", async () => {
     const parts = Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`p${at}`, ""]));
     expect(await reasonOf("a.docx", buildZip(parts))).toContain(
       "refused: its text cannot be read: it holds 20001 parts",
@@ -422,16 +422,16 @@ describe("what cannot be read is refused in words", () => {
         "[Content_Types].xml": { bytes: deflateRawSync("x").subarray(0, 1), stored: true, says: 99 },
       }),
     ],
-  ])("damaged: %s", async (_name, bytes) => {
+  ])("refuses a damaged document: %s", async (_name, bytes) => {
     expect(await reasonOf("a.docx", bytes)).toMatch(/^(?:refused: its |skipped: there is no text)/);
   });
 
-  it("damaged: an OpenDocument file without a body", async () => {
+  it("refuses an OpenDocument file without a body", async () => {
     const parts = { "content.xml": '<office:document-content xmlns:office="o"/>' };
     expect(await reasonOf("a.odt", openDocument("text", "", { parts }))).toContain("it has no body");
   });
 
-  it("behind a password: ODT, and a book with copy protection", async () => {
+  it("refuses an ODT with a password and a book with copy protection", async () => {
     const encryption = { "META-INF/manifest.xml": "<m:encryption-data/>" };
     expect(await reasonOf("a.odt", openDocument("text", "", { parts: encryption }))).toContain(
       "protected by a password",
@@ -440,7 +440,7 @@ describe("what cannot be read is refused in words", () => {
     expect(await reasonOf("b.epub", epub("B", ["x"], drm))).toContain("copy protection");
   });
 
-  it("nested without end", async () => {
+  it("refuses a document with excessive nesting", async () => {
     expect(await reasonOf("a.html", "<div>".repeat(200_000))).toContain(
       "more than 10000 elements in each other",
     );
@@ -450,19 +450,19 @@ describe("what cannot be read is refused in words", () => {
     );
   });
 
-  it("without a text: skipped, and a page that scripts would make says so", async () => {
+  it("skips documents without text, and explains pages that scripts would fill", async () => {
     expect(await reasonOf("a.docx", docx(""))).toBe("skipped: there is no text in the document");
     expect(await reasonOf("a.html", "<div id=app></div><script>make()</script>")).toBe(
       "skipped: there is no text in the page: scripts may make it, and none are run",
     );
   });
 
-  it("one document's failure is not the next one's", async () => {
+  it("reads the next document after a failed one", async () => {
     expect(await reasonOf("a.docx", WORD.subarray(0, 200))).toContain("refused");
     expect((await content("b.docx", WORD)).title).toBe("Own title");
   });
 
-  it("an entity that a document declares is not unfolded", async () => {
+  it("does not expand an entity that a document declares", async () => {
     const laughs = `<!DOCTYPE x [<!ENTITY a "${"ha".repeat(1000)}"><!ENTITY b "${"&a;".repeat(1000)}">]>`;
     const parts = { "content.xml": `${laughs}<o><office:body><text:p>&b; word</text:p></office:body></o>` };
     const { text } = await content("a.odt", openDocument("text", "", { parts }));
@@ -472,29 +472,29 @@ describe("what cannot be read is refused in words", () => {
 });
 
 describe("while a document is read", () => {
-  it("a change of the file is seen", async () => {
+  it("detects a change of the file during conversion", async () => {
     addFiles(root, { "a.docx": WORD });
     const path = join(root, "a.docx");
     const { size, mtimeMs, ctimeMs, ino } = lstatSync(path);
     const entry = { path: "a.docx", sizeBytes: size, mtimeMs, ctimeMs, ino };
     const reading = readDocument(path, entry, openRules(sourceAt(root)), {});
-    // The bytes were hashed before the first await; the child finds others.
+    // The bytes are hashed before the first await; the child process finds others.
     writeFileSync(path, docx(wordParagraph("newer")));
     expect(await reading).toEqual({ kind: "torn" });
     expect(readFileSync(path).length).not.toBe(WORD.length);
   });
 
-  it("a signal ends it with its reason", async () => {
+  it("ends a conversion with the signal's reason", async () => {
     const stop = new AbortController();
     const reading = read("a.docx", WORD, stop.signal);
     stop.abort(new Error("enough"));
     await expect(reading).rejects.toThrow("enough");
   });
 
-  it("the loop of this program goes on", async () => {
+  it("does not block the event loop during a conversion", async () => {
     const rows = Array.from({ length: 60_000 }, (_, at) => [at, `row ${at}`]);
     const book = xlsx({ Big: rows });
-    // Work of this thread alone, whatever else the machine does meanwhile: what is converted here takes seconds of it.
+    // Counts work of this thread only, whatever else the machine does: converting here would take seconds of it.
     const before = process.threadCpuUsage();
     await content("b.xlsx", book);
     const spent = process.threadCpuUsage(before);

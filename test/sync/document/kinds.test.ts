@@ -46,7 +46,7 @@ describe("kindOfName", () => {
     ["a.mp4", "skipped"],
     ["server.pem", "skipped"],
   ];
-  it.each(cases)("%s is %s", (name, kind) => {
+  it.each(cases)("derives from the name %s the kind %s", (name, kind) => {
     const named = kindOfName(name);
     expect("format" in named ? `${named.kind} ${named.format}` : named.kind).toBe(kind);
   });
@@ -72,7 +72,7 @@ describe("mediaTypeOf", () => {
     ["", undefined],
     ["# text", undefined],
   ];
-  it.each(cases)("%j is %s", (bytes, mediaType) => {
+  it.each(cases)("derives from the bytes %j the media type %s", (bytes, mediaType) => {
     expect(mediaTypeOf(Buffer.from(bytes, "latin1"))).toBe(mediaType);
   });
 });
@@ -107,7 +107,7 @@ describe("what has to be opened to get at a file's text", () => {
     ["a.rtf", "plain text", undefined],
     ["a.adoc", "= Title", undefined],
     ["a.pdf", "{\\rtf1 text}", undefined],
-  ])("of %s that begins with %j is %s", (name, head, container) => {
+  ])("chooses for %s that begins with %j the container %s", (name, head, container) => {
     expect(containerOf(kindOfName(name), Buffer.from(head, "latin1"))).toBe(container);
   });
 });
@@ -125,7 +125,7 @@ it.each([
   ["a.md", false],
   ["a.pdf", false],
   ["a.url", false],
-])("of %s the text is taken out and sent as Markdown: %s", (name, converted) => {
+])("decides whether the text of %s is extracted and sent as Markdown: %s", (name, converted) => {
   expect(isConverted(kindOfName(name))).toBe(converted);
 });
 
@@ -133,6 +133,6 @@ it.each([
   ["\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", true],
   ["\xd0\xcf\x11\xe0\xa1\xb1\x1a", false],
   ["PK\x03\x04    ", false],
-])("the bytes %j begin an OLE file: %s", (bytes, expected) => {
+])("decides whether the bytes %j begin an OLE file: %s", (bytes, expected) => {
   expect(isOle(Buffer.from(bytes, "latin1"))).toBe(expected);
 });

@@ -20,7 +20,7 @@ function packageOf(format: keyof typeof TYPES, main: string, parts: Parts, title
   });
 }
 
-/** A part that says what another refers to: id, last word of the type, target. */
+/** A part with the references of another: id, last word of the type, target. */
 export function relations(all: readonly (readonly [string, string, string])[]): string {
   const each = all.map(
     ([id, type, target]) => `<Relationship Id="${id}" Type="${MAIN}/${type}" Target="${target}"/>`,

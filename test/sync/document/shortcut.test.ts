@@ -15,16 +15,16 @@ it.each<[what: string, text: string, address: string | undefined]>([
   ["not where it is none", "[InternetShortcut]\nURL=example", undefined],
   ["not where there is none", "[InternetShortcut]\n", undefined],
   [
-    "up to the longest that a service takes",
+    "up to the longest address that a service accepts",
     `[InternetShortcut]\nURL=${long.slice(0, URL_CHARS_MAX)}`,
     long.slice(0, URL_CHARS_MAX),
   ],
   [
-    "no longer than a service takes",
+    "not if it is longer than a service accepts",
     `[InternetShortcut]\nURL=${long.slice(0, URL_CHARS_MAX + 1)}`,
     undefined,
   ],
-])("the address of a shortcut of Windows is taken %s", (_what, text, address) => {
+])("reads the address of a Windows shortcut %s", (_what, text, address) => {
   expect(addressOf(Buffer.from(text), "url")).toBe(address);
 });
 
@@ -52,10 +52,10 @@ it.each<[what: string, text: string, address: string | undefined]>([
   ["not without an address", "<key>URL</key><string></string>", undefined],
   ["not of another key", `<key>Other</key><string>${URL_AT}</string>`, undefined],
   ["not of a broken binary list", "bplist00 and no more", undefined],
-])("the address of a shortcut of macOS is taken %s", (_what, text, address) => {
+])("reads the address of a macOS shortcut %s", (_what, text, address) => {
   expect(addressOf(Buffer.from(text), "webloc")).toBe(address);
 });
 
-it("a binary file holds no address of a shortcut of Windows", () => {
+it("finds no address of a Windows shortcut in a binary file", () => {
   expect(addressOf(Buffer.from(`[InternetShortcut]\nURL=${URL_AT}\n\0\0\0\x01`), "url")).toBeUndefined();
 });

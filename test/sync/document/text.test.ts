@@ -10,7 +10,7 @@ const RUSSIAN =
     4,
   );
 
-/** Bytes of a text in a one-byte encoding, by asking the decoder for each byte. */
+/** Bytes of a text in a one-byte encoding, found by decoding each byte. */
 function encodeSingle(text: string, encoding: string): Buffer {
   const decoder = new TextDecoder(encoding);
   const table = new Map(
@@ -35,7 +35,7 @@ function encodeDouble(text: string, encoding: string): Buffer {
   );
 }
 
-/** The last and first characters beside the surrogates, and the last of all. */
+/** The characters next to the surrogates, and the very last one. */
 const ENDS = "\uD7FF\uE000\u{10FFFF}";
 
 function utf32(text: string, littleEndian: boolean): Buffer {
@@ -47,7 +47,7 @@ function utf32(text: string, littleEndian: boolean): Buffer {
   return bytes;
 }
 
-/** UTF-32BE, of codes that no text has, too. */
+/** Encodes UTF-32BE, including invalid codes. */
 function utf32Codes(codes: readonly number[]): Buffer {
   const bytes = Buffer.alloc(codes.length * 4);
   codes.forEach((code, at) => bytes.writeUInt32BE(code, at * 4));
@@ -150,7 +150,7 @@ describe("decodeText", () => {
     expect(decodeText(bytes).kind).toBe("binary");
   });
 
-  it("names an encoding it cannot read", () => {
+  it("names an encoding that it cannot read", () => {
     const bytes = Buffer.from(`\u001B$)C\n${"\u000E0!3*\u000F ".repeat(40)}`, "latin1");
     expect(decodeText(bytes)).toMatchObject({
       kind: "unknown",
@@ -158,7 +158,7 @@ describe("decodeText", () => {
     });
   });
 
-  it("gives back any text written as UTF-8, and is always well-formed", () => {
+  it("returns any text written as UTF-8, always well-formed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
         fc.pre(!text.includes("\0") && !text.startsWith("\uFEFF"));
@@ -174,7 +174,7 @@ describe("decodeText", () => {
 });
 
 describe("beginsBinary", () => {
-  it("never gives up on what decodeText can read", () => {
+  it("never rejects by its first bytes what decodeText can read", () => {
     for (const bytes of [
       Buffer.from(GERMAN, "latin1"),
       Buffer.from(GERMAN, "utf16le"),

@@ -64,7 +64,7 @@ describe("nameText", () => {
     ["HTML heading", "html", "<body><h1 class=x>Head</h1>", "Head"],
     ["plain text has none", "plain", "# Hello", undefined],
   ];
-  it.each(headings)("heading: %s", (_, format, text, title) => {
+  it.each(headings)("finds the title in a heading: %s", (_, format, text, title) => {
     expect(nameText(text, format).title).toBe(title);
   });
 
@@ -96,11 +96,11 @@ describe("nameText", () => {
     ["too many dashes", "----\n\ntitle: T\n\n----\n# H", { title: "H" }],
     ["aliases", `---\na: &a [x, x]\nb: &b [*a, *a]\ntitle: T\n---\n# H`, { title: "H" }],
   ];
-  it.each(fronts)("front matter: %s", (_, text, expected) => {
+  it.each(fronts)("finds title and description in front matter: %s", (_, text, expected) => {
     expect(nameText(text, "markdown")).toEqual(expected);
   });
 
-  it("does not search a long text to its end, nor choke on one line", () => {
+  it("searches neither a long text nor a long line to its end", () => {
     expect(nameText(`${"text\n".repeat(20_000)}# Late`, "markdown").title).toBeUndefined();
     for (const line of [
       "#".repeat(1e6),

@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** One part of an archive; `says` is an unpacked size that is not true. */
+/** One part of an archive; `says` is a false unpacked size. */
 export interface ZipPart {
   readonly bytes: string | Buffer;
   readonly stored?: boolean;

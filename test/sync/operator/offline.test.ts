@@ -15,7 +15,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** What a change of the ledger ends with when SQLite says this. */
+/** The error of a change to the ledger when SQLite reports this one. */
 async function failing(code: string): Promise<unknown> {
   try {
     await changeLedger(world.stateDir, () => {
@@ -27,7 +27,7 @@ async function failing(code: string): Promise<unknown> {
   return undefined;
 }
 
-it("a word to the ledger on a full disk is an expected failure, with the exit code of one", async () => {
+it("reports an operator's change on a full disk as an expected failure with its exit code", async () => {
   const error = await failing("SQLITE_FULL");
   expect(error).toMatchObject({
     code: "disk_full",
@@ -36,7 +36,7 @@ it("a word to the ledger on a full disk is an expected failure, with the exit co
   expect(exitCodeOf(error)).toBe(74);
 });
 
-it("what is held is told without agreeing to it", async () => {
+it("lists held deletes without approving them", async () => {
   world.write("b.txt", "b");
   await world.sync();
   for (const name of ["a.txt", "b.txt"]) rmSync(join(world.root, name));
@@ -49,7 +49,7 @@ it("what is held is told without agreeing to it", async () => {
   expect(readLedger(join(world.stateDir, "none"), (ledger) => ledger)).toBeUndefined();
 });
 
-it("any other failure of SQLite is one of the ledger's, and a defect stays a defect", async () => {
+it("reports other failures of SQLite as the ledger's, and a defect as a defect", async () => {
   expect(await failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
   expect(await failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
   expect(await failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });

@@ -7,10 +7,10 @@ import type { PlannedAction } from "../../../src/sync/operator/preview.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** So low that a handful of deletes is a mass. */
+/** So low that a few deletes count as many. */
 const SETTINGS = { holdDeletesOver: 3, holdDeletesPercent: 20 };
 
-/** Something that happens to the folder. */
+/** A change to the folder. */
 type Change =
   | { readonly kind: "write" | "remove" | "empty" | "enlarge" | "archive" | "copy"; readonly path: string }
   | { readonly kind: "rename" | "recreate"; readonly path: string; readonly to: string };
@@ -81,7 +81,7 @@ const wordsOfActivity = ({ action, outcome, path, from, message }: DaemonActivit
   if (outcome === "skipped") return `skip ${path} from -: ${message}`;
   return `${action} ${path} from ${from ?? "-"}`;
 };
-/** What a pass did, as a plan would say it. */
+/** The actions of a pass, in the form of a plan. */
 const done = (world: World): string[] => {
   const held = readStatus(world.stateDir, 100)?.troubled.filter(({ state }) => state === "held") ?? [];
   return [
@@ -91,7 +91,7 @@ const done = (world: World): string[] => {
 };
 
 describe("a dry run", () => {
-  it("tells what the pass after it does, whatever happened to the folder, and sends nothing", async () => {
+  it("predicts the next pass, whatever happened to the folder, and sends nothing", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(change, { maxLength: 7 }), async (changes) => {
         const world = await start();
@@ -110,7 +110,7 @@ describe("a dry run", () => {
     );
   }, 120_000);
 
-  it("tells of deletes that are held why, and of a folder that is another one that nothing is done", async () => {
+  it("predicts held deletes with the reason, and a halt for a replaced folder", async () => {
     const world = await start();
     try {
       for (const path of NAMES.slice(0, 5)) rmSync(join(world.root, path));
@@ -126,7 +126,7 @@ describe("a dry run", () => {
     }
   });
 
-  it("counts deletes that came shortly before, as the pass does", async () => {
+  it("counts recent deletes like the pass does", async () => {
     const world = await start();
     try {
       for (const path of NAMES.slice(0, 3)) rmSync(join(world.root, path));
@@ -138,7 +138,7 @@ describe("a dry run", () => {
     }
   });
 
-  it("tells of deletes that were agreed or begun and not done", async () => {
+  it("predicts deletes that were approved or started and not done", async () => {
     const world = await start();
     try {
       rmSync(join(world.root, "0.txt"));

@@ -46,7 +46,7 @@ const mix = async (): Promise<void> => {
 };
 
 describe("the proof", () => {
-  it("is that every file, read now, is what the ledger and the service have, by hash", async () => {
+  it("proves by hash that every file, read now, agrees with ledger and service", async () => {
     await mix();
     const before = world.service.requests.length;
     const proof = await prove();
@@ -67,7 +67,7 @@ describe("the proof", () => {
     expect(asked).toEqual(["list", "download"]);
   });
 
-  it("fails for a text, a title or an upload that others changed", async () => {
+  it("finds a text, a title or an upload that others changed", async () => {
     await mix();
     const [text, upload] = world.service.live();
     if (text === undefined || upload?.url === undefined) throw new Error("nothing was made");
@@ -83,7 +83,7 @@ describe("the proof", () => {
     ]);
   });
 
-  it("fails for what is missing there, and for what is not sent yet", async () => {
+  it("finds what is missing at the service, and what is not sent yet", async () => {
     await mix();
     for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
     world.write("b.pdf", Buffer.concat([PDF, Buffer.from("more")]));
@@ -101,7 +101,7 @@ describe("the proof", () => {
     expect(proof.files[0]).toMatchObject({ service: null, reason: "the service does not have it" });
   });
 
-  it("does not judge by a list that may lag what was sent a short while ago", async () => {
+  it("does not judge recent changes by a list that may lag", async () => {
     await mix();
     for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
     const proof = await prove(60_000);
@@ -114,7 +114,7 @@ describe("the proof", () => {
     expect(proof.sums).toMatchObject({ agrees: 2, waiting: 1, differs: 0, unjudged: 1 });
   });
 
-  it("says of an upload that the service does not give back that it was not fetched", async () => {
+  it("reports an upload that the service does not return as not fetched", async () => {
     await mix();
     world.service.uploads.clear();
     const proof = await prove();
@@ -122,7 +122,7 @@ describe("the proof", () => {
     expect(verdicts(proof)[1]).toEqual(["b.pdf", "notFetched"]);
   });
 
-  it("is made beside a running daemon, and changes nothing", async () => {
+  it("runs while a daemon runs, and changes nothing", async () => {
     await mix();
     const daemon = world.daemon();
     const stop = new AbortController();
@@ -133,11 +133,11 @@ describe("the proof", () => {
     await ended;
   });
 
-  it("is none where nothing was synced", async () => {
+  it("proves nothing where nothing was synced", async () => {
     expect((await prove()).agrees).toBeUndefined();
   });
 
-  it("ends with the service's silence", async () => {
+  it("ends when the service does not answer", async () => {
     await mix();
     world.service.fault = () => ({
       kind: "answer",

@@ -18,7 +18,7 @@ const fill = (from: number, to: number): void => {
 const isAgreement = ({ compared, files, inAgreement }: SourceStatus): boolean =>
   compared && files > 0 && inAgreement === files;
 
-it("says of no folder that all is in agreement while files wait, whenever a first adoption is killed", async () => {
+it("claims agreement for no folder while files wait, whenever a first adoption is killed", async () => {
   fill(0, 8);
   await world.sync();
   for (const name of readdirSync(world.stateDir).filter((file) => file.startsWith("ledger.db")))
@@ -33,7 +33,7 @@ it("says of no folder that all is in agreement while files wait, whenever a firs
   ]);
 });
 
-it("says of no folder that all is in agreement when the next daemon ends before it has looked at it", async () => {
+it("claims agreement for no folder when the next daemon ends before it has scanned it", async () => {
   fill(0, 3);
   await world.sync();
   expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([{ compared: true, inAgreement: 3 }]);
@@ -54,7 +54,7 @@ it("says of no folder that all is in agreement when the next daemon ends before 
 it("counts a growing file as waiting while its newest version is held back", async () => {
   const { world: own, daemon, at, agrees, end } = await openFollowed({ "a.txt": "a", "log.txt": "one" });
   const ofSource = (): SourceStatus | undefined => daemon.status().sources[0];
-  // The third growth in short order is held back, for five seconds at least.
+  // The third growth in quick succession is held back for at least five seconds.
   for (let grown = 0; grown < 8 && ofSource()?.waiting === 0; grown += 1) {
     const before = own.service.requests.length;
     appendFileSync(at("log.txt"), " and more");

@@ -167,7 +167,7 @@ describe("a person's word", () => {
     renameSync(world.root, `${world.root}-old`);
     expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
     expect(await world.offline.approve()).toEqual([]);
-    await expect(world.offline.approve(world.root)).rejects.toThrow(/missing.*nobody can agree/);
+    await expect(world.offline.approve(world.root)).rejects.toThrow(/missing.*nobody can approve that/);
     mkdirSync(world.root);
     await sync();
     expect([live(), deletes()]).toEqual([4, 0]);

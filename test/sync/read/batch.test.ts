@@ -32,7 +32,7 @@ const read = (path: string, content: string | Uint8Array): ReadOutcome => {
   };
 };
 
-it("documents that are read together come out as they went in, whatever else was among them", () => {
+it("returns the documents of a batch unchanged, whatever else is in it", () => {
   const texts = [
     read("a", 'text "a" ä'),
     undefined,
@@ -58,6 +58,6 @@ it("documents that are read together come out as they went in, whatever else was
   }
 });
 
-it("a file beyond those that were read is none", () => {
+it("returns no document for an index beyond the batch", () => {
   expect(unpackDocument(packBatch([read("a", "text")]), 1, { path: "b" }, rules)).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-/** What the next read does beside reading; set by a test. */
+/** Called by the next read; set by a test. */
 const during = vi.hoisted(() => ({ read: (): void => undefined, open: (): void => undefined }));
 
 vi.mock("node:fs", () => ({
@@ -37,11 +37,11 @@ beforeEach(() => {
 });
 
 describe("a small file that does not keep still", () => {
-  it("is read when nothing happens", async () => {
+  it("reads a small file that does not change", async () => {
     expect(await readSmall()).toMatchObject({ kind: "document", document: { content: "alpha" } });
   });
 
-  it("is torn when it shrinks, grows, or is written in place", async () => {
+  it("reports a small file as torn that shrinks, grows or is written in place", async () => {
     for (const text of ["al", "alphabet", "ALPHA"]) {
       vol.fromJSON({ "/r/a.md": "alpha" });
       const later = new Date(Date.now() + 1000);
@@ -53,15 +53,18 @@ describe("a small file that does not keep still", () => {
     }
   });
 
-  it.each(["EACCES", "EIO", "EMFILE"])("is unreadable with the code when it answers %s", async (code) => {
-    during.open = () => fail(code);
-    expect(await readSmall()).toEqual({ kind: "unreadable", code });
-    during.open = () => undefined;
-    during.read = () => fail(code);
-    expect(await readSmall()).toEqual({ kind: "unreadable", code });
-  });
+  it.each(["EACCES", "EIO", "EMFILE"])(
+    "reports a small file as unreadable with the code %s",
+    async (code) => {
+      during.open = () => fail(code);
+      expect(await readSmall()).toEqual({ kind: "unreadable", code });
+      during.open = () => undefined;
+      during.read = () => fail(code);
+      expect(await readSmall()).toEqual({ kind: "unreadable", code });
+    },
+  );
 
-  it("does not hide a mistake of ours", async () => {
+  it("does not hide a programming error", async () => {
     during.read = () => {
       throw new TypeError("mistake");
     };

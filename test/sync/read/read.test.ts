@@ -58,7 +58,7 @@ async function refusal(path: string, bytes: string | Buffer, fields: SourceField
 }
 
 describe("what a file becomes", () => {
-  it("makes content of text, verbatim, with the facts of the file that was read", async () => {
+  it("creates content from text, verbatim, with the facts of the file that was read", async () => {
     const text = "---\ntitle: Front\n---\n# Head\r\nüber\n";
     const { ino, mtimeMs, ctimeMs, size } =
       (addFiles(root, { "a/b.md": text }), lstatSync(join(root, "a/b.md")));
@@ -97,7 +97,7 @@ describe("what a file becomes", () => {
     ["a.png", PNG, "image/png"],
     ["misnamed.png", Buffer.from([0xff, 0xd8, 0xff, 0xe0]), "image/jpeg"],
     ["no-extension", PDF, "application/pdf"],
-  ])("makes a file of %s, its bytes deciding the type", async (path, bytes, mediaType) => {
+  ])("creates a file from %s, with the type of its bytes", async (path, bytes, mediaType) => {
     expect(await document(path, bytes)).toMatchObject({
       kind: "file",
       mediaType,
@@ -105,7 +105,7 @@ describe("what a file becomes", () => {
     });
   });
 
-  it("makes links of shortcuts", async () => {
+  it("creates links from shortcuts", async () => {
     const url = "https://example.org/a?b=c";
     const xml = `<?xml version="1.0"?><plist version="1.0"><dict><key>URL</key><string>https://example.org/a?b=c</string></dict></plist>`;
     expect(await document("w.url", `[InternetShortcut]\r\nIconIndex=0\r\nURL=${url}\r\n`)).toMatchObject({
@@ -135,13 +135,13 @@ describe("what a file becomes", () => {
     ["a.zip", "PK", "skipped: .zip is an archive"],
     ["a.pdf", "", "skipped: the file is empty"],
     ["a.url", "", "skipped: the file is empty"],
-  ])("makes nothing of %s of %j and gives the reason", async (path, bytes, reason) => {
+  ])("creates nothing from %s with %j, and returns the reason", async (path, bytes, reason) => {
     const fields = reason.includes("larger") ? { maxFileBytes: 5 } : {};
     expect(await refusal(path, bytes, fields)).toContain(reason);
   });
 });
 
-it("makes an empty text of an empty file, which may have been emptied", async () => {
+it("creates an empty text from an empty file, which may have been emptied", async () => {
   expect(await document("a.md", "")).toMatchObject({ kind: "content", content: "", sizeBytes: 0 });
 });
 
@@ -152,7 +152,7 @@ describe("title and description", () => {
     expect(recipe).toMatchObject({ title: "b.md: $& Head", description: "From a/b.md, {unknown}" });
   });
 
-  it("puts a title on one line, and the path where nothing is left", async () => {
+  it("puts a title on one line, and uses the path for an empty one", async () => {
     const rules = [{ match: "b.md", title: "  ", description: "" }];
     expect((await document("a.md", "---\ntitle: |\n  one\n  two\n---\n")).recipe.title).toBe("one two");
     expect((await document("b.md", "# H", { rules })).recipe).toMatchObject({
@@ -161,7 +161,7 @@ describe("title and description", () => {
     });
   });
 
-  it("bounds both without cutting through a character", async () => {
+  it("bounds title and description without splitting a character", async () => {
     const long = `${"x".repeat(1999)}😀tail`;
     const { recipe } = await document(
       "a.md",
@@ -173,7 +173,7 @@ describe("title and description", () => {
 });
 
 describe("large files", () => {
-  it("reads large text whole and large uploads by the hash alone", async () => {
+  it("reads large text completely and large uploads by their hash only", async () => {
     const text = `# Big\n${"line of text, ü\n".repeat(200_000)}`;
     expect(await document("a.md", text)).toMatchObject({
       content: text,
@@ -188,23 +188,23 @@ describe("large files", () => {
     });
   });
 
-  it("skips large binary data, wherever its zero bytes stand", async () => {
+  it("skips large binary data, wherever its zero bytes are", async () => {
     expect(await refusal("a.dat", Buffer.alloc(3_000_000))).toContain("binary data");
     const late = Buffer.alloc(3_000_000, "text ");
     late[2_900_000] = 0;
     expect(await refusal("b.dat", late)).toContain("binary data");
   });
 
-  it("ends when it is told to", async () => {
+  it("stops reading a large file when the signal aborts", async () => {
     addFiles(root, { "a.md": "x".repeat(5_000_000) });
     await expect(read("a.md", {}, AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
   });
 
-  it("is torn when the file grows meanwhile", async () => {
+  it("reports a large file as torn that grows while it is read", async () => {
     addFiles(root, { "a.md": "x".repeat(20_000_000) });
     const reading = read("a.md");
     const fd = openSync(join(root, "a.md"), "a");
-    // Until it is read to its end, something is appended on every turn of the loop.
+    // Until it is read completely, every turn of the loop appends something.
     const appending = setInterval(() => writeSync(fd, "y"), 0);
     expect(await reading).toEqual({ kind: "torn" });
     clearInterval(appending);
@@ -223,12 +223,12 @@ describe("what can happen between scan and reading", () => {
     ["a link is there", () => (addFiles(root, { "b.md": "b" }), symlinkSync("b.md", join(root, "a.md")))],
     ["a dangling link is there", () => symlinkSync("nowhere", join(root, "a.md"))],
     ["a pipe is there", () => spawnSync("mkfifo", [join(root, "a.md")])],
-  ])("%s: gone", async (_, change) => {
+  ])("reports a file as gone: %s", async (_, change) => {
     change();
     expect(await readStale()).toEqual({ kind: "gone" });
   });
 
-  it("tells the facts of what it read, not of what the scan saw", async () => {
+  it("returns the facts of the file that it read, not of the scan", async () => {
     writeFileSync(join(root, "a.md"), "longer now");
     const outcome = await readStale();
     const { size, ino } = lstatSync(join(root, "a.md"));
@@ -237,12 +237,12 @@ describe("what can happen between scan and reading", () => {
     expect(await readStale()).toEqual({ kind: "gone" });
   });
 
-  it("reads a file that has grown large since", async () => {
+  it("reads a file that has grown large since the scan", async () => {
     writeFileSync(join(root, "a.md"), "x".repeat(300_000));
     expect(await readStale()).toMatchObject({ document: { sizeBytes: 300_000 } });
   });
 
-  it("keeps no file open", async () => {
+  it("leaves no file open", async () => {
     addFiles(root, { "b.md": "b", "c.pdf": PDF, "d.md": "x".repeat(400_000), "e.md": "" });
     const open = (): number => readdirSync("/proc/self/fd").length;
     const before = open();

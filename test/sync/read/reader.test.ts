@@ -8,7 +8,7 @@ import { jsonWithText } from "../../../src/sync/document/json-text.ts";
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
-/** More than are worth a thread. */
+/** Enough files for a thread. */
 const FILES = 100;
 const ODD = {
   "empty.md": "",
@@ -51,13 +51,13 @@ const entryOf = (path: string): ScanEntry => {
 const readAll = async (entries: readonly ScanEntry[]): Promise<ReadOutcome[]> =>
   await Promise.all(entries.map(async (entry) => reader.read(join(root, entry.path), entry, rules)));
 
-/** Read by the thread: its texts are JSON already. */
+/** Whether the thread read it: then its text is JSON already. */
 const isRemote = (outcome: ReadOutcome | undefined): boolean =>
   outcome?.kind === "document" &&
   outcome.document.kind === "content" &&
   typeof outcome.document.content !== "string";
 
-/** With every text as the body of a request would hold it. */
+/** Replaces every text by its form in a request's body. */
 function comparable(outcome: ReadOutcome): unknown {
   if (outcome.kind !== "document" || outcome.document.kind !== "content") return outcome;
   const body = JSON.parse(String(jsonWithText({}, "content", outcome.document.content))) as {
@@ -66,7 +66,7 @@ function comparable(outcome: ReadOutcome): unknown {
   return { ...outcome, document: { ...outcome.document, content: body.content } };
 }
 
-/** Reads until the thread is up. */
+/** Reads until the thread runs. */
 async function readThere(entries: readonly ScanEntry[]): Promise<ReadOutcome[]> {
   for (;;) {
     const outcomes = await readAll(entries);
@@ -75,18 +75,18 @@ async function readThere(entries: readonly ScanEntry[]): Promise<ReadOutcome[]> 
 }
 
 describe("many files in one turn", () => {
-  it("are read in a thread as they would be here, whatever they are", async () => {
+  it("reads many files of one turn in a thread, with the same results as in this one", async () => {
     const entries = names.map(entryOf);
     const there = await readThere(entries);
     const here = await Promise.all(
       entries.map(async (entry) => readDocument(join(root, entry.path), entry, rules)),
     );
     expect(there.map(comparable)).toEqual(here.map(comparable));
-    // What is large or no text is read here in the first place.
+    // Large files and files that are not text are always read here.
     expect(there.filter(isRemote).length).toBe(names.length - 4);
   });
 
-  it("are told gone when they are", async () => {
+  it("reports missing files of a batch as gone", async () => {
     const entries = names.map(entryOf);
     await readThere(entries);
     unlinkSync(join(root, "f/7.md"));
@@ -95,7 +95,7 @@ describe("many files in one turn", () => {
     expect(outcomes.filter(({ kind }) => kind === "gone")).toHaveLength(1);
   });
 
-  it("are all read when the thread is ended meanwhile", async () => {
+  it("reads all files of a batch when the thread ends meanwhile", async () => {
     const entries = names.map(entryOf);
     await readThere(entries);
     const reading = readAll(entries);
@@ -106,7 +106,7 @@ describe("many files in one turn", () => {
   });
 });
 
-it("few files are read here, and start no thread", async () => {
+it("reads few files in this thread and starts no other", async () => {
   const entries = names.slice(-10).map(entryOf);
   const outcomes = await readAll(entries);
   expect(outcomes.every(({ kind }) => kind === "document")).toBe(true);
@@ -117,7 +117,7 @@ describe("a text in a request's body", () => {
   it.each([
     ["as it is", 'a "text"\n'],
     ["as JSON", Buffer.from(JSON.stringify('a "text"\n'))],
-  ])("%s stands behind the other fields", (_name, text) => {
+  ])("puts a text after the other fields: %s", (_name, text) => {
     expect(JSON.parse(String(jsonWithText({ title: "t" }, "content", text)))).toEqual({
       title: "t",
       content: 'a "text"\n',

@@ -19,7 +19,7 @@ const rules = (title?: string, description?: string): Rules =>
   );
 
 describe("a recipe", () => {
-  it("has the source's collection, owner and settings, and the kind of document", () => {
+  it("takes collection, owner and settings from the source, and the kind from the document", () => {
     const { source } = rules();
     expect(composeRecipe("d/a.md", "file", {}, rules())).toEqual({
       title: "d/a.md",
@@ -36,18 +36,18 @@ describe("a recipe", () => {
   });
 
   it.each<[what: string, title: string, description: string, rules: Rules]>([
-    ["what the document calls itself", "Its title", "What it is", rules()],
+    ["the document's own title and description", "Its title", "What it is", rules()],
     ["the title in a template", "D/Its title", "What it is", rules("D/{title}")],
     ["the path and the name in a template", "a.md in d/a.md", "a.md", rules("{name} in {path}", "{name}")],
-    ["the path where a template comes out empty", "d/a.md", "d/a.md", rules(" ", " ")],
-    ["unknown words in braces as they are", "{other}", "What it is", rules("{other}")],
-    ["a title in one line", "One line", "two\nlines", rules(" One\n\tline ", " two\nlines ")],
-  ])("takes %s", (_what, title, description, given) => {
+    ["the path for an empty template", "d/a.md", "d/a.md", rules(" ", " ")],
+    ["unknown words in braces unchanged", "{other}", "What it is", rules("{other}")],
+    ["a title on one line", "One line", "two\nlines", rules(" One\n\tline ", " two\nlines ")],
+  ])("puts into a recipe %s", (_what, title, description, given) => {
     const naming = { title: " Its\n title", description: "What it is" };
     expect(composeRecipe("d/a.md", "content", naming, given)).toMatchObject({ title, description });
   });
 
-  it("of a document that calls itself nothing has the path", () => {
+  it("uses the path for a document without title and description", () => {
     expect(
       composeRecipe("d/a.md", "content", { title: " ", description: " " }, rules("{title}")),
     ).toMatchObject({
@@ -57,7 +57,7 @@ describe("a recipe", () => {
     expect(composeRecipe("a.md", "content", {}, rules("{name}"))).toMatchObject({ title: "a.md" });
   });
 
-  it("cuts a title that is too long, never through a character or after a blank", () => {
+  it("cuts a long title, never through a character or after a blank", () => {
     const cut = (title: string): string => composeRecipe("a", "content", { title }, rules()).title;
     const longest = cut("x".repeat(5000)).length;
     expect(cut("x".repeat(longest))).toHaveLength(longest);

@@ -48,7 +48,7 @@ describe("an answer means", () => {
     [502, "<html>", later("maybe", "request", "HTTP 502")],
     [503, WORDS, later("no", "service", "its words")],
     [503, "<html>", later("maybe", "service", "HTTP 503")],
-  ])("of status %i with %s", (status, text, expected) => {
+  ])("interprets an answer of status %i with %s", (status, text, expected) => {
     expect(read(answer(status, text))).toMatchObject(expected);
   });
 
@@ -59,17 +59,17 @@ describe("an answer means", () => {
     [404, '{"message":"no Route matched"}', "later"],
     [404, "<html>", "later"],
     [400, WORDS, "refused"],
-  ])("of a resource, with status %i and %s: %s", (status, text, kind) => {
+  ])("interprets an answer about a resource with status %i and %s as %s", (status, text, kind) => {
     expect(read(answer(status, text), "resource").kind).toBe(kind);
   });
 
-  it("to wait for as long as it says, whatever it says beside", () => {
+  it("reads the delay of any answer that has a Retry-After", () => {
     for (const status of [401, 404, 408, 429, 500, 503])
       expect(read(answer(status, WORDS, { "retry-after": "7" }))).toMatchObject({ retryAfterMs: 7000 });
     expect(read(answer(429, WORDS))).toMatchObject({ retryAfterMs: undefined });
   });
 
-  it("that a person has to mend the store, only with that code", () => {
+  it("reports that a person has to repair the store only for that code", () => {
     const text = (code: string): string =>
       JSON.stringify({ success: false, message: "m", error: { code, hint: "h" } });
     expect(read(answer(503, text("store_damaged")))).toMatchObject({ hint: "h" });
@@ -79,7 +79,7 @@ describe("an answer means", () => {
 });
 
 describe("what is repeated to a person", () => {
-  it("is no JSON that may hold a document's text", () => {
+  it("quotes no JSON that may hold a document's text", () => {
     for (const text of [
       '{"success":true,"data":{"content":"secret',
       '[{"content":"secret"}]',
@@ -91,7 +91,7 @@ describe("what is repeated to a person", () => {
     });
   });
 
-  it("is a page in one line, as far as it is not too long", () => {
+  it("quotes a page on one line, up to a limit", () => {
     const reasonOf = (text: string): string => {
       const reply = read(answer(200, text));
       return reply.kind === "later" ? reply.reason.slice(reply.reason.indexOf(": ") + 2) : "";
@@ -105,19 +105,19 @@ describe("what is repeated to a person", () => {
 describe("an earlier request with the same key", () => {
   const conflict = answer(409, WORDS, { "retry-after": "1" });
 
-  it("is under way where a conflict names a time to come again", () => {
+  it("takes a conflict with a Retry-After for an earlier request in flight", () => {
     const reply = read(conflict);
     expect(reply).toMatchObject({ ...later("maybe", "request"), retryAfterMs: 1000 });
-    expect(withKey(conflict, reply)).toMatchObject({ isUnderWay: true });
+    expect(withKey(conflict, reply)).toMatchObject({ isInFlight: true });
   });
 
-  it("is not under way in any other answer", () => {
+  it("takes no other answer for an earlier request in flight", () => {
     for (const raw of [answer(409, WORDS), answer(500, WORDS, { "retry-after": "1" })])
-      expect(withKey(raw, read(raw))).not.toHaveProperty("isUnderWay");
+      expect(withKey(raw, read(raw))).not.toHaveProperty("isInFlight");
   });
 });
 
-it("of a header that comes several times the first one counts", () => {
+it("reads the first of several equal headers", () => {
   const raw = answer(200, "", { one: "a", several: ["b", "c"] });
   expect(["one", "several", "none"].map((name) => header(raw, name))).toEqual(["a", "b", undefined]);
 });

@@ -15,7 +15,7 @@ afterEach(async () => {
   server?.close();
 });
 
-/** Fetches what a file host answers, of which so many bytes are expected. */
+/** Downloads the answer of a file host, of which this many bytes are expected. */
 async function fetched(
   respond: RequestListener,
   sizeBytes = 4,
@@ -36,7 +36,7 @@ it.each([
   { status: 408, headers: {}, retryAfterMs: undefined },
   { status: 503, headers: { "retry-after": date(60_000), date: date(0) }, retryAfterMs: 60_000 },
   { status: 500, headers: {}, retryAfterMs: undefined },
-])("a file host's wish to wait is reported: $status", async ({ status, headers, retryAfterMs }) => {
+])("reports the delay that a file host asks for: $status", async ({ status, headers, retryAfterMs }) => {
   const reply = await fetched((_, answer) => {
     answer.writeHead(status, headers as Record<string, string>);
     answer.end("busy");
@@ -44,7 +44,7 @@ it.each([
   expect(reply).toMatchObject({ kind: "later", acted: "no", retryAfterMs });
 });
 
-it.each([404, 403, 204])("a file that a host answers with %i is refused", async (status) => {
+it.each([404, 403, 204])("refuses a file that a host answers with %i", async (status) => {
   const reply = await fetched((_, answer) => {
     answer.writeHead(status);
     answer.end();
@@ -53,7 +53,7 @@ it.each([404, 403, 204])("a file that a host answers with %i is refused", async 
 });
 
 describe("the bytes of a file", () => {
-  it("go to the sink, however they come, and are done when they are all there", async () => {
+  it("passes a file's bytes to the sink and is done when all have arrived", async () => {
     const pieces: Buffer[] = [];
     const reply = await fetched(
       (_, answer) => {
@@ -67,12 +67,12 @@ describe("the bytes of a file", () => {
     expect(Buffer.concat(pieces).toString()).toBe("abcd");
   });
 
-  it("are refused when they are fewer than expected", async () => {
+  it("refuses a file with fewer bytes than expected", async () => {
     const reply = await fetched((_, answer) => answer.end("abc"));
     expect(reply).toMatchObject({ kind: "refused", code: "other_size", message: /has 3 bytes, expected 4/ });
   });
 
-  it("are refused when they are more than expected, and an endless answer ends there", async () => {
+  it("refuses a file with more bytes than expected and ends an endless answer", async () => {
     let taken = 0;
     const reply = await fetched(
       (_, answer) => {
@@ -93,7 +93,7 @@ describe("the bytes of a file", () => {
   it.each([
     [Object.assign(new Error("no space left"), { code: "ENOSPC" }), "ENOSPC"],
     [new Error("odd"), "sink_failed"],
-  ])("are refused with the code of what keeps the sink from taking them", async (error, code) => {
+  ])("refuses a file with the error code of a failing sink", async (error, code) => {
     const reply = await fetched(
       (_, answer) => answer.end("abcd"),
       4,

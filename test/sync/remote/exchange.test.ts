@@ -8,7 +8,7 @@ import { exchange, type ExchangeRequest } from "../../../src/sync/remote/exchang
 let server: Server;
 let pool: Pool;
 let asked: string[];
-/** Paths that are answered; all else waits for ever. */
+/** Paths with an answer; all others never answer. */
 const ANSWERED = /^\/(?:answer|early)/;
 
 beforeEach(async () => {
@@ -34,12 +34,12 @@ afterEach(async () => {
 
 const get = (path: string): ExchangeRequest => ({ method: "GET", path });
 
-it.each(["/answer", "/early"])("gives status, headers and the whole text of %s", async (path) => {
+it.each(["/answer", "/early"])("returns status, headers and the whole text of %s", async (path) => {
   const answer = await exchange(pool, get(path), new AbortController().signal);
   expect(answer).toMatchObject({ status: 201, headers: { "x-name": "value" }, text: "half and hälf" });
 });
 
-it("ends what is under way and what waits for a connection with the signal's reason", async () => {
+it("ends requests in flight and requests without a connection with the signal's reason", async () => {
   const stopping = new AbortController();
   const underWay = exchange(pool, get("/silent"), stopping.signal);
   const waiting = exchange(pool, get("/answer"), stopping.signal);
@@ -51,24 +51,24 @@ it("ends what is under way and what waits for a connection with the signal's rea
     { status: "rejected", reason },
     { status: "rejected", reason },
   ]);
-  // What waited was never sent; the connection serves others.
+  // The waiting request was never sent; the connection serves others.
   await exchange(pool, get("/answer-other"), new AbortController().signal);
   expect(asked).toEqual(["/silent", "/answer-other"]);
 });
 
-it("sends nothing for a signal that was aborted before", async () => {
+it("sends nothing for a signal that has already aborted", async () => {
   const reason = new Error("too late");
   await expect(exchange(pool, get("/answer"), AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(asked).toEqual([]);
 });
 
-it("puts one listener on a signal, however many requests it has", async () => {
+it("adds one listener to a signal, however many requests it has", async () => {
   const { signal } = new AbortController();
   await Promise.all(Array.from({ length: 5 }, () => exchange(pool, get("/answer"), signal)));
   expect(getEventListeners(signal, "abort")).toHaveLength(1);
 });
 
-it("rejects when no connection can be had", async () => {
+it("rejects when it cannot connect", async () => {
   const { port } = server.address() as AddressInfo;
   server.close();
   const other = new Pool(`http://127.0.0.1:${port}`);

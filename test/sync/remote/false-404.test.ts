@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { FakeOptions, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** A service that says of resources that they do not exist, though they do. */
+/** A service that reports existing resources as missing. */
 
 let world: World;
 afterEach(() => world.end());
@@ -15,7 +15,7 @@ const GONE: Fault = {
   body: JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } }),
 };
 
-/** Answers the first requests of an operation so. */
+/** Gives this answer to the first requests of an operation. */
 function firstOf(
   operation: FakeRequest["operation"],
   count: number,
@@ -34,7 +34,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
   });
   const live = (): unknown[] => world.service.live().map(({ _id, content }) => [_id, content]);
 
-  it("changes a resource that was said to be gone, and makes no other", async () => {
+  it("updates a resource after a false 404 and creates no other", async () => {
     const ids = world.service.live().map(({ _id }) => _id);
     world.write("a.txt", "text a, changed");
     world.service.fault = firstOf("update", 1);
@@ -45,14 +45,14 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("deletes a resource that was said to be gone", async () => {
+  it("deletes a resource after a false 404", async () => {
     rmSync(join(world.root, "a.txt"));
     world.service.fault = firstOf("delete", 1);
     await world.sync();
     expect(world.service.live().map(({ title }) => title)).toEqual(["b.txt"]);
   });
 
-  it("leaves one resource of a file whose own was said to be gone again and again", async () => {
+  it("leaves one resource per file after repeated false 404s", async () => {
     world.write("a.txt", "text a, changed");
     world.service.fault = ({ operation }) =>
       operation === "update" || operation === "read" ? GONE : undefined;
@@ -60,7 +60,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     expect(world.service.live().map(({ content }) => content)).toEqual(["text a, changed", "text b"]);
   });
 
-  it("makes a resource again that is gone", async () => {
+  it("creates a resource again that is gone", async () => {
     const [a] = world.service.live();
     if (a === undefined) throw new Error("nothing was made");
     a.isDeleted = true;

@@ -14,7 +14,7 @@ async function* pieces(bytes: Buffer, cuts: readonly number[]): AsyncGenerator<B
 describe("reading a list as it arrives", () => {
   const json = fc.jsonValue({ maxDepth: 3 });
   const resource = fc.record({ _id: fc.string(), content: fc.string({ unit: "binary" }), more: json });
-  it("hands over every resource and the rest, wherever the chunks are cut", async () => {
+  it("passes on every resource and returns the rest, wherever the chunks are cut", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(resource, { maxLength: 5 }),
@@ -43,7 +43,7 @@ describe("reading a list as it arrives", () => {
     );
   });
 
-  it("finds the end of every text, wherever its escapes are cut", async () => {
+  it("finds the end of every string, wherever its escapes are cut", async () => {
     const resources = ["\\", "\\\\", '"', '\\"', '\\\\"', '"\\', "\\n\n"].map((content) => ({ content }));
     const bytes = Buffer.from(JSON.stringify({ data: { resources }, success: true }));
     for (let size = 1; size <= 9; size += 1)
@@ -59,7 +59,7 @@ describe("reading a list as it arrives", () => {
   it.each([
     { name: "a page without an end", head: "<html>" },
     { name: "a resource without an end", head: '{"data":{"resources":[{"_id":"a","content":"' },
-  ])("takes no more of $name into memory than a bound", async ({ head }) => {
+  ])("buffers at most a bounded part of $name", async ({ head }) => {
     const megabyte = Buffer.alloc(1024 * 1024, "x");
     let sent = 0;
     async function* endless(): AsyncGenerator<Buffer> {
@@ -70,7 +70,7 @@ describe("reading a list as it arrives", () => {
     expect(sent).toBeLessThan(100);
   });
 
-  it("leaves no JSON of an answer that was cut off", async () => {
+  it("leaves no valid JSON of a truncated answer", async () => {
     const text = JSON.stringify({
       success: true,
       data: { resources: [{ _id: "a" }, { _id: "b" }], created: 0 },

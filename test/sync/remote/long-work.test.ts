@@ -9,18 +9,18 @@ import { openRunning, type Running } from "../../kb/service/running.ts";
 import { buildPdf, textPage } from "../../kb/ingest/extract/pdf-fixture.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** Shorter than what is held here takes. */
+/** Shorter than the held work takes. */
 const TIMEOUT: Record<string, unknown> = { requestTimeoutMs: 1000 };
 const BROKEN_PDF = "%PDF-1.4 no more than a head";
 const pdf = (words: string): Buffer => buildPdf([textPage([words])]);
 
 let world: World;
 let running: Running;
-/** Work on documents waits for this before it begins. */
+/** Work on documents starts when this resolves. */
 let held: Promise<void> | undefined;
 /** Jobs that were leased. */
 let jobs: Set<number>;
-/** Each test has its own. */
+/** Each test has its own folder. */
 let owner = 0;
 beforeAll(async () => {
   running = await openRunning({
@@ -51,13 +51,13 @@ beforeEach(async () => {
 });
 afterEach(() => world.end());
 
-/** A daemon's options: the service, and a timeout that is over long before the work is. */
+/** Options of a daemon with the service and a timeout far shorter than the work. */
 const options = (settings = TIMEOUT): Partial<DaemonOptions> & { settings: Record<string, unknown> } => ({
   service: { apiUrl: running.url, dbUrl: running.url, pauthkey: running.key },
   sources: [world.source({ ownerId: `owner-${owner}` })],
   settings,
 });
-/** Resources that are there, by the list. */
+/** Listed resources. */
 const listed = async (): Promise<{ title: string; content: string; metadata: { status: string } }[]> => {
   const { json } = await running.send("GET", "/api/rag/collections");
   const id = json.data.collections.find(({ details }: { details: string }) => details === "fastest")._id;
@@ -67,7 +67,7 @@ const listed = async (): Promise<{ title: string; content: string; metadata: { s
   );
   return list.json.data.resources;
 };
-/** Holds the service's work until the daemon has asked `times` times how far it is. */
+/** Holds the service's work until the daemon has asked for its state `times` times. */
 const holdUntilAsked = (times: number): DaemonObserver => {
   const { promise, resolve } = Promise.withResolvers<void>();
   held = promise;
@@ -80,17 +80,17 @@ const holdUntilAsked = (times: number): DaemonObserver => {
   };
 };
 
-/** A document of which the service reads two pages of three, and what is told of that. */
+/** A document of which the service reads two of three pages, and its warning. */
 const part = buildPdf([textPage(["typed words"]), textPage([]), textPage([])]);
 const ofPart = [expect.stringContaining("Page 3 was not read"), 1];
-/** What is told of the document's missing pages, and how many documents lack some. */
+/** The reported warning for the missing pages, and the number of documents read in part. */
 const told = async (): Promise<[string | null | undefined, number | undefined]> => [
   (await explain(world.stateDir, world.source(), "scan.pdf", new AbortController().signal)).ledger?.warning,
   readStatus(world.stateDir, 10)?.sources[0]?.readInPart,
 ];
 
 describe("a document that takes the service longer than a request may", () => {
-  it("is made once, and acknowledged when it is searchable", async () => {
+  it("creates a document once and acknowledges it when it is searchable, though it takes longer than a request may", async () => {
     world.write("scan.pdf", pdf("first words"));
     const observer = holdUntilAsked(3);
     await world.sync({ ...options(), observer });
@@ -102,7 +102,7 @@ describe("a document that takes the service longer than a request may", () => {
     expect(world.activity).toHaveLength(before);
   });
 
-  it("is changed once, and acknowledged when the new text is searchable", async () => {
+  it("changes a document once and acknowledges it when the new text is searchable", async () => {
     world.write("scan.pdf", pdf("first words"));
     await world.sync(options());
     world.write("scan.pdf", pdf("second words"));
@@ -112,14 +112,14 @@ describe("a document that takes the service longer than a request may", () => {
     expect(jobs.size).toBe(1);
   });
 
-  it("and is read in part is told as that until another text takes its place", async () => {
+  it("reports a document as read in part until another text replaces it", async () => {
     world.write("scan.pdf", part);
     await world.sync({ ...options(), observer: holdUntilAsked(1) });
     expect(await told()).toEqual(ofPart);
     world.write("scan.pdf", pdf("all words"));
     await world.sync({ ...options(), observer: holdUntilAsked(1) });
     expect(await told()).toEqual([null, 0]);
-    // Also where it is done within the wait.
+    // Also if the work ends within the wait.
     world.write("scan.pdf", part);
     await world.sync(options({}));
     expect(await told()).toEqual(ofPart);
@@ -128,7 +128,7 @@ describe("a document that takes the service longer than a request may", () => {
     expect((await told())[1]).toBe(2);
   });
 
-  it("that cannot be read leaves nothing at the service, and tells the service's words", async () => {
+  it("leaves nothing at the service of a document that it cannot read, and reports its words", async () => {
     world.write("scan.pdf", BROKEN_PDF);
     const daemon = world.daemon({ ...options(), observer: holdUntilAsked(2) });
     await daemon.syncOnce();
@@ -136,15 +136,15 @@ describe("a document that takes the service longer than a request may", () => {
     expect(daemon.troubled(10)).toMatchObject([
       { path: "scan.pdf", state: "failed", message: expect.stringContaining("PDF") },
     ]);
-    // The file is still there: what its failed create left is no delete of it.
+    // The file still exists: the remains of its failed create are not a delete of it.
     expect(world.activity.map(({ action, outcome }) => [action, outcome])).toEqual([
       ["create", "refused"],
       ["discard", "done"],
     ]);
   });
 
-  it("and whose file goes meanwhile is given up at once", async () => {
-    // Made first, so that the job that is leased below is the scan's.
+  it("gives up a document at once when its file disappears during the work", async () => {
+    // Created first, so that the job leased below is the scan's.
     world.write("note.txt", "stays");
     await world.sync(options());
     jobs = new Set();
@@ -163,7 +163,7 @@ describe("a document that takes the service longer than a request may", () => {
     expect(await listed()).toMatchObject([{ content: "stays" }]);
   });
 
-  it("and a daemon that ends meanwhile: the next one adopts what is there", async () => {
+  it("adopts a document that the service finished after the daemon ended", async () => {
     world.write("scan.pdf", pdf("first words"));
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;
@@ -181,7 +181,7 @@ describe("a document that takes the service longer than a request may", () => {
     expect(await listed()).toMatchObject([{ content: "first words", metadata: { status: "chunked" } }]);
   });
 
-  it("and is read in part is told as that, too, where a daemon finds it without its note of it", async () => {
+  it("reports a document as read in part even without its note in the ledger", async () => {
     world.write("scan.pdf", part);
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;
@@ -208,7 +208,7 @@ describe("a document that takes the service longer than a request may", () => {
 });
 
 describe("documents that the service works on", () => {
-  it("are made once each, and none is put aside, where a tier's embedder takes longer than a request may", async () => {
+  it("creates each document once and parks none when a tier's embedder is slower than the request timeout", async () => {
     const files = Array.from({ length: 40 }, (_, index) => `${index}.md`);
     for (const file of files) world.write(file, `words of ${file}`);
     const sources = [world.source({ ownerId: `owner-${owner}`, collection: "moderate" })];
@@ -221,7 +221,7 @@ describe("documents that the service works on", () => {
     expect(world.activity.filter(({ outcome }) => outcome !== "done")).toEqual([]);
   });
 
-  it("are followed by the next daemon after a crash, and no text is sent again", async () => {
+  it("follows unfinished documents after a crash without sending a text again", async () => {
     const files = Array.from({ length: 12 }, (_, index) => `${index}.md`);
     for (const file of files) world.write(file, `words of ${file}`);
     const given = {
@@ -259,7 +259,7 @@ describe("documents that the service works on", () => {
     expect(readStatus(world.stateDir, 10)?.sources[0]).toMatchObject({ inAgreement: files.length });
   });
 
-  it("hold back no other file, however few are sent at once", async () => {
+  it("delays no other file during long work, however low the concurrency", async () => {
     world.write("a.pdf", pdf("first words"));
     world.write("b.pdf", pdf("second words"));
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -268,7 +268,7 @@ describe("documents that the service works on", () => {
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
     await until(() => jobs.size === 2);
-    // From here on no other work is held: a text is queued, too, where the daemon does not wait for it.
+    // From here on no other work is held. A text is queued too if the daemon does not wait for it.
     held = undefined;
     world.write("note.txt", "sent meanwhile");
     await until(

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 describe("requests that left before the service asked to wait", () => {
-  it("do not open the gate when they succeed", async () => {
+  it("keeps the gate closed when a request that left earlier succeeds", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure({ retryAfterMs: 5000 }));
     pacer.succeeded(second);
@@ -37,7 +37,7 @@ describe("requests that left before the service asked to wait", () => {
     expect(pacer.state()).toEqual({ kind: "open" });
   });
 
-  it("do not end the one that goes ahead, however they end", async () => {
+  it("continues the probe when a request that left earlier ends", async () => {
     const early = [await pacer.enter(signal), await pacer.enter(signal), await pacer.enter(signal)] as const;
     pacer.failed(early[0], failure());
     nowMs = 1000;
@@ -58,7 +58,7 @@ describe("requests that left before the service asked to wait", () => {
     expect(others).toBe(1);
   });
 
-  it("close the gate once more when they fail after it opened again", async () => {
+  it("closes the gate again when an earlier request fails after it opened", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure());
     nowMs = 1000;
@@ -67,7 +67,7 @@ describe("requests that left before the service asked to wait", () => {
     expect([pacer.state(), pacer.failures()]).toMatchObject([{ kind: "waiting", untilMs: 1125 }, 1]);
   });
 
-  it("still bring the service's wish", async () => {
+  it("applies the delay that an earlier request brings", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure());
     pacer.failed(second, failure({ retryAfterMs: 30_000 }));
@@ -75,7 +75,7 @@ describe("requests that left before the service asked to wait", () => {
     expect(pacer.failures()).toBe(1);
   });
 
-  it("bring a wish for less than the shortest wait as half of that", async () => {
+  it("applies a delay below the minimum as half of the minimum", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure());
     nowMs = 100;
@@ -88,7 +88,7 @@ describe("the request that goes ahead", () => {
   it.each([
     { ends: "fails", end: (probe: number) => pacer.failed(probe, failure()) },
     { ends: "succeeds", end: (probe: number) => pacer.succeeded(probe) },
-  ])("$ends without taking back a wish that came meanwhile", async ({ end }) => {
+  ])("applies a delay that arrived during a probe, though the probe $ends", async ({ end }) => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, failure());
     nowMs = 1000;
@@ -101,7 +101,7 @@ describe("the request that goes ahead", () => {
     expect(pacer.state()).toEqual({ kind: "open" });
   });
 
-  it("makes room for another when it tells nothing, and closes the gate again when it fails", async () => {
+  it("lets another probe leave after one without information, and closes the gate again after a failed one", async () => {
     pacer.failed(await pacer.enter(signal), failure());
     nowMs = 1000;
     pacer.left(await pacer.enter(signal));
@@ -124,9 +124,9 @@ describe("patience", () => {
     });
 
   it.each([
-    ["with a service that answers that it cannot", {}, 30_000],
-    ["with an address where nobody is", { unreached: true }, 10_000],
-  ])("%s ends after its time, also between two tries", async (_name, more, patienceMs) => {
+    ["with a service that answers with failures", {}, 30_000],
+    ["with an unreachable address", { unreached: true }, 10_000],
+  ])("ends patience %s after its time, also between two attempts", async (_name, more, patienceMs) => {
     const gate = patient();
     gate.failed(await gate.enter(signal), failure({ ...more, retryAfterMs: 3_600_000 }));
     expect(gate.state()).toMatchObject({ kind: "waiting", givesUpMs: patienceMs });
@@ -135,13 +135,13 @@ describe("patience", () => {
     const waiting = gate.enter(signal).catch((error: unknown) => (ended = error));
     await new Promise(setImmediate);
     expect(ended).toBeUndefined();
-    // The wait's own timer rings after the millisecond that is left.
+    // The wait's own timer fires after the remaining millisecond.
     nowMs = patienceMs;
     await waiting;
     expect(ended).toMatchObject({ code: "service_unreachable" });
   });
 
-  it("ends at once where a person has to act first, in the service's words", async () => {
+  it("ends patience at once, with the service's words, where a person has to act first", async () => {
     const gate = patient();
     gate.failed(await gate.enter(signal), failure({ reason: "The store is damaged.", hint: "Restore it." }));
     await expect(gate.enter(signal)).rejects.toMatchObject({
@@ -150,7 +150,7 @@ describe("patience", () => {
     });
   });
 
-  it("has no end for a daemon that runs", async () => {
+  it("has no end of patience in a running daemon", async () => {
     pacer.failed(await pacer.enter(signal), failure({ unreached: true, retryAfterMs: 1000 }));
     expect(pacer.state()).toEqual({ kind: "waiting", untilMs: 1000, reason: "busy" });
     nowMs = 86_400_000;
@@ -175,7 +175,7 @@ describe("a refused key", () => {
     });
   });
 
-  it("is tried again at once by one request, whose success lets the others go on as if nothing had been", async () => {
+  it("tries a refused key again at once with one request, whose success resets the state", async () => {
     const [first, second] = [await pacer.enter(signal), await pacer.enter(signal)];
     pacer.failed(first, refused());
     pacer.failed(second, refused());
@@ -186,7 +186,7 @@ describe("a refused key", () => {
     expect(told).toEqual([]);
   });
 
-  it("that is refused again is told once, and ends a pass", async () => {
+  it("reports a key that is refused twice once, and ends a pass", async () => {
     pacer.failed(await pacer.enter(signal), refused());
     pacer.failed(await pacer.enter(signal), refused());
     expect(pacer.state()).toMatchObject({ kind: "key_refused", reason: "unknown key" });
@@ -194,7 +194,7 @@ describe("a refused key", () => {
     await expect(pacer.enter(signal)).rejects.toMatchObject({ code: "key_refused" });
   });
 
-  it("is tried ever less often, up to once a minute", async () => {
+  it("tries a refused key at growing intervals up to a minute", async () => {
     const patient = openPacer({
       widthMax: 8,
       patienceMs: () => Infinity,
@@ -243,7 +243,7 @@ describe("trouble", () => {
     }
   };
 
-  it("is reported with the third failure in a row, once until the service answers again", async () => {
+  it("reports trouble at the third failure in a row, once until the service answers again", async () => {
     await fail({}, {});
     expect(reported).toEqual([]);
     await fail({}, {}, {});
@@ -260,18 +260,18 @@ describe("trouble", () => {
     expect(reported).toHaveLength(2);
   });
 
-  it("that a person can end is reported at once, and again only with other words of what to do", async () => {
+  it("reports trouble that a person can end at once, and again only with another hint", async () => {
     await fail({ hint: "Restore it." }, { hint: "Restore it." }, { hint: "Make room." });
     expect(reported.map(({ hint }) => hint)).toEqual(["Restore it.", "Make room."]);
     expect(reported[0]?.message).toBe("the service cannot work: busy");
   });
 
-  it("with a key that is refused for good is no other trouble in a third failure", async () => {
+  it("reports no further trouble at the third failure of a key that is finally refused", async () => {
     await fail({ blame: "key" }, { blame: "key" }, { blame: "key" }, { blame: "key" });
     expect(reported.map(({ code }) => code)).toEqual(["key_refused"]);
   });
 
-  it("lets fewer requests leave side by side with every failure, and more with every success", async () => {
+  it("lowers the width with every failure and raises it with every success", async () => {
     expect(gate.width()).toBe(8);
     await fail({});
     expect(gate.width()).toBe(4);
@@ -283,7 +283,7 @@ describe("trouble", () => {
     expect(widths).toEqual([4, 2, 1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
-  it("ends for everybody who waits when the gate is closed for good", async () => {
+  it("ends all waiting requests when the gate is closed for good", async () => {
     await fail({});
     nowMs = 0;
     const waiting = gate.enter(signal);
@@ -295,7 +295,7 @@ describe("trouble", () => {
   it.each([
     [{ reason: "refused" }, "the service does not answer: refused"],
     [{ reason: "No room.", hint: "Make room." }, "the service cannot work: No room. Make room"],
-  ])("is put into words: %o", (outage, words) => {
+  ])("describes an outage: %o", (outage, words) => {
     expect(outageWords(outage)).toBe(words);
   });
 });

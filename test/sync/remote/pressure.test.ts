@@ -24,7 +24,7 @@ const fill = (count: number): void => {
 };
 
 describe("a service that does not answer", () => {
-  it("ends one pass with words, and the next pass finishes the work", async () => {
+  it("ends one pass with a message when the service does not answer, and finishes in the next pass", async () => {
     fill(3);
     const { url } = world.service;
     await world.service.close();
@@ -38,7 +38,7 @@ describe("a service that does not answer", () => {
     await again.close();
   });
 
-  it("ends one pass when it refuses the key; nothing is marked failed", async () => {
+  it("ends one pass when the service refuses the key, and marks nothing as failed", async () => {
     fill(3);
     const daemon = world.daemon({
       service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: "wrong" },
@@ -50,7 +50,7 @@ describe("a service that does not answer", () => {
     expect(world.service.live()).toHaveLength(3);
   });
 
-  it("costs a running daemon nothing but time", async () => {
+  it("loses only time in a running daemon when the service does not answer", async () => {
     fill(30);
     let down = true;
     world.service.fault = () => (down ? { kind: "lose-request" } : undefined);
@@ -59,7 +59,7 @@ describe("a service that does not answer", () => {
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
     await until(() => warnings.length > 0);
-    // One request at a time tries; the others wait behind it.
+    // One request at a time probes the service; the others wait.
     const tried = world.service.requests.length;
     expect(tried).toBeLessThan(30);
     down = false;
@@ -71,7 +71,7 @@ describe("a service that does not answer", () => {
 });
 
 describe("a service under pressure", () => {
-  it("is asked for less, and gets everything in the end", async () => {
+  it("sends less to an overloaded service, and everything in the end", async () => {
     fill(100);
     let count = 0;
     world.service.fault = ({ operation }) =>
@@ -83,7 +83,7 @@ describe("a service under pressure", () => {
     expect(world.service.resources.size).toBe(100);
   });
 
-  it("a file that it fails on every time is put aside, and the others go on", async () => {
+  it("parks a file on which the service fails every time, and continues with the others", async () => {
     fill(10);
     world.service.fault = ({ operation, body }) =>
       operation === "create" && body?.["content"] === "text 5" ? answer(500, "poison") : undefined;
@@ -101,7 +101,7 @@ describe("a service under pressure", () => {
 });
 
 describe("one action at a time for a path", () => {
-  it("sends the newest state after the one under way", async () => {
+  it("sends the newest state of a path after the action in flight", async () => {
     world.write("a.txt", "one");
     const gate = Promise.withResolvers<void>();
     world.service.fault = ({ operation }) =>
@@ -120,7 +120,7 @@ describe("one action at a time for a path", () => {
     await ended;
   });
 
-  it("a rename while its create is under way keeps the resource", async () => {
+  it("keeps the resource of a file that is renamed while its create is in flight", async () => {
     world.write("a.txt", "one");
     const gate = Promise.withResolvers<void>();
     world.service.fault = ({ operation }) =>
@@ -141,7 +141,7 @@ describe("one action at a time for a path", () => {
 });
 
 describe("stopping", () => {
-  it("lets requests under way end, and starts again without asking what became of the rest", async () => {
+  it("lets requests in flight end at a stop, and starts again without settling the rest", async () => {
     fill(300);
     const gate = Promise.withResolvers<void>();
     world.service.fault = ({ operation }) =>
@@ -163,7 +163,7 @@ describe("stopping", () => {
 });
 
 describe("a second daemon on one state folder", () => {
-  it("is refused, and names the first", async () => {
+  it("refuses a second daemon on one state folder and names the first", async () => {
     const daemon = world.daemon();
     expect(() => world.daemon()).toThrow(String(process.pid));
     await daemon.close();
@@ -173,7 +173,7 @@ describe("a second daemon on one state folder", () => {
 });
 
 describe("status", () => {
-  it("is told by the ledger alone while another process works", async () => {
+  it("reads the status from the ledger alone while another process works", async () => {
     fill(5);
     world.write("broken.pdf", "no PDF");
     world.write("empty.txt", "");
@@ -206,7 +206,7 @@ describe("status", () => {
 });
 
 describe("several sources", () => {
-  it("each have their owner, tier and rules", async () => {
+  it("gives each source its owner, tier and rules", async () => {
     const other = join(world.root, "..", "other");
     mkdirSync(other);
     world.write("a.txt", "text a");
@@ -237,7 +237,7 @@ describe("several sources", () => {
 });
 
 describe.skipIf(process.getuid?.() === 0)("what cannot be read", () => {
-  it("is not deleted, and its neighbours are synced", async () => {
+  it("deletes no unreadable file, and syncs its neighbours", async () => {
     world.write("secret/a.txt", "a");
     world.write("b.txt", "b");
     await world.sync();

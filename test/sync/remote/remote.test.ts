@@ -52,7 +52,7 @@ const answer = (status: number, body: string, headers?: Record<string, string>):
 });
 const words = '{"success":false,"message":"its words","error":{"code":"its_code"}}';
 
-it("tells the service's clock once, by the first answer with a time, whatever that answers", async () => {
+it("reports the service's clock once, from the first answer with a date", async () => {
   const offsets: number[] = [];
   const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
   const nowMs = Date.parse("2026-01-01T00:00:00Z");
@@ -76,20 +76,20 @@ describe("an answer before the work", () => {
   const link: NewResource = { ...text, body: { url: "https://example.org/" } };
 
   it.each([
-    ["that says so", 202, { "preference-applied": "respond-async, wait=1" }, undefined, true],
+    ["that declares it", 202, { "preference-applied": "respond-async, wait=1" }, undefined, true],
     ["whose header a proxy dropped", 202, {}, "queued", true],
-    ["by a service that says nothing of the preference", 202, {}, undefined, false],
-    ["by a service that has done it all the same", 202, {}, "chunked", false],
-    ["that came after it", 201, { "preference-applied": "wait=1" }, "chunked", false],
-  ])("is one %s", async (_name, status, headers, state, isUnderWay) => {
+    ["without any sign of the preference", 202, {}, undefined, false],
+    ["of finished work", 202, {}, "chunked", false],
+    ["that came after the work", 201, { "preference-applied": "wait=1" }, "chunked", false],
+  ])("reads from an answer %s whether work continues", async (_name, status, headers, state, isInFlight) => {
     const data = { _id: "a", ...(state !== undefined && { metadata: { status: state } }) };
     service.fault = () => answer(status, JSON.stringify({ success: true, data }), headers);
-    expect(await remote.create(link, "key", signal)).toMatchObject({ kind: "done", value: { isUnderWay } });
+    expect(await remote.create(link, "key", signal)).toMatchObject({ kind: "done", value: { isInFlight } });
     const update = await remote.update("a", { title: "t", url: "https://example.org/" }, signal);
-    expect(update).toMatchObject({ kind: "done", value: { isUnderWay } });
+    expect(update).toMatchObject({ kind: "done", value: { isInFlight } });
   });
 
-  it("is asked for, with a wait well below the timeout", async () => {
+  it("asks for an asynchronous answer with a wait well below the timeout", async () => {
     await remote.create(link, "key", signal);
     await remote.update("a", { title: "t", url: "https://example.org/" }, signal);
     await remote.create(text, "key", signal);
@@ -113,7 +113,7 @@ describe("what an answer to a create means", () => {
     },
     { name: "a 409", fault: answer(409, words), expected: { kind: "refused" } },
     {
-      name: "a 409 that asks to come again: the first try is still being worked on",
+      name: "a 409 that asks to come again: the first attempt is still in progress",
       fault: answer(409, words, { "retry-after": "1" }),
       expected: { kind: "later", acted: "maybe", blame: "request", retryAfterMs: 1000 },
     },
@@ -153,7 +153,7 @@ describe("what an answer to a create means", () => {
       expected: { kind: "later", acted: "no", blame: "service" },
     },
     {
-      name: "a 503 for a damaged store, which a person has to mend",
+      name: "a 503 for a damaged store, which a person has to repair",
       fault: answer(503, '{"success":false,"message":"m","error":{"code":"store_damaged","hint":"h"}}'),
       expected: { kind: "later", acted: "no", blame: "service", reason: "m", hint: "h" },
     },
@@ -176,12 +176,12 @@ describe("what an answer to a create means", () => {
       expected: { kind: "later", acted: "maybe" },
     },
     { name: "a lost answer", fault: { kind: "lose-answer" }, expected: { kind: "later", acted: "maybe" } },
-  ])("$name", async ({ fault, expected }) => {
+  ])("interprets the answer to a create: $name", async ({ fault, expected }) => {
     service.fault = () => fault;
     expect(await remote.create(text, "key", signal)).toMatchObject(expected as object);
   });
 
-  it("a refused connection surely did nothing", async () => {
+  it("proves with a refused connection that nothing was done", async () => {
     await service.close();
     expect(await remote.create(text, "key", signal)).toMatchObject({
       kind: "later",
@@ -191,7 +191,7 @@ describe("what an answer to a create means", () => {
     service = await openFakeService();
   });
 
-  it("an answer that takes too long may have acted", async () => {
+  it("reports that a request without an answer in time may have acted", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     service.fault = () => ({ kind: "wait", until: promise });
     await remote.close();
@@ -204,7 +204,7 @@ describe("what an answer to a create means", () => {
       acted: "maybe",
       blame: "request",
     });
-    // A document whose reading outlasts the time again and again is no daemon that hangs.
+    // A document whose processing repeatedly exceeds the timeout is not a hang of the daemon.
     for (const tries of [2, 3]) {
       expect(await remote.update("f".repeat(24), { title: "t", content: "t" }, signal)).toMatchObject({
         kind: "later",
@@ -214,7 +214,7 @@ describe("what an answer to a create means", () => {
     resolve();
   });
 
-  it("a 404 for a resource says that it is gone; a proxy's 404 does not", async () => {
+  it("takes the service's 404 for a gone resource, but not a proxy's", async () => {
     expect(await remote.delete("f".repeat(24), signal)).toEqual({ kind: "gone" });
     service.fault = () => answer(404, '{"message":"no Route matched with those values"}');
     expect(await remote.delete("f".repeat(24), signal)).toMatchObject({
@@ -228,7 +228,7 @@ describe("what an answer to a create means", () => {
 });
 
 describe("requests", () => {
-  it("carry the key and the idempotency key", async () => {
+  it("sends the key and the idempotency key", async () => {
     await remote.create(text, "key-1", signal);
     expect(service.requests[0]?.headers).toMatchObject({ pauthkey: service.key, "idempotency-key": "key-1" });
     expect(service.requests[0]?.body).toEqual({
@@ -241,7 +241,7 @@ describe("requests", () => {
     });
   });
 
-  it.each([false, true])("list everything, in pages or whole (%s)", async (paged) => {
+  it.each([false, true])("lists everything, in pages or whole (%s)", async (paged) => {
     await remote.close();
     await service.close();
     service = await openFakeService({ paged });
@@ -272,7 +272,7 @@ describe("requests", () => {
     expect(service.count("list")).toBe(paged ? 2 : 1);
   });
 
-  it("end at an empty cursor, and do not go round when one page follows itself", async () => {
+  it("ends a list at an empty cursor and at a page that follows itself", async () => {
     const page = (nextCursor: string): Fault =>
       answer(200, JSON.stringify({ success: true, data: { resources: [], created: 0, nextCursor } }));
     const place = { collectionId: "c", ownerId: "o" };
@@ -284,7 +284,7 @@ describe("requests", () => {
     expect(service.requests).toHaveLength(3);
   });
 
-  it("take no list for empty whose resources come in a form that is not read", async () => {
+  it("takes no list for empty whose resources have an unknown form", async () => {
     service.fault = () =>
       answer(200, '{"success":true,"d\\u0061ta":{"resources":[{"_id":"a"}],"created":0}}');
     const seen: unknown[] = [];
@@ -292,7 +292,7 @@ describe("requests", () => {
     expect([reply, seen]).toMatchObject([{ kind: "later" }, []]);
   });
 
-  it("give the whole record of a resource that is about to be deleted", async () => {
+  it("returns the whole record of a resource that is about to be deleted", async () => {
     const made = await remote.create(text, "k", signal);
     const docId = made.kind === "done" ? made.value._id : "";
     expect(await remote.take(docId, "t", signal)).toMatchObject({
@@ -301,14 +301,14 @@ describe("requests", () => {
     });
   });
 
-  it("repeat nothing of a document's text when half an answer comes", async () => {
+  it("quotes nothing of a document's text from half an answer", async () => {
     service.fault = () => answer(200, '{"success":true,"data":{"_id":"a","content":"a secret of the do');
     const reply = await remote.update("a", { title: "t" }, signal);
     expect(reply).toMatchObject({ kind: "later", acted: "maybe" });
     expect(JSON.stringify(reply)).not.toContain("secret");
   });
 
-  it("upload a file from disk, exactly", async () => {
+  it("uploads the exact bytes of a file on disk", async () => {
     const dir = mkdtempSync(join(tmpdir(), "kbsync-upload-"));
     const bytes = Buffer.alloc(2_500_000, "pdf ");
     const absolutePath = join(dir, 'odd "name"\n.pdf');
@@ -335,12 +335,12 @@ describe("requests", () => {
     expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
     expect(service.uploads.size).toBe(1);
     rmSync(dir, { recursive: true });
-    // What is wrong with the file is not the service's fault.
+    // A bad file is not the service's fault.
     expect(await remote.upload(file, "key", signal)).toEqual({ kind: "torn" });
     expect(pacer.state().kind).toBe("open");
   });
 
-  it("download a file with the key from the service's hosts, and from no other", async () => {
+  it("downloads a file with the key from the service's hosts only", async () => {
     const other = await openFakeService();
     const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
     const connect: Connect = (origin, limits) =>
@@ -365,27 +365,27 @@ describe("the collections of a service", () => {
 
   it.each<[what: string, fault: Fault, expected: unknown]>([
     ["are named by their tiers", answer(200, body), { kind: "done", value: new Map([["fastest", "c1"]]) }],
-    ["are unknown to a service that does not know the question", answer(404, "no"), { value: "unsupported" }],
-    ["are unknown where the service refuses the question", answer(400, words), { value: "unsupported" }],
+    ["are unknown if it does not know the request", answer(404, "no"), { value: "unsupported" }],
+    ["are unknown if it refuses the request", answer(400, words), { value: "unsupported" }],
     [
-      "are unknown where the service answers that it failed",
+      "are unknown if it answers with a failure",
       answer(200, '{"success":false,"message":"no"}'),
       { value: "unsupported" },
     ],
     ["are unclear behind a page for every address", answer(200, "<html>"), { value: "unclear" }],
     ["are unclear in an answer of another form", answer(200, '{"success":true}'), { value: "unclear" }],
-    ["are asked for again after a failure", answer(500, "no"), { kind: "later" }],
-    ["are asked for again after a wish to wait", answer(429, words), { kind: "later" }],
-    ["are asked for again after a time-out", answer(408, words), { kind: "later" }],
-    ["are asked for again with another key", answer(401, words), { kind: "later", blame: "key" }],
-  ])("%s", async (_what, fault, expected) => {
+    ["are requested again after a failure", answer(500, "no"), { kind: "later" }],
+    ["are requested again after a delay", answer(429, words), { kind: "later" }],
+    ["are requested again after a time-out", answer(408, words), { kind: "later" }],
+    ["are requested again with another key", answer(401, words), { kind: "later", blame: "key" }],
+  ])("the collections of a service %s", async (_what, fault, expected) => {
     service.fault = () => fault;
     expect(await remote.collections(signal)).toMatchObject(expected as Record<string, unknown>);
   });
 });
 
 describe("the gate", () => {
-  it("closes for all when the service asks for it, lets one try, and opens again", async () => {
+  it("closes the gate for all requests when the service asks for it, sends a probe, and opens again", async () => {
     let refusals = 2;
     service.fault = () => (refusals-- > 0 ? answer(429, words) : undefined);
     const replies = await Promise.all(Array.from({ length: 4 }, () => remote.create(text, "k", signal)));
@@ -396,7 +396,7 @@ describe("the gate", () => {
     expect(pacer.width()).toBe(8);
   });
 
-  it("stops at a key that is refused twice, without asking again", async () => {
+  it("stops at a key that is refused twice without asking again", async () => {
     service.fault = () => answer(401, words);
     await remote.create(text, "k", signal);
     expect(await remote.create(text, "k", signal)).toMatchObject({ kind: "later", blame: "key" });
@@ -406,7 +406,7 @@ describe("the gate", () => {
     expect(service.requests).toHaveLength(2);
   });
 
-  it("does not wait for a request that was to go ahead, and was kept back because its source is paused", async () => {
+  it("does not wait for a probe that was suspended because its source is paused", async () => {
     const paused = new AbortController().signal;
     const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
     await remote.close();
@@ -444,7 +444,7 @@ describe("the gate", () => {
     ["collections", (asked) => remote.collections(asked)],
     ["search", (asked) => remote.search({ query: "q", topK: 1, where: { docId: "a" } }, asked)],
   ];
-  /** Opens a remote that is paused or not, and what it reports. */
+  /** Opens a remote, paused or not, and returns its reports. */
   const observed = async (
     isPaused: boolean,
   ): Promise<{ counted: string[]; steps: string[]; moves: () => number }> => {
@@ -470,7 +470,7 @@ describe("the gate", () => {
     return { counted, steps, moves: () => moves };
   };
 
-  it.each(changes)("lets no %s leave in a pause", async (_name, ask) => {
+  it.each(changes)("lets no %s leave during a pause", async (_name, ask) => {
     const { counted, steps } = await observed(true);
     expect(await ask(signal)).toMatchObject({ kind: "later", acted: "no", reason: "paused" });
     expect([counted, steps, service.requests]).toEqual([[], [], []]);
@@ -482,7 +482,7 @@ describe("the gate", () => {
     expect([counted, steps, moves() > 0]).toEqual([[name], [name, `${name}:answered`], true]);
   });
 
-  it("gives up when its patience is over", async () => {
+  it("gives up at the end of patience", async () => {
     patienceMs = 0;
     service.fault = () => ({ kind: "lose-request" });
     await remote.create(text, "k", signal);
@@ -500,7 +500,7 @@ describe("the gate", () => {
 });
 
 describe("the arithmetic of waiting", () => {
-  it("doubles up to a minute, keeps the service's wish, and never waits a day for a wrong clock", () => {
+  it("doubles delays up to a minute, honours the service's, and never waits a day because of a wrong clock", () => {
     expect([1, 2, 3, 30].map((failures) => delayMs(failures, undefined, 0))).toEqual([125, 250, 500, 30_000]);
     expect(delayMs(30, undefined, 0.999)).toBeLessThanOrEqual(60_000);
     expect(delayMs(1, 5000, 0)).toBe(5000);

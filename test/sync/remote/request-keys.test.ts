@@ -17,7 +17,7 @@ const EMPTY_LIST: Fault = {
 };
 const GONE = JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } });
 const crash = new Error("crash");
-/** A pass that ends when the service has made a resource and the daemon has not noted it. */
+/** Runs a pass that ends after the service created a resource and before the daemon records it. */
 const crashAfterCreate = async (): Promise<void> => {
   const daemon = world.daemon({
     step: (name) => {
@@ -33,7 +33,7 @@ const keysOfCreates = (): unknown[] =>
     .map(({ headers }) => headers["idempotency-key"]);
 
 describe("a create that the service still works on", () => {
-  it("is waited for, however often the service answers 409, and never put aside nor made twice", async () => {
+  it("waits for a create in progress through any number of 409s, without parking or repeating it", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     const gate = Promise.withResolvers<void>();
@@ -42,7 +42,7 @@ describe("a create that the service still works on", () => {
         ? { kind: "wait", until: gate.promise }
         : undefined;
     const synced = world.sync({ settings: { requestTimeoutMs: 1000, concurrency: 1 } });
-    // The first attempt timed out; so many more were answered 409. The other file is sent meanwhile.
+    // The first attempt timed out, and this many more were answered 409. The other file is sent meanwhile.
     await until(() => world.service.count("create") >= 7);
     expect(world.service.live()).toMatchObject([{ title: "b.txt" }]);
     gate.resolve();
@@ -56,7 +56,7 @@ describe("a create that the service still works on", () => {
 });
 
 describe("an update that the service still works on", () => {
-  it("is waited for, however often the service answers 409, and never sent a second time under another key", async () => {
+  it("waits for an update in progress through any number of 409s, and never sends it under another key", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     world.write("a.txt", "another text");
@@ -75,7 +75,7 @@ describe("an update that the service still works on", () => {
     expect(world.activity.at(-1)).toMatchObject({ action: "update", outcome: "done" });
   });
 
-  it("is sent under another key when the service said that the resource is gone", async () => {
+  it("sends an update under another key after the service reported the resource gone", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     world.write("a.txt", "another text");
@@ -95,10 +95,10 @@ describe("an update that the service still works on", () => {
 });
 
 describe("the key of a create", () => {
-  it("lives as long as its intent: after a crash the same file is sent under it again", async () => {
+  it("sends a create under the same key after a crash while its intent exists", async () => {
     world.write("a.txt", "text a");
     await crashAfterCreate();
-    // What was made is not in the list yet.
+    // The created resource is not in the list yet.
     world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
     await world.sync();
     expect(world.service.resources.size).toBe(1);
@@ -109,7 +109,7 @@ describe("the key of a create", () => {
     expect(keysOfCreates()).toHaveLength(2);
   });
 
-  it("is another one when the file has changed since", async () => {
+  it("sends a create under another key when the file has changed", async () => {
     world.write("a.txt", "text a");
     await crashAfterCreate();
     world.write("a.txt", "another text");
@@ -118,12 +118,12 @@ describe("the key of a create", () => {
       operation === "list" && (lists += 1) <= 2 ? EMPTY_LIST : undefined;
     await world.sync();
     expect(new Set(keysOfCreates()).size).toBe(2);
-    // What the first one made is deleted when the list shows it.
+    // The first resource is deleted when the list shows it.
     await world.sync();
     expect(world.service.live()).toMatchObject([{ content: "another text" }]);
   });
 
-  it("is another one when what was made under it has been deleted", async () => {
+  it("sends a create under another key when the resource made under the first was deleted", async () => {
     world.write("a.txt", "text a");
     await crashAfterCreate();
     rmSync(join(world.root, "a.txt"));

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 
 describe("a listener is notified", () => {
-  it("when a scan found a link, and not when the next one finds it as it was", () => {
+  it("notifies the listener when a scan finds a new link, and not when it is unchanged", () => {
     scan({});
     expect(reported).toBe(0);
     scan({ "l.md": FILE });
@@ -35,13 +35,13 @@ describe("a listener is notified", () => {
     ["is reached by one link more", { ...FILE, points: [...FILE.points, "m.md"] }],
     ["is reached by one link less", { ...FILE, points: ["l.md"] }],
     ["is reached by another link", { ...FILE, points: ["l.md", "d/b.md"] }],
-  ])("when a link %s", (_what, trace) => {
+  ])("notifies the listener when a link %s", (_what, trace) => {
     scan({ "l.md": FILE });
     scan({ "l.md": trace });
     expect(reported).toBe(2);
   });
 
-  it("when a link is gone, in the scope of the scan alone", () => {
+  it("notifies the listener when a link in the scope of the scan is gone", () => {
     scan({ "f/l.md": FILE, "fg/l.md": FILE, f: FILE });
     scan({}, ["g", "f/l"]);
     expect(reported).toBe(1);
@@ -53,7 +53,7 @@ describe("a listener is notified", () => {
     expect(links.touchedBy("d/a.md")).toEqual([]);
   });
 
-  it("no more once it is taken away", () => {
+  it("does not notify a removed listener", () => {
     links.listen(undefined);
     scan({ "l.md": FILE });
     expect(reported).toBe(0);
@@ -61,7 +61,7 @@ describe("a listener is notified", () => {
 });
 
 describe("a change touches", () => {
-  it("every path that leads to it or below it, and none that it is itself", () => {
+  it("maps a change to every path that leads to it or below it, without the path itself", () => {
     scan({ "l.md": FILE, f: { points: ["f", "d"], target: "d", isFolder: true } });
     expect(links.touchedBy("d/a.md").toSorted()).toEqual(["f/a.md", "l.md"]);
     expect(links.touchedBy("d").toSorted()).toEqual(["f", "l.md"]);
@@ -69,7 +69,7 @@ describe("a change touches", () => {
     expect(links.touchedBy("e")).toEqual([]);
   });
 
-  it("what a later scan found as well", () => {
+  it("maps a change to paths that a later scan found", () => {
     scan({ "l.md": FILE });
     expect(links.touchedBy("d/b.md")).toEqual([]);
     scan({ "l.md": FILE, "m.md": { ...FILE, points: ["m.md"], target: "d/b.md" } });
@@ -77,7 +77,7 @@ describe("a change touches", () => {
   });
 });
 
-it("watched are the folders that links lead to, and all above the links and their ends", () => {
+it("watches the folders that links lead to, and those above the links and their ends", () => {
   scan({
     "l.md": FILE,
     f: { points: ["f", "x/y/z"], target: "x/y/z", isFolder: true },

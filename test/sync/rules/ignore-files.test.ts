@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** What a person relies on: a text that was sent cannot be taken back. */
+/** A sent text cannot be taken back, so a person relies on this. */
 const SECRET = "the secret";
 
 let world: World;
@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const settings = { settleMs: 100 };
-/** Long enough for a test to put a file back in time, on a machine with other work too. */
+/** Long enough for a test to restore a file in time on a busy machine. */
 const timing = { looserRulesMs: 600 };
 const put = (path: string, text: string): void => writeFileSync(join(world.root, path), text);
 const sent = (): string[] =>
@@ -57,7 +57,7 @@ describe.each([
 ])("an ignore file %s", (_, file, patterns) => {
   beforeEach(() => put(file, patterns));
 
-  it("sends nothing of what it leaves out while it is rewritten in steps", async () => {
+  it("sends nothing that an ignore file excludes while it is rewritten in steps", async () => {
     const daemon = await run();
     for (const step of ["", "# header\n"]) {
       const { moves } = daemon.pulse().scan;
@@ -71,7 +71,7 @@ describe.each([
     expect(world.service.live().map(({ content }) => content)).not.toContain(SECRET);
   });
 
-  it("sends nothing of what it leaves out while it is renamed away, also in one pass", async () => {
+  it("sends nothing that an ignore file excludes while it is renamed away, even in one pass", async () => {
     await world.sync({ settings, timing });
     renameSync(join(world.root, file), join(world.root, `${file}.bak`));
     const daemon = world.daemon({ settings, timing });
@@ -83,7 +83,7 @@ describe.each([
     expect(sent().toSorted()).toEqual(["d/other.md", "open.md"]);
   });
 
-  it("sends what it left out once it is gone for good, in the same pass", async () => {
+  it("sends what an ignore file excluded once it is gone for good, in the same pass", async () => {
     await world.sync({ settings, timing });
     rmSync(join(world.root, file));
     await world.sync({ settings, timing });
@@ -91,7 +91,7 @@ describe.each([
   });
 });
 
-it("another folder in the source's place is not taken for it while an ignore file settles", async () => {
+it("does not mistake another folder for the source while an ignore file settles", async () => {
   await world.end();
   world = await openWorld();
   world.write("only.md", "only");
@@ -108,13 +108,13 @@ it("another folder in the source's place is not taken for it while an ignore fil
 });
 
 describe("an ignore file that cannot be read", () => {
-  // So large a file is not read.
+  // A file of this size is not read.
   const LARGE = "#".repeat(2 * 1024 * 1024);
 
   it.each([
     ["at the root", ".kbsyncignore", /nothing of this source is sent or deleted/],
     ["in a folder", "d/.kbsyncignore", /nothing in its folder is sent or deleted/],
-  ])("%s is warned of once, with its path, the reason and what to do", async (_, file, effect) => {
+  ])("warns once of an unreadable ignore file with path, reason and remedy: %s", async (_, file, effect) => {
     const warnings: Error[] = [];
     put(file, LARGE);
     const daemon = world.daemon({ settings, timing, onWarning: (error) => warnings.push(error) });

@@ -26,7 +26,7 @@ function open(inForce: ReadonlyMap<string, string> = new Map(), settleMs = SETTL
 
 const put = (path: string, text: string): void => writeFileSync(join(root, path), text);
 
-/** What a scan would have sent, sorted. */
+/** The files that a scan would have sent, sorted. */
 async function seen(rules: Rules): Promise<string[]> {
   const { entries } = await scanSource(root, rules);
   return entries.map(({ path }) => path).sort();
@@ -43,7 +43,7 @@ async function settled(files: Record<string, string>): Promise<Rules> {
 const EVERYTHING = ["d/b.md", "d/secret/c.md", "open.md", "secret/a.md"];
 
 describe("an ignore file that changes", () => {
-  it("lets nothing through while it is rewritten in steps, and counts when its old patterns are there again", async () => {
+  it("lets nothing through while an ignore file is rewritten in steps, and applies it when its old patterns return", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     for (const text of ["", "# header\n", "# header\n# secret/"]) {
       put(".kbsyncignore", text);
@@ -54,7 +54,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
   });
 
-  it("counts after the settle time when it only leaves out more", async () => {
+  it("applies a stricter ignore file after the settle time", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     put(".kbsyncignore", "secret/\nb.md\n");
     expect(await seen(rules)).toEqual([]);
@@ -72,7 +72,7 @@ describe("an ignore file that changes", () => {
     ["it has comments alone", "# secret/\n"],
     ["it is missing", undefined],
   ];
-  it.each(looser)("counts after a longer rest when %s", async (_, text) => {
+  it.each(looser)("applies an ignore file after a longer time when %s", async (_, text) => {
     const rules = await settled({ ".kbsyncignore": "secret/\n!x\n" });
     if (text === undefined) rmSync(join(root, ".kbsyncignore"));
     else put(".kbsyncignore", text);
@@ -83,7 +83,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toContain("open.md");
   });
 
-  it("begins its rest anew with every touch, whatever time the touch left", async () => {
+  it("restarts the settle time of an ignore file with every touch, whatever its modification time", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     put(".kbsyncignore", "open.md\n");
     await seen(rules);
@@ -96,7 +96,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(["d/b.md", "d/secret/c.md", "secret/a.md"]);
   });
 
-  it("is not undone at once by a version that never counted", async () => {
+  it("does not undo an ignore file at once by a version that never applied", async () => {
     const rules = await settled({});
     put(".kbsyncignore", "secret/\n");
     expect(await seen(rules)).toEqual([]);
@@ -108,14 +108,14 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(EVERYTHING);
   });
 
-  it("stays in force when it is touched and keeps its patterns", async () => {
+  it("keeps an ignore file in force when it is touched with equal patterns", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     put(".kbsyncignore", "# why\nsecret/\n\n");
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
     expect(rules.takeIgnoreRest()).toBeUndefined();
   });
 
-  it("is found changed though size and times are as they were, where times are coarse", async () => {
+  it("detects a changed ignore file of equal size and times where times are coarse", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     const path = join(root, ".kbsyncignore");
     put(".kbsyncignore", "secret/\n#1\n");
@@ -125,7 +125,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual([]);
   });
 
-  it("holds back its own folder alone when it is a nested one", async () => {
+  it("delays only the folder of a nested ignore file", async () => {
     const rules = await settled({ "d/.kbsyncignore": "secret/\n" });
     renameSync(join(root, "d/.kbsyncignore"), join(root, "d/.kbsyncignore.bak"));
     expect(await seen(rules)).toEqual(["open.md", "secret/a.md"]);
@@ -133,7 +133,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(["d/b.md", "open.md", "secret/a.md"]);
   });
 
-  it("is waited for when its folder comes back without it", async () => {
+  it("waits for the ignore file of a folder that returns without it", async () => {
     const rules = await settled({ "d/.kbsyncignore": "secret/\n" });
     renameSync(join(root, "d"), join(root, ".away"));
     expect(await seen(rules)).toEqual(["open.md", "secret/a.md"]);
@@ -145,7 +145,7 @@ describe("an ignore file that changes", () => {
     expect(await seen(rules)).toEqual(EVERYTHING);
   });
 
-  it("is reported once it has been changing for a minute", async () => {
+  it("reports an ignore file that has been changing for a minute", async () => {
     const rules = await settled({ ".kbsyncignore": "secret/\n" });
     for (let n = 0; n < 60; n++) {
       put(".kbsyncignore", `x${n}\n`);
@@ -158,7 +158,7 @@ describe("an ignore file that changes", () => {
     expect(rules.takeIgnoreRest()?.isOverdue).toBe(true);
   });
 
-  it("counts at once where files need not settle", async () => {
+  it("applies an ignore file at once without a settle time", async () => {
     addFiles(root, { ".kbsyncignore": "secret/\n" });
     const rules = open(new Map(), 0);
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
@@ -170,20 +170,20 @@ describe("an ignore file that changes", () => {
 describe("at a start", () => {
   const inForceAfter = async (files: Record<string, string>): Promise<Map<string, string>> => {
     const rules = await settled(files);
-    // What was taken is written down once.
+    // What was taken is recorded once.
     const taken = rules.takeSettled(true);
     expect(rules.takeSettled(true)).toEqual([]);
     return new Map(taken.flatMap(({ folder, hash }) => (hash ? [[folder, hash]] : [])));
   };
 
-  it("an ignore file that is as it was counts at once", async () => {
+  it("applies an unchanged ignore file at once after a start", async () => {
     const inForce = await inForceAfter({ ".kbsyncignore": "secret/\n", "d/.kbsyncignore": "b.md\n" });
     const rules = open(inForce);
     expect(await seen(rules)).toEqual(["open.md"]);
     expect(rules.takeSettled(true)).toEqual([]);
   });
 
-  it("one that is missing or another one is waited for", async () => {
+  it("waits for a missing or different ignore file after a start", async () => {
     const inForce = await inForceAfter({ ".kbsyncignore": "secret/\n", "d/.kbsyncignore": "b.md\n" });
     put(".kbsyncignore", "# secret/\n");
     expect(await seen(open(inForce))).toEqual([]);
@@ -196,7 +196,7 @@ describe("at a start", () => {
     expect(rules.takeSettled(true)).toEqual([{ folder: "d", hash: undefined }]);
   });
 
-  it("one without patterns is waited for when it was touched a moment ago: the rest may be about to be written", async () => {
+  it("waits for a recently touched ignore file without patterns after a start, because the rest may follow", async () => {
     put(".kbsyncignore", "# header\n");
     const rules = open();
     expect(await seen(rules)).toEqual([]);
@@ -207,7 +207,7 @@ describe("at a start", () => {
     expect(await seen(rules)).toEqual(["d/b.md", "open.md"]);
   });
 
-  it("one without patterns is waited for once after each touch", async () => {
+  it("waits once for an ignore file without patterns after each touch", async () => {
     put(".kbsyncignore", "");
     const rules = open();
     for (const touch of ["", "# header\n"]) {
@@ -220,7 +220,7 @@ describe("at a start", () => {
     expect(rules.takeSettled(true)).toEqual([]);
   });
 
-  it("a new one settles first, and rules of a folder that is gone are forgotten", async () => {
+  it("settles a new ignore file first, and removes rules of a folder that is gone", async () => {
     const inForce = await inForceAfter({ "d/.kbsyncignore": "b.md\n" });
     rmSync(join(root, "d"), { recursive: true });
     put(".kbsyncignore", "secret/\n");
@@ -232,7 +232,7 @@ describe("at a start", () => {
   });
 });
 
-it("law: what is let through was let through by a version that rested, however the file changed", async () => {
+it("law: lets through only what a settled version lets through, however the file changes", async () => {
   const patternsOf = (version = ""): string => version.replaceAll("# h\n", "");
   const text = fc.option(fc.constantFrom("", "# h\n", "secret/\n", "# h\nsecret/\n", "x\nsecret/\n", "x\n"), {
     nil: undefined,

@@ -52,7 +52,7 @@ describe("names that are never documents", () => {
     ["an Opera download", "paper.pdf.opdownload", "download"],
     ["any partial download", "paper.pdf.PARTIAL", "download"],
   ];
-  it.each(cases)("leaves out %s", (_, path, reason) => {
+  it.each(cases)("excludes %s", (_, path, reason) => {
     expect(reasonFor(rulesFor(), path)).toContain(reason);
   });
 
@@ -73,7 +73,7 @@ describe("names that are never documents", () => {
 });
 
 describe("ignore files", () => {
-  it("leaves out what a pattern matches and names pattern and file", () => {
+  it("excludes what a pattern matches, and names pattern and file", () => {
     const rules = rulesFor({}, { ".kbsyncignore": "# drafts\n\n*.log\ndrafts/\n/top.md\n" });
     expect(reasonFor(rules, "deep/er/x.log")).toBe("left out by `*.log` in .kbsyncignore");
     expect(reasonFor(rules, "a/drafts/b/x.md")).toBe("in a/drafts: left out by `drafts/` in .kbsyncignore");
@@ -83,7 +83,7 @@ describe("ignore files", () => {
     expect(rules.wants("drafts").wanted).toBe(true); // a file of that name
   });
 
-  it("applies a nested file below its folder, after those above", () => {
+  it("applies a nested ignore file below its folder, after those above", () => {
     const rules = rulesFor(
       {},
       {
@@ -105,7 +105,7 @@ describe("ignore files", () => {
     expect(reasonFor(rules, "out/in.md")).toContain("in out: left out by `out/`");
   });
 
-  it("knows its own files, and reads one that changed after reload", () => {
+  it("recognises ignore files, and reads a changed one after reload", () => {
     const rules = rulesFor({}, { ".kbsyncignore": "a.md\n" });
     expect(rules.isRulesFile(".kbsyncignore")).toBe(true);
     expect(rules.isRulesFile("a/b/.kbsyncignore")).toBe(true);
@@ -122,14 +122,14 @@ describe("ignore files", () => {
     expect(rules.wants("b.md").wanted).toBe(true);
   });
 
-  it("wants nothing below an ignore file that cannot be read", () => {
+  it("wants nothing below an unreadable ignore file", () => {
     const rules = rulesFor({}, { "a/.kbsyncignore": "x".repeat(1024 * 1024 + 1), "a/b/.kbsyncignore": "y" });
     expect(reasonFor(rules, "a/b/c.md")).toBe("a/.kbsyncignore cannot be read (EFBIG)");
     expect(rules.inFolder("a/b").unreadable).toEqual({ path: "a", code: "EFBIG" });
     expect(rules.wants("b.md").wanted).toBe(true);
   });
 
-  it("stays right over more paths than the matcher remembers", () => {
+  it("stays correct for more paths than the matcher caches", () => {
     const rules = rulesFor({}, { ".kbsyncignore": "*9.md\n" });
     for (let n = 0; n < 10_000; n++) expect(rules.wants(`f${n}.md`).wanted).toBe(n % 10 !== 9);
   });
@@ -190,7 +190,7 @@ describe("ignore files", () => {
           );
           const ignored = new Set(stdout.split("\0").filter((text) => text !== ""));
           const rules = openRules(sourceAt(folderOfRun));
-          // Paths that are folders in the tree are asked for as folders by git, so as folders here.
+          // Git checks paths that are folders in the tree as folders, so this does too.
           const folders = new Set(folder.split("/").map((_, at, parts) => parts.slice(0, at + 1).join("/")));
           for (const each of paths) {
             const verdict = folders.has(each) ? rules.entersFolder(each) : rules.wants(each);
@@ -230,20 +230,20 @@ describe("include, exclude and rules", () => {
     ["\\[x\\]/a.md", "[x]/a.md", true],
     ["!a.md", "b.md", false],
   ];
-  it.each(cases)("glob %s on %s: %s", (glob, path, matches) => {
+  it.each(cases)("matches glob %s against %s: %s", (glob, path, matches) => {
     expect(rulesFor({ include: [glob] }).wants(path).wanted).toBe(matches);
     expect(rulesFor({ exclude: [glob] }).wants(path).wanted).toBe(!matches);
     const titled = rulesFor({ rules: [{ match: glob, title: "T" }] }).recipeParts(path).title;
     expect(titled).toBe(matches ? "T" : undefined);
   });
 
-  it("says which glob excludes and that none includes", () => {
+  it("names the glob that excludes, and reports that none includes", () => {
     const rules = rulesFor({ include: ["docs/**"], exclude: ["docs/old/**"] });
     expect(reasonFor(rules, "docs/old/a.md")).toBe("in docs/old: left out by `docs/old/**` in `exclude`");
     expect(reasonFor(rules, "b.md")).toBe("matches none of the globs in `include`");
   });
 
-  it("does not enter folders that hold nothing wanted", () => {
+  it("does not enter folders that contain nothing wanted", () => {
     const rules = rulesFor({ include: ["docs/guides/*.md"], exclude: ["old"] });
     expect(rules.entersFolder("docs").wanted).toBe(true);
     expect(rules.entersFolder("docs/guides").wanted).toBe(true);
@@ -252,7 +252,7 @@ describe("include, exclude and rules", () => {
     expect(rulesFor({ include: ["*.md"] }).entersFolder("any/where").wanted).toBe(true);
   });
 
-  it("enters every folder above a file it wants", () => {
+  it("enters every folder above a wanted file", () => {
     const name = fc.constantFrom("a", "b", "c");
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
     const glob = fc
@@ -281,7 +281,7 @@ describe("include, exclude and rules", () => {
     );
   });
 
-  it("lets a later rule win, field by field", () => {
+  it("lets a later rule override an earlier one, field by field", () => {
     const small = { strategy: "recursive", chunkSize: 10, chunkOverlap: 1 } as const;
     const rules = rulesFor({
       rules: [

@@ -52,7 +52,7 @@ afterEach(async () => {
   await followed.end();
 });
 
-it("keeps the ids of files and folders whose names change in case alone, and makes no second resource", async () => {
+it("keeps the ids of files and folders whose names change in case only, without a second resource", async () => {
   const { at, agrees, ids, sent } = followed;
   const before = ids();
   renameSync(at("a.txt"), at("A.txt"));
@@ -63,7 +63,7 @@ it("keeps the ids of files and folders whose names change in case alone, and mak
   expect(sent()).toEqual({ update: 2 });
 });
 
-it("counts hard links whose names differ in case alone as two files, where a disk tells them apart", async () => {
+it("counts hard links whose names differ in case only as two files where the disk distinguishes them", async () => {
   disk.isCaseBlind = false;
   const { world } = followed;
   const root = join(world.root, "..", "links");

@@ -20,7 +20,7 @@ const leftOut = (scan: Scan): Record<string, string> =>
   Object.fromEntries(scan.skipped.map(({ entry, reason }) => [entry.path, reason]));
 
 describe("links that are not followed", () => {
-  it("are left out with a reason, where the rules let their names in", async () => {
+  it("excludes links that are not followed, with a reason, where the rules include their names", async () => {
     addFiles(root, { "a.md": "a", "d/b.md": "b", "out/": "", ".kbsyncignore": "out" });
     link("file.md", "a.md");
     link("folder", "d");
@@ -42,7 +42,7 @@ describe("links that are not followed", () => {
 });
 
 describe("links that are followed", () => {
-  it("are documents of their own, with the facts of their targets and a number of their own", async () => {
+  it("scans followed links as separate documents with the facts of their targets and their own numbers", async () => {
     addFiles(root, { "a.md": "alpha", "d/b.md": "b", "d/e/c.md": "c" });
     link("file.md", "a.md");
     link("d/folder", "e");
@@ -59,7 +59,7 @@ describe("links that are followed", () => {
     expect(new Set(scan.entries.map(({ ino }) => ino)).size).toBe(scan.entries.length);
   });
 
-  it("are unreadable, not gone, where the system cannot say what they lead to", async () => {
+  it("reports links as unreadable, not gone, when the system cannot resolve them", async () => {
     link("long.md", "x".repeat(256));
     expect(await scanSource(root, follow())).toMatchObject({
       entries: [],
@@ -68,7 +68,7 @@ describe("links that are followed", () => {
     });
   });
 
-  it("have a number of their own however deep they lie in a linked folder, which is watched as well", async () => {
+  it("gives files at any depth of a linked folder their own numbers, and watches it", async () => {
     addFiles(root, { "d/e/g/x.md": "x" });
     link("f", "d");
     const rules = follow();
@@ -79,7 +79,7 @@ describe("links that are followed", () => {
     expect(of("f/e/g/x.md")?.ino).toBeDefined();
   });
 
-  it("keep their number when they are renamed or what they lead to is, and change it when they lead elsewhere", async () => {
+  it("keeps a link's number when it or its target is renamed, and changes it with the target", async () => {
     addFiles(root, { "a.md": "a", "b.md": "b", "d/x.md": "x" });
     link("l.md", "a.md");
     link("f", "d");
@@ -112,7 +112,7 @@ describe("links that are followed", () => {
     ["to a device", { "a/x.md": "/dev/null" }, { "a/x.md": "leads outside of the source" }],
     ["outside", { "a/x": "/usr" }, { "a/x": "leads outside of the source" }],
     ["outside through `..`", { "a/x": "../../.." }, { "a/x": "leads outside of the source" }],
-  ])("end %s, with a reason", async (_name, links, reasons) => {
+  ])("reports why a link is not followed that leads %s", async (_name, links, reasons) => {
     addFiles(root, { "a/b/c.md": "c" });
     for (const [path, to] of Object.entries(links)) link(path, to);
     const scan = await scanSource(root, follow());
@@ -121,7 +121,7 @@ describe("links that are followed", () => {
     for (const [path, words] of Object.entries(reasons)) expect(leftOut(scan)[path]).toContain(words);
   });
 
-  it("are told anew when the reason is another one", async () => {
+  it("reports a link again when the reason changes", async () => {
     link("x.md", "gone.md");
     const facts = async () => (await scanSource(root, follow())).skipped[0]?.entry;
     const before = await facts();
@@ -132,7 +132,7 @@ describe("links that are followed", () => {
     expect((await facts())?.ino).not.toBe(before?.ino);
   });
 
-  it("end between two folders that link to each other", async () => {
+  it("ends at two folders that link to each other", async () => {
     addFiles(root, { "a/1.md": "1", "b/2.md": "2" });
     link("a/x", "../b");
     link("b/y", "../a");
@@ -141,19 +141,19 @@ describe("links that are followed", () => {
     expect(Object.keys(leftOut(scan)).sort()).toEqual(["a/x/y", "b/y/x"]);
   });
 
-  it("stay few when many folders link to each other", async () => {
+  it("bounds the paths through many folders that link to each other", async () => {
     const folders = Array.from({ length: 8 }, (_, n) => `f${n}`);
     for (const folder of folders) {
       addFiles(root, { [`${folder}/a.md`]: folder });
       for (const other of folders) if (other !== folder) link(`${folder}/${other}`, `../${other}`);
     }
     const scan = await scanSource(root, follow());
-    // One way of no link, 7 of one, 7 × 6 of two, 7 × 6 × 5 of three, for each folder to begin with.
+    // For each start folder: one path without a link, 7 with one, 7 × 6 with two, 7 × 6 × 5 with three.
     expect(scan.entries).toHaveLength(8 * (1 + 7 + 7 * 6 + 7 * 6 * 5));
     expect(Object.values(leftOut(scan))).toContain("a symbolic link that stands behind 3 other ones");
   });
 
-  it("take what the rules leave out at its own place, and leave out what the link's own path says", async () => {
+  it("includes targets that are excluded at their own paths, and applies the rules to the link's path", async () => {
     addFiles(root, {
       ".data/v1/a.md": "a",
       "drafts/b.md": "b",
@@ -175,14 +175,14 @@ describe("links that are followed", () => {
     expect(points).toEqual(expect.arrayContaining(["a.md", ".data/now", ".data/v1/a.md", "drafts"]));
   });
 
-  it("are refused by size as their targets are", async () => {
+  it("refuses links by the size of their targets", async () => {
     addFiles(root, { "a.md": "123456" });
     link("l.md", "a.md");
     const scan = await scanSource(root, follow({ maxFileBytes: 5 }));
     expect(scan.refused.map(({ path }) => path).sort()).toEqual(["a.md", "l.md"]);
   });
 
-  it("are found one by one as in a whole scan", async () => {
+  it("finds single links like a whole scan", async () => {
     addFiles(root, { "a/1.md": "1", "b/c/2.md": "2" });
     link("a/x", "../b");
     link("l.md", "a/1.md");
@@ -198,7 +198,7 @@ describe("links that are followed", () => {
     expect((await scanPaths(root, rules, ["a/x/c"])).scope).toEqual(["a/x/c"]);
   });
 
-  it("are absent, and nothing else is, when they are cut", async () => {
+  it("reports only removed links as absent", async () => {
     addFiles(root, { "a/1.md": "1" });
     link("f", "a");
     const rules = follow();
@@ -212,7 +212,7 @@ describe("links that are followed", () => {
 });
 
 describe("what a change touches beside itself", () => {
-  it("is every path that leads through links to it, and links that it may mend", async () => {
+  it("maps a change to every path that leads to it through links, and to links that it may repair", async () => {
     addFiles(root, { "a.md": "a", "d/e/x.md": "x" });
     link("l.md", "a.md");
     link("chain.md", "l.md");
@@ -235,7 +235,7 @@ describe("what a change touches beside itself", () => {
     expect(pathsOf(await scanPaths(root, rules, ["broken.md"]))).toEqual(["broken.md"]);
   });
 
-  it("is told to a listener once, when links have changed", async () => {
+  it("notifies a listener once when links have changed", async () => {
     const rules = follow();
     let told = 0;
     rules.links.listen(() => (told += 1));

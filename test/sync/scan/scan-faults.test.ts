@@ -4,7 +4,7 @@ import { openRules } from "../../../src/sync/rules/rules.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
 import { sourceAt } from "./tree.ts";
 
-/** Calls that fail, as a disk does not do on demand: path, or name of the call and path → error code. */
+/** Calls that fail, which a disk does not do on demand: path, or call and path → error code. */
 const faults = vi.hoisted(() => new Map<string, string>());
 
 vi.mock("node:fs", () => {
@@ -33,22 +33,22 @@ beforeEach(() => {
   vol.fromJSON({ "/r/a.md": "a", "/r/b/c.md": "c", "/r/b/d/e.md": "e", "/r/f.md": "f" });
 });
 
-describe("where a scan cannot look", () => {
-  it("reports a folder that cannot be listed and goes on", async () => {
+describe("inaccessible paths in a scan", () => {
+  it("reports a folder that cannot be listed and continues", async () => {
     faults.set("/r/b", "EACCES");
     const scan = await scanSource("/r", rules);
     expect(scan.entries.map(({ path }) => path).sort()).toEqual(["a.md", "f.md"]);
     expect(scan.unreadable).toEqual([{ path: "b", code: "EACCES" }]);
   });
 
-  it("reports a file whose facts cannot be had", async () => {
+  it("reports a file whose stat fails", async () => {
     faults.set("/r/b/c.md", "EIO");
     const scan = await scanSource("/r", rules);
     expect(scan.entries.map(({ path }) => path).sort()).toEqual(["a.md", "b/d/e.md", "f.md"]);
     expect(scan.unreadable).toEqual([{ path: "b/c.md", code: "EIO" }]);
   });
 
-  it("takes what vanishes meanwhile for absent", async () => {
+  it("takes files that disappear during the scan for absent", async () => {
     faults.set("/r/b/d", "ENOENT");
     faults.set("/r/a.md", "ENOENT");
     const scan = await scanSource("/r", rules);
@@ -56,7 +56,7 @@ describe("where a scan cannot look", () => {
     expect(scan.unreadable).toEqual([]);
   });
 
-  it("reports a root that may not be looked at, and no root", async () => {
+  it("reports an inaccessible root without an identity", async () => {
     faults.set("/r", "EACCES");
     expect(await scanSource("/r", rules)).toEqual({
       root: undefined,
@@ -68,40 +68,37 @@ describe("where a scan cannot look", () => {
     });
   });
 
-  it.each(["EACCES", "EIO"])(
-    "takes a root that cannot be listed (%s) for one that cannot be read",
-    async (code) => {
-      faults.set("readdirSync /r", code);
-      expect(await scanSource("/r", rules)).toMatchObject({
-        root: undefined,
-        entries: [],
-        unreadable: [{ path: "", code }],
-      });
-    },
-  );
+  it.each(["EACCES", "EIO"])("takes a root that cannot be listed (%s) for unreadable", async (code) => {
+    faults.set("readdirSync /r", code);
+    expect(await scanSource("/r", rules)).toMatchObject({
+      root: undefined,
+      entries: [],
+      unreadable: [{ path: "", code }],
+    });
+  });
 
-  it("takes a root that may not be entered for one that cannot be read, and not for one with an ignore file that cannot", async () => {
+  it("takes a root that cannot be entered for unreadable, without blaming its ignore file", async () => {
     faults.set("readdirSync /r", "EACCES");
     faults.set("/r/.kbsyncignore", "EACCES");
     const scan = await scanSource("/r", openRules(sourceAt("/r")));
     expect(scan).toMatchObject({ root: undefined, unreadable: [{ path: "", code: "EACCES" }] });
   });
 
-  it("takes a root whose ignore file may not be read for one with a part that is unreadable", async () => {
+  it("takes a root with an unreadable ignore file for partly unreadable", async () => {
     vol.fromJSON({ "/r/.kbsyncignore": "a.md" });
     faults.set("/r/.kbsyncignore", "EACCES");
     const scan = await scanSource("/r", openRules(sourceAt("/r")));
     expect(scan).toMatchObject({ root: {}, unreadable: [{ path: "", code: "EACCES" }] });
   });
 
-  it("reports the folder above a single path that may not be entered", async () => {
+  it("reports the inaccessible folder above a single path", async () => {
     faults.set("/r/b", "EACCES");
     const scan = await scanPaths("/r", rules, ["b/d/e.md", "a.md"]);
     expect(scan.entries.map(({ path }) => path)).toEqual(["a.md"]);
     expect(scan.unreadable).toEqual([{ path: "b", code: "EACCES" }]);
   });
 
-  it("reports a folder whose ignore file may not be read, and enters nothing below it", async () => {
+  it("reports a folder with an unreadable ignore file, and enters nothing below it", async () => {
     vol.fromJSON({ "/r/b/.kbsyncignore": "c.md" });
     faults.set("/r/b/.kbsyncignore", "EACCES");
     const scan = await scanSource("/r", rules);

@@ -6,7 +6,7 @@ import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
 import { scanPaths, scanSource } from "../../../src/sync/scan/scan.ts";
 import { sourceAt } from "./tree.ts";
 
-/** Called with each folder that is listed, for what happens in the course of a scan. */
+/** Called with each listed folder, to act during a scan. */
 const listed = vi.hoisted(() => ({ call: (_path: string): void => undefined }));
 
 vi.mock("node:fs", () => ({
@@ -17,7 +17,7 @@ vi.mock("node:fs", () => ({
   },
 }));
 
-/** What is mounted, by its path, with its number. */
+/** The mounts, by path, with their ids. */
 function mounted(mounts: Readonly<Record<string, number>>): void {
   const lines = Object.entries(mounts).map(
     ([path, id]) => `${id} 1 8:1 / ${path} rw,relatime shared:1 - ext4 /dev/sda1 rw`,
@@ -47,14 +47,14 @@ beforeEach(() => {
 });
 
 describe("a mount below the source", () => {
-  it("that the ledger knows is a folder like any other", async () => {
+  it("treats a mount in the ledger like any other folder", async () => {
     mounted({ "/": 1, "/r/disk": 2, "/rest": 3 });
     const rules = open(disk());
     expect(seen(await scanSource("/r", rules))).toHaveLength(4);
     expect(rules.mounts?.takeNoted()).toEqual([]);
   });
 
-  it("that came or went since the look before, or in the course of a scan, is named once", async () => {
+  it("names once a mount that came or went since the last refresh or during a scan", async () => {
     mounted({ "/": 1, "/r/disk": 2 });
     const rules = open(disk());
     const look = async (): Promise<readonly string[] | undefined> => {
@@ -71,14 +71,14 @@ describe("a mount below the source", () => {
     expect(rules.mounts?.takeMoved()).toEqual(["disk"]);
   });
 
-  it("that is mounted, or not, other than the ledger knows is named by the first look", async () => {
+  it("names at the first refresh a mount that differs from the ledger", async () => {
     mounted({ "/": 1, "/r/disks": 2 });
     const rules = open(disk());
     await scanSource("/r", rules);
     expect(rules.mounts?.takeMoved()).toEqual(["disk", "disks"]);
   });
 
-  it("that is not mounted any more is unreadable as a whole, in a scan of a part of it too", async () => {
+  it("takes an unmounted path for unreadable as a whole, even in a scan of a part of it", async () => {
     mounted({ "/": 1 });
     const rules = open(disk());
     const unreadable = [{ path: "disk", code: "UNMOUNTED" }];
@@ -91,7 +91,7 @@ describe("a mount below the source", () => {
     expect((await scanPaths("/r", rules, ["a.md"])).unreadable).toEqual([]);
   });
 
-  it("is unreadable too when its folder went with it", async () => {
+  it("takes an unmounted path for unreadable even if its folder is gone", async () => {
     mounted({ "/": 1 });
     const rules = open(disk());
     memory.rmSync("/r/disk", { recursive: true });
@@ -99,7 +99,7 @@ describe("a mount below the source", () => {
       expect(scan.unreadable).toEqual([{ path: "disk", code: "UNMOUNTED" }]);
   });
 
-  it("is forgotten when it is gone and the ledger has no file of it", async () => {
+  it("removes a mount that is gone and has no file in the ledger", async () => {
     mounted({ "/": 1 });
     const rules = open(disk());
     files = new Set(["a.md", "disks/d.md"]);
@@ -107,12 +107,12 @@ describe("a mount below the source", () => {
     expect(rules.mounts?.takeNoted()).toEqual([{ path: "disk", root: undefined }]);
   });
 
-  it("is no matter where the rules leave it out", async () => {
+  it("ignores a mount that the rules exclude", async () => {
     mounted({ "/": 1 });
     expect((await scanSource("/r", open(disk(), ["disk/**"]))).unreadable).toEqual([]);
   });
 
-  it("that is new is noted where the ledger has no file", async () => {
+  it("records a new mount where the ledger has no file", async () => {
     mounted({ "/": 1, "/r/disk": 2 });
     files = new Set(["a.md"]);
     const rules = open();
@@ -120,7 +120,7 @@ describe("a mount below the source", () => {
     expect(rules.mounts?.takeNoted()).toEqual([{ path: "disk", root: identityOf("/r/disk") }]);
   });
 
-  it("that is new and lies over known files is unreadable until it was judged", async () => {
+  it("takes a new mount over known files for unreadable until it is judged", async () => {
     mounted({ "/": 1, "/r/disk": 2 });
     const rules = open();
     const unreadable = [{ path: "disk", code: "MOUNTED_OVER" }];
@@ -135,7 +135,7 @@ describe("a mount below the source", () => {
   it.each([
     ["is unmounted", { "/": 1 }],
     ["is mounted anew", { "/": 1, "/r/disk": 3 }],
-  ])("is unreadable when it %s in the course of the scan", async (_, after) => {
+  ])("takes a mount for unreadable that %s during the scan", async (_, after) => {
     mounted({ "/": 1, "/r/disk": 2 });
     const rules = open(disk());
     listed.call = (path) => {
@@ -146,7 +146,7 @@ describe("a mount below the source", () => {
     expect(scan.unreadable).toEqual([{ path: "disk", code: "MOUNTED_OVER" }]);
   });
 
-  it("may be a single file", async () => {
+  it("handles a mount of a single file", async () => {
     mounted({ "/": 1 });
     const scan = await scanSource("/r", open(new Map([["a.md", { dev: 9, ino: 9 }]])));
     expect(scan.unreadable).toEqual([{ path: "a.md", code: "UNMOUNTED" }]);

@@ -34,7 +34,7 @@ function pathsOf(scan: Scan): string[] {
 }
 
 describe("scanSource", () => {
-  it("tells every wanted file with its facts, and the root's identity", async () => {
+  it("returns every wanted file with its facts, and the root's identity", async () => {
     addFiles(root, { "a.md": "alpha", "b/c/d.txt": "delta", ".hidden/x.md": "x", "empty/": "" });
     const scan = await scanAll();
     expect(pathsOf(scan)).toEqual(["a.md", "b/c/d.txt"]);
@@ -51,7 +51,7 @@ describe("scanSource", () => {
     expect(scan.unreadable).toEqual([]);
   });
 
-  it("passes over links, pipes and sockets", async () => {
+  it("ignores links, FIFOs and sockets", async () => {
     addFiles(root, { "a.md": "a", "folder/b.md": "b" });
     symlinkSync("a.md", join(root, "link.md"));
     symlinkSync("folder", join(root, "linked"));
@@ -68,14 +68,14 @@ describe("scanSource", () => {
     }
   });
 
-  it("goes through a root that is a symbolic link", async () => {
+  it("scans a root that is a symbolic link", async () => {
     addFiles(root, { "real/a.md": "a" });
     symlinkSync("real", join(root, "link"));
     const scan = await scanSource(join(root, "link"), openRules(sourceAt(join(root, "link"))));
     expect(pathsOf(scan)).toEqual(["a.md"]);
   });
 
-  it.each(["missing", "file.md", "file.md/below"])("tells that there is no root at %s", async (name) => {
+  it.each(["missing", "file.md", "file.md/below"])("reports that there is no root at %s", async (name) => {
     addFiles(root, { "file.md": "x" });
     const path = join(root, name);
     const scan = await scanSource(path, openRules(sourceAt(path)));
@@ -89,7 +89,7 @@ describe("scanSource", () => {
     });
   });
 
-  it("says nothing of a root that was exchanged while it was read", async () => {
+  it("returns nothing of a root that was replaced during the scan", async () => {
     const tree = join(root, "tree");
     for (let n = 0; n < 300; n++) addFiles(tree, { [`d${n}/a.md`]: "a" });
     const rules = openRules(sourceAt(tree));
@@ -109,7 +109,7 @@ describe("scanSource", () => {
     expect(scan).toMatchObject({ root: undefined, entries: [] });
   });
 
-  it("refuses what is too large and skips what is of no kind that is taken, without reading either", async () => {
+  it("refuses files by size and skips files by kind, without reading them", async () => {
     addFiles(root, {
       "a.md": "",
       "b.md": "123456",
@@ -130,7 +130,7 @@ describe("scanSource", () => {
     );
   });
 
-  it("reports names that are not UTF-8, and syncs odd ones that are", async () => {
+  it("reports names that are not UTF-8, and scans unusual ones that are", async () => {
     const odd = ["new\nline.md", "\uFFFD.md", "e\u0301.md", "\u00E9.md", "quote'\".md", "-rf.md", " .md"];
     for (const name of odd) addFiles(root, { [name]: "x" });
     addFiles(root, { "\uFFFDfolder/a.md": "a" });
@@ -152,14 +152,14 @@ describe("scanSource", () => {
     expect(pathsOf(await scanSource(root, rules))).toEqual(["a.md", "b.md"]);
   });
 
-  it("takes a folder whose ignore file cannot be read for unreadable", async () => {
+  it("takes a folder with an unreadable ignore file for unreadable", async () => {
     addFiles(root, { "a/x.md": "x", "a/.kbsyncignore": "x".repeat(2 ** 20 + 1), "b.md": "b" });
     const scan = await scanAll();
     expect(pathsOf(scan)).toEqual(["b.md"]);
     expect(scan.unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
   });
 
-  it("ends when it is told to", async () => {
+  it("stops when the signal aborts", async () => {
     for (let n = 0; n < 50; n++) addFiles(root, { [`d${n}/a.md`]: "a" });
     // So slow that the first slice cannot reach the end.
     const rules = openRules(sourceAt(root));
@@ -169,20 +169,20 @@ describe("scanSource", () => {
   });
 });
 
-/** Keeps the thread busy for a while before it answers. */
+/** Blocks the thread for a while before it answers. */
 function spend<T>(ms: number, then: () => T): T {
   const end = performance.now() + ms;
   while (performance.now() < end);
   return then();
 }
 
-it("the identity of a root tells a folder from another one that was given its number", () => {
+it("distinguishes a root from another folder with the same inode number", () => {
   const stats = statSync(root);
   const first = rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 1000.5 }));
   const second = rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 2000.5 }));
   expect(first.dev).toBe(stats.dev);
   expect(second.ino).not.toBe(first.ino);
-  // Where the time of birth is not kept, it is the number alone.
+  // Without a time of birth, the number alone decides.
   expect(rootIdentityOf(Object.assign(Object.create(stats), { ino: 7, birthtimeMs: 0 }))).toEqual({
     dev: stats.dev,
     ino: 7,
@@ -194,14 +194,14 @@ describe("scanPaths", () => {
     return await scanPaths(root, openRules(sourceAt(root, fields)), paths);
   }
 
-  it("looks at the given files and folders and at nothing else", async () => {
+  it("scans the given files and folders and nothing else", async () => {
     addFiles(root, { "a.md": "a", "b/c.md": "c", "b/d/e.md": "e", "f.md": "f" });
     const scan = await look(["a.md", "b", "b/d", "b/d/e.md", "gone.md", "b"]);
     expect(pathsOf(scan)).toEqual(["a.md", "b/c.md", "b/d/e.md"]);
     expect([...(scan.scope ?? [])].sort()).toEqual(["a.md", "b", "gone.md"]);
   });
 
-  it("finds nothing behind a folder that is left out, gone, a file or a link", async () => {
+  it("finds nothing behind a folder that is excluded, gone, a file or a link", async () => {
     addFiles(root, {
       ".git/a.md": "a",
       "real/b.md": "b",
@@ -216,19 +216,19 @@ describe("scanPaths", () => {
     expect(scan.root).toBeDefined();
   });
 
-  it("takes a path below an ignore file that cannot be read for unreadable", async () => {
+  it("takes a path below an unreadable ignore file for unreadable", async () => {
     addFiles(root, { "a/.kbsyncignore": "x".repeat(2 ** 20 + 1), "a/b/x.md": "x" });
     expect((await look(["a/b/x.md"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
     expect((await look(["a/b"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
     expect((await look(["a"])).unreadable).toEqual([{ path: "a", code: "EFBIG" }]);
   });
 
-  it("tells a missing root", async () => {
+  it("reports a missing root in a scan of paths", async () => {
     rmSync(root, { recursive: true });
     expect(await look(["a.md"])).toMatchObject({ root: undefined, entries: [], scope: ["a.md"] });
   });
 
-  it("agrees with the whole scan on whatever part it is given", async () => {
+  it("agrees with the whole scan for any part of it", async () => {
     const name = fc.constantFrom("a", "b", "c.md", ".h", "e.md");
     const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
     await fc.assert(
@@ -239,7 +239,7 @@ describe("scanPaths", () => {
           const tree = makeTree({});
           try {
             for (const file of files) {
-              // A name may already stand for a folder or a file; then this one is left out.
+              // A name may already be taken by a folder or a file; then this one is omitted.
               whereItFits(() => addFiles(tree, { [file]: "x" }));
             }
             const rules = openRules(sourceAt(tree));

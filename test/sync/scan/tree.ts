@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 
-/** Makes a temporary folder with these files; a path ending in a slash is an empty folder. */
+/** Creates a temporary folder with these files. A path that ends in a slash is an empty folder. */
 export function makeTree(files: Readonly<Record<string, string | Buffer>>): string {
   const root = mkdtempSync(join(tmpdir(), "kbsync-tree-"));
   addFiles(root, files);
   return root;
 }
 
-/** Writes files below a folder, making the folders they are in. */
+/** Writes files below a folder, and creates their folders. */
 export function addFiles(root: string, files: Readonly<Record<string, string | Buffer>>): void {
   for (const [path, text] of Object.entries(files)) {
     const absolute = join(root, path);
@@ -28,7 +28,7 @@ export function removeTree(root: string): void {
 
 export type SourceFields = Partial<Omit<WatchedSource, "path" | "absolutePath">>;
 
-/** A source at a folder, with the configuration's defaults. */
+/** A source for a folder, with the configuration's defaults. */
 export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource {
   return {
     path: root,

@@ -47,7 +47,7 @@ const kept = (name?: string): string[] =>
 const sent = (from: number): string[] => world.service.requests.slice(from).map(({ operation }) => operation);
 const trashFiles = (): string[] => {
   const folder = join(world.stateDir, "trash");
-  // The note beside a text goes with it.
+  // The note next to a text goes with it.
   const names = existsSync(folder) ? readdirSync(folder) : [];
   const texts = names.filter((name) => !name.endsWith(".json"));
   expect(names.filter((name) => texts.includes(name.replace(".json", "")) || name.endsWith(".new"))).toEqual(
@@ -57,7 +57,7 @@ const trashFiles = (): string[] => {
 };
 
 describe("the text of a deleted file", () => {
-  it("is not kept by default, and its delete is one request", async () => {
+  it("saves no text by default, and deletes with one request", async () => {
     world.write("a.txt", "text");
     world.write("b.txt", "text b");
     await world.sync();
@@ -68,7 +68,7 @@ describe("the text of a deleted file", () => {
     expect([kept(), trashFiles()]).toEqual([[], []]);
   });
 
-  it("is on disk before its resource goes, open to its owner alone, and comes back as the file that it was", async () => {
+  it("saves a text durably for its owner alone before its resource is deleted, and restores the file", async () => {
     world.write("d/a.md", "# Alpha\r\n\r\nGrüße, with spaces at the end  \n\n");
     world.write("b.txt", "text b");
     await sync();
@@ -94,7 +94,7 @@ describe("the text of a deleted file", () => {
     expect(world.service.live().map(({ title }) => title)).toEqual(["Alpha", "b.txt"]);
   });
 
-  it("comes back as UTF-8 where the file was in another encoding, and says so", async () => {
+  it("restores a text in another encoding as UTF-8, and reports it", async () => {
     world.write("latin.txt", Buffer.from("Stra\xdfe und Gr\xf6\xdfe, f\xfcr \xc4rzte\n", "latin1"));
     world.write("b.txt", "b");
     await sync();
@@ -104,7 +104,7 @@ describe("the text of a deleted file", () => {
     expect(read("latin.txt")).toBe("Straße und Größe, für Ärzte\n");
   });
 
-  it("comes back as Markdown beside the path of a document whose text was taken out of it", async () => {
+  it("restores the extracted text of a document as Markdown next to its path", async () => {
     world.write("report.docx", docx(wordParagraph("Head", "heading1") + wordParagraph("Text.")));
     world.write("b.txt", "b");
     await sync();
@@ -118,7 +118,7 @@ describe("the text of a deleted file", () => {
     expect(existsSync(path("report.docx"))).toBe(false);
   });
 
-  it("is, of an upload, the file's bytes", async () => {
+  it("saves the bytes of an uploaded file", async () => {
     const bytes = Buffer.concat([Buffer.from("%PDF-1.4\n"), Buffer.alloc(700_000, "x")]);
     world.write("paper.pdf", bytes);
     world.write("b.txt", "b");
@@ -131,7 +131,7 @@ describe("the text of a deleted file", () => {
     expect(readFileSync(path("paper.pdf")).equals(bytes)).toBe(true);
   });
 
-  it.each(["go.url", "go.webloc"])("is, of a shortcut, its address: %s", async (name) => {
+  it.each(["go.url", "go.webloc"])("saves the address of a shortcut: %s", async (name) => {
     const address = "https://example.com/?a=1&b=%3C";
     world.write(
       name,
@@ -150,7 +150,7 @@ describe("the text of a deleted file", () => {
     expect(world.service.live().map(({ url }) => url)).toContain(address);
   });
 
-  it("is not kept of a file that is still there and only left out by the rules", async () => {
+  it("saves no text of a file that still exists and is only excluded by the rules", async () => {
     for (const name of ["a.txt", "b.txt", "c.log"]) world.write(name, name);
     await sync();
     const before = world.service.requests.length;
@@ -162,7 +162,7 @@ describe("the text of a deleted file", () => {
   it.each([
     ["a file has", () => writeFileSync(path("d"), "now a file")],
     ["a link that leads to itself has", () => symlinkSync("d", path("d"))],
-  ])("is kept when %s taken the place of its folder", async (_name, take) => {
+  ])("saves a text when %s taken the place of its folder", async (_name, take) => {
     world.write("d/a.txt", "text a");
     world.write("b.txt", "text b");
     await sync();
@@ -173,7 +173,7 @@ describe("the text of a deleted file", () => {
     expect(world.service.live().filter(({ title }) => title === "a.txt")).toEqual([]);
   });
 
-  it("is kept once, whatever a crash between its keeping and its delete", async () => {
+  it("saves a text once despite a crash between saving and deleting", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     await sync();
@@ -185,7 +185,7 @@ describe("the text of a deleted file", () => {
         if (effects >= crashAt) throw new Error("crash");
       };
       await sync({ step }).catch(() => undefined);
-      // Either the resource is there, or its text is kept.
+      // Either the resource exists, or its text is saved.
       expect(world.service.live().length === 2 || kept().length === 1).toBe(true);
     }
     await sync();
@@ -195,7 +195,7 @@ describe("the text of a deleted file", () => {
   });
 });
 
-describe("a text that cannot be kept", () => {
+describe("a text that cannot be saved", () => {
   beforeEach(async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
@@ -204,7 +204,7 @@ describe("a text that cannot be kept", () => {
   });
   const troubled = () => readStatus(world.stateDir, 10)?.troubled;
 
-  it("delays its delete, and after some tries does not prevent it", async () => {
+  it("delays a delete whose text cannot be saved, but carries it out after some attempts", async () => {
     world.service.fault = ({ operation }) =>
       operation === "update"
         ? { kind: "answer", status: 422, body: '{"success":false,"message":"read only"}' }
@@ -226,7 +226,7 @@ describe("a text that cannot be kept", () => {
     expect(troubled()).toEqual([]);
   });
 
-  it("waits with its delete for as long as the disk does not take it", async () => {
+  it("delays a delete while the disk does not accept its text", async () => {
     writeFileSync(join(world.stateDir, "trash"), "in the way");
     for (let pass = 0; pass < 9; pass += 1) await sync();
     expect(world.service.live()).toHaveLength(2);
@@ -238,14 +238,14 @@ describe("a text that cannot be kept", () => {
     expect([world.service.live().length, kept()]).toEqual([1, ["a.txt"]]);
   });
 
-  it("goes with its resource at once when the service has no such resource", async () => {
+  it("deletes at once when the service has no such resource", async () => {
     for (const resource of world.service.resources.values())
       if (resource.title === "a.txt") resource.isDeleted = true;
     await sync();
     expect([kept(), troubled()]).toEqual([[], []]);
   });
 
-  it("is not asked for any more when the configuration no longer wants it", async () => {
+  it("stops asking for a text when the configuration disables the trash", async () => {
     world.service.fault = ({ operation }) =>
       operation === "update" ? { kind: "answer", status: 422, body: '{"success":false}' } : undefined;
     await sync();
@@ -277,7 +277,7 @@ describe("an upload that is not given back as it was sent", () => {
         for (const file of world.service.uploads.values()) file.content = file.content.subarray(1);
       },
     },
-  ])("is not kept: $name", async ({ change }) => {
+  ])("saves no upload that differs from what was sent: $name", async ({ change }) => {
     world.write("a.pdf", "%PDF-1.4\nsome bytes");
     world.write("b.txt", "b");
     await sync();
@@ -293,7 +293,7 @@ describe("an upload that is not given back as it was sent", () => {
 it.each([
   ["upload", "a.pdf", "%PDF-1.4\nsome bytes"],
   ["shortcut", "a.url", "[InternetShortcut]\nURL=https://example.com/\n"],
-])("an %s of which the ledger has no address is not kept, and says so", async (_, name, text) => {
+])("saves no %s without an address in the ledger, and reports it", async (_, name, text) => {
   world.write(name, text);
   world.write("b.txt", "b");
   await sync();
@@ -308,7 +308,7 @@ it.each([
   expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
 });
 
-it("an upload under an address of another port is fetched from the service as it is reachable now", async () => {
+it("fetches an upload with an outdated port from the service's current address", async () => {
   world.write("a.pdf", "%PDF-1.4\nsome bytes");
   world.write("b.txt", "b");
   await sync();
@@ -324,7 +324,7 @@ it("an upload under an address of another port is fetched from the service as it
   expect([kept(), world.service.live().length]).toEqual([["a.pdf"], 1]);
 });
 
-it("an upload on a host that does not answer delays its own delete alone", async () => {
+it("delays only the delete of an upload whose host does not answer", async () => {
   world.write("a.pdf", "%PDF-1.4\nsome bytes");
   world.write("b.txt", "b");
   world.write("c.txt", "c");
@@ -348,7 +348,7 @@ describe("undelete", () => {
     await sync();
   });
 
-  it("lists what is kept: everything, a folder's, a file's", () => {
+  it("lists all saved texts, those of a folder, and that of a file", () => {
     expect(kept().toSorted()).toEqual(["d/1.txt", "d/e/2.txt", "top.txt"]);
     expect(kept("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
     expect(kept("top.txt")).toEqual(["top.txt"]);
@@ -358,14 +358,14 @@ describe("undelete", () => {
     expect([text?.sizeBytes, days]).toEqual([15, 7]);
   });
 
-  it("puts back all below a folder", async () => {
+  it("restores everything below a folder", async () => {
     expect((await back("d")).map(({ outcome }) => outcome)).toEqual(["restored", "restored"]);
     expect([read("d/1.txt"), read("d/e/2.txt")]).toEqual(["text of d/1.txt", "text of d/e/2.txt"]);
     await sync();
     expect(world.service.live()).toHaveLength(3);
   });
 
-  it("never writes over a file that is there", async () => {
+  it("never overwrites an existing file", async () => {
     world.write("d/1.txt", "a new one");
     expect((await back("d")).map(({ path: name, outcome }) => `${name} ${outcome}`).toSorted()).toEqual([
       "d/1.txt exists",
@@ -376,7 +376,7 @@ describe("undelete", () => {
     expect(await back("top.txt")).toMatchObject([{ outcome: "exists" }]);
   });
 
-  it("puts the text of a given time back", async () => {
+  it("restores the text of a given time", async () => {
     world.write("top.txt", "the second text");
     await sync();
     unlinkSync(path("top.txt"));
@@ -391,7 +391,7 @@ describe("undelete", () => {
     await expect(back("top.txt", 1)).rejects.toThrow(/the trash holds no text of .*top.txt from 1970/);
   });
 
-  it("says what is wrong: nothing kept, outside of every source, no folder", async () => {
+  it("explains why it restores nothing: no text, outside of every source, missing folder", async () => {
     await expect(back("stays.txt")).rejects.toMatchObject({ code: "not_kept" });
     await expect(undelete(world.stateDir, "/elsewhere/a.txt")).rejects.toMatchObject({
       code: "outside_sources",
@@ -401,7 +401,7 @@ describe("undelete", () => {
     expect(existsSync(world.root)).toBe(false);
   });
 
-  it("does not follow a link that leads out of the source", async () => {
+  it("does not restore through a link that leads out of the source", async () => {
     const outside = `${world.root}-outside`;
     mkdirSync(outside);
     symlinkSync(outside, path("d"));
@@ -409,7 +409,7 @@ describe("undelete", () => {
     expect(readdirSync(outside)).toEqual([]);
   });
 
-  it("does not put a damaged text back", async () => {
+  it("does not restore a damaged text", async () => {
     for (const name of trashFiles()) writeFileSync(join(world.stateDir, "trash", name), "damaged");
     expect(await back("top.txt")).toMatchObject([
       { outcome: "failed", reason: expect.stringContaining("is damaged") as string },
@@ -417,7 +417,7 @@ describe("undelete", () => {
     expect(existsSync(path("top.txt"))).toBe(false);
   });
 
-  it("works beside a running daemon, which makes the resource again", async () => {
+  it("restores while a daemon runs, which creates the resource again", async () => {
     const daemon = world.daemon({ settings: KEEP });
     const stop = new AbortController();
     const ended = daemon.run({ signal: stop.signal });
@@ -428,7 +428,7 @@ describe("undelete", () => {
     await ended;
   });
 
-  it("knows files whose names are bytes of every kind", async () => {
+  it("restores files with unusual names", async () => {
     const name = "new\nline 'quote' \u00e9 e\u0301.txt";
     world.write(name, "odd");
     await sync();
@@ -439,7 +439,7 @@ describe("undelete", () => {
   });
 });
 
-describe("kept texts whose ledger was lost", () => {
+describe("saved texts whose ledger was lost", () => {
   const remember = async (): Promise<void> => {
     world.write("a.txt", "text a");
     world.write("stays.txt", "stays");
@@ -450,7 +450,7 @@ describe("kept texts whose ledger was lost", () => {
     for (const end of ["", "-wal", "-shm"]) rmSync(`${ledgerFile(world.stateDir)}${end}`, { force: true });
   };
 
-  it("are found again by the next pass, and can be put back", async () => {
+  it("finds texts of a lost ledger in the next pass and restores them", async () => {
     await remember();
     await sync();
     await until(() => kept().length === 1);
@@ -458,7 +458,7 @@ describe("kept texts whose ledger was lost", () => {
     expect(read("a.txt")).toBe("text a");
   });
 
-  it("are found again by `recover`", async () => {
+  it("finds texts of a lost ledger with `recover`", async () => {
     await remember();
     const { stateDir, service } = world;
     await recoverLedger({
@@ -471,7 +471,7 @@ describe("kept texts whose ledger was lost", () => {
     expect(service.live()).toHaveLength(1);
   });
 
-  it("stay while their source is not in the configuration, until their days are over", async () => {
+  it("retains texts of an unconfigured source until they expire", async () => {
     await remember();
     const folder = join(world.stateDir, "trash");
     for (const name of readdirSync(folder)) utimesSync(join(folder, name), 1, 1);
@@ -490,7 +490,7 @@ describe("kept texts whose ledger was lost", () => {
 });
 
 describe("pruning", () => {
-  /** The trash of the state folder, with no daemon on it. */
+  /** The trash of the state folder, without a daemon. */
   const withTrash = async (bytesMax: number, use: (trash: ReturnType<typeof openTrash>) => Promise<void>) => {
     const ledger = openLedger(world.stateDir, world.service.url);
     const nothing = (): Promise<never> => Promise.reject(new Error("no request"));
@@ -511,14 +511,14 @@ describe("pruning", () => {
     }
   };
 
-  it("removes the oldest beyond the bound, file and row", async () => {
+  it("evicts the oldest texts above the size limit, file and row", async () => {
     await remember(4);
     await withTrash(250, (trash) => trash.prune());
     expect(kept()).toEqual(["3.txt", "2.txt"]);
     expect(trashFiles()).toHaveLength(2);
   });
 
-  it("removes what has had its days, at the daemon's start, also when nothing is kept any more", async () => {
+  it("removes expired texts when the daemon starts, even with the trash disabled", async () => {
     world.write("a.txt", "a");
     world.write("b.txt", "b");
     await world.sync({ settings: { trashDays: 0.000_001 } });
@@ -531,13 +531,13 @@ describe("pruning", () => {
     expect(kept()).toEqual([]);
   });
 
-  it("leaves what was kept for longer when the days are fewer now", async () => {
+  it("retains a text for its original days after the setting is lowered", async () => {
     await remember(1);
     await world.sync();
     expect([kept().length, trashFiles().length]).toEqual([1, 1]);
   });
 
-  it("removes files that no row knows of, once they are old", async () => {
+  it("removes old files without a row", async () => {
     await remember(1);
     const folder = join(world.stateDir, "trash");
     writeFileSync(join(folder, "stray"), "left by a crash");

@@ -4,7 +4,7 @@ import type { WatchOptions } from "../../../src/sync/watch/watch.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** A watch that sees nothing and fails when it is told to. */
+/** A watch that sees nothing and fails on demand. */
 const fake = vi.hoisted(() => ({
   reason: undefined as string | undefined,
   options: undefined as unknown,
@@ -36,7 +36,7 @@ afterEach(async () => {
   await world.end();
 });
 
-it("what goes unseen is told to other processes, as long as it lasts", async () => {
+it("reports unnoticed changes to other processes while they last", async () => {
   world.write("a.txt", "one");
   const daemon = world.daemon();
   const stop = new AbortController();
@@ -58,9 +58,9 @@ it("what goes unseen is told to other processes, as long as it lasts", async () 
   expect(told()).toBeNull();
 });
 
-it("a folder of which some changes go unseen is scanned often from then on, and watched anew when that finds any", async () => {
+it("scans a degraded folder often, and watches it anew when a scan finds changes", async () => {
   const real = globalThis.setTimeout;
-  // Fifteen seconds, and what chance adds or takes away, pass in no time.
+  // Skips fifteen seconds and the random deviation.
   const shorter = (ms = 0): number => (ms > 11_000 && ms < 19_000 ? 10 : ms);
   vi.spyOn(globalThis, "setTimeout").mockImplementation((run: () => void, ms?: number) =>
     real(run, shorter(ms)),
@@ -82,7 +82,7 @@ it("a folder of which some changes go unseen is scanned often from then on, and 
   await ended;
 });
 
-it("a watcher that cannot be started ends the daemon and leaves the state folder free", async () => {
+it("ends the daemon and releases the state folder when a watcher cannot start", async () => {
   fake.fails = true;
   const daemon = world.daemon();
   await expect(daemon.run({ signal: new AbortController().signal })).rejects.toThrow("no thread");

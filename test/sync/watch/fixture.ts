@@ -3,7 +3,7 @@ import { openRules } from "../../../src/sync/rules/rules.ts";
 import { watchSource } from "../../../src/sync/watch/watch.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-/** A process that watches the folders it is given and writes a line for all it is told. */
+/** A process that watches the given folders and writes a line for each callback. */
 for (const root of process.argv.slice(2)) {
   const tell = (text: string): void => void process.stdout.write(`${basename(root)} ${text}\n`);
   await watchSource({

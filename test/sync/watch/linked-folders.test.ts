@@ -27,7 +27,7 @@ afterEach(() => {
 const at = (path: string): string => join(root, path);
 const sees = (path: string): Promise<unknown> => vi.waitUntil(() => events.includes(at(path)), PATIENT);
 
-it("reports no error for a folder that is not there or no folder, and one for what cannot be watched", () => {
+it("reports no error for a missing folder, and one for an unwatchable folder", () => {
   symlinkSync("ring", at("ring"));
   folders.set(new Set([at("missing"), at("file.md/below")]));
   expect(errors).toEqual([]);
@@ -35,7 +35,7 @@ it("reports no error for a folder that is not there or no folder, and one for wh
   expect(errors).toEqual(["ELOOP"]);
 });
 
-it("watches what it is given, and nothing of what it was given before", async () => {
+it("watches the given folders, and none that were given before", async () => {
   mkdirSync(at("c"));
   folders.set(new Set([at("a")]));
   expect(events).toEqual([at("a")]);
@@ -47,7 +47,7 @@ it("watches what it is given, and nothing of what it was given before", async ()
   expect(events).not.toContain(at("a/old.md"));
 });
 
-it("watches a folder anew when another one took its place, or one above it", async () => {
+it("watches a folder anew when it or a folder above was replaced", async () => {
   mkdirSync(at("a/in"));
   folders.set(new Set([at("a/in")]));
   renameSync(at("a"), at("away"));
@@ -57,7 +57,7 @@ it("watches a folder anew when another one took its place, or one above it", asy
   expect(events).toEqual([at("a/in")]);
   writeFileSync(at("a/in/x.md"), "x");
   await sees("a/in/x.md");
-  // A name that only begins alike is another folder.
+  // A name that only starts with the same characters is another folder.
   events = [];
   folders.replaced(at("a/i"));
   expect(events).toEqual([]);

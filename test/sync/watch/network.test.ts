@@ -5,7 +5,7 @@ import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
 import { makeTree, removeTree, sourceAt } from "../scan/tree.ts";
 
-/** What statfs(2) says of every folder; a network file system is not to be had in a test. */
+/** The result of statfs(2) for every folder; a test has no network file system. */
 const fake = vi.hoisted(() => ({ type: 0 }));
 vi.mock("node:fs", async (original) => ({
   ...(await original<typeof import("node:fs")>()),
@@ -26,19 +26,19 @@ afterEach(async () => {
 it.each([
   [0x6969, "NFS"],
   [0xff534d42, "CIFS"],
-  // Above 2^31, as libuv gives it on some systems.
+  // Above 2^31, as libuv returns it on some systems.
   [0xff534d42 - 2 ** 32, "CIFS"],
   [0xfe534d42, "SMB"],
   [0x65735546, "FUSE"],
   [0x01021997, "9P"],
   [0xef53, undefined],
   [0x01021994, undefined],
-])("statfs type %d is %s", (type, name) => {
+])("names statfs type %d %s", (type, name) => {
   fake.type = type;
   expect(remoteFileSystem("/")).toBe(name);
 });
 
-it("a source on a network file system is scanned often from the start, and stays so when its folders are watched", async () => {
+it("scans a source on a network file system often, also after its folders are watched", async () => {
   fake.type = 0x6969;
   let ready = false;
   watch = await watchSource({

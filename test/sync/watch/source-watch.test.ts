@@ -18,7 +18,7 @@ afterEach(async () => {
   removeTree(root);
 });
 
-/** Watches of the kernel that this process holds. */
+/** Number of kernel watches of this process. */
 const watches = (): number =>
   process.getActiveResourcesInfo().filter((name) => name === "FSEventWrap").length;
 const turns = async (): Promise<void> => {
@@ -38,7 +38,7 @@ const watchIt = async (): Promise<{ watch: SourceWatch; hints: string[]; ready: 
   return { watch, hints, ready: () => ready };
 };
 
-it("a watch that is closed while it is renewed holds nothing any more, and says nothing", async () => {
+it("releases a watch that is closed during a renewal, without further calls", async () => {
   const before = watches();
   const { watch, hints, ready } = await watchIt();
   expect(watches()).toBeGreaterThan(before);
@@ -50,7 +50,7 @@ it("a watch that is closed while it is renewed holds nothing any more, and says 
   expect([watches(), ready(), hints]).toEqual([before, 1, []]);
 });
 
-it("a watch that is renewed is ready once more, and sees what happens then", async () => {
+it("becomes ready again after a renewal, and sees later changes", async () => {
   const { watch, hints, ready } = await watchIt();
   watch.renew();
   await vi.waitUntil(() => ready() === 2, PATIENT);
@@ -60,7 +60,7 @@ it("a watch that is renewed is ready once more, and sees what happens then", asy
   }, PATIENT);
 });
 
-it("folders that the rules leave out are watched for the sake of a link, as long as one leads there", async () => {
+it("watches excluded folders for a link while one leads there", async () => {
   const { watch, hints } = await watchIt();
   const change = (): void => writeFileSync(join(root, ".hidden/c.md"), String(Math.random()));
   watch.follow({ folders: [".hidden", "d"], points: [] });
@@ -72,7 +72,7 @@ it("folders that the rules leave out are watched for the sake of a link, as long
   await turns();
   hints.length = 0;
   change();
-  // An event of a watched folder comes after all that was before it.
+  // An event of a watched folder follows all earlier ones.
   await vi.waitFor(() => {
     appendFileSync(join(root, "a.md"), "more");
     expect(hints).toContain("a.md");

@@ -5,7 +5,7 @@ import type { SourceWatch } from "../../../src/sync/watch/source-watch.ts";
 import { watchInThread } from "../../../src/sync/watch/thread.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-/** Stands for the thread: what it is asked is noted, and it dies and reports when a test says so. */
+/** Replaces the thread: records requests, and dies and reports on demand. */
 const threads = vi.hoisted(
   () => [] as { asked: Request[]; die: () => void; report: (report: Report) => void }[],
 );
@@ -43,7 +43,7 @@ beforeEach(() => {
     onError: ({ message }) => errors.push(message),
     onReady: (complete) => ready.push(complete),
   });
-  // Another test's threads may have died just now.
+  // Threads of another test may have died just now.
   threads[0]?.report({ kind: "ready", id: idOf(), complete: true });
   ready = [];
 });
@@ -52,7 +52,7 @@ afterEach(async () => {
   vi.useRealTimers();
 });
 
-/** The thread dies; how long it takes until there is another one. */
+/** Kills the thread. Returns the time until there is another one. */
 const restartMs = (): number => {
   const before = threads.length;
   threads.at(-1)?.die();
@@ -62,20 +62,20 @@ const restartMs = (): number => {
 };
 const idOf = (): number => threads[0]?.asked.find(({ kind }) => kind === "open")?.id ?? -1;
 
-it("starts a thread that dies again and again ever less often, up to once a minute", () => {
+it("restarts a thread that dies repeatedly at growing intervals up to a minute", () => {
   const waits = Array.from({ length: 8 }, restartMs);
   expect(waits).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
   expect(errors).toHaveLength(8);
 });
 
-it("starts a thread that came to watch everything after a second when it dies", () => {
+it("restarts a thread after a second that had watched everything when it died", () => {
   expect([restartMs(), restartMs(), restartMs()]).toEqual([1000, 2000, 4000]);
   threads.at(-1)?.report({ kind: "ready", id: idOf(), complete: true });
   expect(ready).toEqual([true]);
   expect(restartMs()).toBe(1000);
 });
 
-it("has a new thread watch what links led to before", () => {
+it("watches the targets of links in a restarted thread", () => {
   const links = { folders: ["/docs/a"], points: [] };
   watch.follow(links);
   restartMs();
@@ -86,7 +86,7 @@ it("has a new thread watch what links led to before", () => {
   ]);
 });
 
-it("starts no thread again for what is watched no longer", async () => {
+it("does not restart a thread when nothing is watched any more", async () => {
   threads[0]?.die();
   await watch.close();
   vi.advanceTimersByTime(3_600_000);

@@ -20,7 +20,7 @@ import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "../scan/tree.ts";
 
-/** A watched folder and what was told of it. */
+/** A watched folder and its hints. */
 interface Watched {
   readonly watch: Watch;
   /** Hints since the last `forget`; "*" is the whole source. */
@@ -31,7 +31,7 @@ interface Watched {
   forget(): void;
 }
 
-/** Waits end as soon as they can; on a machine that does other things too they may take long. */
+/** Waits end as soon as possible; on a busy machine they may take long. */
 const PATIENT = { timeout: 15_000, interval: 5 };
 
 let root = "";
@@ -83,7 +83,7 @@ async function watchIt(
 const path = (relative: string): string => join(root, relative);
 
 describe("a hint covers", () => {
-  it("a new, a changed and a deleted file", async () => {
+  it("hints at a new, a changed and a deleted file", async () => {
     addFiles(root, { "b/old.md": "old" });
     const watched = await watchIt();
     writeFileSync(path("b/new.md"), "x");
@@ -97,7 +97,7 @@ describe("a hint covers", () => {
     expect(watched.hints.has("*")).toBe(false);
   });
 
-  it("both names of a renamed file, and of a renamed folder", async () => {
+  it("hints at both names of a renamed file or folder", async () => {
     addFiles(root, { "a/x.md": "x", "a/sub/y.md": "y" });
     const watched = await watchIt();
     renameSync(path("a/x.md"), path("z.md"));
@@ -113,14 +113,14 @@ describe("a hint covers", () => {
     }, PATIENT);
   });
 
-  it("a file written into new folders at once, and later changes there", async () => {
+  it("hints at a file in new folders and at later changes there", async () => {
     const watched = await watchIt();
     for (let n = 0; n < 50; n++) {
       mkdirSync(path(`n${n}/a/b/c/d`), { recursive: true });
       writeFileSync(path(`n${n}/a/b/c/d/x.md`), "x");
     }
     for (let n = 0; n < 50; n++) await watched.sees(`n${n}/a/b/c/d/x.md`);
-    // The hint for the innermost folder comes when it is watched: from then on its files have hints of their own.
+    // The hint for the innermost folder arrives when it is watched: from then on its files have their own hints.
     for (let n = 0; n < 50; n++) {
       await vi.waitUntil(() => watched.hints.has(`n${n}/a/b/c/d`), PATIENT);
     }
@@ -130,7 +130,7 @@ describe("a hint covers", () => {
     expect(watched.errors).toEqual([]);
   });
 
-  it("an atomic save", async () => {
+  it("hints at an atomic save", async () => {
     addFiles(root, { "a.md": "one" });
     const watched = await watchIt();
     for (let n = 0; n < 20; n++) {
@@ -142,7 +142,7 @@ describe("a hint covers", () => {
     }
   });
 
-  it("files in folders that were removed and made again", async () => {
+  it("hints at files in folders that were removed and created again", async () => {
     const folders = Array.from({ length: 12 }, (_, n) => `f${n}/b`);
     for (const folder of folders) addFiles(root, { [`${folder}/x.md`]: "x" });
     const watched = await watchIt();
@@ -160,7 +160,7 @@ describe("a hint covers", () => {
     }
   });
 
-  it("everything, when the root vanishes and returns", async () => {
+  it("hints at the whole source when the root disappears and returns", async () => {
     const away = `${root}-away`;
     addFiles(root, { "a.md": "a" });
     const watched = await watchIt();
@@ -180,7 +180,7 @@ describe("a hint covers", () => {
 });
 
 describe("what the rules leave out", () => {
-  it("gives no hint and is not watched", async () => {
+  it("neither watches excluded folders nor hints at them", async () => {
     addFiles(root, { "out/deep/x.md": "x", ".git/y": "y", "in/z.md": "z", ".kbsyncignore": "out/\n*.log\n" });
     const watched = await watchIt();
     appendFileSync(path("out/deep/x.md"), "x");
@@ -192,7 +192,7 @@ describe("what the rules leave out", () => {
     expect([...watched.hints]).toEqual(["in/z.md"]);
   });
 
-  it("is watched once the ignore file lets it in", async () => {
+  it("watches an excluded folder once the ignore file includes it", async () => {
     addFiles(root, { "out/x.md": "x", ".kbsyncignore": "out/\n" });
     const watched = await watchIt();
     writeFileSync(path(".kbsyncignore"), "");
@@ -203,7 +203,7 @@ describe("what the rules leave out", () => {
     }, PATIENT);
   });
 
-  it("is not reached through symbolic links", async () => {
+  it("does not watch through symbolic links", async () => {
     addFiles(root, { "a.md": "a" });
     const elsewhere = makeTree({ "x.md": "x" });
     symlinkSync(elsewhere, path("link"));
@@ -217,7 +217,7 @@ describe("what the rules leave out", () => {
 });
 
 describe("a watch", () => {
-  it("waits for a root that is not there yet", async () => {
+  it("waits for a missing root", async () => {
     const later = path("later");
     const watched = await watchIt({}, later);
     mkdirSync(later);
@@ -238,7 +238,7 @@ describe("a watch", () => {
     expect([...watched.hints]).toEqual(["a.md"]);
   });
 
-  it("tells the whole source when it is renewed", async () => {
+  it("reports the whole source after a renewal", async () => {
     addFiles(root, { "a/b.md": "b" });
     const watched = await watchIt();
     watched.watch.renew();
@@ -249,7 +249,7 @@ describe("a watch", () => {
     expect(watched.watch.degraded()).toBeUndefined();
   });
 
-  it("is silent after it was closed, while others go on", async () => {
+  it("is silent after it was closed, while other watches continue", async () => {
     const other = makeTree({ "a.md": "a" });
     addFiles(root, { "a.md": "a" });
     const first = await watchIt();
@@ -263,7 +263,7 @@ describe("a watch", () => {
     removeTree(other);
   });
 
-  it("keeps neither thread nor handle after the last one was closed", async () => {
+  it("leaves neither thread nor handle after the last watch was closed", async () => {
     const threads = (): number =>
       process.getActiveResourcesInfo().filter((kind) => kind === "MessagePort").length;
     const before = threads();
@@ -273,7 +273,7 @@ describe("a watch", () => {
     await vi.waitUntil(() => threads() === before, PATIENT);
   });
 
-  it("comes back when its thread dies, says so, and looks at everything again", async () => {
+  it("restarts a dead thread, reports it, and hints at everything again", async () => {
     const threads: Worker[] = [];
     const note = (thread: Worker): number => threads.push(thread);
     process.on("worker", note);
@@ -291,7 +291,7 @@ describe("a watch", () => {
     expect(threads).toHaveLength(2);
   });
 
-  it("watches what links lead to after its thread died, and anew when it is renewed", async () => {
+  it("watches the targets of links after a restart and after a renewal", async () => {
     addFiles(root, { ".data/x.md": "x" });
     symlinkSync(".data", path("link"));
     const rules = openRules(sourceAt(root, { followSymlinks: true }));
@@ -314,7 +314,7 @@ describe("a watch", () => {
     await vi.waitUntil(() => watched.hints.has("link"), PATIENT);
   });
 
-  it("knows a local file system from a remote one", () => {
+  it("distinguishes a local file system from a remote one", () => {
     expect(remoteFileSystem("/proc")).toBeUndefined();
     expect(remoteFileSystem(path("missing"))).toBeUndefined();
   });
@@ -342,7 +342,7 @@ describe("what happens to a whole process", () => {
     await vi.waitUntil(() => lines.includes(line), { timeout: 30_000, interval: 5 });
   };
 
-  it("a flood it could not take in, being stopped: every source is looked at anew, new folders are watched", async () => {
+  it("reports every source and watches new folders after a flood during a stop of the process", async () => {
     addFiles(root, { "one/": "", "two/": "" });
     const { child, told: lines } = startFixture([path("one"), path("two")]);
     try {

@@ -86,7 +86,7 @@ describe("the next step for a file", () => {
         read: document(),
       },
       action: "wait",
-      why: /a create left/,
+      why: /a create was sent/,
     },
     {
       name: "whose create is in doubt is the ordinary one",
@@ -121,7 +121,7 @@ describe("the next step for a file", () => {
       why: /^an archive$/,
     },
     {
-      name: "that another file's refusal, skip, look and end say nothing of is none",
+      name: "that another file's refusal, skip, check and end do not concern is none",
       facts: {
         difference: difference({
           refused: [{ path: "other.md", reason: "too large" }],
@@ -215,10 +215,10 @@ describe("the next step for a file", () => {
       name: "that is parked is to wait for its time",
       facts: { living: row("parked"), retryWords: "until noon" },
       action: "wait",
-      why: /put aside, until noon/,
+      why: /postponed, until noon/,
     },
     {
-      name: "that is parked without a time is to wait all the same",
+      name: "that is parked without a time is to wait nevertheless",
       facts: { living: row("parked") },
       action: "wait",
       why: /tried again later/,
@@ -254,13 +254,13 @@ describe("the next step for a file", () => {
       why: /vanished/,
     },
     {
-      name: "without a row and of no kind that is taken is to skip it",
+      name: "without a row and of an unsupported kind is to skip it",
       facts: { difference: candidates(undefined), read: { kind: "skipped", reason: "binary" } },
       action: "skip",
       why: /^binary$/,
     },
     {
-      name: "without a resource and of no kind that is taken is to skip it",
+      name: "without a resource and of an unsupported kind is to skip it",
       facts: {
         difference: candidates(row("failed", { docId: null })),
         read: { kind: "skipped", reason: "binary" },
@@ -269,7 +269,7 @@ describe("the next step for a file", () => {
       why: /^binary$/,
     },
     {
-      name: "with a resource and of no kind that is taken any more is to refuse it",
+      name: "with a resource and of a kind that is no longer supported is to refuse it",
       facts: { difference: candidates(row("agreed")), read: { kind: "skipped", reason: "binary" } },
       action: "refuse",
       why: /^binary$/,
@@ -309,7 +309,7 @@ describe("the next step for a file", () => {
         retryWords: "until noon",
       },
       action: "create",
-      why: /no resource of it; it was put aside, until noon$/,
+      why: /no resource of it; it was postponed, until noon$/,
     },
     {
       name: "that is tried again though no row is parked says nothing of a time",
@@ -329,18 +329,18 @@ describe("the next step for a file", () => {
       action: "move",
       why: /keeps its id \(it was old\.md\)$/,
     },
-  ])("$name", ({ facts, action, why }) => {
+  ])("the next step for a file $name", ({ facts, action, why }) => {
     expect(stepOf(facts)).toEqual({ action, why: expect.stringMatching(why) as string });
   });
 
-  it("waits where the source stands still, and says what comes after", () => {
+  it("waits at a standstill of the source, and names the following step", () => {
     expect(stepOf({ standstill: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
       action: "wait",
       why: expect.stringMatching(/^paused; after that: delete, the file is gone/) as string,
     });
   });
 
-  it("is none where there is nothing to do, though the source stands still", () => {
+  it("has nothing to do for an unchanged file at a standstill of the source", () => {
     expect(stepOf({ standstill: "paused", living: row("agreed") })).toEqual(
       stepOf({ living: row("agreed") }),
     );

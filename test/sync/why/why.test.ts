@@ -167,7 +167,7 @@ const cases: readonly Case[] = [
   {
     name: "a file that the service did not answer for",
     prepare: async () => {
-      // The answer to a first create tells the collection, whose list is then asked what became of another one.
+      // The answer to a first create names the collection, whose list then settles another create.
       world.write("first.md", "first");
       await world.sync();
       world.service.fault = ({ operation }) =>
@@ -179,7 +179,7 @@ const cases: readonly Case[] = [
       ledger: { state: "parked", docId: null },
       next: {
         action: "create",
-        why: expect.stringMatching(/no resource of it; it was put aside, and is tried again/) as string,
+        why: expect.stringMatching(/no resource of it; it was postponed, and is tried again/) as string,
       },
     },
   },
@@ -290,17 +290,17 @@ const cases: readonly Case[] = [
 ];
 
 describe("every decision about", () => {
-  it.each(cases)("$name", async ({ path, source, prepare, expected }) => {
+  it.each(cases)("explains every decision about $name", async ({ path, source, prepare, expected }) => {
     await prepare();
     const found = await why(path ?? "a.md", source);
     expect(found).toMatchObject(expected as Record<string, unknown>);
-    // In words too, whatever is known of it.
+    // Also explained in words, whatever is known of it.
     expect(whyText(found, null)).toContain(`next      ${found.next.action}: ${found.next.why}\n`);
     expect(JSON.parse(JSON.stringify(found))).toEqual(found);
   });
 });
 
-it("nothing is known of a file of a source that this state folder has not seen, though it knows others", async () => {
+it("knows nothing of a file in a source that is not in the ledger", async () => {
   world.write("a.md", "text");
   await world.sync();
   const other = { ...world.source(), path: `${world.root}/more`, absolutePath: `${world.root}/more` };
@@ -317,7 +317,7 @@ it("nothing is known of a file of a source that this state folder has not seen, 
 });
 
 describe("a source as a whole", () => {
-  it("is explained, ignore file or not", async () => {
+  it("explains a source as a whole, with and without an ignore file", async () => {
     world.write("a.md", "text");
     world.write(".kbsyncignore", "*.log\n");
     expect(await why("")).toMatchObject({ path: "", wanted: true, next: { action: "nothing" } });
@@ -332,7 +332,7 @@ describe("a source as a whole", () => {
     expect(whyText(found, null)).not.toContain("does not know it");
   });
 
-  it("says why it stands still", async () => {
+  it("explains why a source stands still", async () => {
     world.write("a.md", "text");
     world.write("b.md", "text b");
     await world.sync();
@@ -357,7 +357,7 @@ describe("a source as a whole", () => {
 });
 
 describe("what is there and is no file to be synced is said to be there", () => {
-  it("a FIFO", async () => {
+  it("explains a FIFO", async () => {
     execFileSync("mkfifo", [join(world.root, "pipe.md")]);
     const found = await why("pipe.md");
     expect(found.next).toEqual({
@@ -367,7 +367,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
     expect(whyText(found, null)).toContain("disk      a FIFO");
   });
 
-  it("a name that is not UTF-8, as the shell passes it on", async () => {
+  it("explains a name that is not UTF-8, as the shell passes it", async () => {
     const folder = Buffer.from(`${world.root}/sub\xff`, "latin1");
     mkdirSync(folder);
     writeFileSync(Buffer.from(`${world.root}/caf\xe9.md`, "latin1"), "text");
@@ -389,7 +389,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
   });
 });
 
-it("tells the hash on disk beside the acknowledged one, whatever size and times say", async () => {
+it("shows the hash on disk next to the acknowledged one, whatever size and times are", async () => {
   world.write("a.md", "text");
   await world.sync();
   const before = await why("a.md");
@@ -400,7 +400,7 @@ it("tells the hash on disk beside the acknowledged one, whatever size and times 
   expect(after.content?.hash).not.toBe(before.content?.hash);
 });
 
-it("tells content and recipe of a followed link as of a file", async () => {
+it("shows content and recipe of a followed link like those of a file", async () => {
   world.write("a.md", "# Hello\n");
   symlinkSync("a.md", join(world.root, "link.md"));
   const sources = [world.source({ followSymlinks: true })];
