@@ -9,6 +9,7 @@ import { observe } from "../actions/observe.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import { readDocument } from "../read/read.ts";
 import { openDrift, type AcknowledgedFile, type Drift } from "../ledger/drift.ts";
+import type { Observed } from "../ledger/files.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
@@ -304,45 +305,47 @@ async function proveFile(
         ? (observed.fileUrl ?? null)
         : disk;
   const compared = { ...facts, disk, service, expected };
-  if (row === undefined) {
-    const isEmpty = observed.entry.sizeBytes === 0;
-    return {
-      ...compared,
-      verdict: isEmpty ? "leftOut" : "waiting",
-      reason: isEmpty ? "it is empty" : "it has no resource",
-    };
-  }
-  if (row.state !== "agreed")
-    return { ...compared, verdict: "waiting", reason: `the ledger says ${row.state}` };
-  if (row.hash !== disk)
-    return { ...compared, verdict: "waiting", reason: "the file changed since it was sent" };
-  const has = content.resource(row);
-  if (has === undefined) return { ...compared, verdict: "differs", reason: "the service does not have it" };
-  if (has !== "as acknowledged" || row.label !== observed.label)
-    return {
-      ...compared,
-      verdict: "differs",
-      reason: "the service has another text, title, description or address",
-    };
-  if (row.kind !== "file")
-    return service === null || row.digest !== observed.digest
-      ? { ...compared, verdict: "differs", reason: "the service has another text" }
-      : { ...compared, verdict: "agrees" };
-  const address = content.addressOf(row);
+  const judgement = judgeListed(row, observed, content);
+  if (judgement !== undefined) return { ...compared, ...judgement };
+  const address = row === undefined ? undefined : content.addressOf(row);
   const fetched =
     address !== undefined && remote.hostsFile(address)
       ? await hashUpload(remote, address, entry.sizeBytes, signal)
       : undefined;
+  return { ...compared, service: fetched ?? null, ...judgeUpload(fetched, disk) };
+}
+
+type Judgement = Pick<ProvenFile, "verdict" | "reason">;
+
+/** Judges a file by its row and the listed resource. Undefined for an upload that agrees so far: its bytes decide. */
+function judgeListed(
+  row: AcknowledgedFile | undefined,
+  observed: Observed,
+  content: ServiceContent,
+): Judgement | undefined {
+  if (row === undefined)
+    return observed.entry.sizeBytes === 0
+      ? { verdict: "leftOut", reason: "it is empty" }
+      : { verdict: "waiting", reason: "it has no resource" };
+  if (row.state !== "agreed") return { verdict: "waiting", reason: `the ledger says ${row.state}` };
+  if (row.hash !== observed.hash) return { verdict: "waiting", reason: "the file changed since it was sent" };
+  const listed = content.resource(row);
+  if (listed === undefined) return { verdict: "differs", reason: "the service does not have it" };
+  if (listed !== "as acknowledged" || row.label !== observed.label)
+    return { verdict: "differs", reason: "the service has another text, title, description or address" };
+  if (row.kind === "file") return undefined;
+  return content.of(row) === null || row.digest !== observed.digest
+    ? { verdict: "differs", reason: "the service has another text" }
+    : { verdict: "agrees" };
+}
+
+/** Judges an upload by the hash of its fetched bytes; undefined if the service did not return them. */
+function judgeUpload(fetched: string | undefined, disk: string): Judgement {
   if (fetched === undefined)
-    return {
-      ...compared,
-      service: null,
-      verdict: "notFetched",
-      reason: "the service does not give the file back",
-    };
+    return { verdict: "notFetched", reason: "the service does not give the file back" };
   return fetched === disk
-    ? { ...compared, service: fetched, verdict: "agrees" }
-    : { ...compared, service: fetched, verdict: "differs", reason: "the uploaded bytes are other ones" };
+    ? { verdict: "agrees" }
+    : { verdict: "differs", reason: "the uploaded bytes are other ones" };
 }
 
 function byPath(a: ScanEntry, b: ScanEntry): number {
