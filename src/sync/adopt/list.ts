@@ -92,7 +92,13 @@ export async function listFound(
     ledger.drift.noteForgottenOffset(clockOffsetMs);
   });
   ledger.flush();
-  const others = ledger.intents.allOpen().filter(({ source }) => source !== id);
+  // A doubt from before an old ledger was restored claims no resource made since: it may be that of a file whose row the
+  // ledger forgot. A doubt that is sent again is a create once more.
+  const creates = new Set(ledger.intents.allCreates().map(({ key }) => key));
+  const restoredMs = ledger.drift.forgottenMs();
+  const others = ledger.intents
+    .allOpen()
+    .filter(({ source, key, atMs }) => source !== id && (creates.has(key) || atMs > restoredMs));
   // The first time, nothing of this source is in flight. What a former process left is for its files to match.
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
   const unanswered = found.unowned.filter(
