@@ -6,21 +6,18 @@ import { openJobCompletions } from "../../../src/kb/queue/completions.ts";
 it("ends a wait when its own job ends, and not with another's", async () => {
   const completions = openJobCompletions();
   const wait = completions.listen("a/1", 60_000);
-  let ended = false;
-  void wait.ended.then(() => {
-    ended = true;
-  });
+  const first = async (): Promise<string> =>
+    await Promise.race([wait.ended.then(() => "ended"), sleep(1, "waits")]);
   completions.notify("a/2");
-  await sleep(0);
-  expect(ended).toBe(false);
+  expect(await first()).toBe("waits");
   completions.notify("a/1");
-  await wait.ended;
+  expect(await first()).toBe("ended");
   wait.stop();
 });
 
 it("ends a wait after its time", async () => {
   const wait = openJobCompletions().listen("a/1", 1);
-  await wait.ended;
+  await expect(wait.ended).resolves.toBeUndefined();
   wait.stop();
 });
 
@@ -29,7 +26,7 @@ it("ends every wait at a release, and later ones at once", async () => {
   const before = completions.listen("a/1", 60_000);
   completions.release();
   const after = completions.listen("a/2", 60_000);
-  await Promise.all([before.ended, after.ended]);
+  await expect(Promise.all([before.ended, after.ended])).resolves.toHaveLength(2);
   before.stop();
   after.stop();
 });
