@@ -210,13 +210,14 @@ async function withFreshUpload(
   }
   // An earlier attempt may still take effect, and that address alone identifies it: the doubt retains it.
   const atMs = now();
+  const clockOffsetMs = ledger.intents.clockOffset() ?? null;
   let { id } = intent;
   await ledger.write(() => {
     ledger.intents.doubt(intent.id, null);
     id = ledger.intents.create(source.id, fresh.key, atMs, fresh.observed);
   });
   source.doubt();
-  return { ...fresh, id, atMs, attempts: 1 };
+  return { ...fresh, id, atMs, clockOffsetMs, attempts: 1 };
 }
 
 function withAttempt(intent: CreateIntent): CreateIntent {

@@ -109,7 +109,9 @@ export async function prepareFile(
       const key = randomUUID();
       const id = ledger.intents.create(source.id, key, startedMs, observed);
       const { path } = candidate.entry;
-      const fresh = { id, source: source.id, path, key, atMs: startedMs, attempts: 1, docId: null, observed };
+      const clockOffsetMs = ledger.intents.clockOffset() ?? null;
+      const sent = { attempts: 1, docId: null, observed };
+      const fresh = { id, source: source.id, path, key, atMs: startedMs, clockOffsetMs, ...sent };
       return { ...departure, intent: fresh };
     },
   };

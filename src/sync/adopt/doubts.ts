@@ -56,7 +56,7 @@ const ANSWER_MS_MAX = 3_600_000;
  * documents one after another, each for minutes, including those whose client has left. While resources turn up, it may
  * have more to do. The age counts by the timers' clock from when this process first saw the doubt: an intent may be a
  * day older than its last attempt, and the time of day may be set. A single pass ends earlier; passes count from the
- * intent.
+ * intent, by the service's clock.
  */
 const DOUBT_MS = 3_600_000;
 /** First wait before a list is read again for a doubt. Later waits are as long as the age of the youngest doubt. */
@@ -232,8 +232,11 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       if (!(await decide(doubt, found))) undecided.add(doubt.key);
     }
     const quietMs = once ? Infinity : nowMs - turnedUpMs;
-    const ageMs = ({ key, atMs }: CreateIntent): number =>
-      once ? startedMs - atMs : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
+    const offsetMs = ledger.intents.clockOffset() ?? 0;
+    const ageMs = ({ key, atMs, clockOffsetMs }: CreateIntent): number =>
+      once
+        ? startedMs + offsetMs - (atMs + (clockOffsetMs ?? offsetMs))
+        : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
     // Its text decides whether it is a second one, once the service shows it.
     const queued = new Set(settlement.queued);
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);

@@ -86,11 +86,7 @@ export async function listFound(
   const compared = await compareWithService(context, { tier, ownerId, isUnlimited }, begin, signal);
   if (compared === undefined) return undefined;
   const { clockOffsetMs = ledger.intents.clockOffset() ?? 0, isPaged } = compared;
-  // Creates follow. If the clock is set before one of them is settled, their times still mean something.
-  ledger.note(() => {
-    ledger.intents.setClockOffset(clockOffsetMs);
-    ledger.drift.noteForgottenOffset(clockOffsetMs);
-  });
+  ledger.note(() => ledger.drift.noteForgottenOffset(clockOffsetMs));
   ledger.flush();
   // A doubt from before an old ledger was restored claims no resource made since: it may be that of a file whose row the
   // ledger forgot. A doubt that is sent again is a create once more.
@@ -116,7 +112,15 @@ export async function listFound(
 }
 
 /** Describes a create in flight. */
-function inFlightCreateOf({ atMs, attempts, observed }: CreateIntent): InFlightCreate {
+function inFlightCreateOf({ atMs, clockOffsetMs, attempts, observed }: CreateIntent): InFlightCreate {
   const { label, digest, fileUrl: url, shape } = observed;
-  return { atMs, attempts, label, digest, url, isUpload: shape.kind === "file" };
+  return {
+    atMs,
+    clockOffsetMs: clockOffsetMs ?? undefined,
+    attempts,
+    label,
+    digest,
+    url,
+    isUpload: shape.kind === "file",
+  };
 }

@@ -53,8 +53,6 @@ export interface SettlerOptions {
   readonly elapsedMs?: () => number;
 }
 
-/** Change of the clock offset that is worth recording: the service reports its time in whole seconds. */
-const CLOCK_NOTE_MS = 2000;
 /**
  * A create without an answer is not sent again while a collection's id is unknown because something answers that may
  * not be the service. After an hour of such answers it is the service, which supplies no ids. Sending the create again
@@ -91,21 +89,8 @@ export function openSettler({
   }[] = [];
   let running = false;
 
-  /** The offset when the intents of former processes were written: our clock may have been set since. */
-  const offsetBeforeMs = ledger.intents.clockOffset() ?? (hasOpen(context, source.id) ? 0 : undefined);
-  let notedOffsetMs = offsetBeforeMs;
-  /**
-   * Returns the smallest and largest possible offset of the service's clock to ours. A resource that is too old by one
-   * of them may still be ours.
-   */
-  const clockOffsets = (nowMs: number): readonly [leastMs: number, mostMs: number] => {
-    if (Math.abs(nowMs - (notedOffsetMs ?? Infinity)) > CLOCK_NOTE_MS) {
-      notedOffsetMs = nowMs;
-      ledger.note(() => ledger.intents.setClockOffset(nowMs));
-    }
-    const beforeMs = offsetBeforeMs ?? nowMs;
-    return [Math.min(nowMs, beforeMs), Math.max(nowMs, beforeMs)];
-  };
+  /** A former process that got no answer before its creates did not learn its clock's offset. It counts as none. */
+  const unknownOffsetMs = hasOpen(context, source.id) ? 0 : undefined;
 
   /**
    * Lists what the creates may have made, until the service has answered. Returns undefined if it does not supply a
@@ -179,7 +164,10 @@ export function openSettler({
           if (settling.interested({ url: url ?? undefined, title })) settling.see(candidateOf(listed));
         };
         const begin = (): typeof visit => {
-          settling = startSettling(creates.map(openCreateOf), isTaken);
+          settling = startSettling(
+            creates.map((intent) => openCreateOf(intent, unknownOffsetMs)),
+            isTaken,
+          );
           forms = openForms();
           return visit;
         };
@@ -188,8 +176,7 @@ export function openSettler({
         if (compared === undefined) continue;
         // A missing collection holds nothing, so its clock does not matter.
         if (compared.clockOffsetMs === undefined) return settling.finish(0);
-        const [leastMs, mostMs] = clockOffsets(compared.clockOffsetMs);
-        return settling.finish(leastMs, forms.found(), mostMs);
+        return settling.finish(compared.clockOffsetMs, forms.found());
       } catch (error) {
         if (!(error instanceof KbsyncError) || error.code !== "list_refused") throw error;
         if (once) throw nothingSent(error);
@@ -329,7 +316,7 @@ export function openSettler({
   };
 }
 
-/** Reports whether a former process left creates. If it saw no list, its clock is unknown and counts as right. */
+/** Reports whether a former process left creates. */
 function hasOpen({ ledger }: ActionContext, source: number): boolean {
   return ledger.intents.creates(source).length > 0 || ledger.intents.doubts(source).length > 0;
 }
@@ -353,11 +340,12 @@ function unclear(): KbsyncError {
   });
 }
 
-function openCreateOf(intent: CreateIntent): OpenCreate {
+function openCreateOf(intent: CreateIntent, unknownOffsetMs: number | undefined): OpenCreate {
   const { observed } = intent;
   return {
     id: intent.id,
     atMs: intent.atMs,
+    clockOffsetMs: intent.clockOffsetMs ?? unknownOffsetMs,
     attempts: intent.attempts,
     answered: intent.docId !== null,
     url: observed.fileUrl,

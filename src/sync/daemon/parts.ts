@@ -131,7 +131,7 @@ function assemble(
     onClock: (offsetMs) =>
       ledger.note(() => {
         ledger.drift.noteForgottenOffset(offsetMs);
-        if (ledger.intents.clockOffset() === undefined) ledger.intents.setClockOffset(offsetMs);
+        ledger.intents.setClockOffset(offsetMs);
       }),
     onReads: (mediaTypes) => mails.learn(mediaTypes),
     isHeld: (signal) => held.get(signal)?.() === true,

@@ -10,6 +10,8 @@ export interface CreateIntent {
   /** Idempotency key, the same for every attempt. */
   readonly key: string;
   readonly atMs: number;
+  /** The service's clock minus ours when the intent was written; null: no answer had shown it. */
+  readonly clockOffsetMs: number | null;
   readonly attempts: number;
   /** The resource in the answer to a create that was in doubt; null while no answer is known. */
   readonly docId: string | null;
@@ -88,10 +90,7 @@ export interface Intents {
   /** Reports whether this ledger deleted the resource, or is about to. */
   isDeleted(docId: string): boolean;
   creates(source: number): CreateIntent[];
-  /**
-   * The service's clock minus ours: as the last list showed it, or the very first answer, or the smallest value since a
-   * create was left open; undefined: none has.
-   */
+  /** The service's clock minus ours, as the last answer showed it; undefined: none has. Each create retains it. */
   clockOffset(): number | undefined;
   setClockOffset(ms: number): void;
   /** Returns the creates of all configured sources. */
@@ -106,8 +105,8 @@ type Row = Omit<CreateIntent, "observed"> &
   Omit<Observed, "entry" | "shape" | "fileUrl"> &
   Omit<ScanEntry, "path"> & { shapeId: number | null; fileUrl: string | null };
 
-const COLUMNS = `id, source, path, key, at_ms AS atMs, attempts, doc_id AS docId, size_bytes AS sizeBytes,
-  mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
+const COLUMNS = `id, source, path, key, at_ms AS atMs, clock_offset_ms AS clockOffsetMs, attempts, doc_id AS docId,
+  size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
   extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
 
 /**
@@ -121,9 +120,9 @@ const PRUNE_EVERY = 1000;
 export function openIntents(db: Sqlite): Intents {
   const shapes = openShapes(db);
   const create = db.prepare(
-    `INSERT INTO intents (kind, source, path, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest,
-       title, label, extractor_version, shape, file_url)
-     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO intents (kind, source, path, key, at_ms, clock_offset_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
+       hash, digest, title, label, extractor_version, shape, file_url)
+     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
   const doubtAt = db.prepare<[number, string], Row>(
@@ -188,9 +187,6 @@ export function openIntents(db: Sqlite): Intents {
     const text = clockOffset.get();
     return text === undefined ? undefined : Number(text);
   };
-  /** Times of intents that former processes left open are by their clocks. The next process must know these too. */
-  const hasFormer =
-    db.prepare("SELECT 1 FROM intents WHERE kind IN ('create', 'doubt') LIMIT 1").get() !== undefined;
 
   const intentOf = (row: Row): CreateIntent => ({
     id: row.id,
@@ -198,6 +194,7 @@ export function openIntents(db: Sqlite): Intents {
     path: row.path,
     key: row.key,
     atMs: row.atMs,
+    clockOffsetMs: row.clockOffsetMs,
     attempts: row.attempts,
     docId: row.docId,
     observed: {
@@ -219,27 +216,43 @@ export function openIntents(db: Sqlite): Intents {
     },
   });
 
-  const add = (source: number, key: string, atMs: number, observed: Observed): number =>
-    Number(
-      create.run(source, observed.entry.path, key, atMs, ...observedColumns(observed, shapes))
-        .lastInsertRowid,
-    );
+  const add = (
+    source: number,
+    key: string,
+    atMs: number,
+    observed: Observed,
+    offsetMs: number | null = clockOffsetMs() ?? null,
+  ): number => {
+    const { path } = observed.entry;
+    const columns = observedColumns(observed, shapes);
+    return Number(create.run(source, path, key, atMs, offsetMs, ...columns).lastInsertRowid);
+  };
 
   return {
-    create: add,
+    create: (source, key, atMs, observed) => add(source, key, atMs, observed),
     setFileUrl: (id, fileUrl) => {
       setFileUrl.run(fileUrl, id);
     },
     revive: (source, now) => {
       const row = doubtAt.get(source, now.entry.path);
       if (row === undefined || !isSameRequest(intentOf(row).observed, now)) return undefined;
-      const { key, atMs } = row;
+      const { key, atMs, clockOffsetMs: offsetMs } = row;
       const attempts = row.attempts + 1;
       const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
       remove.run(row.id);
-      const id = add(source, key, atMs, observed);
+      const id = add(source, key, atMs, observed, offsetMs);
       setAttempts.run(attempts, id);
-      return { id, source, path: now.entry.path, key, atMs, attempts, docId: null, observed };
+      return {
+        id,
+        source,
+        path: now.entry.path,
+        key,
+        atMs,
+        clockOffsetMs: offsetMs,
+        attempts,
+        docId: null,
+        observed,
+      };
     },
     isFound: (docId, now) => {
       const row = doubtOf.get(docId);
@@ -284,7 +297,7 @@ export function openIntents(db: Sqlite): Intents {
     isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
     clockOffset: clockOffsetMs,
     setClockOffset: (ms) => {
-      setClockOffset.run(String(hasFormer ? Math.min(ms, clockOffsetMs() ?? ms) : ms));
+      setClockOffset.run(String(ms));
     },
     creates: (source) => open.all(source, "create").map(intentOf),
     allCreates: () => allCreates.all().map(intentOf),

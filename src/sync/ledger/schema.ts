@@ -16,7 +16,7 @@ import type { Schema } from "../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 14,
+  baseline: 15,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. What was made before is not its work.
@@ -120,6 +120,8 @@ export const SCHEMA: Schema = {
     doc_id TEXT,
     key TEXT NOT NULL,
     at_ms REAL NOT NULL,
+    -- The service's clock minus ours when the intent was written, as far as it was known.
+    clock_offset_ms REAL,
     attempts INTEGER NOT NULL DEFAULT 1,
     size_bytes INTEGER NOT NULL DEFAULT 0,
     mtime_ms REAL NOT NULL DEFAULT 0,

@@ -224,6 +224,8 @@ export function listsAgree(
 export interface InFlightCreate {
   /** When its intent was written, by our clock. */
   readonly atMs: number;
+  /** The service's clock minus ours at that time. Default: as now. */
+  readonly clockOffsetMs?: number | undefined;
   readonly attempts: number;
   readonly label: string;
   readonly digest: string;
@@ -234,7 +236,7 @@ export interface InFlightCreate {
 
 /**
  * Removes resources that creates in flight may just have made: of equal ones the newest, as many as there were
- * attempts, and none from before the first attempt. `clockOffsetMs` is the service's clock minus ours.
+ * attempts, and none from before the first attempt. `clockOffsetMs` is the service's clock minus ours now.
  */
 export function withoutInFlight<R extends AdoptableResource>(
   resources: readonly R[],
@@ -268,9 +270,11 @@ export function withoutInFlight<R extends AdoptableResource>(
   for (const [key, group] of groups) {
     const made = inFlight.get(key) ?? [];
     const attempts = made.reduce((sum, create) => sum + create.attempts, 0);
-    const sinceMs = Math.min(...made.map(({ atMs }) => atMs)) + clockOffsetMs - CLOCK_SLACK_MS;
+    const sinceMs = Math.min(
+      ...made.map((each) => each.atMs + Math.min(each.clockOffsetMs ?? clockOffsetMs, clockOffsetMs)),
+    );
     const newest = group
-      .filter(({ createdMs }) => createdMs === undefined || createdMs >= sinceMs)
+      .filter(({ createdMs }) => createdMs === undefined || createdMs >= sinceMs - CLOCK_SLACK_MS)
       .toSorted((a, b) => byAge(b, a));
     for (const { docId } of newest.slice(0, attempts)) left.add(docId);
   }

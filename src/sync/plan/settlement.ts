@@ -11,6 +11,8 @@ export interface OpenCreate {
   readonly id: number;
   /** When the intent was written, by our clock. */
   readonly atMs: number;
+  /** The service's clock minus ours at that time. Default: as now. Either clock may have been set since. */
+  readonly clockOffsetMs?: number | undefined;
   /** Upper bound on how often the create was sent. */
   readonly attempts: number;
   /** An earlier attempt was repeated and has been answered since, so this one can only have left an extra resource. */
@@ -71,11 +73,8 @@ export interface Settling {
   /** Reports whether a resource may be one of ours, so that its digest is worth computing. */
   interested(resource: { readonly url: string | undefined; readonly title: string }): boolean;
   see(resource: CandidateResource): void;
-  /**
-   * `clockOffsetMs` is the smallest possible value of the service's clock minus ours; `mostOffsetMs` is the largest, by
-   * default the same.
-   */
-  finish(clockOffsetMs: number, forms?: StoredForms, mostOffsetMs?: number): Settlement;
+  /** `clockOffsetMs` is the service's clock minus ours now. */
+  finish(clockOffsetMs: number, forms?: StoredForms): Settlement;
 }
 
 /** What the service is known to store in a form of its own, so that a different one may be ours. Default: nothing. */
@@ -129,25 +128,31 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
       counted.add(resource.docId);
       seen.set(key, [...(seen.get(key) ?? []), resource]);
     },
-    finish: (clockOffsetMs, forms = {}, mostOffsetMs = clockOffsetMs) => {
+    finish: (clockOffsetMs, forms = {}) => {
       const adopted: Adoption[] = [];
       const extra: Adoption[] = [];
       const queued: number[] = [];
       const absent: number[] = [];
       for (const [key, group] of groups) {
-        const sinceMs = Math.min(...group.map(({ atMs }) => atMs)) - CLOCK_SLACK_MS;
+        // Our clock may have been set between the last answer and the intent, so either offset may be the right one.
+        const sinceMs = (pick: typeof Math.min): number =>
+          Math.min(
+            ...group.map((each) => each.atMs + pick(each.clockOffsetMs ?? clockOffsetMs, clockOffsetMs)),
+          );
+        const earliestMs = sinceMs(Math.min);
+        const latestMs = sinceMs(Math.max);
         const isYoung = (resource: CandidateResource): boolean => {
           const { createdMs = Infinity } = resource;
-          if (createdMs >= sinceMs + mostOffsetMs) return true;
+          if (createdMs >= latestMs - CLOCK_SLACK_MS) return true;
           const isOurs = group.some((create) => isSameDescription(create, resource));
-          return isOurs && createdMs >= sinceMs + clockOffsetMs;
+          return isOurs && createdMs >= earliestMs - CLOCK_SLACK_MS;
         };
         /**
          * A former ledger may have made a resource within the slack. Resources that were certainly made since come
          * first.
          */
         const isBefore = ({ createdMs = Infinity }: CandidateResource): number =>
-          Number(createdMs < sinceMs + CLOCK_SLACK_MS + clockOffsetMs);
+          Number(createdMs < earliestMs);
         const unique = group[0]?.unique === true;
         const all = (seen.get(key) ?? []).filter(
           (resource) =>

@@ -39,6 +39,8 @@ export async function readPage(
   const path = `${prefix}${ROUTES.byCollection}?${query.toString()}`;
   const answer = await connections.request({ method: "GET", path, headers, signal });
   const head = { status: answer.statusCode, headers: answer.headers };
+  // By the head: a long list takes minutes to arrive.
+  const clockOffsetMs = clockOffsetOf(head, now()) ?? 0;
   if (answer.statusCode !== 200) {
     // A 404 in the service's own words: it does not know the collection, so the collection is empty.
     const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
@@ -60,7 +62,7 @@ export async function readPage(
   const nextCursor = reply.value.data.nextCursor || undefined;
   if (nextCursor !== undefined && nextCursor === query.get("cursor"))
     return unexpected("a page of the list is followed by itself");
-  return { kind: "done", value: { nextCursor, clockOffsetMs: clockOffsetOf(head, now()) ?? 0 } };
+  return { kind: "done", value: { nextCursor, clockOffsetMs } };
 }
 
 /** An answer that no correct service gives. */

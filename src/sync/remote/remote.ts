@@ -172,7 +172,7 @@ export interface RemoteOptions {
    * takes long over a document does not count as a hang of the daemon.
    */
   readonly onMoved?: () => void;
-  /** Called for the first answer with a date: the service's clock minus ours. */
+  /** Called with the service's clock minus ours: for the first answer with a date, and when one of the clocks was set. */
   readonly onClock?: (offsetMs: number) => void;
   /** Called for each answer about the collections: the media types that the service reads beyond the specification. */
   readonly onReads?: (mediaTypes: readonly string[]) => void;
@@ -194,6 +194,8 @@ export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
 /** Connections over TCP, kept open between requests. */
 export const connectPool: Connect = (origin, limits) => new Pool(origin, limits);
 
+/** Change of the clock offset that is worth reporting: the service reports its time in whole seconds. */
+const CLOCK_STEP_MS = 2000;
 /** Resources per page of the list. A service without pages ignores it. */
 const PAGE_RESOURCES = 1000;
 /** A list with more pages repeats itself. */
@@ -328,18 +330,19 @@ export function openRemote({
   };
 
   const listedPages = new Map<string, number>();
-  let isClockKnown = false;
+  let notedOffsetMs = Infinity;
+  const noteClock = (offsetMs: number | undefined): void => {
+    if (offsetMs === undefined || Math.abs(offsetMs - notedOffsetMs) <= CLOCK_STEP_MS) return;
+    notedOffsetMs = offsetMs;
+    onClock(offsetMs);
+  };
   const send = async (
     to: { pool: Dispatcher; prefix: string },
     { path, ...request }: ExchangeRequest,
     signal: AbortSignal,
   ): Promise<RawAnswer> => {
     const answer = await exchange(to.pool, { ...request, path: to.prefix + path }, signal);
-    const offsetMs = isClockKnown ? undefined : clockOffsetOf(answer, now());
-    if (offsetMs !== undefined) {
-      isClockKnown = true;
-      onClock(offsetMs);
-    }
+    noteClock(clockOffsetOf(answer, now()));
     return answer;
   };
 
@@ -474,6 +477,7 @@ export function openRemote({
           continue;
         }
         if (reply.kind !== "done") return reply;
+        noteClock(reply.value.clockOffsetMs);
         listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
         // The clock of the first answer: the list contains everything created before it.
         clockOffsetMs ??= reply.value.clockOffsetMs;

@@ -321,6 +321,12 @@ describe("resources that another source is just making", () => {
     expect([left(2, 40_000), left(3, 40_000), left(2, 60_000)]).toEqual([["r1"], [], ["r1", "r2", "r3"]]);
   });
 
+  it("are left to it although a clock was set after it was sent", () => {
+    const list = [resource("r", { createdMs: 10_000 })];
+    const sent = { ...create, atMs: 3_610_000, clockOffsetMs: -3_600_000 };
+    expect(withoutInFlight(list, [sent], 0)).toEqual([]);
+  });
+
   it("are all there is while nobody makes any", () => {
     const list = [resource("r", young)];
     expect(withoutInFlight(list, [], 0)).toBe(list);

@@ -40,11 +40,10 @@ function settle(
   owned: string[] = [],
   offsetMs = 0,
   forms: StoredForms = {},
-  mostOffsetMs = offsetMs,
 ): Settlement {
   const settling = startSettling(creates, (docId) => owned.includes(docId));
   for (const resource of list) if (settling.interested(resource)) settling.see(resource);
-  return settling.finish(offsetMs, forms, mostOffsetMs);
+  return settling.finish(offsetMs, forms);
 }
 
 describe("settling creates by the list", () => {
@@ -307,7 +306,7 @@ describe("settling creates by the list", () => {
     expect(settle(creates, list, owned, offsetMs, forms)).toMatchObject(expected);
   });
 
-  // An hour ahead of ours now; when the create left it may have been the same.
+  // The service's clock is an hour ahead of ours now, and was equal when the create left.
   it.each<[what: string, more: Partial<CandidateResource>, adopted: string[]]>([
     ["is ours with our description", {}, ["x"]],
     ["is somebody's with another description", { label: "other" }, []],
@@ -318,7 +317,9 @@ describe("settling creates by the list", () => {
     ],
     ["is somebody's if it is old by both", { createdMs: 90_000 }, []],
   ])("a resource that is young by one of two clocks %s", (_what, more, adopted) => {
-    const found = settle([create(1)], [listed("x", more)], [], 0, { descriptions: true }, 3_600_000);
+    const found = settle([create(1, { clockOffsetMs: 0 })], [listed("x", more)], [], 3_600_000, {
+      descriptions: true,
+    });
     expect(found.adopted.map(({ docId }) => docId)).toEqual(adopted);
   });
 });
