@@ -19,14 +19,14 @@ const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];
 const doubts = (): unknown[] => shop.ledger.intents.doubts(shop.source.id);
 const creates = (): unknown[] => shop.ledger.intents.creates(shop.source.id);
 
-describe("a create that is acknowledged", () => {
-  it("gives its file a row, and nothing is left of it", async () => {
+describe("acknowledged creates", () => {
+  it("an acknowledged create gives its file a row and leaves nothing behind", async () => {
     expect(await acknowledge("made")).toBeUndefined();
     expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
     expect([creates(), doubts()]).toEqual([[], []]);
   });
 
-  it("gives the row its resource, and the one before is to go", async () => {
+  it("an acknowledged create replaces the row's resource, and the previous one is to be deleted", async () => {
     const row = await shop.add("a.md", "failed", "old");
     expect(await acknowledge("made")).toMatchObject({ path: "a.md", docId: "old" });
     expect(shop.get(row)).toMatchObject({ docId: "made", state: "agreed" });
@@ -34,20 +34,20 @@ describe("a create that is acknowledged", () => {
     expect([creates(), doubts()]).toEqual([[], []]);
   });
 
-  it.each(["made", null])("deletes nothing where the row has %s", async (docId) => {
+  it.each(["made", null])("an acknowledged create deletes nothing where the row has %s", async (docId) => {
     await shop.add("a.md", "failed", docId);
     expect(await acknowledge("made")).toBeUndefined();
     expect(rows()).toMatchObject([{ docId: "made", state: "agreed" }]);
     expect(shop.ledger.intents.deletes(shop.source.id)).toEqual([]);
   });
 
-  it("writes nothing where another file owns the resource", async () => {
+  it("an acknowledged create writes nothing where another file owns the resource", async () => {
     await shop.add("b.md", "agreed", "made");
     expect(await acknowledge("made")).toBe("taken");
     expect([rows().length, creates().length, doubts()]).toEqual([1, 1, []]);
   });
 
-  it("that was sent more than once stays in doubt", async () => {
+  it("a create that was sent more than once stays in doubt", async () => {
     await shop.write(() => shop.ledger.intents.again(id));
     await acknowledge("made");
     expect(rows()).toMatchObject([{ docId: "made", state: "agreed" }]);
@@ -55,7 +55,7 @@ describe("a create that is acknowledged", () => {
   });
 
   it.each([false, true])(
-    "by what is not just what was sent leaves its row unsure, and stays in doubt (row: %s)",
+    "a create acknowledged by a resource that differs leaves its row unsure, and stays in doubt (row: %s)",
     async (has) => {
       if (has) await shop.add("a.md", "failed", null);
       await acknowledge("made", false);

@@ -126,8 +126,8 @@ const trouble = (): unknown => {
   return shop.ledger.files.troubledAt(shop.source.id, undefined)[0];
 };
 
-describe("a change that is acknowledged", () => {
-  it("brings the row into agreement with what was sent", async () => {
+describe("acknowledged changes", () => {
+  it("an acknowledged change brings the row into agreement with what was sent", async () => {
     await change({ update: [done({ record: RECORD, warning: "page 2" })] });
     expect(sent).toEqual([{ title: "a.md", description: "d", content: "new text" }]);
     expect(shop.get(row)).toMatchObject({ state: "agreed", hash: "new" });
@@ -135,7 +135,7 @@ describe("a change that is acknowledged", () => {
     expect(shop.reports).toMatchObject([{ action: "update", outcome: "done", docId: "doc" }]);
   });
 
-  it("sends title and description alone where no more changed, and leaves what is known of the text", async () => {
+  it("a change of title and description is sent alone, and what is known of the text stays", async () => {
     await change({ update: [done({ warning: "page 2" })] });
     await change({ update: [done()] }, { action: "retitle" });
     expect(sent[1]).toEqual({ title: "a.md", description: "d" });
@@ -144,7 +144,7 @@ describe("a change that is acknowledged", () => {
     expect(readInPart()).toBe(0);
   });
 
-  it("before the work on it is followed to its end", async () => {
+  it("a change that is acknowledged before it is processed is followed to its end", async () => {
     const record = { ...RECORD, isDeleted: false, metadata: { status: "chunked", warning: "page 2" } };
     await change({
       update: [done({ isInFlight: true })],
@@ -156,40 +156,41 @@ describe("a change that is acknowledged", () => {
 });
 
 it.each([
-  ["is taken for the service's form of what was sent", "agreed", digestOf("older text")],
-  ["is no form of what was sent where an update before it may have acted late", "unsure", null],
-  ["is no form of what was sent where it is the text before, of an update that acted late", "agreed", null],
-] as const)(
-  "another text that is found when the service's work on a change is over %s",
-  async (what, before, stored) => {
-    if (what.includes("the text before"))
-      await shop.write(() =>
-        shop.ledger.files.agree(row, "doc", { ...observedAt("a.md"), digest: digestOf("older text") }),
-      );
-    const record = { ...RECORD, content: "older text", isDeleted: false, metadata: { status: "chunked" } };
-    await change(
-      { update: [done({ isInFlight: true })], read: [{ kind: "done", value: record }] },
-      { state: before },
+  ["counts as the service's form of what was sent", "agreed", digestOf("older text")],
+  ["is not a form of what was sent if an earlier update may have taken effect late", "unsure", null],
+  [
+    "is not a form of what was sent if it is the previous text, of an update that took effect late",
+    "agreed",
+    null,
+  ],
+] as const)("another text found after the service processed a change %s", async (what, before, stored) => {
+  if (what.includes("the text before"))
+    await shop.write(() =>
+      shop.ledger.files.agree(row, "doc", { ...observedAt("a.md"), digest: digestOf("older text") }),
     );
-    shop.ledger.flush();
-    expect(shop.ledger.drift.byDoc("doc")).toMatchObject({ state: "agreed", storedDigest: stored });
-  },
-);
+  const record = { ...RECORD, content: "older text", isDeleted: false, metadata: { status: "chunked" } };
+  await change(
+    { update: [done({ isInFlight: true })], read: [{ kind: "done", value: record }] },
+    { state: before },
+  );
+  shop.ledger.flush();
+  expect(shop.ledger.drift.byDoc("doc")).toMatchObject({ state: "agreed", storedDigest: stored });
+});
 
-describe("a change that is not sent", () => {
-  it("because something happened to its file leaves the row unsure", async () => {
+describe("changes that are not sent", () => {
+  it("a change is not sent if something happened to its file, and the row stays unsure", async () => {
     stale = true;
     await change({});
     expect([sent, shop.state("a.md"), shop.reports]).toEqual([[], "unsure", []]);
   });
 
-  it("because something happened to its file while it waited at the gate leaves the row unsure", async () => {
+  it("a change is not sent if something happened to its file while it waited at the gate, and the row stays unsure", async () => {
     changesAtGate = true;
     await change({});
     expect([sent, shop.state("a.md"), shop.reports]).toEqual([[], "unsure", []]);
   });
 
-  it("because the service has it already, from a request without an answer, is no news to it", async () => {
+  it("a change that the service has already, from a request without an answer, is not sent", async () => {
     await change({ read: [{ kind: "done", value: { ...RECORD, isDeleted: false } }] }, { mayBeThere: true });
     expect([sent, shop.state("a.md")]).toEqual([[], "agreed"]);
     expect(shop.reports).toMatchObject([{ action: "adopt", docId: "doc" }]);
@@ -198,55 +199,55 @@ describe("a change that is not sent", () => {
   it.each([
     ["has another text", { kind: "done", value: { ...RECORD, content: "old", isDeleted: false } }],
     ["is not shown", GONE],
-  ] as const)("is sent all the same where the resource %s", async (_what, read) => {
+  ] as const)("a change is sent anyway if the resource %s", async (_what, read) => {
     await change({ read: [read], update: [done()] }, { mayBeThere: true });
     expect([sent.length, shop.state("a.md")]).toEqual([1, "agreed"]);
   });
 });
 
-describe("a change of a resource that is said to be gone", () => {
-  it("loses it for good after three answers, so that the file is made again", async () => {
+describe("changes of a resource that is reported gone", () => {
+  it("a changed resource is gone after three 404s, and the file is created again", async () => {
     await change({ update: [GONE] });
     expect([sent.length, shop.checks]).toEqual([3, ["a.md"]]);
     expect(shop.get(row)?.shape).not.toEqual(observedAt("a.md").shape);
     expect(shop.reports).toEqual([]);
   });
 
-  it("leaves the row unsure where many are gone", async () => {
+  it("a changed resource that is gone with many others leaves the row unsure", async () => {
     remakes = false;
     await change({ update: [GONE] });
     expect([shop.state("a.md"), shop.checks]).toEqual(["unsure", []]);
     expect(shop.get(row)?.shape).toEqual(observedAt("a.md").shape);
   });
 
-  it("is sent again, and done, where that was false", async () => {
+  it("a change that was falsely answered with 404 is sent again, and done", async () => {
     await change({ update: [GONE, done()], read: [{ kind: "done", value: { isDeleted: false } }] });
     expect([sent.length, shop.state("a.md")]).toEqual([2, "agreed"]);
     // Under the first key some services would refuse it again.
     expect(new Set(keys).size).toBe(2);
   });
 
-  it("is parked where the service shows the resource all the time", async () => {
+  it("a change answered with 404 is parked if the service still shows the resource", async () => {
     await change({ update: [GONE], read: [{ kind: "done", value: { isDeleted: false } }] });
     expect(shop.state("a.md")).toBe("parked");
     expect(trouble()).toMatchObject({ message: expect.stringContaining("shows the resource") as string });
   });
 });
 
-describe("a change that fails", () => {
-  it("because it is refused keeps the service's words, and what its resource surely has", async () => {
+describe("failed changes", () => {
+  it("a refused change records the service's words, and what its resource certainly has", async () => {
     await change({ update: [REFUSED] });
     expect(trouble()).toMatchObject({ path: "a.md", code: "too_odd", message: "not this one" });
     expect(shop.get(row)).toMatchObject({ state: "failed", docId: "doc", hash: "hash" });
     expect(shop.reports).toMatchObject([{ action: "update", outcome: "refused", docId: "doc" }]);
   });
 
-  it("after another one without an answer is not sure of what its resource has", async () => {
+  it("a refused change after one without an answer leaves its resource's content unknown", async () => {
     await change({ update: [REFUSED] }, { state: "unsure" });
     expect(shop.get(row)).toMatchObject({ state: "failed", hash: "" });
   });
 
-  it("three times while the service answers otherwise is parked, and looked at again in a minute", async () => {
+  it("a change that fails three times while the service answers otherwise is parked, and checked again in a minute", async () => {
     await change({ update: [later()] });
     expect([sent.length, shop.state("a.md"), shop.checks]).toEqual([
       3,
@@ -257,46 +258,46 @@ describe("a change that fails", () => {
     expect(shop.reports).toMatchObject([{ outcome: "parked", message: "busy" }]);
   });
 
-  it("and may have acted all the same is not sure of what its resource has", async () => {
+  it("a failed change that may have taken effect leaves its resource's content unknown", async () => {
     await change({ update: [later({ acted: "maybe" }), later()] });
     expect(shop.get(row)).toMatchObject({ state: "parked", hash: "" });
   });
 
   it.each([
     ["the service is to blame", later({ blame: "service" })],
-    ["an earlier one is under way", later({ isInFlight: true, retryAfterMs: 0 })],
-  ])("as long as %s is sent again", async (_what, reply) => {
+    ["an earlier one is in flight", later({ isInFlight: true, retryAfterMs: 0 })],
+  ])("a change is sent again while %s", async (_what, reply) => {
     await change({ update: [reply, reply, reply, reply, done()] });
     expect([sent.length, shop.state("a.md")]).toEqual([5, "agreed"]);
   });
 
-  it("while nothing else is answered either is sent again", async () => {
+  it("a change is sent again while the service answers nothing else either", async () => {
     await change({ update: [later(), later(), later(), later(), done()], isUp: false });
     expect([sent.length, shop.state("a.md")]).toEqual([5, "agreed"]);
   });
 });
 
-describe("a change of an uploaded file", () => {
+describe("changes of an uploaded file", () => {
   const at = (...urls: string[]): Reply<string>[] => urls.map((value) => ({ kind: "done", value }));
 
-  it("uploads its bytes, and sends their address", async () => {
+  it("a changed upload uploads its bytes, and sends their address", async () => {
     await change({ upload: at("new"), update: [done()] });
     expect([uploads, sent]).toEqual([1, [{ title: "a.md", description: "d", url: "new" }]]);
     expect(shop.get(row)).toMatchObject({ state: "agreed", fileUrl: "new" });
   });
 
-  it("uploads nothing where its title alone is another", async () => {
+  it("a changed upload uploads nothing if only its title changed", async () => {
     await change({ upload: at("new"), update: [done()] }, { action: "retitle" });
     expect([uploads, sent]).toEqual([0, [{ title: "a.md", description: "d" }]]);
   });
 
-  it("uploads its bytes once, however often the address is sent", async () => {
+  it("a changed upload uploads its bytes once, however often the address is sent", async () => {
     await change({ upload: at("new", "newer"), update: [later(), later(), done()] });
     expect([uploads, sent.map(({ url }) => url)]).toEqual([1, ["new", "new", "new"]]);
     expect(new Set(keys).size).toBe(1);
   });
 
-  it("uploads its bytes once more when an address that was sent before is refused", async () => {
+  it("a changed upload uploads its bytes once more when an address that was sent before is refused", async () => {
     await change({ upload: at("new", "newer"), update: [later(), REFUSED, done()] });
     expect([uploads, sent.map(({ url }) => url)]).toEqual([2, ["new", "new", "newer"]]);
     expect(shop.get(row)?.fileUrl).toBe("newer");
@@ -304,7 +305,7 @@ describe("a change of an uploaded file", () => {
     expect(new Set(uploadKeys).size).toBe(2);
   });
 
-  it("that changes while it is uploaded is looked at again", async () => {
+  it("a file that changes while it is uploaded is checked again", async () => {
     await change({ upload: [{ kind: "torn" }] });
     expect([sent, shop.state("a.md"), shop.checks]).toEqual([[], "unsure", ["a.md torn"]]);
   });

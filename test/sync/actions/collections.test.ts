@@ -63,8 +63,8 @@ beforeEach(() => {
   moved = [];
 });
 
-describe("a collection's id", () => {
-  it("is that of the configuration, for which nothing is asked", async () => {
+describe("collection ids", () => {
+  it("a collection's id from the configuration needs no request", async () => {
     const collections = open(new Map([["fastest", "c0"]]));
     expect(await collections.ask("fastest", signal)).toEqual({ id: "c0" });
     expect([collections.isConfigured("fastest"), collections.isConfigured("moderate")]).toEqual([
@@ -74,7 +74,7 @@ describe("a collection's id", () => {
     expect([questions, writes]).toEqual([0, 0]);
   });
 
-  it("is asked for once, and written down", async () => {
+  it("a collection's id is requested once, and stored", async () => {
     const collections = open();
     expect(collections.id("fastest")).toBeUndefined();
     expect(await collections.ask("fastest", signal)).toEqual({ id: "c1" });
@@ -84,7 +84,7 @@ describe("a collection's id", () => {
     expect(collections.id("fastest")).toBe("c1");
   });
 
-  it("goes to disk at once when a create's answer is the first to tell it, and no flush is spent on it again", () => {
+  it("a collection's id is written to disk at once when a create's answer is the first to contain it, and costs no further flush", () => {
     const collections = open();
     collections.learn("fastest", "c1");
     collections.learn("fastest", "c1");
@@ -93,13 +93,13 @@ describe("a collection's id", () => {
     expect([flushed, writes]).toEqual([1, 2]);
   });
 
-  it("is known from a former process", async () => {
+  it("a collection's id is known from a former process", async () => {
     stored.set("fastest", "c1");
     expect(await open().ask("fastest", signal)).toEqual({ id: "c1" });
     expect(questions).toBe(0);
   });
 
-  it("that a create names again is written once, and another one than before is reported", () => {
+  it("a collection's id in further answers is written once, and a change of it is reported", () => {
     stored.set("fastest", "c1");
     const collections = open();
     collections.learn("fastest", "c1");
@@ -111,7 +111,7 @@ describe("a collection's id", () => {
     expect(moved).toEqual(["fastest"]);
   });
 
-  it("is asked for again where the service does not know it any more", async () => {
+  it("a collection's id is requested again if the service no longer knows it", async () => {
     stored.set("fastest", "c1");
     reply = named(["fastest", "c2"]);
     const collections = open();
@@ -123,25 +123,25 @@ describe("a collection's id", () => {
     }
   });
 
-  it("that the service has not among others is untold", async () => {
+  it("a collection that the service does not name among others is untold", async () => {
     expect(await open().ask("moderate", signal)).toEqual({ id: undefined, why: "unsupported" });
   });
 
   it.each<[string, Answer, string, number]>([
     [
-      "that the service does not name is asked for once in ten minutes",
+      "an id that the service does not name is requested once in ten minutes",
       { kind: "done", value: "unsupported" },
       "unsupported",
       1,
     ],
     [
-      "for which something else may have answered is asked for once in a moment",
+      "an id that something else may have answered for is requested again after a moment",
       { kind: "done", value: "unclear" },
       "unclear",
       1,
     ],
-    ["for which the question itself is refused is unclear", later("key"), "unclear", 1],
-    ["for which nobody answers is asked for each time", later("service"), "unanswered", 2],
+    ["an id whose request is refused is unclear", later("key"), "unclear", 1],
+    ["an id that nothing answers for is requested each time", later("service"), "unanswered", 2],
   ])("%s", async (_what, answer, why, expected) => {
     reply = answer;
     const collections = open();
@@ -166,22 +166,22 @@ describe("creates of a tier", () => {
     return most;
   };
 
-  it("go one at a time as long as its id is unknown", async () => {
+  it("creates of a tier go one at a time while its id is unknown", async () => {
     reply = { kind: "done", value: "unsupported" };
     expect(await creates(open())).toBe(1);
   });
 
-  it("go together when the service names the id", async () => {
+  it("creates of a tier go together when the service names the id", async () => {
     expect(await creates(open())).toBe(3);
     expect(questions).toBe(1);
   });
 
-  it("go together when the configuration gives the id, without a question", async () => {
+  it("creates of a tier go together without a request when the configuration gives the id", async () => {
     expect(await creates(open(new Map([["fastest", "c0"]])))).toBe(3);
     expect(questions).toBe(0);
   });
 
-  it("give what they come to", async () => {
+  it("creates of a tier return their results", async () => {
     expect(await open().guard("fastest", signal, async () => await Promise.resolve("made"))).toBe("made");
     reply = { kind: "done", value: "unsupported" };
     expect(await open().guard("moderate", signal, async () => await Promise.resolve("made"))).toBe("made");

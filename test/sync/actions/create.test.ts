@@ -127,8 +127,8 @@ const open = (): string[] => {
   ];
 };
 
-describe("a create that is answered", () => {
-  it("gives its file the resource, and nothing is left open", async () => {
+describe("answered creates", () => {
+  it("an answered create gives its file the resource, and leaves nothing open", async () => {
     await create({ create: [made("made", { warning: "page 2" })] });
     expect(sent).toEqual([{ body: { content: "text" }, key: "key" }]);
     expect(rows()).toMatchObject([{ path: "a.md", docId: "made", state: "agreed" }]);
@@ -137,7 +137,7 @@ describe("a create that is answered", () => {
     expect(shop.reports).toMatchObject([{ action: "create", outcome: "done", docId: "made" }]);
   });
 
-  it("replaces the resource before, which is deleted after it, and what could not be read of that is forgotten", async () => {
+  it("an answered create replaces the previous resource, which is deleted after it, and its warning is forgotten", async () => {
     await shop.add("a.md", "agreed", "old");
     await shop.write(() => shop.ledger.files.warn("old", "page 2"));
     await create({});
@@ -147,7 +147,7 @@ describe("a create that is answered", () => {
     expect(shop.reports).toMatchObject([{ action: "replace" }]);
   });
 
-  it("by a resource that is another file's failed, and leaves nothing open", async () => {
+  it("a create answered with another file's resource failed, and leaves nothing open", async () => {
     await shop.add("b.md", "agreed", "made");
     await create({});
     expect(shop.state("a.md")).toBe("failed");
@@ -155,7 +155,7 @@ describe("a create that is answered", () => {
     expect(open()).toEqual([]);
   });
 
-  it("that was sent before has its resource looked for a second time", async () => {
+  it("a repeated create has a second resource searched for", async () => {
     await create({ attempts: 2 });
     expect([open(), doubted]).toEqual([["doubt 2"], 1]);
   });
@@ -164,7 +164,7 @@ describe("a create that is answered", () => {
     ["this ledger deleted", async () => await shop.write(() => shop.ledger.intents.deleted(0, "past"))],
     ["is another file's", async () => await shop.add("b.md", "agreed", "past")],
   ])(
-    "under a key that was used before by one that %s is sent under another key, once",
+    "a create whose used key returns a resource that %s is sent under another key, once",
     async (_what, prepare) => {
       await prepare();
       await create({ attempts: 2, create: [made("past"), made("made")] });
@@ -175,18 +175,22 @@ describe("a create that is answered", () => {
     },
   );
 
-  it("for the first time by one that this ledger deleted is believed", async () => {
+  it("a first create that returns a resource which this ledger deleted is believed", async () => {
     await shop.write(() => shop.ledger.intents.deleted(0, "past"));
     await create({ create: [made("past")] });
     expect([sent.length, rows()]).toMatchObject([1, [{ docId: "past" }]]);
   });
 });
 
-describe("a create that is answered before the work on it", () => {
+describe("creates that are answered before they are processed", () => {
   it.each<[what: string, world: World, expected: unknown]>([
-    ["is done when that is", { read: [shown({ status: "chunked" })] }, [{ docId: "made", state: "agreed" }]],
     [
-      "is left to the next look when something happens to its file",
+      "a create that is processed later is done after that",
+      { read: [shown({ status: "chunked" })] },
+      [{ docId: "made", state: "agreed" }],
+    ],
+    [
+      "a create that is processed later is left to the next check when something happens to its file",
       { isStale: once(2), read: [shown({ status: "queued" })], crowd: 1 },
       [{ docId: "made", state: "unsure" }],
     ],
@@ -195,7 +199,7 @@ describe("a create that is answered before the work on it", () => {
     expect(rows()).toMatchObject(expected as unknown[]);
   });
 
-  it("and cannot be taken in is refused, and the resource without a text goes", async () => {
+  it("a create that cannot be processed is refused, and the resource without a text is deleted", async () => {
     await create({
       create: [made("made", UNDER_WAY)],
       read: [shown({ status: "error", message: "damaged" })],
@@ -205,12 +209,12 @@ describe("a create that is answered before the work on it", () => {
     expect(shop.reports).toMatchObject([{ outcome: "refused", message: "damaged" }]);
   });
 
-  it("and is deleted meanwhile is settled by the list", async () => {
+  it("a create whose resource is deleted during processing is settled by the list", async () => {
     await create({ create: [made("made", UNDER_WAY)], read: [shown({}, true)], settle: "adopted" });
     expect([sent.length, shop.reports]).toMatchObject([1, [{ action: "adopt" }]]);
   });
 
-  it("and is deleted meanwhile is sent again under another key, for under its own the service answers with what is gone", async () => {
+  it("a create whose resource is deleted during processing is sent again under another key, because its own returns the deleted one", async () => {
     await create({
       create: [made("lost", UNDER_WAY), made("made", UNDER_WAY)],
       read: [shown({}, true), shown({ status: "chunked" })],
@@ -220,61 +224,61 @@ describe("a create that is answered before the work on it", () => {
   });
 });
 
-describe("a create without an answer", () => {
-  it("that the list shows is done", async () => {
+describe("creates without an answer", () => {
+  it("a create without an answer that the list shows is done", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted" });
     expect([sent.length, doubted, open()]).toEqual([1, 0, ["create 1"]]);
     expect(shop.reports).toMatchObject([{ action: "adopt" }]);
   });
 
-  it("that the list does not show is sent again under its key, and looked for from then on", async () => {
+  it("a create without an answer that the list does not show is sent again under its key, and searched for from then on", async () => {
     await create({ create: [later({ acted: "maybe" }), made()] });
     expect(sent.map(({ key }) => key)).toEqual(["key", "key"]);
     expect([rows(), open(), doubted]).toMatchObject([[{ docId: "made" }], ["doubt 2"], 1]);
   });
 
-  it("that the list shows after it was sent again has its second resource looked for", async () => {
+  it("a create without an answer that the list shows after it was repeated has a second resource searched for", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted", attempts: 2 });
     expect(doubted).toBe(1);
   });
 
-  it("that surely did nothing is sent again, and no list is asked", async () => {
+  it("a create that certainly had no effect is sent again without a list", async () => {
     await create({ create: [later(), later(), made()], settle: "adopted" });
     expect([sent.length, open(), doubted]).toEqual([3, [], 0]);
   });
 
-  it("while an earlier one is under way waits for that", async () => {
+  it("a create waits while an earlier one is in flight", async () => {
     const reply = later({ acted: "maybe", isInFlight: true, retryAfterMs: 0 });
     await create({ create: [reply, reply, reply, reply, made()], settle: "adopted" });
     expect([sent.length, rows()]).toMatchObject([5, [{ docId: "made" }]]);
   });
 
-  it("three times while the service answers otherwise is parked, and one that may have acted stays in doubt", async () => {
+  it("a create that fails three times while the service answers otherwise is parked, and stays in doubt if it may have taken effect", async () => {
     await create({ create: [later()] });
     expect([sent.length, shop.state("a.md"), open()]).toEqual([3, "parked", []]);
     await create({ create: [later({ acted: "maybe" })] });
     expect([open(), doubted]).toEqual([["doubt 4"], 1]);
   });
 
-  it("while nothing else is answered either is sent again", async () => {
+  it("a create is sent again while the service answers nothing else either", async () => {
     await create({ create: [later(), later(), later(), later(), made()], isUp: false });
     expect([sent.length, rows()]).toMatchObject([5, [{ docId: "made" }]]);
   });
 });
 
-describe("a create that is given up", () => {
+describe("creates that are given up", () => {
   it.each([
     [1, [], 0],
     [2, ["doubt 2"], 1],
   ])(
-    "after %i attempts because something happened to its file leaves what it must",
+    "a create that is given up after %i attempts because something happened to its file leaves exactly what it must",
     async (attempts, left, doubts) => {
       await create({ isStale: () => true, attempts });
       expect([sent, open(), doubted, shop.checks]).toEqual([[], left, doubts, []]);
     },
   );
 
-  it("because something happened to its file while it waited at the gate leaves nothing", async () => {
+  it("a create that is given up because something happened to its file while it waited at the gate leaves nothing", async () => {
     await create({ isStale: once(1) });
     expect([sent, open(), rows()]).toEqual([[], [], []]);
   });
@@ -282,25 +286,28 @@ describe("a create that is given up", () => {
   it.each([
     [1, []],
     [2, ["doubt 2"]],
-  ])("after %i attempts because it is refused leaves what it must", async (attempts, left) => {
-    await create({ create: [REFUSED], attempts });
-    expect([shop.state("a.md"), open()]).toEqual(["failed", left]);
-    expect(shop.reports).toMatchObject([{ action: "create", outcome: "refused", message: "not this one" }]);
-  });
+  ])(
+    "a create that is given up after %i attempts because it is refused leaves exactly what it must",
+    async (attempts, left) => {
+      await create({ create: [REFUSED], attempts });
+      expect([shop.state("a.md"), open()]).toEqual(["failed", left]);
+      expect(shop.reports).toMatchObject([{ action: "create", outcome: "refused", message: "not this one" }]);
+    },
+  );
 
-  it("because its collection is gone failed, in words", async () => {
+  it("a create whose collection is gone failed, in words", async () => {
     await create({ create: [{ kind: "gone" }] });
     expect(shop.ledger.files.troubledAt(shop.source.id, undefined)).toMatchObject([{ code: "gone" }]);
   });
 
-  it("because its file changed while it was uploaded is looked at again", async () => {
+  it("a file that changed while it was uploaded is checked again", async () => {
     await create({ isFile: true, upload: [{ kind: "torn" }] });
     expect([sent, open(), shop.checks]).toEqual([[], [], ["a.md torn"]]);
   });
 });
 
-describe("the create of an uploaded file", () => {
-  it("notes the address before it leaves, and goes on with it", async () => {
+describe("creates of an uploaded file", () => {
+  it("a create of an upload stores the address before it leaves, and continues with it", async () => {
     await create({ isFile: true, create: [later({ acted: "maybe" }), later(), made()] });
     expect([uploads, sent.map(({ body }) => body)]).toEqual([
       1,
@@ -310,7 +317,7 @@ describe("the create of an uploaded file", () => {
     expect(shop.get(row?.id ?? 0)?.fileUrl).toBe("upload 1");
   });
 
-  it("asks no list after an upload without an answer: nothing was created", async () => {
+  it("a create of an upload requests no list after an upload without an answer: nothing was created", async () => {
     await create({
       isFile: true,
       upload: [later({ acted: "maybe" }), { kind: "done", value: "upload" }],
@@ -319,12 +326,12 @@ describe("the create of an uploaded file", () => {
     expect([uploads, sent.length, open()]).toEqual([2, 1, []]);
   });
 
-  it("with an old address that is refused uploads the file once more", async () => {
+  it("a create of an upload uploads the file once more when an old address is refused", async () => {
     await create({ isFile: true, fileUrl: "old", create: [REFUSED, made()] });
     expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
   });
 
-  it("with an old address that an earlier attempt may act on is left to the doubt, and another is made", async () => {
+  it("a create of an upload leaves a refused old address that an earlier attempt may use to the doubt, and makes another", async () => {
     await create({ isFile: true, fileUrl: "old", create: [REFUSED, made()], attempts: 2 });
     expect([uploads, sent.map(({ body }) => body)]).toEqual([1, [{ url: "old" }, { url: "upload 1" }]]);
     expect(new Set(sent.map(({ key }) => key)).size).toBe(2);
@@ -333,12 +340,12 @@ describe("the create of an uploaded file", () => {
     expect(doubt?.observed.fileUrl).toBe("old");
   });
 
-  it("whose old and fresh addresses are refused failed, and is not sent a third time", async () => {
+  it("a create of an upload failed when its old and fresh addresses are refused, and is not sent a third time", async () => {
     await create({ isFile: true, fileUrl: "old", create: [REFUSED], attempts: 2 });
     expect([uploads, sent.length, shop.state("a.md"), open()]).toEqual([1, 2, "failed", ["doubt 2"]]);
   });
 
-  it("whose fresh address is refused failed", async () => {
+  it("a create of an upload failed when its fresh address is refused", async () => {
     await create({ isFile: true, create: [REFUSED] });
     expect([uploads, sent.length, shop.state("a.md")]).toEqual([1, 1, "failed"]);
   });

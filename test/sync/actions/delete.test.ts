@@ -73,18 +73,18 @@ const open = (): number => {
 const refused = (): number => shop.ledger.sources.get(shop.source.id).deletesRefused;
 
 describe("a delete", () => {
-  it("that is done leaves a tombstone, and is reported", async () => {
+  it("a delete that is done leaves a tombstone, and is reported", async () => {
     expect(await send({}, await deletion())).toBe("done");
     expect([open(), shop.ledger.intents.isDeleted("doc"), asked]).toEqual([0, true, ["delete"]]);
     expect(shop.reports).toMatchObject([{ action: "delete", outcome: "done", docId: "doc", path: "a.md" }]);
   });
 
-  it("of a resource beside the file's own is reported as that", async () => {
+  it("a delete of a resource other than the file's own is reported as that", async () => {
     await send({}, { ...(await deletion()), isSpare: true });
     expect(shop.reports).toMatchObject([{ action: "discard" }]);
   });
 
-  it("of a resource beside the file's own is known as that after a restart, too", async () => {
+  it("a delete of a resource other than the file's own is recognised after a restart, too", async () => {
     const intent = await deletion();
     await shop.add("a.md", "agreed", "another");
     await send({}, intent);
@@ -93,22 +93,22 @@ describe("a delete", () => {
 
   it.each<[what: string, answers: Answers, requests: string[]]>([
     [
-      "answered 404 three times is done",
+      "a delete answered 404 three times is done",
       { delete: [GONE] },
       ["delete", "read", "delete", "read", "delete", "read"],
     ],
     [
-      "answered 404 falsely is sent again",
+      "a delete falsely answered 404 is sent again",
       { delete: [GONE, DONE], read: { kind: "done", value: { isDeleted: false } } },
       ["delete", "read", "delete"],
     ],
     [
-      "answered 404 is done at once where the service shows it as deleted",
+      "a delete answered 404 is done at once if the service shows the resource as deleted",
       { delete: [GONE], read: { kind: "done", value: { isDeleted: true } } },
       ["delete", "read"],
     ],
     [
-      "that is broken off is sent again",
+      "an interrupted delete is sent again",
       { delete: [later("service"), later("request"), DONE] },
       ["delete", "delete", "delete"],
     ],
@@ -118,10 +118,10 @@ describe("a delete", () => {
   });
 
   it.each([
-    ["a moment ago is sent once more when it is known everywhere", 5000, 4],
+    ["a moment ago is sent once more when the resource is known everywhere", 5000, 4],
     ["minutes ago is believed", 120_000, 3],
     ["by a clock that was ahead is believed", -5000, 3],
-  ])("answered 404 for a resource made %s", async (_what, ageMs, deletes) => {
+  ])("a delete answered 404 for a resource made %s", async (_what, ageMs, deletes) => {
     const intent = await deletion();
     const made = { action: "create", outcome: "done", docId: "doc", durationMs: 1 } as const;
     const where = { source: shop.source.id, path: "a.md", from: undefined, message: undefined };
@@ -131,15 +131,15 @@ describe("a delete", () => {
   });
 
   it.each<[what: string, answers: Answers, outcome: string, message: RegExp]>([
-    ["that the service refuses stays, with its words", { delete: [REFUSED] }, "refused", /^not this one$/],
+    ["a refused delete stays, with the service's words", { delete: [REFUSED] }, "refused", /^not this one$/],
     [
-      "of a resource that the service shows and cannot find stays",
+      "a delete of a resource that the service shows and cannot find stays",
       { delete: [GONE], read: { kind: "done", value: { isDeleted: false } } },
       "parked",
       /shows the resource/,
     ],
     [
-      "that fails three times while the service answers otherwise stays",
+      "a delete that fails three times while the service answers otherwise stays",
       { delete: [later("request")] },
       "parked",
       /^busy$/,
@@ -152,7 +152,7 @@ describe("a delete", () => {
     ]);
   });
 
-  it("that 404s alone end stays open where these are not believed yet, and is reported as done once", async () => {
+  it("a delete that only 404s end stays open if these are not believed yet, and is reported as done once", async () => {
     const intent = await deletion();
     const gone = { delete: [GONE] };
     expect(await send({ delete: [REFUSED] }, intent)).toBe("refused");
@@ -167,12 +167,12 @@ describe("a delete", () => {
   it.each<[what: string, answers: Answers]>([
     ["done", {}],
     ["the resource's own record", { delete: [GONE], read: { kind: "done", value: { isDeleted: true } } }],
-  ])("that ends by %s is believed at once", async (_what, answers) => {
+  ])("a delete that ends by %s is believed at once", async (_what, answers) => {
     expect(await send(answers, await deletion(), { believes: false })).toBe("done");
     expect(open()).toBe(0);
   });
 
-  it("in a pause is neither sent nor given up", async () => {
+  it("a delete during a pause is neither sent nor given up", async () => {
     const intent = await deletion();
     shop.paused = true;
     expect(await send({}, intent)).toBe("left");
@@ -180,21 +180,21 @@ describe("a delete", () => {
   });
 });
 
-describe("a text that is to be kept before its delete", () => {
-  it.each<[what: string, keep: Saved]>([
-    ["is kept, then the resource goes", { kind: "done", value: undefined }],
-    ["is gone, and the resource goes all the same", GONE],
+describe("saving a text before its delete", () => {
+  it.each<[what: string, keep: Kept]>([
+    ["a text is saved, then the resource is deleted", { kind: "done", value: undefined }],
+    ["a text that is gone does not prevent its delete", GONE],
   ])("%s", async (_what, kept) => {
     expect(await send({ keep: [kept] }, await deletion(2))).toBe("done");
     expect([open(), asked]).toEqual([0, ["save", "delete"]]);
   });
 
-  it("is asked for only where it is to be", async () => {
+  it("a text is requested only if it must be saved", async () => {
     expect(await send({ keep: [GONE] }, await deletion(0))).toBe("done");
     expect(asked).toEqual(["delete"]);
   });
 
-  it("and cannot be written leaves the resource for as long as that is so", async () => {
+  it("a text that cannot be written keeps its resource until it can be", async () => {
     const intent = await deletion(1);
     for (const times of [1, 2]) {
       expect(await send({ keep: [{ kind: "disk", message: "ENOSPC" }] }, intent)).toBe("refused");
@@ -206,7 +206,7 @@ describe("a text that is to be kept before its delete", () => {
     });
   });
 
-  it("and is not given leaves the resource for some tries, then it goes without, which is reported", async () => {
+  it("a text that the service does not return keeps its resource for some attempts; then the resource is deleted without it, which is reported", async () => {
     const intent = await deletion(3);
     const keep = [REFUSED];
     expect([
@@ -222,7 +222,7 @@ describe("a text that is to be kept before its delete", () => {
     ]);
   });
 
-  it("is asked for again when the answer fails, and counts as a try when that is the resource's own fault", async () => {
+  it("a text is requested again after a failure, which counts as an attempt if the resource itself is to blame", async () => {
     const intent = await deletion(2);
     expect(await send({ keep: [later("service"), { kind: "done", value: undefined }] }, intent)).toBe("done");
     expect(asked).toEqual(["save", "save", "delete"]);
@@ -233,7 +233,7 @@ describe("a text that is to be kept before its delete", () => {
     expect(shop.reports.at(-1)?.message).toContain("busy; 1 more try");
   });
 
-  it("is not asked for in a pause", async () => {
+  it("a text is not requested during a pause", async () => {
     const intent = await deletion(2);
     shop.paused = true;
     expect(await send({ keep: [REFUSED] }, intent)).toBe("left");

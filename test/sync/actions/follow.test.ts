@@ -29,44 +29,64 @@ function contextOf(answers: readonly Reply<unknown>[], crowd = 0): ActionContext
 }
 const never = (): boolean => false;
 
-describe("a resource that the service works on", () => {
+describe("following a resource", () => {
   it.each<[what: string, answers: Reply<unknown>[], end: Record<string, unknown>, questions: number]>([
-    ["is done when its text is searchable", [QUEUED, shown({ status: "chunked" })], { kind: "done" }, 2],
     [
-      "is done with what the service could not read of it",
+      "a followed resource is done when its text is searchable",
+      [QUEUED, shown({ status: "chunked" })],
+      { kind: "done" },
+      2,
+    ],
+    [
+      "a followed resource is done with what the service could not read of it",
       [shown({ warning: "page 2" })],
       { kind: "done", value: { warning: "page 2" } },
       1,
     ],
     [
-      "is refused with the service's words",
+      "a followed resource is refused with the service's words",
       [shown({ status: "error", message: "damaged" })],
       { kind: "refused", code: "not_taken_in", message: "damaged" },
       1,
     ],
     [
-      "is refused where the service has no words",
+      "a followed resource is refused although the service has no words",
       [shown({ status: "error" })],
       { kind: "refused", message: "the service could not take it in" },
       1,
     ],
-    ["is gone when it was deleted meanwhile", [QUEUED, shown({}, true)], { kind: "gone" }, 2],
-    ["is there though one answer did not know it yet", [GONE, QUEUED, GONE, shown()], { kind: "done" }, 4],
     [
-      "is asked for again as long as the service is to blame",
+      "a followed resource is gone when it was deleted meanwhile",
+      [QUEUED, shown({}, true)],
+      { kind: "gone" },
+      2,
+    ],
+    [
+      "a followed resource exists although one answer did not know it yet",
+      [GONE, QUEUED, GONE, shown()],
+      { kind: "done" },
+      4,
+    ],
+    [
+      "a followed resource is requested again while the service is to blame",
       [...Array.from({ length: 9 }, () => later("service")), shown()],
       { kind: "done" },
       10,
     ],
-    ["is left when three answers in a row fail", [later("request")], { kind: "later", reason: "busy" }, 3],
     [
-      "is asked for again when two answers in a row fail",
+      "a followed resource is given up when three successive answers fail",
+      [later("request")],
+      { kind: "later", reason: "busy" },
+      3,
+    ],
+    [
+      "a followed resource is requested again when two successive answers fail",
       [later("request"), later("request"), QUEUED, later("request"), later("request"), shown()],
       { kind: "done" },
       6,
     ],
     [
-      "is left where the service does not say how far it is",
+      "a followed resource is given up if the service does not report its progress",
       [{ kind: "refused", code: "c", message: "no" }],
       { kind: "later", acted: "maybe", blame: "request" },
       1,
@@ -76,13 +96,13 @@ describe("a resource that the service works on", () => {
     expect(asked).toBe(questions);
   });
 
-  it("is of no interest any more when something happened to its file", async () => {
+  it("a followed resource does not matter any more when something happened to its file", async () => {
     expect(await follow(contextOf([QUEUED], 1), "a", () => true)).toEqual({ kind: "outdated" });
     expect(asked).toBe(0);
   });
 });
 
-describe("a resource that is followed for long", () => {
+describe("following a resource for long", () => {
   /** Follows it by a clock that goes on by so much at each question. */
   const followFor = async (stepMs: number, answers: readonly Reply<unknown>[]): Promise<unknown> => {
     let nowMs = 0;
@@ -100,17 +120,17 @@ describe("a resource that is followed for long", () => {
     }
   };
 
-  it("is gone when nothing else was said for fifteen seconds", async () => {
+  it("a followed resource is gone after nothing but 404 for fifteen seconds", async () => {
     expect(await followFor(5000, [GONE])).toEqual({ kind: "gone" });
     expect(asked).toBe(4);
   });
 
-  it("is gone by the time since it was last there", async () => {
+  it("a followed resource is gone by the time since it last existed", async () => {
     const seen = [GONE, GONE, GONE, QUEUED, GONE, GONE, GONE, shown()];
     expect(await followFor(5000, seen)).toMatchObject({ kind: "done" });
   });
 
-  it("is left after 25 days", async () => {
+  it("a followed resource is given up after 25 days", async () => {
     expect(await followFor(24 * 3_600_000, [QUEUED])).toMatchObject({
       kind: "later",
       reason: "the service has worked on it for 624 hours",
@@ -121,23 +141,35 @@ describe("a resource that is followed for long", () => {
 
 describe("a resource whose answer was lost", () => {
   it.each<[what: string, answers: Reply<unknown>[], end: unknown]>([
-    ["is found as it is", [shown()], { kind: "done" }],
-    ["is followed where the service works on it", [QUEUED, shown()], { kind: "done" }],
-    ["is not found where the service does not show it", [GONE], undefined],
-    ["is not found where it is deleted", [shown({}, true)], undefined],
-    ["is not found where the service could not take it in", [shown({ status: "error" })], undefined],
-    ["is not found where the service fails at once", [later("request")], undefined],
+    ["a resource whose answer was lost is found as it is", [shown()], { kind: "done" }],
+    [
+      "a resource whose answer was lost is followed while the service processes it",
+      [QUEUED, shown()],
+      { kind: "done" },
+    ],
+    ["a resource whose answer was lost is not found if the service does not show it", [GONE], undefined],
+    ["a resource whose answer was lost is not found if it is deleted", [shown({}, true)], undefined],
+    [
+      "a resource whose answer was lost is not found if the service could not process it",
+      [shown({ status: "error" })],
+      undefined,
+    ],
+    [
+      "a resource whose answer was lost is not found if the service fails at once",
+      [later("request")],
+      undefined,
+    ],
   ])("%s", async (_what, answers, end) => {
     const found = await followFound(contextOf(answers), "a", never);
     expect(found?.kind).toBe((end as { kind: string } | undefined)?.kind);
   });
 
-  it("is of no interest any more when something happened to its file", async () => {
+  it("a resource whose answer was lost does not matter any more when something happened to its file", async () => {
     expect(await followFound(contextOf([QUEUED], 1), "a", () => true)).toEqual({ kind: "outdated" });
   });
 });
 
-describe("patience with an earlier request of the same key", () => {
+describe("earlier requests with the same key", () => {
   const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
     let rests = 0;
     const yieldSlot = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
@@ -146,14 +178,14 @@ describe("patience with an earlier request of the same key", () => {
     return [more, rests];
   };
 
-  it("waits while the service works on that one, and not for another failure", async () => {
+  it("waits while the service processes an earlier request with the same key, and for no other failure", async () => {
     expect(await waits({ isInFlight: true })).toEqual([true, 1]);
     expect(await waits({ isInFlight: true, retryAfterMs: 1 })).toEqual([true, 1]);
     expect(await waits({})).toEqual([false, 0]);
     expect(await waits({ isInFlight: false })).toEqual([false, 0]);
   });
 
-  it("ends when the service works on it for longer than it may", async () => {
+  it("stops waiting when the service processes an earlier request for longer than it may", async () => {
     let nowMs = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const yieldSlot = async (): Promise<void> => await Promise.resolve();

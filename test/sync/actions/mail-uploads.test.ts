@@ -31,12 +31,15 @@ function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
   return { mails, kept };
 }
 
-describe("whether a service reads mails", () => {
-  it.each([true, false])("is what the ledger says before the service is asked: %s", (readsMails) => {
-    expect(open({ readsMails }).mails.isOffered()).toBe(readsMails);
-  });
+describe("reading mails", () => {
+  it.each([true, false])(
+    "whether a service reads mails is what the ledger says before the service is asked: %s",
+    (readsMails) => {
+      expect(open({ readsMails }).mails.isOffered()).toBe(readsMails);
+    },
+  );
 
-  it("is asked once an hour, and noted when it begins: mails that were sent as text are read again", async () => {
+  it("a service is asked once an hour whether it reads mails, and when it begins, mails that were sent as text are read again", async () => {
     const { mails, kept } = open();
     await mails.check(signal);
     expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([true, true, 1, 1]);
@@ -48,13 +51,13 @@ describe("whether a service reads mails", () => {
     expect([kept.asked, kept.rereads, kept.begun]).toEqual([2, 1, 1]);
   });
 
-  it("is asked once for all that ask at a time", async () => {
+  it("a service is asked once for all simultaneous callers whether it reads mails", async () => {
     const { mails, kept } = open();
     await Promise.all([mails.check(signal), mails.check(signal), mails.check(signal)]);
     expect([kept.asked, kept.rereads]).toEqual([1, 1]);
   });
 
-  it("is noted when it ends, and no mail is read again", async () => {
+  it("a service that no longer reads mails is recorded, and no mail is read again", async () => {
     const { mails, kept } = open({ readsMails: true, offers: false });
     await mails.check(signal);
     expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([false, false, 0, 0]);
@@ -64,7 +67,7 @@ describe("whether a service reads mails", () => {
     ["reads none, and some were sent as text", {}, 1],
     ["reads none, and none were sent as text", { hasTextMails: false }, 0],
     ["reads them", { readsMails: true }, 0],
-  ])("is asked again of a service that %s: %j, %i times", async (_what, world, asked) => {
+  ])("a service that %s is asked again whether it reads mails: %j, %i times", async (_what, world, asked) => {
     const { mails, kept } = open(world);
     await mails.askAgain(signal);
     expect(kept.asked).toBe(asked);

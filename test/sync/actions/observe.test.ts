@@ -11,8 +11,8 @@ const upload = {
 };
 const record = { title: "a", description: "d", content: "text", url: "https://kb/u/1" };
 
-describe("a label", () => {
-  it("stands for title and description together, however their letters are composed", () => {
+describe("labels", () => {
+  it("a label stands for title and description together, however their letters are composed", () => {
     expect(labelOf("e\u0301", "d")).toBe(labelOf("\u00e9", "d"));
     expect(new Set([labelOf("a", "b"), labelOf("b", "a"), labelOf("ab", ""), labelOf("", "ab")]).size).toBe(
       4,
@@ -20,7 +20,7 @@ describe("a label", () => {
     expect(topicOf("d")).toBe(labelOf("", "d"));
   });
 
-  it("as rows from before have it is named where it is another", () => {
+  it("a label in the form of older rows is returned if it differs", () => {
     expect(labelsOf("a", "d")).toEqual({ label: labelOf("a", "d") });
     const { label, plainLabel } = labelsOf("e\u0301", "d");
     expect(label).toBe(labelOf("\u00e9", "d"));
@@ -29,24 +29,24 @@ describe("a label", () => {
   });
 });
 
-describe("what a service stored is learned from its answer", () => {
+describe("learning the stored form from an answer", () => {
   it.each([
-    ["nothing where it is what was sent", record, {}],
-    ["the title and description as it has them", { ...record, title: "A" }, { label: labelOf("A", "d") }],
-    ["the text as it has it", { ...record, content: "other" }, { digest: digestOf("other") }],
+    ["nothing if it is what was sent", record, {}],
+    ["the title and description as stored", { ...record, title: "A" }, { label: labelOf("A", "d") }],
+    ["the text as stored", { ...record, content: "other" }, { digest: digestOf("other") }],
     ["nothing of what it does not show", { title: "A", content: "" }, {}],
     ["nothing of an empty description", { ...record, title: "A", description: "" }, {}],
     ["when it stored it", { ...record, updatedAt: "1970-01-01T00:00:01Z" }, { atMs: 1000 }],
-    ["no time that is none", { ...record, updatedAt: "soon" }, {}],
-  ])("%s", (_what, answer, stored) => {
+    ["no time from an invalid one", { ...record, updatedAt: "soon" }, {}],
+  ])("an answer shows %s", (_what, answer, stored) => {
     expect(storedOf(answer, observed)).toEqual(stored);
   });
 
-  it("but no text of an upload, which is the service's own", () => {
+  it("an answer shows no text of an upload, which is the service's own", () => {
     expect(storedOf({ ...record, content: "what it read" }, upload)).toEqual({});
   });
 
-  it("and the label from a list", () => {
+  it("a list shows the stored label", () => {
     expect([storedAs(observed.label, observed), storedAs("other", observed)]).toEqual([
       {},
       { label: "other" },
@@ -54,23 +54,29 @@ describe("what a service stored is learned from its answer", () => {
   });
 });
 
-describe("a resource holds what is to be sent", () => {
+describe("comparing a resource with what would be sent", () => {
   it.each([
-    ["when names and text are the same", record, observed, null, true],
-    ["not when it has another title", { ...record, title: "b" }, observed, null, false],
-    ["not when it has another text", { ...record, content: "other" }, observed, null, false],
-    ["not when it shows no text", { ...record, content: "" }, observed, null, false],
-    ["when it has the upload's address", record, upload, null, true],
+    ["a resource with the same names and text is equal", record, observed, null, true],
+    ["a resource with another title is not equal", { ...record, title: "b" }, observed, null, false],
+    ["a resource with another text is not equal", { ...record, content: "other" }, observed, null, false],
+    ["a resource that shows no text is not equal", { ...record, content: "" }, observed, null, false],
+    ["a resource with the upload's address is equal", record, upload, null, true],
     [
-      "when it has the address of an upload before",
+      "a resource with the address of the previous upload is equal",
       record,
       { ...upload, fileUrl: undefined },
       record.url,
       true,
     ],
-    ["not when it has another address", record, { ...upload, fileUrl: "https://kb/u/2" }, record.url, false],
     [
-      "not when neither has an address",
+      "a resource with another address is not equal",
+      record,
+      { ...upload, fileUrl: "https://kb/u/2" },
+      record.url,
+      false,
+    ],
+    [
+      "a resource without an address is not equal to an upload without one",
       { ...record, url: "" },
       { ...upload, fileUrl: undefined },
       null,

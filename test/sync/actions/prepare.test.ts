@@ -45,17 +45,17 @@ const troubles = (): unknown[] => {
   return shop.ledger.files.troubledAt(shop.source.id, undefined);
 };
 
-describe("a file that cannot be read to its end", () => {
+describe("files that cannot be read to the end", () => {
   it.each<[what: string, outcome: ReadOutcome, checks: string[]]>([
-    ["because it changes is looked at again when it rests", { kind: "torn" }, ["a.md torn"]],
-    ["because it is gone is looked at again", { kind: "gone" }, ["a.md"]],
-    ["because it was emptied since is looked at again", document({ sizeBytes: 0 }), ["a.md"]],
+    ["a file that changes while it is read is checked again when it rests", { kind: "torn" }, ["a.md torn"]],
+    ["a file that disappears while it is read is checked again", { kind: "gone" }, ["a.md"]],
+    ["a file that was emptied since is checked again", document({ sizeBytes: 0 }), ["a.md"]],
   ])("%s", async (_what, outcome, checks) => {
     expect(await prepare(outcome)).toBeUndefined();
     expect([shop.checks, shop.state("a.md"), shop.reports]).toEqual([checks, undefined, []]);
   });
 
-  it("is parked for a minute, and longer with each further failure", async () => {
+  it("a file that cannot be read is parked for a minute, and longer with each further failure", async () => {
     await prepare({ kind: "unreadable", code: "EACCES" });
     expect(shop.state("a.md")).toBe("parked");
     expect(troubles()).toMatchObject([{ path: "a.md", code: "EACCES", message: "cannot be read: EACCES" }]);
@@ -67,7 +67,7 @@ describe("a file that cannot be read to its end", () => {
     ]);
   });
 
-  it("keeps its resource", async () => {
+  it("a file that cannot be read keeps its resource", async () => {
     const id = await add("agreed");
     await prepare({ kind: "unreadable", code: "EIO" });
     expect(shop.get(id)).toMatchObject({ state: "parked", docId: "doc" });
@@ -75,11 +75,23 @@ describe("a file that cannot be read to its end", () => {
   });
 });
 
-describe("a file that cannot become a resource", () => {
+describe("files that cannot become a resource", () => {
   it.each<[what: string, outcome: ReadOutcome, docId: string | null, state: FileState, reported: string]>([
-    ["and is refused failed", { kind: "refused", reason: "damaged" }, null, "failed", "refused"],
-    ["and has no resource is left out", { kind: "skipped", reason: "damaged" }, null, "skipped", "skipped"],
-    ["and has one keeps it and failed", { kind: "skipped", reason: "damaged" }, "doc", "failed", "refused"],
+    ["a refused file failed", { kind: "refused", reason: "damaged" }, null, "failed", "refused"],
+    [
+      "a skipped file without a resource is left out",
+      { kind: "skipped", reason: "damaged" },
+      null,
+      "skipped",
+      "skipped",
+    ],
+    [
+      "a skipped file with a resource keeps it and failed",
+      { kind: "skipped", reason: "damaged" },
+      "doc",
+      "failed",
+      "refused",
+    ],
   ])("%s", async (_what, outcome, docId, state, reported) => {
     const id = await add("agreed", docId);
     await prepare(outcome);
@@ -88,17 +100,17 @@ describe("a file that cannot become a resource", () => {
     expect(shop.reports).toMatchObject([{ action: "read", outcome: reported, message: "damaged" }]);
   });
 
-  it("has a row from then on", async () => {
+  it("a file that cannot become a resource has a row from then on", async () => {
     await prepare({ kind: "refused", reason: "damaged" });
     expect(troubles()).toMatchObject([{ path: "a.md", code: "not_accepted", message: "damaged" }]);
   });
 
-  it("because it is empty, and was when it was looked at, is left out", async () => {
+  it("a file that is empty, and was when it was checked, is left out", async () => {
     await prepare(document({ sizeBytes: 0 }), shop.candidate("a.md", 0));
     expect([shop.state("a.md"), shop.checks]).toEqual(["skipped", []]);
   });
 
-  it("keeps what is known of its resource's text only if its update was acknowledged", async () => {
+  it("what is known of a resource's text stays only if its update was acknowledged", async () => {
     const [sure] = [await add("agreed")];
     await prepare({ kind: "refused", reason: "damaged" });
     expect(shop.get(sure)?.hash).toBe("hash");
@@ -108,8 +120,8 @@ describe("a file that cannot become a resource", () => {
   });
 });
 
-describe("a file that needs no request", () => {
-  it("because nothing but its times changed is in agreement, and nothing is reported", async () => {
+describe("files that need no request", () => {
+  it("a file of which only the times changed is in agreement, and nothing is reported", async () => {
     const id = await add("failed");
     const candidate = shop.candidate("a.md");
     expect(
@@ -119,7 +131,7 @@ describe("a file that needs no request", () => {
     expect(shop.get(id)?.docId).toBe("doc");
   });
 
-  it("because its path is no part of its names is in agreement, and its move is reported", async () => {
+  it("a file whose path is not part of its names is in agreement, and its move is reported", async () => {
     await add("agreed");
     expect(await prepare(document(), { ...shop.candidate("a.md"), from: "old.md" })).toBeUndefined();
     expect(shop.state("a.md")).toBe("agreed");
@@ -127,8 +139,8 @@ describe("a file that needs no request", () => {
   });
 });
 
-describe("a file that is to be sent", () => {
-  it("for the first time is created under a key of its own, noted before it leaves", async () => {
+describe("files that must be sent", () => {
+  it("a new file is created under a key of its own, stored before the request leaves", async () => {
     const prepared = await prepare(document());
     expect(prepared?.bytes).toBe(4);
     expect(shop.ledger.intents.creates(shop.source.id)).toEqual([]);
@@ -144,7 +156,7 @@ describe("a file that is to be sent", () => {
     ["has another title", document({ title: "Other" }), undefined, "retitle"],
     ["moved and has its path in its names", document(), "old.md", "move"],
   ] as const)(
-    "because it %s counts as unsure until that is acknowledged",
+    "a file that %s counts as unsure until that is acknowledged",
     async (_what, outcome, from, action) => {
       const id = await add("agreed", "doc", from === undefined ? undefined : "label of the old path");
       const prepared = await prepare(outcome, {
@@ -158,7 +170,7 @@ describe("a file that is to be sent", () => {
     },
   );
 
-  it("is sent again under the old key when its create is in doubt and says the same", async () => {
+  it("a file is sent again under the old key if its create is in doubt and equal", async () => {
     const first = await prepare(document());
     const departed = await shop.write(() => first?.write());
     await shop.write(() => shop.ledger.intents.doubt(departed?.intent?.id ?? 0, null));

@@ -49,7 +49,7 @@ const attempt = async (work: () => Promise<unknown>): Promise<boolean> =>
   );
 
 describe.each([{ collections: true }, {}])("with a service of %o", (options) => {
-  it("recover may be cut off at any point and done again", async () => {
+  it("recover may be interrupted at any point and repeated", async () => {
     for (let nth = 1; ; nth += 1) {
       const at = await openSynced(options);
       const before = idsIn(at);
@@ -63,7 +63,7 @@ describe.each([{ collections: true }, {}])("with a service of %o", (options) => 
     }
   });
 
-  it("a sync that is cut off while it adopts after a lost ledger goes on without recover", async () => {
+  it("a sync that is interrupted while it adopts after a lost ledger continues without recover", async () => {
     for (let nth = 1; ; nth += 1) {
       const at = await openSynced(options);
       const before = idsIn(at);

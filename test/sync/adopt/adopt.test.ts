@@ -66,7 +66,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       await open(options);
     });
 
-    it("is made anew by adopting what is there: nothing twice, and what is equal is not sent", async () => {
+    it("a lost ledger is rebuilt by adopting what exists: nothing twice, and what is equal is not sent", async () => {
       mix();
       await world.sync();
       const before = ids();
@@ -78,7 +78,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       expect(world.service.requests.length).toBe(number);
     });
 
-    it("sends what changed meanwhile to the resources that are there, and makes what is new", async () => {
+    it("a lost ledger sends what changed meanwhile to the existing resources, and creates what is new", async () => {
       mix();
       await world.sync();
       const before = ids();
@@ -98,7 +98,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       expect(world.service.requests.length).toBe(number);
     });
 
-    it("leaves one resource of a folder with one file", async () => {
+    it("a lost ledger leaves one resource of a folder with one file", async () => {
       world.write("a.txt", "text");
       await world.sync();
       const before = ids();
@@ -107,7 +107,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       expect(ids()).toEqual(before);
     });
 
-    it("pairs equal files with as many resources", async () => {
+    it("a lost ledger pairs equal files with as many resources", async () => {
       for (const name of ["1", "2", "3"]) world.write(`${name}.md`, "# Same\n\ntext");
       const sources = [world.source({ rules: [{ match: "**", title: "Same", description: "same" }] })];
       await world.sync({ sources });
@@ -124,7 +124,7 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
 );
 
 describe("a lost ledger", () => {
-  it("lets files look for their resources that could not be read before", async () => {
+  it("a lost ledger matches files later that could not be read before", async () => {
     mix();
     await world.sync();
     const before = ids();
@@ -141,7 +141,7 @@ describe("a lost ledger", () => {
     expect(world.service.requests.length).toBe(number);
   });
 
-  it("sends no file again that is equal", async () => {
+  it("a lost ledger sends no equal file again", async () => {
     mix();
     await world.sync();
     loseLedger();
@@ -151,7 +151,7 @@ describe("a lost ledger", () => {
     expect(world.activity.filter(({ action }) => action === "adopt")).toHaveLength(4);
   });
 
-  it("costs a new folder two lists, and those before anything is sent", async () => {
+  it("a new folder costs two lists, before anything is sent", async () => {
     mix();
     await world.sync();
     const operations = world.service.requests.map(({ operation }) => operation);
@@ -159,7 +159,7 @@ describe("a lost ledger", () => {
     expect(operations.filter((operation) => operation === "list")).toHaveLength(2);
   });
 
-  it("costs a new folder two lists at a service that tells the collection's id only to a create", async () => {
+  it("a new folder costs two lists at a service that returns the collection's id only for a create", async () => {
     await world.end();
     await open({});
     mix();
@@ -170,7 +170,7 @@ describe("a lost ledger", () => {
     expect(operations).not.toContain("delete");
   });
 
-  it("adopts nothing of another owner, and nothing by its title alone", async () => {
+  it("a lost ledger adopts nothing of another owner, and nothing by its title alone", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     await world.sync();
@@ -183,7 +183,7 @@ describe("a lost ledger", () => {
     expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "a.txt", "b.txt", "b.txt"]);
   });
 
-  it("gives a file a new resource whose chunk settings are other ones, and the old one goes", async () => {
+  it("a lost ledger gives a file with other chunk settings a new resource, and the old one is deleted", async () => {
     world.write("a.txt", "text a");
     await world.sync({ sources: [world.source({ settings: { chunkSize: 500 } })] });
     const [old] = world.service.live();
@@ -193,7 +193,7 @@ describe("a lost ledger", () => {
     expect(world.service.live()[0]?._id).not.toBe(old?._id);
   });
 
-  it("asks no other host for a file that only the list names", async () => {
+  it("a lost ledger sends no request to another host for a file that only the list names", async () => {
     world.write("d.pdf", PDF);
     await world.sync();
     const [resource] = world.service.live();
@@ -206,7 +206,7 @@ describe("a lost ledger", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("that was deleted without its log is a new one all the same", async () => {
+  it("a ledger that was deleted without its log is a new one nevertheless", async () => {
     mix();
     const log = join(world.stateDir, "ledger.db-wal");
     const daemon = world.daemon();
@@ -224,7 +224,7 @@ describe("a lost ledger", () => {
 });
 
 describe("another folder in the source's place while the ledger is lost", () => {
-  it("leaves the right one its resources when it is back", async () => {
+  it("another folder in the source's place while the ledger is lost leaves the right one its resources when it is back", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     await world.sync();
@@ -244,7 +244,7 @@ describe("another folder in the source's place while the ledger is lost", () => 
 });
 
 describe("recover", () => {
-  it("lets the files look for their resources that were not there because another folder was in their place", async () => {
+  it("recover matches files later that were missing because another folder was in their place", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -265,7 +265,7 @@ describe("recover", () => {
     expect(world.service.live()).toHaveLength(2);
   });
 
-  it("lets the files look for their resources that were not there because the folder was empty", async () => {
+  it("recover matches files later that were missing because the folder was empty", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     const before = ids();
@@ -277,7 +277,7 @@ describe("recover", () => {
     expect(ids()).toEqual(before);
   });
 
-  it("leaves a row its name when another folder with an equal file is in the source's place", async () => {
+  it("recover does not rename a row when another folder with an equal file is in the source's place", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -295,7 +295,7 @@ describe("recover", () => {
     db.close();
   });
 
-  it("gives a changed file its resource when the ledger that was put back is from before the first pass with files", async () => {
+  it("recover gives a changed file its resource when the restored ledger is from before the first pass with files", async () => {
     await world.sync();
     const backup = `${world.stateDir}-backup`;
     cpSync(world.stateDir, backup, { recursive: true });
@@ -315,11 +315,11 @@ describe("recover", () => {
   });
 
   it.each<[string, Partial<FakeResource>]>([
-    ["the service has not taken in", { status: "error" }],
+    ["the service has not processed", { status: "error" }],
     ["has another title at the service", { title: "renamed by hand" }],
     ["the service shows at an address elsewhere", { url: "https://example.com/d.pdf" }],
     ["the service shows at an address where there is nothing", { url: "/uploads/none.pdf" }],
-  ])("sends a file again whose document %s", async (_name, altered) => {
+  ])("recover sends a file again whose document %s", async (_name, altered) => {
     world.write("d.pdf", PDF);
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -338,7 +338,7 @@ describe("recover", () => {
     expect(ids()["d.pdf"]).toBe(resource._id);
   });
 
-  it("compares a row with its own file, also when another one has taken its name since", async () => {
+  it("recover compares a row with its own file, also when another one has taken its name since", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -362,7 +362,7 @@ describe("recover", () => {
     expect(sentSince(number)).toEqual([]);
   });
 
-  it("finds the resource of a file that became of another kind since", async () => {
+  it("recover finds the resource of a file whose kind has changed since", async () => {
     world.write("a.txt", PDF);
     await world.sync();
     const backup = `${world.stateDir}-backup`;
@@ -385,7 +385,7 @@ describe("recover", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("sends a moved file whole whose text the old ledger has not seen change", async () => {
+  it("recover sends a moved file whole if the old ledger has not seen its text change", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     world.write("c.txt", "text c");
@@ -415,7 +415,7 @@ describe("recover", () => {
     expect(sent.filter(({ body }) => body?.["content"] !== undefined)).toHaveLength(1);
   });
 
-  it("leaves a file its resource that it got from a file which is gone since", async () => {
+  it("recover does not take a resource from a file that received it from one that is gone since", async () => {
     world.write("a.txt", "text a");
     world.write("c.txt", "text c");
     await world.sync();
@@ -450,7 +450,7 @@ describe("recover", () => {
   it.each([
     ["a damaged ledger", damage, "ledger_damaged"],
     ["a ledger from before the first release", predate, "ledger_older"],
-  ])("sets %s aside, adopts, and says what is left to send", async (_, spoil, code) => {
+  ])("recover renames %s, adopts, and reports what is left to send", async (_, spoil, code) => {
     mix();
     await world.sync();
     const before = ids();
@@ -481,7 +481,7 @@ describe("recover", () => {
   it.each([
     ["a damaged ledger", damage, "ledger_damaged"],
     ["a ledger from before the first release", predate, "ledger_older"],
-  ])("with --dry-run, says the same of %s and changes nothing", async (_, spoil, code) => {
+  ])("recover --dry-run reports the same of %s and changes nothing", async (_, spoil, code) => {
     mix();
     await world.sync();
     spoil();
@@ -491,7 +491,7 @@ describe("recover", () => {
     expect(() => world.daemon()).toThrow(expect.objectContaining({ code }) as Error);
   });
 
-  it("brings an old ledger up to date: what was sent since is neither sent again nor made twice", async () => {
+  it("recover updates an old ledger: what was sent since is neither sent again nor created twice", async () => {
     for (const name of ["same", "edited", "resettled", "renamed", "deleted", "lost"])
       world.write(`${name}.txt`, `text ${name}`);
     await world.sync();
@@ -521,7 +521,7 @@ describe("recover", () => {
     expect(world.service.requests.length).toBe(after);
   });
 
-  it("needs nothing of a sound ledger that is up to date", async () => {
+  it("recover changes nothing in a sound ledger that is up to date", async () => {
     mix();
     await world.sync();
     expect(await recover()).toMatchObject({
@@ -534,7 +534,7 @@ describe("recover", () => {
     expect(world.service.requests.length).toBe(number);
   });
 
-  it("names what no file takes and leaves it alone", async () => {
+  it("recover names what matches no file and does not touch it", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
     await world.sync();
@@ -547,7 +547,7 @@ describe("recover", () => {
     expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt"]);
   });
 
-  it.each(["list", "adopt"])("is broken off by its signal at the first %s", async (step) => {
+  it.each(["list", "adopt"])("recover is interrupted by its signal at the first %s", async (step) => {
     world.write("a.txt", "text a");
     await world.sync();
     loseLedger();
@@ -568,7 +568,7 @@ describe("recover", () => {
     );
   });
 
-  it("is refused while a daemon works there", async () => {
+  it("recover is refused while a daemon works there", async () => {
     world.write("a.txt", "text a");
     const daemon = world.daemon();
     await daemon.syncOnce();
@@ -577,7 +577,7 @@ describe("recover", () => {
   });
 });
 
-describe("an old ledger that nobody told of", () => {
+describe("an old ledger that nobody reported", () => {
   /** Puts the ledger, or the whole state folder, back as it was before `change`. */
   const restoreAfter = async (
     names: (name: string) => boolean,
@@ -595,7 +595,7 @@ describe("an old ledger that nobody told of", () => {
   it.each([
     ["the ledger alone", (name: string) => name.startsWith("ledger.db")],
     ["the whole state folder", () => true],
-  ])("makes nothing a second time where %s was put back", async (_what, names) => {
+  ])("an old ledger creates nothing a second time if %s was restored", async (_what, names) => {
     for (const name of ["same", "edited", "resettled", "deleted"]) world.write(`${name}.txt`, `text ${name}`);
     await world.sync();
     const sources = [world.source({ rules: [{ match: "resettled.txt", settings: { chunkSize: 300 } }] })];
@@ -621,7 +621,7 @@ describe("an old ledger that nobody told of", () => {
     { how: "with the times of the backup", keepsTimes: true },
     { how: "with new times", keepsTimes: false },
   ])(
-    "makes nothing a second time where its whole folder was put back over the files, $how",
+    "an old ledger creates nothing a second time if its whole folder was restored over the files, $how",
     async (backup) => {
       world.write("a.txt", "text a");
       await world.sync();
@@ -650,7 +650,7 @@ describe("an old ledger that nobody told of", () => {
     },
   );
 
-  it("makes anew what is to have other chunks, though its text was changed since the backup", async () => {
+  it("an old ledger creates anew what must have other chunks, though its text was changed since the backup", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     await restoreAfter(
@@ -665,7 +665,7 @@ describe("an old ledger that nobody told of", () => {
     expect(world.service.live()).toMatchObject([{ content: "changed since", settings: { chunkSize: 300 } }]);
   });
 
-  it("does not fill a service that lost most of what the ledger knows, until a person agrees", async () => {
+  it("an old ledger does not fill a service that lost most of what the ledger knows, until a person agrees", async () => {
     for (let n = 1; n <= 10; n += 1) world.write(`${n}.txt`, `text ${n}`);
     await world.sync();
     await restoreAfter(
@@ -705,7 +705,7 @@ describe("an old ledger that nobody told of", () => {
     expect(world.service.live()).toHaveLength(11);
   });
 
-  it("is known as such until it was compared, through a crash at the list", async () => {
+  it("an old ledger is known as such until it was compared, through a crash at the list", async () => {
     world.write("a.txt", "text a");
     await world.sync();
     await restoreAfter(

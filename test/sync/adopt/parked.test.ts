@@ -6,7 +6,7 @@ import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
 import { openWorld, until } from "../daemon/harness.ts";
 
-it("tries a parked file again when its folder can be looked at again, though its time came before that", async () => {
+it("a parked file is tried again when its folder is readable again, though its time came before that", async () => {
   const world = await openWorld({ collections: true });
   world.write("a/x.txt", "text x");
   world.service.fault = ({ operation }) =>
@@ -37,7 +37,7 @@ it.each([
   ["is refused", { kind: "refused", reason: "is damaged" }],
   ["is left out", { kind: "skipped", reason: "is nothing to send" }],
 ] as const)(
-  "sends a file whose update was broken off, though it %s and is as it was after that",
+  "a file whose update was interrupted is sent, though it %s and is unchanged after that",
   async (_, outcome) => {
     const world = await openWorld({ collections: true });
     world.write("a.txt", "before");
@@ -103,7 +103,7 @@ async function givenAt(nth: number, to: string): Promise<string[] | undefined> {
 it.each([
   { name: "is gone", to: "b.txt" },
   { name: "has another one in its place", to: "parked.txt" },
-])("a parked file that $name leaves no resource behind that it was given meanwhile", async ({ to }) => {
+])("a parked file that $name leaves no resource behind that it received meanwhile", async ({ to }) => {
   let nth = 1;
   for (; nth < 20; nth += 1) {
     const left = await givenAt(nth, to);

@@ -49,7 +49,7 @@ const descriptionOf = (title: string): string =>
   world.service.live().find((resource) => resource.title === title)?.description ?? "";
 
 describe("after a part of the folder could not be read", () => {
-  it("an edit is sent that was made while another file was on its way", async () => {
+  it("an edit is sent that was made while another file was in flight, after a part of the folder could not be read", async () => {
     addForeign("theirs", "their text");
     const daemon = world.daemon();
     const stop = new AbortController();
@@ -79,7 +79,7 @@ describe("after a part of the folder could not be read", () => {
     await ended;
   });
 
-  it("a new file elsewhere costs its one request", async () => {
+  it("a new file elsewhere costs one request after a part of the folder could not be read", async () => {
     addForeign("theirs", "their text");
     await world.sync();
     for (const name of ["new.txt", "newer.txt"]) {
@@ -90,7 +90,7 @@ describe("after a part of the folder could not be read", () => {
     }
   });
 
-  it("no resource of somebody else is taken for a file that has one, and none of ours goes", async () => {
+  it("a file with a resource takes none of somebody else's after a part of the folder could not be read, and none of ours goes", async () => {
     addForeign("theirs", "their text");
     await world.sync();
     const before = world.service.live();
@@ -106,7 +106,7 @@ describe("after a part of the folder could not be read", () => {
     expect(texts()).toHaveLength(7);
   });
 
-  it("a file of that part takes its own resource when it can be read, and nothing else does", async () => {
+  it("a file of an unreadable part takes its own resource when it can be read, and nothing else does", async () => {
     openFolder();
     await world.sync();
     const ids = new Map(world.service.live().map(({ title, _id }) => [title, _id]));
@@ -133,53 +133,60 @@ describe("after a part of the folder could not be read", () => {
   it.each([
     { how: "as it was", text: "# Another title\n\nanother text" },
     { how: "and changed since", text: "# Another title\n\nyet another text" },
-  ])("a file takes the resource that it got after the backup, $how", async ({ text }) => {
-    openFolder();
-    world.write("closed/d.md", "# A title\n\na text");
-    await world.sync();
-    const backup = `${world.stateDir}-backup`;
-    cpSync(world.stateDir, backup, { recursive: true });
-    rmSync(join(world.root, "closed/d.md"));
-    await world.sync();
-    world.write("closed/d.md", "# Another title\n\nanother text");
-    await world.sync();
-    const since = world.service.live().find(({ title }) => title === "Another title");
-    rmSync(world.stateDir, { recursive: true });
-    renameSync(backup, world.stateDir);
-    world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
-    await world.sync();
-    world.write("closed/d.md", text);
-    openFolder();
-    await world.sync();
-    expect(texts()).toHaveLength(4);
-    expect(since).toMatchObject({ content: text, isDeleted: false });
-    // What was found out is written down: the next change is one as any other.
-    const number = world.service.requests.length;
-    world.write("closed/d.md", "# Another title\n\nthe last text");
-    await world.sync();
-    expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["update"]);
-  });
-
-  it("nothing of somebody else is taken when a crash cut the adoption off", { timeout: 60_000 }, async () => {
-    openFolder();
-    await world.sync();
-    rmSync(world.stateDir, { recursive: true });
-    // A second resource under the title of one of ours: alone it would seem to be that file's.
-    const theirs = addForeign("a.txt", "their own a", descriptionOf("a.txt"));
-    for (let nth = 1, passed = false; !passed; nth += 1) {
-      let count = 0;
-      const step = (): void => {
-        count += 1;
-        if (count >= nth) throw new Error("a crash");
-      };
-      passed = await world.sync({ step }).then(
-        () => true,
-        () => false,
-      );
+  ])(
+    "a file of an unreadable part takes the resource that it received after the backup, $how",
+    async ({ text }) => {
+      openFolder();
+      world.write("closed/d.md", "# A title\n\na text");
       await world.sync();
-      expect(theirs, `crash at effect ${nth}`).toMatchObject({ content: "their own a", isDeleted: false });
-      expect(texts(), `crash at effect ${nth}`).toHaveLength(4);
+      const backup = `${world.stateDir}-backup`;
+      cpSync(world.stateDir, backup, { recursive: true });
+      rmSync(join(world.root, "closed/d.md"));
+      await world.sync();
+      world.write("closed/d.md", "# Another title\n\nanother text");
+      await world.sync();
+      const since = world.service.live().find(({ title }) => title === "Another title");
       rmSync(world.stateDir, { recursive: true });
-    }
-  });
+      renameSync(backup, world.stateDir);
+      world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+      await world.sync();
+      world.write("closed/d.md", text);
+      openFolder();
+      await world.sync();
+      expect(texts()).toHaveLength(4);
+      expect(since).toMatchObject({ content: text, isDeleted: false });
+      // What was found out is written down: the next change is one as any other.
+      const number = world.service.requests.length;
+      world.write("closed/d.md", "# Another title\n\nthe last text");
+      await world.sync();
+      expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["update"]);
+    },
+  );
+
+  it(
+    "a file of an unreadable part takes nothing of somebody else's when a crash interrupted the adoption",
+    { timeout: 60_000 },
+    async () => {
+      openFolder();
+      await world.sync();
+      rmSync(world.stateDir, { recursive: true });
+      // A second resource under the title of one of ours: alone it would seem to be that file's.
+      const theirs = addForeign("a.txt", "their own a", descriptionOf("a.txt"));
+      for (let nth = 1, passed = false; !passed; nth += 1) {
+        let count = 0;
+        const step = (): void => {
+          count += 1;
+          if (count >= nth) throw new Error("a crash");
+        };
+        passed = await world.sync({ step }).then(
+          () => true,
+          () => false,
+        );
+        await world.sync();
+        expect(theirs, `crash at effect ${nth}`).toMatchObject({ content: "their own a", isDeleted: false });
+        expect(texts(), `crash at effect ${nth}`).toHaveLength(4);
+        rmSync(world.stateDir, { recursive: true });
+      }
+    },
+  );
 });

@@ -138,7 +138,7 @@ function settlerOf(
   return { settler, deletions, warnings, checks };
 }
 
-describe("an extra resource that a create may have made", () => {
+describe("extra resources of a create", () => {
   const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
   const doubtBeside = async (ownerId: string): Promise<readonly Deletion[]> => {
     const [first, second] = [
@@ -172,7 +172,7 @@ describe("an extra resource that a create may have made", () => {
     );
   };
 
-  it("stays when it is of a create that the service took and still works on", async () => {
+  it("an extra resource stays if it is of a create that the service accepted and is still processing", async () => {
     const id = await doubtOf();
     const { settler, deletions } = settlerOf(id, done, true, { read: there, following: ["doc"] });
     await settler.checkDoubts();
@@ -180,7 +180,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toEqual([]);
   });
 
-  it("stays until the file's own has answered a change, where the service shows none by its id", async () => {
+  it("an extra resource stays until the file's own has answered a change, if the service shows none by its id", async () => {
     const id = await doubtOf();
     await answered(id, "kept");
     const { settler, deletions, checks } = settlerOf(id, done, false);
@@ -194,7 +194,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toMatchObject([{ docId: "doc" }]);
   });
 
-  it("lets an update finish whose answer says that the file's own exists", async () => {
+  it("an extra resource lets an update finish whose answer confirms the file's own", async () => {
     const id = await doubtOf();
     await ledger.write(() => ledger.files.setState(1, "unsure"));
     const { settler, checks } = settlerOf(id, done, false, { isBusy: () => true });
@@ -204,7 +204,7 @@ describe("an extra resource that a create may have made", () => {
     expect(checks).toEqual([]);
   });
 
-  it("stays for good where nothing can say that the file's own exists", async () => {
+  it("an extra resource stays for good if nothing can confirm the file's own", async () => {
     const id = await doubtOf("failed");
     let elapsedMs = 0;
     const { settler, deletions } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs });
@@ -215,7 +215,7 @@ describe("an extra resource that a create may have made", () => {
     expect([deletions, ledger.intents.doubts(id).length]).toEqual([[], 1]);
   });
 
-  it("is deleted when the file's own answers to its title, though the file can no longer be sent", async () => {
+  it("an extra resource is deleted when the file's own answers to its title, though the file can no longer be sent", async () => {
     const id = await doubtOf("failed");
     const { settler, deletions } = settlerOf(id, done, false, {
       update: () => ({ kind: "done", value: { isInFlight: false, warning: undefined, record } }),
@@ -225,7 +225,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toHaveLength(1);
   });
 
-  it("stays when the service says by its id that the file's own is deleted", async () => {
+  it("an extra resource stays when the service reports by its id that the file's own is deleted", async () => {
     const id = await doubtOf();
     await answered(id, "kept");
     const gone = (docId: string): Reply<ResourceRecord> => ({
@@ -259,7 +259,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toHaveLength(deleted);
   });
 
-  it("stays when another file got it while that was found out", async () => {
+  it("an extra resource stays when another file received it meanwhile", async () => {
     const id = await doubtOf();
     const other = ledger.sources.open("/two", "o", "fastest").id;
     const read = (docId: string): Reply<ResourceRecord> => {
@@ -272,7 +272,7 @@ describe("an extra resource that a create may have made", () => {
     expect([deletions, ledger.intents.deletes(id)]).toEqual([[], []]);
   });
 
-  it("stays when its file got another resource while that was found out", async () => {
+  it("an extra resource stays when its file received another resource meanwhile", async () => {
     const id = await doubtOf();
     const read = (docId: string): Reply<ResourceRecord> => {
       ledger.note(() => ledger.files.agree(1, "newer", observed()));
@@ -284,7 +284,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toEqual([]);
   });
 
-  it("is deleted though the file was renamed since, and becomes nobody's under the old name", async () => {
+  it("an extra resource is deleted though the file was renamed since, and nothing remains under the old name", async () => {
     const id = await doubtOf();
     await ledger.write(() => ledger.files.repath([{ id: 1, to: "b.txt" }]));
     const { settler, deletions } = settlerOf(id, done, false, { read: there });
@@ -293,7 +293,7 @@ describe("an extra resource that a create may have made", () => {
     expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[{ docId: "doc" }], undefined]);
   });
 
-  it("is deleted without a question when this ledger deleted the file's own", async () => {
+  it("an extra resource is deleted without a request when this ledger deleted the file's own", async () => {
     const id = await doubtOf();
     await ledger.write(() => {
       ledger.files.remove(1);
@@ -305,7 +305,7 @@ describe("an extra resource that a create may have made", () => {
     expect(deletions).toMatchObject([{ docId: "doc" }]);
   });
 
-  it("is neither adopted nor deleted again when this ledger deleted it before", async () => {
+  it("a resource that this ledger deleted before is neither adopted nor deleted again", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => {
       ledger.intents.create(id, "key", Date.now() - 1000, observed());
@@ -317,17 +317,17 @@ describe("an extra resource that a create may have made", () => {
     expect([deletions, ledger.files.living(id, "a.txt")]).toEqual([[], undefined]);
   });
 
-  it("is not taken for one while another source's create of the same is on its way", async () => {
+  it("a resource is not an extra one while another source's equal create is in flight", async () => {
     expect(await doubtBeside("o")).toEqual([]);
   });
 
-  it("is deleted when the other create is for another owner", async () => {
+  it("an extra resource is deleted when the other create is for another owner", async () => {
     expect(await doubtBeside("other")).toMatchObject([{ docId: "doc" }]);
   });
 });
 
 describe("two sources that were making the same when the process died", () => {
-  it("share nothing: one gets the resource that was made, the other makes its own", async () => {
+  it("two sources that were making the same when the process died share nothing: one gets the resource, the other makes its own", async () => {
     const done = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
     const ids = ["/one", "/two"].map((path) => ledger.sources.open(path, "o", "fastest").id);
     await ledger.write(() => {
@@ -343,8 +343,8 @@ describe("two sources that were making the same when the process died", () => {
   });
 });
 
-describe("a create that was cut off", () => {
-  it("takes no resource from a file that an adoption gave one, whatever the list shows", async () => {
+describe("interrupted creates", () => {
+  it("an interrupted create takes no resource from a file that an adoption gave one, whatever the list shows", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => {
       ledger.intents.create(id, "key", Date.now(), observed());
@@ -358,7 +358,7 @@ describe("a create that was cut off", () => {
     expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
   });
 
-  it("gives its file a resource of other chunk settings as one that is to be replaced", async () => {
+  it("an interrupted create gives its file a resource with other chunk settings as one to replace", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => ledger.intents.create(id, "key", Date.now() - 1000, observed()));
     const listed = { settings: { strategy: "recursive", chunkSize: 20, chunkOverlap: 2 } };
@@ -371,7 +371,7 @@ describe("a create that was cut off", () => {
     expect(checks).toEqual(["a.txt"]);
   });
 
-  it("is not settled by an equal resource that is older than it", async () => {
+  it("an interrupted create is not settled by an equal resource that is older", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
     const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
@@ -383,7 +383,7 @@ describe("a create that was cut off", () => {
 });
 
 describe("a clock that was set between a create and its recovery", () => {
-  it("does not hide what the create made: the intent retains the offset of its time", async () => {
+  it("a clock that was set does not hide what a create made: the intent retains the offset of its time", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     // Set back by an hour since: the intent seems to lie in the future, and the service to be an hour ahead.
     const intentMs = Date.now() + HOUR_MS;
@@ -403,7 +403,7 @@ describe("a clock that was set between a create and its recovery", () => {
     expect(ledger.files.ownsDoc("doc")).toBe(true);
   });
 
-  it("is remembered by further processes as long as the create is open", async () => {
+  it("a clock offset is remembered by further processes while the create is open", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     const intentMs = Date.now() + HOUR_MS;
     await ledger.write(() => {
@@ -426,8 +426,8 @@ describe("a clock that was set between a create and its recovery", () => {
   });
 });
 
-describe("a create that is in doubt", () => {
-  it("does not end by one pass whose clock was set forward since", async () => {
+describe("creates in doubt", () => {
+  it("a create in doubt does not end by a single pass whose clock was set forward since", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => {
       ledger.intents.setClockOffset(HOUR_MS);
@@ -448,7 +448,7 @@ describe("a create that is in doubt", () => {
   };
 
   it.each(["parked", "failed"] as const)(
-    "gives the resource that it made after all to its file, which is %s without one",
+    "a create in doubt gives its late resource to its file, which is %s without one",
     async (state) => {
       const id = await doubt(Date.now() - 1000);
       const trouble = { rulesKey: 1, state, sure: true, code: "no_answer", message: "no answer" };
@@ -461,7 +461,7 @@ describe("a create that is in doubt", () => {
     },
   );
 
-  it("takes no other create with it when it was looked for twice at a time", async () => {
+  it("a create in doubt takes no other create with it when two checks run at once", async () => {
     const id = await doubt(Date.now() - 1000);
     let elapsedMs = 0;
     const slow = Promise.withResolvers<Reply<ListEnd>>();
@@ -482,7 +482,7 @@ describe("a create that is in doubt", () => {
     expect(ledger.intents.creates(id)).toMatchObject([{ key: "new-key" }]);
   });
 
-  it("leaves what it made to the files as long as these look for their resources", async () => {
+  it("a create in doubt leaves what it made to the candidates while there are any", async () => {
     const id = await doubt(Date.now() - 1000);
     let adopting = true;
     const { settler, deletions } = settlerOf(id, done, false, { isAdopting: () => adopting });
@@ -494,7 +494,7 @@ describe("a create that is in doubt", () => {
     expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[], { docId: "doc" }]);
   });
 
-  it("is looked for until it can make no resource any more, however long ago it was planned", async () => {
+  it("a create in doubt is checked until it can make no resource any more, however long ago it was planned", async () => {
     const id = await doubt(Date.now() - 86_400_000);
     let elapsedMs = 0;
     const { settler } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs, shows: false });
@@ -510,7 +510,7 @@ describe("a create that is in doubt", () => {
 });
 
 describe("a question for the collection's id that nobody answers", () => {
-  it("is asked again before anything is settled, however long ago the create was", async () => {
+  it("a request for the collection's id that nothing answers is repeated before anything is settled, however old the create", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     const intentMs = Date.now() - 7_200_000;
     await ledger.write(() => void ledger.intents.create(id, "key", intentMs, observed()));
@@ -534,7 +534,7 @@ describe("a list that the service refuses", () => {
     return id;
   };
 
-  it("ends one pass with the service's words", async () => {
+  it("a refused list ends a single pass with the service's words", async () => {
     const { settler } = settlerOf(await open(), refused, true);
     await expect(settler.recover()).rejects.toMatchObject({
       code: "list_refused",
@@ -542,7 +542,7 @@ describe("a list that the service refuses", () => {
     });
   });
 
-  it("is asked for again by a running daemon, which says so once", async () => {
+  it("a refused list is requested again by a running daemon, which reports it once", async () => {
     let asked = 0;
     const answers = (): Reply<ListEnd> =>
       asked++ < 2 ? refused() : { kind: "done", value: { clockOffsetMs: 0, isPaged: false } };
@@ -586,21 +586,24 @@ describe("a create that got no answer while the collection's id is unknown", () 
     { name: "a proxy's page", fault: { kind: "answer", status: 200, body: PAGE } },
     { name: "a proxy's 502", fault: { kind: "answer", status: 502, body: PAGE } },
     { name: "silence", fault: { kind: "lose-answer" } },
-  ] as const)("is not sent again as long as the question for it is met by $name", async ({ fault }) => {
-    let questions = 0;
-    world.service.fault = ({ operation }) => {
-      if (operation === "collections") questions += 1;
-      if (operation === "collections" && questions > 1 && questions < 5) return fault;
-      // The first question comes before the create, whose answer tells nothing.
-      return questions === 1 ? INSTEAD[operation] : undefined;
-    };
-    // What answers in the service's place is asked again after a tenth of a second at the soonest.
-    await world.sync({ timing: { retryMs: 150 } });
-    expect(world.service.count("create")).toBe(1);
-    expect(world.service.live()).toHaveLength(1);
-  });
+  ] as const)(
+    "a create without an answer is not sent again while $name answers the request for the collection's id",
+    async ({ fault }) => {
+      let questions = 0;
+      world.service.fault = ({ operation }) => {
+        if (operation === "collections") questions += 1;
+        if (operation === "collections" && questions > 1 && questions < 5) return fault;
+        // The first question comes before the create, whose answer tells nothing.
+        return questions === 1 ? INSTEAD[operation] : undefined;
+      };
+      // What answers in the service's place is asked again after a tenth of a second at the soonest.
+      await world.sync({ timing: { retryMs: 150 } });
+      expect(world.service.count("create")).toBe(1);
+      expect(world.service.live()).toHaveLength(1);
+    },
+  );
 
-  it("is given up by one pass that is met by pages for too long, and settled by the next", async () => {
+  it("a create without an answer is given up by a pass that meets such pages for too long, and settled by the next", async () => {
     world.service.fault = () => ({ kind: "html" });
     await expect(world.sync()).rejects.toMatchObject({ code: "list_refused" });
     world.service.fault = () => undefined;

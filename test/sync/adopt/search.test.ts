@@ -70,29 +70,29 @@ async function search(files: Record<string, string | Buffer>, service: Service):
 }
 
 describe("a list leaves out a resource", () => {
-  it("when a search finds the text of a file that has none by the list, and nothing speaks against it", async () => {
+  it("a list omits a resource when a search finds the text of a file without one, and nothing speaks against it", async () => {
     expect(await search({ "a.md": "the text of a" }, { found: [chunk("text  of a")] })).toContain("a.md");
     expect(queries).toEqual([
       { query: "the text of a", topK: 10, where: { collectionId: "c1", ownerId: "owner" } },
     ]);
   });
 
-  it("when the service shows it by its id", async () => {
+  it("a list omits a resource that the service shows by its id", async () => {
     const read: Reply<unknown> = { kind: "done", value: { isDeleted: false } };
     expect(await search({ "a.md": "text" }, { found: [chunk("text")], read })).toContain("a.md");
   });
 
-  it("though another file is being sent", async () => {
+  it("a list omits a resource though another file is being sent", async () => {
     expect(await search({ "a.md": "text" }, { found: [chunk("text")], sent: "other" })).toContain("a.md");
   });
 
-  it("when its letters are composed in another form", async () => {
+  it("a list omits a resource whose letters are composed in another form", async () => {
     expect(await search({ "a.md": "cafe\u0301 au lait" }, { found: [chunk("caf\u00e9 au")] })).toContain(
       "a.md",
     );
   });
 
-  it("when a search for an uploaded file finds one of its title", async () => {
+  it("a list omits an uploaded file when a search finds one with its title", async () => {
     const found = [chunk("what the service read", { title: "a.pdf" })];
     expect(await search({ "a.pdf": "%PDF-1.4\npages" }, { found })).toContain("a.pdf");
     expect(queries[0]?.query).toBe("a.pdf");
@@ -101,32 +101,35 @@ describe("a list leaves out a resource", () => {
 
 describe("a list leaves out nothing", () => {
   it.each<[what: string, service: Service]>([
-    ["that a search finds", { found: [] }],
-    ["when what is found has another text", { found: [chunk("another")] }],
-    ["when what is found has no text", { found: [chunk(" ")] }],
-    ["when what is found is another owner's", { found: [chunk("text", { ownerId: "other" })] }],
-    ["when what is found is in another collection", { found: [chunk("text", { collectionId: "c2" })] }],
-    ["when the list showed what is found", { found: [chunk("text")], shown: ["doc"] }],
-    ["when a row has what is found", { found: [chunk("text")], owned: "doc" }],
-    ["when this ledger deleted what is found", { found: [chunk("text")], deleted: "doc" }],
+    ["nothing that a search finds", { found: [] }],
+    ["a resource with another text", { found: [chunk("another")] }],
+    ["a resource without a text", { found: [chunk(" ")] }],
+    ["another owner's resource", { found: [chunk("text", { ownerId: "other" })] }],
+    ["a resource in another collection", { found: [chunk("text", { collectionId: "c2" })] }],
+    ["a resource that the list showed", { found: [chunk("text")], shown: ["doc"] }],
+    ["a resource that a row has", { found: [chunk("text")], owned: "doc" }],
+    ["a resource that this ledger deleted", { found: [chunk("text")], deleted: "doc" }],
     [
-      "when the service shows what is found as deleted",
+      "a resource that the service shows as deleted",
       { found: [chunk("text")], read: { kind: "done", value: { isDeleted: true } } },
     ],
-    ["when the same bytes are being sent", { found: [chunk("text")], sent: "text" }],
-    ["where the service cannot be searched", { search: { kind: "refused", code: "c", message: "no" } }],
-    ["where the collection's id is not known", { collectionId: undefined, found: [chunk("text")] }],
-  ])("%s", async (_what, service) => {
+    ["a resource of the same bytes as a create in flight", { found: [chunk("text")], sent: "text" }],
+    [
+      "a resource of a service that cannot be searched",
+      { search: { kind: "refused", code: "c", message: "no" } },
+    ],
+    ["a resource of an unknown collection", { collectionId: undefined, found: [chunk("text")] }],
+  ])("a list does not count as omitting %s", async (_what, service) => {
     expect(await search({ "a.md": "text" }, service)).toBeUndefined();
   });
 
-  it("where there is nothing to search for", async () => {
+  it("a list omits nothing if there is nothing to search for", async () => {
     expect(await search({ "a.md": " \n", "b.zip": "PK" }, { found: [chunk(" ")] })).toBeUndefined();
     expect(queries).toEqual([]);
   });
 });
 
-it("five files are searched for, evenly from the first to the last, by their first three hundred characters", async () => {
+it("a search covers five files, evenly from the first to the last, by their first three hundred characters", async () => {
   const files = Object.fromEntries(
     Array.from({ length: 12 }, (_, n) => [`${String(n).padStart(2, "0")}.md`, `${n} ${"x".repeat(400)}`]),
   );

@@ -38,7 +38,7 @@ describe("with a service that can be searched", () => {
   beforeEach(() => begin({ searches: true }));
 
   it.each([0, 4])(
-    "makes nothing anew when lists show %i of 6 resources, and goes on by itself",
+    "creates nothing anew when lists show %i of 6 resources, and continues by itself",
     async (shown) => {
       cutOff(shown);
       await world.sync();
@@ -54,7 +54,7 @@ describe("with a service that can be searched", () => {
     },
   );
 
-  it("goes by the list when a person agrees", async () => {
+  it("uses the short list when a person agrees", async () => {
     cutOff(4);
     await world.sync();
     await world.offline.approve();
@@ -63,14 +63,14 @@ describe("with a service that can be searched", () => {
     expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
   });
 
-  it("sends files that are new", async () => {
+  it("sends new files although lists are short", async () => {
     world.write("7.txt", "another one");
     await world.sync();
     expect(world.service.count("create")).toBe(7);
     expect(status()).toMatchObject([{ halted: false, inAgreement: 7 }]);
   });
 
-  it("does not wait for a resource that a search still finds and the service says is deleted", async () => {
+  it("does not wait for a resource that a search still finds and the service reports as deleted", async () => {
     await world.end();
     await begin({ searches: true, reads: true });
     const [gone] = world.service.live();
@@ -100,7 +100,7 @@ describe("with a service that can be searched", () => {
 describe("with a service that cannot be searched", () => {
   beforeEach(() => begin({}));
 
-  it("lists again until two lists in a row show the same", async () => {
+  it("lists again until two successive lists agree", async () => {
     let lists = 0;
     cutOff(3, () => (lists += 1) === 1);
     await world.sync();
@@ -108,7 +108,7 @@ describe("with a service that cannot be searched", () => {
     expect(status()).toMatchObject([{ halted: false, inAgreement: 6 }]);
   });
 
-  it("compares each list with the one before it, not with the first", async () => {
+  it("compares each list with the previous one, not with the first", async () => {
     let lists = 0;
     // The first leaves out three, the second and the third one: then the service shows all of them.
     world.service.fault = ({ operation }) => {
@@ -121,7 +121,7 @@ describe("with a service that cannot be searched", () => {
     expect(lists).toBe(3);
   });
 
-  it("asks without a limit whether the service cut the list off at it", async () => {
+  it("requests a list without a limit, in case the service truncates it there", async () => {
     cutOff(5, ({ query }) => query.has("limit"));
     await world.sync();
     expect(world.service.count("create")).toBe(6);

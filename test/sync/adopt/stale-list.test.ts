@@ -60,7 +60,7 @@ async function leaveADoubt(): Promise<void> {
 const SERVICES: readonly FakeOptions[] = [{ collections: true }, { collections: true, reads: true }];
 
 describe.each(SERVICES)("with a service of %o", (options) => {
-  it("a resource that shows up after a restart becomes its file's, and none is deleted", async () => {
+  it("a resource that appears after a restart becomes its file's, and none is deleted", async () => {
     world = await openWorld(options);
     await leaveADoubt();
     await world.sync();
@@ -68,7 +68,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     expect(world.service.count("delete")).toBe(0);
   });
 
-  it("what this ledger deleted is not adopted though a list still shows it", async () => {
+  it("a resource that this ledger deleted is not adopted though a list still shows it", async () => {
     world = await openWorld(options);
     world.write("a.txt", "text a");
     world.write("b.txt", "text b");
@@ -102,7 +102,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("four restarts with lists that are behind leave the file with one resource", async () => {
+  it("four restarts with stale lists leave the file with one resource", async () => {
     world = await openWorld(options);
     await leaveADoubt();
     const [other, a] = made();
@@ -128,7 +128,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("deletes a second resource only after the first has answered for itself", async () => {
+  it("a second resource is deleted only after the first was confirmed by its own answer", async () => {
     world = await openWorld(options);
     await leaveADoubt();
     // Not there yet: the file gets another one, and the doubt stays.
@@ -157,7 +157,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("deletes a second resource that shows up later", async () => {
+  it("a second resource that appears later is deleted", async () => {
     world = await openWorld(options);
     await leaveADoubt();
     const [other] = made();
@@ -173,7 +173,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("deletes the second resource of a file that can no longer be sent", async () => {
+  it("the second resource of a file that can no longer be sent is deleted", async () => {
     world = await openWorld(options);
     await leaveADoubt();
     const [other] = made();
@@ -192,7 +192,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     ]);
   });
 
-  it("sends nothing to somebody else's resource when a list shows an old text of ours", async () => {
+  it("nothing is sent to somebody else's resource when a list shows an old text of ours", async () => {
     world = await openWorld(options);
     world.write("other.txt", "text of the other");
     await world.sync();

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import { openWorld, until } from "../daemon/harness.ts";
 
-it("a source that settles a lost create leaves another one's of the same alone that is on its way", async () => {
+it("a source that settles a lost create does not touch another source's equal create in flight", async () => {
   const world = await openWorld({ collections: true });
   const base = dirname(world.root);
   const at = (name: string): WatchedSource => {

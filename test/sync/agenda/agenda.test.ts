@@ -37,34 +37,34 @@ beforeEach(() => {
 });
 afterEach(() => agenda.stop());
 
-describe("a hint", () => {
-  it("has a path looked at when it has rested", () => {
+describe("events", () => {
+  it("an event has its path checked once that has rested", () => {
     agenda.hint("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
     expect(agenda.dirty.take(nowMs + SETTLE_MS)).toMatchObject({ all: false, paths: ["a.md"] });
   });
 
-  it("of the whole source has it looked at at once", () => {
+  it("an event of the whole source has it checked at once", () => {
     agenda.hint(undefined);
     expect(agenda.dirty.take(nowMs)).toMatchObject({ all: true });
   });
 
-  it("of a path with a job outdates that job, and marks nothing", () => {
+  it("an event of a path with a job outdates that job, and marks nothing", () => {
     busy.add("a.md");
     agenda.hint("a.md");
     expect([outdated, dueIn()]).toEqual([["a.md"], undefined]);
   });
 });
 
-describe("a path that is to be looked at again", () => {
-  it("is so after the settle time, or at a time", () => {
+describe("paths that are checked again", () => {
+  it("checks a path again after the settle time, or at a time", () => {
     agenda.checkAgain("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
     agenda.checkAgain("a.md", nowMs + 10);
     expect(dueIn()).toBe(10);
   });
 
-  it("is left to its job when that is soon, and marked when it is later", () => {
+  it("leaves a path to its job when it is due soon, and marks it when it is due later", () => {
     busy.add("a.md");
     agenda.checkAgain("a.md");
     expect([outdated, dueIn()]).toEqual([["a.md"], undefined]);
@@ -72,7 +72,7 @@ describe("a path that is to be looked at again", () => {
     expect([outdated, dueIn()]).toEqual([["a.md"], SETTLE_MS + 1]);
   });
 
-  it("much later is left to the next pass, by one pass alone", () => {
+  it("leaves a check that is due much later to the next pass, in a single pass", () => {
     open(true).checkAgain("a.md", nowMs + 5001);
     expect(dueIn()).toBeUndefined();
     agenda.checkAgain("a.md", nowMs + 5000);
@@ -81,14 +81,14 @@ describe("a path that is to be looked at again", () => {
     expect(dueIn()).toBe(5001);
   });
 
-  it("because it changed while it was read is due after the settle time", () => {
+  it("checks a file that changed while it was read after the settle time", () => {
     agenda.checkTorn("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
   });
 });
 
-describe("a person's question", () => {
-  it("is answered by a look that began after it, at once", () => {
+describe("checks that a person requests", () => {
+  it("answers a person with a check that began after the request, at once", () => {
     expect([agenda.asked(), agenda.answered()]).toEqual([0, 0]);
     expect(agenda.ask("a.md")).toBe(1);
     expect(agenda.dirty.take(nowMs)).toMatchObject({ all: false, paths: ["a.md"] });
@@ -98,7 +98,7 @@ describe("a person's question", () => {
     expect([agenda.asked(), agenda.answered()]).toEqual([2, 1]);
   });
 
-  it("after a path with a job outdates the job as well", () => {
+  it("outdates the job of the path that a person asks about", () => {
     busy.add("a.md");
     agenda.ask("a.md");
     expect([outdated, dueIn()]).toEqual([["a.md"], 0]);
@@ -107,13 +107,13 @@ describe("a person's question", () => {
   });
 });
 
-describe("a look at the whole source", () => {
-  it("in the future is a retry, for which nothing waits", () => {
+describe("checks of the whole source", () => {
+  it("a future check of the whole source is a retry, for which nothing waits", () => {
     agenda.scanAt(nowMs + 60_000);
     expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, true]);
   });
 
-  it("is waited for when an ignore file settles then, unless that is overdue", () => {
+  it("a check for an ignore file that settles is waited for, unless it is overdue", () => {
     agenda.awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: false });
     expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, false]);
     open().awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: true });
@@ -122,7 +122,7 @@ describe("a look at the whole source", () => {
 });
 
 describe("the loop", () => {
-  it("waits as long as nothing is due, and is woken by what is due now", async () => {
+  it("the loop waits while nothing is due, and work that is due wakes it", async () => {
     expect(await isAwake()).toBe(false);
     agenda.wakeAt(nowMs + 3_600_000);
     expect(await isAwake()).toBe(false);
@@ -131,19 +131,19 @@ describe("the loop", () => {
   });
 
   it.each<[string, () => void]>([
-    ["a hint of the whole source", () => agenda.hint(undefined)],
-    ["a look at the whole source", () => agenda.scanAt(nowMs)],
+    ["an event of the whole source", () => agenda.hint(undefined)],
+    ["a check of the whole source", () => agenda.scanAt(nowMs)],
     ["an ignore file that has settled", () => agenda.awaitIgnoreFile({ atMs: nowMs, isOverdue: false })],
-    ["a path to look at again", () => agenda.checkAgain("a.md", nowMs)],
+    ["a path to check again", () => agenda.checkAgain("a.md", nowMs)],
     ["a time that has come", () => agenda.wakeAt(nowMs)],
     ["its stop", () => agenda.stop()],
-  ])("goes on with %s", async (_what, wake) => {
+  ])("%s wakes the loop", async (_what, wake) => {
     agenda.wakeAt(nowMs + 3_600_000);
     wake();
     await expect(agenda.time()).resolves.toBeUndefined();
   });
 
-  it("holds no timer once it is stopped", async () => {
+  it("a stopped loop has no timer", async () => {
     agenda.stop();
     await agenda.time();
     agenda.hint(undefined);

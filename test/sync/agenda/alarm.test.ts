@@ -15,7 +15,7 @@ describe("the alarm of a loop", () => {
     return { alarm, rangMs, wait };
   }
 
-  it("rings at the earliest of the times that were set, once", async () => {
+  it("an alarm fires at the earliest of the times that were set, once", async () => {
     const { alarm, rangMs, wait } = open();
     for (const atMs of [500, 300, 400]) alarm.set(atMs);
     wait();
@@ -28,7 +28,7 @@ describe("the alarm of a loop", () => {
     expect(rangMs).toEqual([300]);
   });
 
-  it("can be set again when it has rung", async () => {
+  it("an alarm can be set again after it has fired", async () => {
     const { alarm, rangMs, wait } = open();
     alarm.set(100);
     wait();
@@ -39,7 +39,7 @@ describe("the alarm of a loop", () => {
     expect(rangMs).toEqual([100, 250]);
   });
 
-  it("rings at once for a time that is over", async () => {
+  it("an alarm fires at once for a past time", async () => {
     const { alarm, rangMs, wait } = open();
     await vi.advanceTimersByTimeAsync(50);
     alarm.set(20);
@@ -48,7 +48,7 @@ describe("the alarm of a loop", () => {
     expect(rangMs).toEqual([50]);
   });
 
-  it("is heard by a loop that comes later, once", async () => {
+  it("a loop that waits later receives the alarm, once", async () => {
     const { alarm, rangMs, wait } = open();
     alarm.set(10);
     await vi.advanceTimersByTimeAsync(30);
@@ -60,7 +60,7 @@ describe("the alarm of a loop", () => {
     expect(rangMs).toEqual([30]);
   });
 
-  it("does not ring late when the clock of the times is set forward", async () => {
+  it("an alarm is not late when the clock of the times is set forward", async () => {
     let aheadMs = 0;
     const beganMs = performance.now();
     const alarm = openAlarm(() => performance.now() - beganMs + aheadMs);
@@ -74,7 +74,7 @@ describe("the alarm of a loop", () => {
     expect(rang).toBe(true);
   });
 
-  it("rings when it is stopped, and holds no timer from then on", async () => {
+  it("an alarm fires when it is stopped, and has no timer from then on", async () => {
     const { alarm, rangMs, wait } = open();
     alarm.set(60_000);
     wait();

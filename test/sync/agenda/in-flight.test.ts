@@ -14,7 +14,7 @@ const scan: Scan = {
   scope: undefined,
 };
 
-it("tells the paths that were under way at a moment, until that is closed", () => {
+it("a snapshot contains the paths in flight at that moment until it is closed", () => {
   const inFlight = openInFlight();
   inFlight.begin([{ entry, known: undefined }]);
   const busy = inFlight.asOfNow();
@@ -26,7 +26,7 @@ it("tells the paths that were under way at a moment, until that is closed", () =
   expect(inFlight.asOfNow().has("a")).toBe(false);
 });
 
-it("keeps a file whose create is acknowledged during a comparison from being taken for missing", () => {
+it("a file whose create is acknowledged during a comparison does not count as missing", () => {
   const inFlight = openInFlight();
   inFlight.begin([{ entry, known: undefined }]);
   const busy = inFlight.asOfNow();
@@ -42,7 +42,7 @@ it("keeps a file whose create is acknowledged during a comparison from being tak
 const rowOf = (state: FileState): KnownFile => ({ ...entry, id: 1, docId: "doc", state, rulesKey: 1 });
 const at = (path: string, more: Partial<ScanEntry> = {}): ScanEntry => ({ ...entry, path, ...more });
 
-describe("the files under way", () => {
+describe("files in flight", () => {
   it.each<[state: FileState | undefined, size: number, agreed: number]>([
     [undefined, 1, 0],
     ["skipped", 1, 0],
@@ -52,7 +52,7 @@ describe("the files under way", () => {
     ["failed", 0, 0],
     ["parked", 0, 0],
     ["unsure", 0, 0],
-  ])("with a row that is %s count as %i, of which %i is in agreement", (state, size, agreed) => {
+  ])("files with a row that is %s count as %i, of which %i is in agreement", (state, size, agreed) => {
     const inFlight = openInFlight();
     inFlight.begin([{ entry, known: state && rowOf(state) }]);
     expect([inFlight.size(), inFlight.agreed(), inFlight.isEmpty()]).toEqual([size, agreed, false]);
@@ -63,7 +63,7 @@ describe("the files under way", () => {
     expect([inFlight.size(), inFlight.agreed(), inFlight.isEmpty()]).toEqual([0, 0, true]);
   });
 
-  it("whose row became unsure count no longer as one in agreement", () => {
+  it("files whose row became unsure no longer count as agreed", () => {
     const inFlight = openInFlight();
     inFlight.begin([
       { entry, known: rowOf("agreed") },
@@ -76,7 +76,7 @@ describe("the files under way", () => {
     expect([inFlight.size(), inFlight.agreed()]).toEqual([0, 0]);
   });
 
-  it("that are being sent and of which no row counted are known until their job ends", () => {
+  it("files in transit without a counted row are known until their job ends", () => {
     const inFlight = openInFlight();
     inFlight.begin([
       { entry, known: undefined },
@@ -88,7 +88,7 @@ describe("the files under way", () => {
     expect([...inFlight.inTransit()]).toEqual([]);
   });
 
-  it("are looked at again at their end when something happened there since, once, with what waited for them", () => {
+  it("files are checked once after their job if something happened there since, together with those that waited for them", () => {
     const inFlight = openInFlight();
     inFlight.begin([{ entry, known: undefined }]);
     inFlight.outdate("a");
@@ -106,7 +106,7 @@ describe("the files under way", () => {
   });
 });
 
-it("two deletes of one path are under way until both are done", () => {
+it("two deletes of one path are in flight until both are done", () => {
   const inFlight = openInFlight();
   const [one, other] = [1, 2].map((id) => ({ id, path: "a", docId: `doc ${id}` }));
   if (one === undefined || other === undefined) throw new Error("two deletes");
@@ -125,8 +125,8 @@ it("two deletes of one path are under way until both are done", () => {
   expect([inFlight.touches("a"), inFlight.isEmpty(), [...inFlight.paths()]]).toEqual([false, true, []]);
 });
 
-describe("a snapshot of what is under way", () => {
-  it("finds a file that is on its way under another path, that which has not ended first", () => {
+describe("snapshots of what is in flight", () => {
+  it("a snapshot finds a file in flight under another path, and prefers one that has not ended", () => {
     const inFlight = openInFlight();
     inFlight.begin([{ entry, known: undefined }]);
     const busy = inFlight.asOfNow();
@@ -147,7 +147,7 @@ describe("a snapshot of what is under way", () => {
     expect(inFlight.asOfNow().otherPath(at("b"), () => true)).toBeUndefined();
   });
 
-  it("finds what changed in the scope of a scan, or is not there, ended or not", () => {
+  it("a snapshot finds what changed or disappeared in the scope of a scan, ended or not", () => {
     const inFlight = openInFlight();
     const paths = ["ended", "gone", "edited", "touched", "same", "elsewhere"];
     inFlight.begin(paths.map((path, ino) => ({ entry: at(path, { ino }), known: undefined })));

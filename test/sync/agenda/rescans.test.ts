@@ -20,7 +20,7 @@ const start = (): ReturnType<typeof startRescans> =>
     random: () => 0.5,
   });
 
-it("scans often from the moment that watching fails, and rarely again when it is whole", () => {
+it("scans often as soon as watching fails, and rarely after it works again", () => {
   const rescans = start();
   vi.advanceTimersByTime(60_000);
   expect(scans).toBe(0);
@@ -37,7 +37,7 @@ it("scans often from the moment that watching fails, and rarely again when it is
   rescans.stop();
 });
 
-it("is not put off by a watcher that fails again and again", () => {
+it("a watcher that fails repeatedly does not postpone the scan", () => {
   const rescans = start();
   reason = "it failed";
   for (let seconds = 0; seconds < 60; seconds += 5) {
@@ -48,7 +48,7 @@ it("is not put off by a watcher that fails again and again", () => {
   rescans.stop();
 });
 
-it("ends when it is stopped", () => {
+it("scans end when they are stopped", () => {
   const rescans = start();
   rescans.stop();
   reason = "it failed";

@@ -14,7 +14,7 @@ const entry = (
 });
 
 describe("the dirty set", () => {
-  it("gives a path when it has rested", () => {
+  it("returns a path when it has rested", () => {
     const dirty = openDirtySet(100);
     dirty.mark("a", 1000);
     dirty.mark("a", 1050);
@@ -24,7 +24,7 @@ describe("the dirty set", () => {
     expect(dirty.isQuiet()).toBe(true);
   });
 
-  it("gives a path that never rests once a minute", () => {
+  it("returns a path that never rests once a minute", () => {
     const dirty = openDirtySet(100);
     const taken: number[] = [];
     for (let nowMs = 0; nowMs <= 3 * CEILING_MS; nowMs += 50) {
@@ -34,7 +34,7 @@ describe("the dirty set", () => {
     expect(taken).toEqual([CEILING_MS, 2 * CEILING_MS + 0, 3 * CEILING_MS]);
   });
 
-  it("waits for a file that is written anew, though one of its name was unrested long ago and went", () => {
+  it("waits for a file that is rewritten, though an earlier one of its name was unrested and disappeared", () => {
     const dirty = openDirtySet(1000);
     expect(dirty.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
     // It vanishes, so that nothing more is heard of it. A day later there is another one.
@@ -44,7 +44,7 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
   });
 
-  it("gives an empty file longer, for whoever writes one anew empties it first", () => {
+  it("waits longer for an empty file, because a program that rewrites a file empties it first", () => {
     const dirty = openDirtySet(100);
     expect(dirty.rested(entry(1000, 0), 1100, false)).toBe(false);
     expect(dirty.nextDueMs()).toBe(1000 + EMPTY_MS);
@@ -54,7 +54,7 @@ describe("the dirty set", () => {
     expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
   });
 
-  it("judges a file's age by the system's clock once a jump forward of that was corrected", () => {
+  it("judges a file's age by the system's clock after a jump forward of it was corrected", () => {
     const dirty = openDirtySet(100);
     // The clock for waits is never set back: it stays a day ahead.
     const aheadMs = 86_400_000;
@@ -63,7 +63,7 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
   });
 
-  it("slows down the reading of a path that is torn again and again", () => {
+  it("reads a path that is torn repeatedly less often", () => {
     const dirty = openDirtySet(100);
     let read = 0;
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
@@ -77,7 +77,7 @@ describe("the dirty set", () => {
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
-  it("slows down a path that is found unrested again and again, and reads it once a minute", () => {
+  it("reads a path that is repeatedly found unrested less often, down to once a minute", () => {
     const dirty = openDirtySet(100);
     let read = 0;
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
@@ -90,7 +90,7 @@ describe("the dirty set", () => {
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
-  it("names a path as held back from when it is found written to all the time until it is read, or has gone", () => {
+  it("lists a path as held back from when it is found written to continually until it is read or gone", () => {
     const dirty = openDirtySet(100);
     for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
     expect([...dirty.heldBack()]).toEqual([]);
@@ -112,13 +112,13 @@ describe("the dirty set", () => {
     expect([...dirty.heldBack()]).toEqual([]);
   });
 
-  it("counts how often a file was written, not how often it was looked at before it rested", () => {
+  it("counts how often a file was written, not how often it was checked before it rested", () => {
     const dirty = openDirtySet(100);
     for (let nowMs = 0; nowMs < 100; nowMs += 5) expect(dirty.rested(entry(0), nowMs, false)).toBe(false);
     expect(dirty.rested(entry(0), 100, false)).toBe(true);
   });
 
-  it("looks at a path at once though it is written to all the time, for it may be gone", () => {
+  it("checks a path at once though it is written to continually, because it may be gone", () => {
     const dirty = openDirtySet(100);
     for (let times = 0; times < 20; times += 1) dirty.torn("a", times);
     expect(dirty.rested(entry(0), 1000, false)).toBe(false);
@@ -126,7 +126,7 @@ describe("the dirty set", () => {
     expect(dirty.take(1100)?.paths).toEqual(["a"]);
   });
 
-  it("does not slow down a person who saves often", () => {
+  it("does not delay a person who saves often", () => {
     const dirty = openDirtySet(100);
     for (let nowMs = 0; nowMs < 3 * CEILING_MS; nowMs += 2000) {
       dirty.mark("a", nowMs);
@@ -136,7 +136,7 @@ describe("the dirty set", () => {
   });
 
   it.each([0, 150])(
-    "with a settle time of %i ms gives a file that grows every half second at first, then once a minute, and soon after the end",
+    "with a settle time of %i ms returns a file that grows every half second at first, then once a minute, and soon after the end",
     (settleMs) => {
       const dirty = openDirtySet(settleMs);
       const readAtMs: number[] = [];
@@ -173,7 +173,7 @@ describe("the dirty set", () => {
     { leastMs: 600, mostMs: 601, coarseMs: 1, sendMs: 10_000 },
     { leastMs: 4000, mostMs: 10_000, coarseMs: 1, sendMs: 8000 },
   ])(
-    "gives a file that grows every $leastMs to $mostMs ms, with times in steps of $coarseMs ms, and takes $sendMs ms to send, once a minute after the first four",
+    "returns a file that grows every $leastMs to $mostMs ms, with times in steps of $coarseMs ms, and takes $sendMs ms to send, once a minute after the first four",
     ({ leastMs, mostMs, coarseMs, sendMs }) => {
       for (let seed = 0; seed < 20; seed += 1) {
         const dirty = openDirtySet(150);
@@ -212,7 +212,7 @@ describe("the dirty set", () => {
     },
   );
 
-  it("does not slow down a person who saves a growing text every twenty seconds", () => {
+  it("does not delay a person who saves a growing text every twenty seconds", () => {
     const dirty = openDirtySet(100);
     for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
       dirty.mark("a", nowMs);
@@ -221,7 +221,7 @@ describe("the dirty set", () => {
     }
   });
 
-  it("gives a growing file once a minute, too, when the job of the version that is due ends unsent and the same version is due again", () => {
+  it("returns a growing file once a minute although the due version's job ends unsent and the same version is due again", () => {
     const dirty = openDirtySet(0);
     const readBytes: number[] = [];
     const beginMs = 1_000_000;
@@ -247,7 +247,7 @@ describe("the dirty set", () => {
     expect(new Set(readBytes).size).toBeLessThanOrEqual(3 + 5);
   });
 
-  it("takes the earlier of two times to look again", () => {
+  it("uses the earlier of two times to check a path", () => {
     const dirty = openDirtySet(100);
     dirty.again("a", 3_600_000, 0);
     expect(dirty.isQuiet()).toBe(true);
@@ -269,7 +269,7 @@ describe("the dirty set", () => {
     expect([due?.paths, due?.forced.size]).toEqual([["a"], 0]);
   });
 
-  it("lets old files be read at once, and fresh ones after a second look", () => {
+  it("releases old files at once, and fresh ones after a second check", () => {
     const dirty = openDirtySet(100);
     expect(dirty.rested(entry(0), 1000, false)).toBe(true);
     expect(dirty.rested(entry(950), 1000, false)).toBe(false);
@@ -278,14 +278,14 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(950), 1050, false)).toBe(true);
   });
 
-  it("does not trust a modification time in the future, yet does not wait for it", () => {
+  it("does not trust a modification time in the future, and does not wait for it", () => {
     const dirty = openDirtySet(100);
     expect(dirty.rested(entry(9_000_000), 1000, false)).toBe(false);
     expect(dirty.rested(entry(9_000_000), 1050, false)).toBe(false);
     expect(dirty.rested(entry(9_000_000), 1100, false)).toBe(true);
   });
 
-  it("is at rest while nothing but retries is marked, and what is left out of the question", () => {
+  it("is quiet while only retries and excluded paths are marked", () => {
     const dirty = openDirtySet(100);
     expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([true, undefined]);
     dirty.again("retried", 60_000, 1000);
@@ -315,7 +315,7 @@ describe("the dirty set", () => {
     expect([dirty.isQuiet(), dirty.isMarked("a")]).toEqual([true, false]);
   });
 
-  it("makes a mark of a retry for which something happened, or which is to be looked at soon", () => {
+  it("turns a retry into a mark when something happens, or when it is due soon", () => {
     for (const hurry of [
       (dirty: ReturnType<typeof openDirtySet>) => dirty.mark("a", 2000),
       (dirty: ReturnType<typeof openDirtySet>) => dirty.again("a", 2000 + EMPTY_MS, 2000),
@@ -329,7 +329,7 @@ describe("the dirty set", () => {
     }
   });
 
-  it("is not at rest while the whole source is due, but for a retry of that", () => {
+  it("is not quiet while the whole source is due, except for a retry of it", () => {
     const dirty = openDirtySet(100);
     dirty.markAll(60_000, 1000);
     expect([dirty.isQuiet(), dirty.take(59_999)]).toEqual([true, undefined]);
@@ -343,7 +343,7 @@ describe("the dirty set", () => {
     expect(dirty.isQuiet()).toBe(false);
   });
 
-  it("has a path that never rested read as it is, but no retry", () => {
+  it("has a path that never rested read as it is, but not a retry", () => {
     const dirty = openDirtySet(100);
     dirty.mark("a", 0);
     dirty.again("b", 2 * CEILING_MS, 0);
@@ -351,7 +351,7 @@ describe("the dirty set", () => {
     expect([...(dirty.take(2 * CEILING_MS)?.forced ?? [])]).toEqual(["a"]);
   });
 
-  it("remembers the file that is written to all the time although thousands of others come and rest", () => {
+  it("remembers a file that is written to continually although thousands of others come and rest", () => {
     const dirty = openDirtySet(100);
     for (let nowMs = 1000; nowMs < 1008; nowMs += 1)
       expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
@@ -367,7 +367,7 @@ describe("the dirty set", () => {
     expect(dirty.rested(entry(20_000), 1000 + CEILING_MS, false)).toBe(true);
   });
 
-  it("remembers the file that grows all the time although thousands of others are read", () => {
+  it("remembers a file that grows continually although thousands of others are read", () => {
     const dirty = openDirtySet(0);
     const grow = (sizeBytes: number, nowMs: number): boolean =>
       dirty.rested(entry(nowMs, sizeBytes), nowMs, false);
@@ -384,7 +384,7 @@ describe("the dirty set", () => {
     ["grew twice", [1, 2, 3, 4], false],
     ["grew once", [1, 2, 3], true],
     ["shrank meanwhile", [1, 2, 1, 2, 3], true],
-    ["was let through again as it was", [1, 2, 2, 3, 4], false],
+    ["was released again unchanged", [1, 2, 2, 3, 4], false],
   ] as const)("a file that %s is read at its next version without a rest: %3$s", (_what, sizes, isRead) => {
     const dirty = openDirtySet(0);
     const found = sizes.map((size, at) => {

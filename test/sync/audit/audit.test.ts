@@ -68,7 +68,7 @@ const forgetAll = (): FakeResource[] => {
 };
 
 describe("an audit", () => {
-  it("finds nothing where all agree, for one list", async () => {
+  it("an audit finds nothing if all agree, for one list", async () => {
     writeFiles(6);
     world.write("a.pdf", PDF);
     world.write("b.url", "[InternetShortcut]\nURL=https://example.com/");
@@ -83,7 +83,7 @@ describe("an audit", () => {
     expect(world.service.requests.slice(before).map(({ operation }) => operation)).toEqual(["list"]);
   });
 
-  it("tells what others changed, and changes nothing unasked", async () => {
+  it("an audit reports what others changed, and changes nothing without a request", async () => {
     writeFiles(8);
     world.write("a.pdf", PDF);
     await world.sync();
@@ -103,7 +103,7 @@ describe("an audit", () => {
     expect(writes()).toBe(before);
   });
 
-  it("puts right what others changed: no resource twice, no id lost without need", async () => {
+  it("an audit repairs what others changed: no resource twice, no id lost without need", async () => {
     writeFiles(8);
     world.write("a.pdf", PDF);
     await world.sync();
@@ -126,7 +126,7 @@ describe("an audit", () => {
     expect(await audit()).toMatchObject({ agrees: true, findings: [] });
   });
 
-  it("takes a text for unchanged that the service keeps in its own way", async () => {
+  it("an audit accepts a text that the service stores in its own form", async () => {
     writeFiles(3);
     await world.sync();
     const keepsOwnWay = (): void => {
@@ -138,7 +138,7 @@ describe("an audit", () => {
     expect(await audit()).toMatchObject({ agrees: true });
   });
 
-  it("is not misled by a list that lags: what it misses by is updated, never made twice", async () => {
+  it("an audit is not misled by a stale list: resources it omits are updated, never created twice", async () => {
     writeFiles(4);
     await world.sync();
     const hidden = titled("1.txt");
@@ -152,7 +152,7 @@ describe("an audit", () => {
     expect(world.service.live()).toHaveLength(4);
   });
 
-  it("does not judge what was sent a short while ago, unless the service lists at once", async () => {
+  it("an audit does not judge what was sent a short while ago, unless the service lists at once", async () => {
     writeFiles(2);
     await world.sync();
     forget("1.txt");
@@ -165,7 +165,7 @@ describe("an audit", () => {
     });
   });
 
-  it("says so where the collection's id is not known", async () => {
+  it("an audit reports that the collection's id is unknown", async () => {
     await world.end();
     world = await openWorld();
     expect(await audit()).toMatchObject({ agrees: true, sources: [{ listed: false, resources: 0 }] });
@@ -180,7 +180,7 @@ describe("resources that no file has", () => {
     return _id;
   };
 
-  it("are foreign as long as nothing shows they are ours, and are never touched", async () => {
+  it("an unowned resource is foreign while nothing shows that it is ours, and is never touched", async () => {
     writeFiles(2);
     await world.sync();
     put({ title: "notes", content: "somebody's" });
@@ -196,7 +196,7 @@ describe("resources that no file has", () => {
     expect(world.service.live()).toHaveLength(5);
   });
 
-  it("go when they have the address of an upload of ours", async () => {
+  it("an unowned resource is deleted if it has the address of our upload", async () => {
     world.write("1.txt", "text");
     world.write("a.pdf", PDF);
     await world.sync();
@@ -207,7 +207,7 @@ describe("resources that no file has", () => {
     expect(world.service.live()).toHaveLength(2);
   });
 
-  it("go only when a person asks, if they are merely equal to one of ours", async () => {
+  it("an unowned resource that merely equals one of ours is deleted only when a person asks", async () => {
     writeFiles(2);
     await world.sync();
     const extra = put({});
@@ -218,7 +218,7 @@ describe("resources that no file has", () => {
     expect(world.service.live()).toHaveLength(2);
   });
 
-  it("go only when a person asks, if we deleted them and they are there again", async () => {
+  it("an unowned resource that we deleted and that exists again is deleted only when a person asks", async () => {
     writeFiles(2);
     await world.sync();
     const old = titled("2.txt");
@@ -231,8 +231,8 @@ describe("resources that no file has", () => {
   });
 });
 
-describe("a service that lost most of what it had", () => {
-  it("is not filled again unasked, when an audit finds it", async () => {
+describe("a service with a loss", () => {
+  it("a service with a loss is not filled again without approval when an audit finds it", async () => {
     writeFiles(10);
     await world.sync();
     forgetAll();
@@ -252,7 +252,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live()).toEqual([]);
   });
 
-  it("is known as such though the clock was set back since they were sent", async () => {
+  it("a loss is detected though the clock was set back since the files were sent", async () => {
     writeFiles(10);
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
     await world.sync();
@@ -266,7 +266,7 @@ describe("a service that lost most of what it had", () => {
     await daemon.close();
   });
 
-  it("is not filled again unasked, when files change: the first few, then nothing", async () => {
+  it("a service with a loss is not filled again without approval when files change: the first few, then nothing", async () => {
     writeFiles(40);
     await world.sync();
     forgetAll();
@@ -278,7 +278,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.count("create")).toBe(created);
   });
 
-  it("is known as such by what was made again before it was noticed, too", async () => {
+  it("a loss is detected by what was created again before, too", async () => {
     writeFiles(8);
     await world.sync();
     forgetAll();
@@ -291,7 +291,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live()).toHaveLength(7);
   });
 
-  it("is not filled again unasked, when every file is to be sent again", async () => {
+  it("a service with a loss is not filled again without approval when every file must be sent again", async () => {
     writeFiles(150);
     await world.sync();
     forgetAll();
@@ -301,7 +301,7 @@ describe("a service that lost most of what it had", () => {
     expect(await syncStatus()).toMatchObject({ halted: true });
   });
 
-  it("is filled when a person agrees, once", async () => {
+  it("a service with a loss is filled once when a person agrees", async () => {
     writeFiles(10);
     await world.sync();
     forgetAll();
@@ -317,7 +317,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.requests.length).toBe(before);
   });
 
-  it("can leave the configuration, and a person agrees to the end of what is left of it", async () => {
+  it("a source with a loss can leave the configuration, and a person approves the removal of what is left", async () => {
     writeFiles(10);
     await world.sync();
     forgetAll();
@@ -333,7 +333,7 @@ describe("a service that lost most of what it had", () => {
     expect(readStatus(world.stateDir, 0)?.removed).toEqual([]);
   });
 
-  it("goes on by itself when they are back", async () => {
+  it("a source with a loss continues by itself when the resources are back", async () => {
     writeFiles(10);
     await world.sync();
     const lost = forgetAll();
@@ -345,7 +345,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live()).toHaveLength(11);
   });
 
-  it("goes on in a running daemon when a person says so: what is back by then is not made again", async () => {
+  it("a running daemon continues after a loss when a person agrees: what is back by then is not created again", async () => {
     writeFiles(10);
     await world.sync();
     const lost = forgetAll();
@@ -366,7 +366,7 @@ describe("a service that lost most of what it had", () => {
     await ended;
   });
 
-  it("is noticed by a collection id of its own", async () => {
+  it("a loss is detected by another collection id", async () => {
     writeFiles(10);
     await world.sync();
     forgetAll();
@@ -376,7 +376,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live().map(({ title }) => title)).toEqual(["new.txt"]);
   });
 
-  it("is held as well when it holds older texts", async () => {
+  it("a loss holds a source when the service holds older texts", async () => {
     writeFiles(10);
     await world.sync();
     for (const resource of world.service.live()) {
@@ -393,7 +393,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live().map(({ content }) => content)).not.toContain("an older text");
   });
 
-  it("is believed only when single resources are gone, too: a list that shows none is no loss", async () => {
+  it("a loss is believed only if single resources are gone, too: a list that shows none is no loss", async () => {
     writeFiles(10);
     await world.sync();
     world.service.fault = ({ operation }) => (operation === "list" ? EMPTY_LIST : undefined);
@@ -402,7 +402,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.resources.size).toBe(10);
   });
 
-  it("is held when most are gone, although the list misses some that are there", async () => {
+  it("a loss holds a source when most are gone, although the list omits some that exist", async () => {
     writeFiles(10);
     await world.sync();
     const all = world.service.live();
@@ -413,7 +413,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.resources.size).toBe(10);
   });
 
-  it("is not filled again because a list missed resources that were there at the time", async () => {
+  it("a loss does not fill a service again because a list omitted resources that existed at the time", async () => {
     writeFiles(20);
     const daemon = world.daemon(prompt());
     const stop = new AbortController();
@@ -436,7 +436,7 @@ describe("a service that lost most of what it had", () => {
     await ended;
   });
 
-  it("is held until all but a few are back", async () => {
+  it("a loss holds a source until all but a few resources are back", async () => {
     writeFiles(10);
     await world.sync();
     const lost = forgetAll();
@@ -451,7 +451,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.resources.size).toBe(13);
   });
 
-  it("is noticed while the source is paused, and nothing that changes the service is sent for that", async () => {
+  it("a loss is detected while the source is paused, and nothing that changes the service is sent for that", async () => {
     writeFiles(10);
     const daemon = world.daemon(prompt());
     const stop = new AbortController();
@@ -466,7 +466,7 @@ describe("a service that lost most of what it had", () => {
     await ended;
   });
 
-  it("is noticed, too, when the list may still lag behind what was sent", async () => {
+  it("a loss is detected although the list may still lag behind what was sent", async () => {
     writeFiles(10);
     await world.sync();
     forgetAll();
@@ -475,7 +475,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live().length).toBeLessThanOrEqual(3);
   });
 
-  it("is not taken for one because a list does not show yet what was sent", async () => {
+  it("a list that does not show yet what was sent is not mistaken for a loss", async () => {
     writeFiles(10);
     await world.sync();
     forget("1.txt", "2.txt", "3.txt", "4.txt");
@@ -485,7 +485,7 @@ describe("a service that lost most of what it had", () => {
     expect(world.service.live()).toHaveLength(10);
   });
 
-  it("is filled unasked where that is next to nothing", async () => {
+  it("a service is filled without approval if that is next to nothing", async () => {
     writeFiles(4);
     await world.sync();
     forgetAll();
@@ -495,7 +495,7 @@ describe("a service that lost most of what it had", () => {
 });
 
 describe("a running daemon", () => {
-  it("audits when a person asks, beside its work, and returns when all is put right", async () => {
+  it("a running daemon audits when a person asks, beside its work, and returns after all repairs", async () => {
     writeFiles(6);
     await world.sync();
     const warnings: Error[] = [];
@@ -515,7 +515,7 @@ describe("a running daemon", () => {
     await ended;
   });
 
-  it("audits by itself when its time has come", async () => {
+  it("a running daemon audits by itself when it is time", async () => {
     writeFiles(6);
     await world.sync();
     forget("1.txt");
@@ -539,7 +539,7 @@ describe("a running daemon", () => {
     await ended;
   });
 
-  it("leaves a file alone that changes while the list is read", async () => {
+  it("a running daemon's audit does not touch a file that changes while the list is read", async () => {
     writeFiles(6);
     await world.sync();
     const daemon = world.daemon(prompt());
@@ -567,7 +567,7 @@ describe("a running daemon", () => {
     await ended;
   });
 
-  it("is not misled by a list that is older than what was just acknowledged", async () => {
+  it("a running daemon's audit is not misled by a list that is older than what was just acknowledged", async () => {
     writeFiles(6);
     await world.sync();
     const resources = structuredClone(world.service.live());

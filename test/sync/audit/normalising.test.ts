@@ -63,8 +63,8 @@ const loseFirst = (operation: "create" | "update"): void => {
 
 describe.each([
   ["trims lines, composes letters and cuts titles", gentle, true, true],
-  ["trims lines, composes letters and cuts titles, and tells no collections", gentle, false, true],
-  ["makes of a text what it likes", harsh, true, false],
+  ["trims lines, composes letters and cuts titles, and names no collections", gentle, false, true],
+  ["turns a text into whatever it likes", harsh, true, false],
 ])("a service that %s", (_what, normalise, collections, isForeseen) => {
   beforeEach(async () => {
     await open(normalise, collections);
@@ -74,7 +74,7 @@ describe.each([
     writeFiles();
   });
 
-  it("is never taken for one that was put back from a backup, and nothing is sent for it again and again", async () => {
+  it("a normalising service does not count as restored from a backup, and nothing is sent to it repeatedly", async () => {
     await world.sync();
     // What no answer has shown yet is sent once more, and that answer does.
     expect(await audit(true)).toMatchObject({
@@ -92,7 +92,7 @@ describe.each([
     expect(ids()).toHaveLength(FILES + 1);
   });
 
-  it("keeps one resource of a file whose create got no answer", async () => {
+  it("a normalising service keeps one resource of a file whose create got no answer", async () => {
     loseFirst("create");
     await world.sync();
     await world.sync();
@@ -102,7 +102,7 @@ describe.each([
     expect(await audit()).toMatchObject({ agrees: true });
   });
 
-  it("keeps one resource of a file whose create was cut off by a crash", async () => {
+  it("a normalising service keeps one resource of a file whose create a crash interrupted", async () => {
     const step = (name: string): void => {
       if (name === "create:answered") throw new Error("a crash");
     };
@@ -115,7 +115,7 @@ describe.each([
     expect(await audit()).toMatchObject({ agrees: true });
   });
 
-  it("has its resources adopted when the ledger is lost", async () => {
+  it("a normalising service has its resources adopted when the ledger is lost", async () => {
     await world.sync();
     const before = ids();
     loseLedger();
@@ -126,7 +126,7 @@ describe.each([
     expect(await audit()).toMatchObject({ agrees: true });
   });
 
-  it("is held when it was put back from an old backup", async () => {
+  it("a normalising service's source is held after a restore from an old backup", async () => {
     await world.sync();
     for (const resource of world.service.live()) {
       resource.content = "an older text";

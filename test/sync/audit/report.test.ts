@@ -28,7 +28,7 @@ it("an audit that found nothing agrees", () => {
   });
 });
 
-it("resources of nobody that is known are counted and named, and are no disagreement", () => {
+it("resources of unknown origin are counted and named, and are no disagreement", () => {
   report.foreign("/docs", { count: 3, first: [{ docId: "9", title: "F" }] });
   report.foreign("/docs", { count: 2, first: [] });
   expect(report.finish()).toMatchObject({
@@ -39,7 +39,7 @@ it("resources of nobody that is known are counted and named, and are no disagree
   });
 });
 
-it("what is put right is a disagreement, and not left", () => {
+it("a repaired difference is a disagreement, and not left over", () => {
   report.drifted("/docs", missing, true);
   expect(report.finish()).toMatchObject({
     agrees: false,
@@ -54,7 +54,7 @@ it.each([
   ["upload", "twice", /second one of b\.md/],
   ["twin", "same", /equal to b\.md/],
   ["deleted", "returned", /was deleted from here/],
-] as const)("a resource beside the ledger's is named by what shows whose it is: %s", (claim, kind, what) => {
+] as const)("a surplus resource is named by what shows whose it is: %s", (claim, kind, what) => {
   report.claimed("/docs", "b.md", claimed(claim), false);
   expect(report.finish()).toMatchObject({
     agrees: false,
@@ -63,7 +63,7 @@ it.each([
   });
 });
 
-it("a report names a bounded number of findings, and counts the others but for foreign ones", () => {
+it("a report names a bounded number of findings, and counts the others except foreign ones", () => {
   for (let count = 0; count < FINDINGS_MAX + 2; count += 1) report.drifted("/docs", missing, false);
   report.foreign("/docs", { count: 1, first: [{ docId: "9", title: "F" }] });
   const { findings, unnamed, left, foreign } = report.finish();

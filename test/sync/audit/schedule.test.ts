@@ -35,19 +35,19 @@ describe("audits by themselves", () => {
     });
   };
 
-  it("come some minutes after the start, then once a period", async () => {
+  it("audits come some minutes after the start, then once a period", async () => {
     begin();
     await vi.advanceTimersByTimeAsync(50 * HOUR_MS);
     expect(audits).toEqual([10 * 60_000, 24 * HOUR_MS + 10 * 60_000, 48 * HOUR_MS + 10 * 60_000]);
   });
 
-  it("are no more frequent for a daemon that is started again and again", async () => {
+  it("audits are no more frequent for a daemon that is restarted repeatedly", async () => {
     begin({ lastMs: startMs - 20 * HOUR_MS });
     await vi.advanceTimersByTimeAsync(5 * HOUR_MS);
     expect(audits).toEqual([4 * HOUR_MS]);
   });
 
-  it("wait until there is nothing else to do", async () => {
+  it("audits wait until there is nothing else to do", async () => {
     begin({ isIdle: () => Date.now() - startMs > HOUR_MS });
     await vi.advanceTimersByTimeAsync(HOUR_MS);
     expect(audits).toEqual([]);
@@ -55,7 +55,7 @@ describe("audits by themselves", () => {
     expect(audits).toHaveLength(1);
   });
 
-  it("are spread by chance", async () => {
+  it("audits are spread randomly", async () => {
     begin({ random: () => 0.99, lastMs: startMs });
     await vi.advanceTimersByTimeAsync(24 * HOUR_MS);
     expect(audits).toEqual([]);
@@ -63,7 +63,7 @@ describe("audits by themselves", () => {
     expect(audits).toHaveLength(1);
   });
 
-  it("go on after one that failed, and tell of it", async () => {
+  it("audits continue after one that failed, and report it", async () => {
     const failures: unknown[] = [];
     begin({
       audit: () => {
@@ -76,7 +76,7 @@ describe("audits by themselves", () => {
     expect([audits.length, failures.length]).toEqual([2, 2]);
   });
 
-  it("never come with a period of 0, nor once stopped", async () => {
+  it("audits never come with a period of 0, nor once stopped", async () => {
     begin({ periodMs: 0 });
     await vi.advanceTimersByTimeAsync(100 * HOUR_MS);
     begin();
@@ -85,17 +85,17 @@ describe("audits by themselves", () => {
     expect(audits).toEqual([]);
   });
 
-  it("are not put off for years by a clock that was wrong once", async () => {
+  it("audits are not postponed for years by a clock that was wrong once", async () => {
     begin({ lastMs: startMs + 1000 * 24 * HOUR_MS });
     await vi.advanceTimersByTimeAsync(25 * HOUR_MS);
     expect(audits).toHaveLength(1);
   });
 });
 
-describe("what is told of an audit", () => {
+describe("the report of an audit", () => {
   const source = { path: "/d", resources: 9, missing: 0, altered: 0, lost: null, unjudged: 0, listed: true };
   it.each<[string, AuditReport, string | undefined]>([
-    ["nothing where all agree", NOTHING, undefined],
+    ["nothing if all agree", NOTHING, undefined],
     ["nothing of foreign resources", { ...NOTHING, foreign: 3 }, undefined],
     [
       "counts of what differs",
@@ -109,7 +109,7 @@ describe("what is told of an audit", () => {
       },
       "2 missing, 1 altered, 1 there twice",
     ],
-  ])("%s", (_, report, words) => {
+  ])("an audit reports %s", (_, report, words) => {
     expect(auditWords(report) ?? "nothing").toContain(words ?? "nothing");
   });
 });

@@ -26,7 +26,7 @@ const activity = (path: string, more: Partial<Activity> = {}): Activity => ({
   ...more,
 });
 
-it("what was done is given back as it was noted, the newest first", () => {
+it("the activity log returns entries as recorded, newest first", () => {
   const moved = activity("b", { from: "a", docId: "doc", action: "move", message: "words" });
   log.add(activity("a"));
   log.add(moved);
@@ -34,7 +34,7 @@ it("what was done is given back as it was noted, the newest first", () => {
   expect(log.recent(1)).toEqual([moved]);
 });
 
-it("what was done below a folder is found, and what left it, and none of its neighbours", () => {
+it("finds activity below a folder, including what moved out of it, and none of its neighbours", () => {
   for (const path of ["d", "d/a", "d0", "d-", "e"]) log.add(activity(path));
   log.add(activity("f", { from: "d/b" }));
   log.add(activity("d/a", { source: 2 }));
@@ -42,7 +42,7 @@ it("what was done below a folder is found, and what left it, and none of its nei
   expect(log.recentAt(1, undefined, 3).map(({ path }) => path)).toEqual(["f", "e", "d-"]);
 });
 
-it("resources that were made since a time are found, of one source, and nothing else that was done", () => {
+it("finds resources made since a time, of one source, and no other activity", () => {
   log.add(activity("a", { atMs: 5, docId: "at the time" }));
   log.add(activity("b", { atMs: 6, docId: "made" }));
   log.add(activity("c", { atMs: 6, docId: "updated", action: "update" }));
@@ -52,7 +52,7 @@ it("resources that were made since a time are found, of one source, and nothing 
   expect(log.madeSince(1, 5)).toEqual(["made"]);
 });
 
-it("the newest ten thousand entries are kept, and some more until the next thousand", () => {
+it("retains the newest ten thousand entries, and more until the next thousand", () => {
   db.transaction(() => {
     for (let count = 1; count <= 12_000; count += 1) log.add(activity(String(count)));
   })();

@@ -29,25 +29,25 @@ it("finds nothing in a sound ledger, and counts its files", () => {
   expect(checkLedger(join(stateDir, "none"))).toBeUndefined();
 });
 
-describe("a ledger with", () => {
+describe("a damaged ledger", () => {
   it.each([
-    ["counts that are off", "UPDATE sources SET agreed = 7", "ledger-rows"],
-    ["a file in agreement with nothing", "UPDATE files SET doc_id = NULL", "ledger-rows"],
-    ["a file of no source", "UPDATE files SET source = 9", "ledger-structure"],
+    ["wrong counts", "UPDATE sources SET agreed = 7", "ledger-rows"],
+    ["an agreed file without a resource", "UPDATE files SET doc_id = NULL", "ledger-rows"],
+    ["a file without a source", "UPDATE files SET source = 9", "ledger-structure"],
     [
-      "a kept text that is not there",
+      "a missing retained text",
       `INSERT INTO trash (source, path, doc_id, name, title, kind, hash, is_exact, size_bytes, deleted_ms, until_ms)
         VALUES (1, 'b.md', 'd2', 'n', 't', 'content', 'h', 1, 5, 1, 2)`,
       "trash",
     ],
-  ])("%s is found out", (_name, sql, check) => {
+  ])("a ledger with %s is reported", (_name, sql, check) => {
     damage(sql);
     const findings = checkLedger(stateDir)?.findings ?? [];
     expect(findings.map((finding) => finding.check)).toEqual([check]);
     expect(findings[0]?.remedy).toMatch(/kbsync/);
   });
 
-  it("pages cut off or no database in it is found out in words", () => {
+  it("reports missing pages, and a file that is not a database, in words", () => {
     truncateSync(ledgerFile(stateDir), 8192);
     expect(checkLedger(stateDir)?.findings[0]).toMatchObject({ check: "ledger-structure", level: "damage" });
     writeFileSync(ledgerFile(stateDir), "<html>".repeat(1000));
@@ -55,7 +55,7 @@ describe("a ledger with", () => {
   });
 });
 
-it("one that cannot be looked at does not pass for one that is not there", () => {
+it("a ledger that cannot be read does not count as missing", () => {
   rmSync(ledgerFile(stateDir));
   expect(checkLedger(stateDir)).toBeUndefined();
   // What is closed to the user fails in the same way, and to root nothing is closed.
@@ -63,7 +63,7 @@ it("one that cannot be looked at does not pass for one that is not there", () =>
   expect(() => checkLedger(stateDir)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
 });
 
-it("a restored ledger compares its sources with the service's list first, however young it was", () => {
+it("a restored ledger first compares its sources with the service's list, however young it was", () => {
   damage("INSERT INTO adopted VALUES (1)");
   distrustRestored(ledgerFile(stateDir), Date.now());
   const ledger = openLedger(stateDir, "embedded");

@@ -38,7 +38,7 @@ it("syncs and follows a file whose inode and device numbers need all 64 bits", a
   await world.end();
 });
 
-it("leaves numbers as they are that a column of integers holds", () => {
+it("leaves numbers unchanged that fit a column of integers", () => {
   expect([0, 1, 2 ** 53, 2 ** 63 - 2048].map(integerColumn)).toEqual([0, 1, 2 ** 53, 2 ** 63 - 2048]);
   const folded = integerColumn(2 ** 63);
   expect(Number.isSafeInteger(folded)).toBe(true);

@@ -42,7 +42,7 @@ function withSource(ledger: Ledger): number {
 }
 
 describe("the ledger", () => {
-  it("gives the open creates and doubts of configured sources, and no deletes", () => {
+  it("returns open creates and doubts of configured sources, and no deletes", () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
     ledger.note(() => {
@@ -60,14 +60,14 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("begins when it is made, by the clock that it is given", () => {
+  it("records its beginning by the clock it is given", () => {
     openLedger(dir, "s", { now: () => 1000 }).close();
     const ledger = openLedger(dir, "s", { now: () => 2000 });
     expect(ledger.drift.bornMs()).toBe(1000);
     ledger.close();
   });
 
-  it("keeps its beginning by the service's clock, as the first answer told it, though its own clock is set later", () => {
+  it("remembers its beginning by the service's clock from the first answer, though its own clock is set later", () => {
     openLedger(dir, "s", { now: () => 1000 }).close();
     const ledger = openLedger(dir, "s");
     expect(ledger.drift.forgottenThereMs(5000)).toBe(6000);
@@ -81,7 +81,7 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("gives back what was written, after it was closed and opened again", async () => {
+  it("returns what was written after it was closed and reopened", async () => {
     const first = openLedger(dir, "s");
     const source = withSource(first);
     await first.write(() => {
@@ -183,7 +183,7 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("finds what lies below a folder, and not its neighbours", async () => {
+  it("finds what is below a folder, and not its neighbours", async () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
     await ledger.write(() => {
@@ -196,7 +196,7 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("reads many rows in pages, those of other sources left out, while others are written", async () => {
+  it("reads many rows in pages, without other sources' rows, during concurrent writes", async () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
     const other = ledger.sources.open("/other", "o", "fastest").id;
@@ -240,7 +240,7 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("displaces a row that is in the place of a moved or restored one", async () => {
+  it("displaces a row at the path of a moved or restored one", async () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
     await ledger.write(() => {
@@ -275,7 +275,7 @@ describe("the ledger", () => {
     expect(() => openLedger(dir, "s")).toThrow(expect.objectContaining({ code: "ledger_damaged" }) as Error);
   });
 
-  it("can be read while another has it open", async () => {
+  it("can be read while another process has it open", async () => {
     expect(readStatus(dir, 10)).toBeUndefined();
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
@@ -301,7 +301,7 @@ describe("the ledger", () => {
 });
 
 describe("the lock of a state folder", () => {
-  it("refuses a second one, naming the first, also in the same process", () => {
+  it("refuses a second lock and names the first, also in the same process", () => {
     const lock = lockFolder(dir, "daemon");
     expect(() => lockFolder(dir, "daemon")).toThrow(
       expect.objectContaining({ code: "state_locked" }) as Error,

@@ -52,36 +52,36 @@ const session = (): boolean => {
   return isOlder;
 };
 
-describe("a ledger is no older one", () => {
-  it("when it is new", () => {
+describe("a ledger in order", () => {
+  it("a new ledger is not old", () => {
     expect(open().begin()).toBe(false);
     expect(existsSync(markFile(stateDir))).toBe(false);
   });
 
-  it("when it has come as far as its mark, through any number of processes", async () => {
+  it("a ledger that has reached its mark is not old, through any number of processes", async () => {
     for (const _ of [1, 2, 3]) expect(session()).toBe(false);
     await new Promise(setImmediate);
     expect(noted().count).toBe(countIn());
     expect(countIn()).toBe(6);
   });
 
-  it("when a crash left its mark behind", () => {
+  it("a ledger whose mark a crash left behind is not old", () => {
     session();
     setCount(countIn() + 1);
     expect(open().begin()).toBe(false);
   });
 
-  it("when it counted once and died before its mark was written", () => {
+  it("a ledger that counted once and died before its mark was written is not old", () => {
     setCount(1);
     expect(open().begin()).toBe(false);
   });
 
-  it("when it is from before there were marks, beside a mark of whatever count", () => {
+  it("a ledger older than marks is not old, whatever the mark's count", () => {
     writeFileSync(markFile(stateDir), JSON.stringify({ count: 9, file: 1 }));
     expect(open().begin()).toBe(false);
   });
 
-  it("when its mark is of a version that noted no time", () => {
+  it("a ledger whose mark lacks a time is not old", () => {
     session();
     const { atMs: _atMs, ...mark } = noted() as { count: number; atMs?: number };
     writeFileSync(markFile(stateDir), JSON.stringify(mark));
@@ -89,7 +89,7 @@ describe("a ledger is no older one", () => {
     expect(open().begin()).toBe(false);
   });
 
-  it("when its mark was put in place some seconds after it was written", () => {
+  it("a ledger whose mark was renamed some seconds after it was written is not old", () => {
     session();
     const { mtimeMs } = statSync(markFile(stateDir));
     utimesSync(markFile(stateDir), mtimeMs / 1000 - 9, mtimeMs / 1000 - 9);
@@ -97,33 +97,33 @@ describe("a ledger is no older one", () => {
   });
 });
 
-describe("a ledger is an older one", () => {
+describe("an old ledger", () => {
   beforeEach(() => void session());
 
   it.each<[what: string, change: () => void]>([
-    ["when it has not come as far as its mark", () => setCount(countIn() - 1)],
-    ["when its mark is gone", () => rmSync(markFile(stateDir))],
-    ["when its mark cannot be understood", () => writeFileSync(markFile(stateDir), '{"count":')],
+    ["whose count is behind its mark", () => setCount(countIn() - 1)],
+    ["whose mark is missing", () => rmSync(markFile(stateDir))],
+    ["whose mark cannot be parsed", () => writeFileSync(markFile(stateDir), '{"count":')],
     [
-      "when it is another file than the noted one",
+      "that is another file than its mark names",
       () => {
         copyFileSync(ledger, `${ledger}.copy`);
         renameSync(`${ledger}.copy`, ledger);
       },
     ],
     [
-      "when its mark was put back with it",
+      "whose mark was restored with it",
       () => {
         const { mtimeMs } = statSync(markFile(stateDir));
         utimesSync(markFile(stateDir), mtimeMs / 1000 - 11, mtimeMs / 1000 - 11);
       },
     ],
-  ])("%s", (_what, change) => {
+  ])("detects a ledger %s as old", (_what, change) => {
     change();
     expect(open().begin()).toBe(true);
   });
 
-  it("until it is written to again", () => {
+  it("a ledger is old until it is written to again", () => {
     setCount(countIn() - 1);
     const mark = open();
     expect(mark.begin()).toBe(true);
@@ -133,8 +133,8 @@ describe("a ledger is an older one", () => {
   });
 });
 
-describe("the mark moves", () => {
-  it("with the first write, and then once a minute at most", async () => {
+describe("the ledger's mark", () => {
+  it("advances the mark with the first write, then at most once a minute", async () => {
     const mark = open();
     mark.begin();
     for (const _ of [1, 2, 3]) mark.written();
@@ -142,7 +142,7 @@ describe("the mark moves", () => {
     expect([writes, countIn(), noted().count]).toEqual([1, 1, 1]);
   });
 
-  it("at the end of a process that wrote, and of no other", () => {
+  it("advances the mark at the end of a process that wrote, and of no other", () => {
     const idle = open();
     idle.written();
     idle.end()();
@@ -151,7 +151,7 @@ describe("the mark moves", () => {
     expect([writes, countIn(), existsSync(markFile(stateDir))]).toEqual([0, 0, false]);
   });
 
-  it("for nobody else to read", () => {
+  it("makes the mark unreadable for other users", () => {
     session();
     expect(statSync(markFile(stateDir)).mode & 0o777).toBe(0o600);
   });

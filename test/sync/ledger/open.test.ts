@@ -53,7 +53,7 @@ async function writeLedger(): Promise<void> {
   ledger.close();
 }
 
-describe("a ledger that is no sound database", () => {
+describe("a ledger that is not a sound database", () => {
   it.each<[string, () => void]>([
     ["random bytes", () => writeFileSync(file, Buffer.alloc(20_000, 0xa7))],
     ["a text", () => writeFileSync(file, "words, more than a header's worth of them. ".repeat(50))],
@@ -61,7 +61,7 @@ describe("a ledger that is no sound database", () => {
     ["empty", () => writeFileSync(file, "")],
     ["cut off in a page", () => truncateSync(file, 20_000)],
     ["cut off between pages", () => truncateSync(file, 5 * 4096)],
-  ])("is refused in words and left as it is: %s", async (_, damage) => {
+  ])("refuses an unsound ledger in words and leaves it unchanged: %s", async (_, damage) => {
     await writeLedger();
     damage();
     const before = readFileSync(file);
@@ -77,9 +77,9 @@ describe("a ledger that is no sound database", () => {
   });
 });
 
-describe("a ledger that is another's", () => {
+describe("a foreign ledger", () => {
   it.each([0, 2, 99])(
-    "is refused and gets no table of ours: another program's database, of version %s",
+    "refuses another program's database, of version %s, and creates no table in it",
     (version) => {
       const db = new Database(file);
       db.exec("CREATE TABLE recipes (name TEXT)");
@@ -92,7 +92,7 @@ describe("a ledger that is another's", () => {
     },
   );
 
-  it("is refused with both versions named: a later version's", async () => {
+  it("refuses a later version's ledger and names both versions", async () => {
     await writeLedger();
     const db = new Database(file);
     const known = Number(db.pragma("user_version", { simple: true }));
@@ -102,7 +102,7 @@ describe("a ledger that is another's", () => {
     expect(() => openLedger(folder, "service")).toThrow(failure({ code: "ledger_newer", message }));
   });
 
-  it("is refused with what to do, and left as it is: one from before the first release", async () => {
+  it("refuses a ledger from before the first release with instructions, and leaves it unchanged", async () => {
     await writeLedger();
     const db = new Database(file);
     db.pragma("user_version = 12");
@@ -119,8 +119,8 @@ describe("a ledger that is another's", () => {
   });
 });
 
-describe("making a ledger", () => {
-  it("goes on over what a making that was cut off has left", async () => {
+describe("creating a ledger", () => {
+  it("creates a ledger over the remains of an interrupted creation", async () => {
     writeFileSync(`${file}.new`, "half of it");
     await writeLedger();
     expect(readdirSync(folder).toSorted()).toEqual(["ledger.db", "ledger.mark"]);
@@ -128,7 +128,7 @@ describe("making a ledger", () => {
   });
 });
 
-it("a ledger that was made and closed leaves none of its files open", async () => {
+it("closing a new ledger leaves none of its files open", async () => {
   const openFiles = (): string[] =>
     readdirSync("/proc/self/fd").flatMap((fd) => {
       try {
@@ -141,7 +141,7 @@ it("a ledger that was made and closed leaves none of its files open", async () =
   expect(openFiles().filter((path) => path.startsWith(folder))).toEqual([]);
 });
 
-describe("a ledger that is taken away from under a daemon", () => {
+describe("a ledger removed while a daemon runs", () => {
   it.each<[string, () => void]>([
     ["removed", () => rmSync(file)],
     ["removed with its log", () => ["", "-wal", "-shm"].forEach((end) => rmSync(`${file}${end}`))],
@@ -154,7 +154,7 @@ describe("a ledger that is taken away from under a daemon", () => {
         copyFileSync(`${file}.copy`, file);
       },
     ],
-  ])("takes no write any more: %s", async (_, takeAway) => {
+  ])("a ledger accepts no more writes after it was %s", async (_, takeAway) => {
     await writeLedger();
     const ledger = openLedger(folder, "service");
     await ledger.write(() => ledger.sources.setCollectionId("fastest", "c1"));

@@ -55,7 +55,7 @@ it("never reads all files to find some, however many the ledger has", () => {
   expect(statements.filter(scans)).toEqual([]);
 });
 
-it("reads a page of files by number, and a folder's by path", () => {
+it("reads a page of files by id, and a folder's by path", () => {
   const page = statements.find((sql) => sql.includes("id > ? AND id <= ?")) ?? "";
   expect(planOf(page)).toEqual(["SEARCH files USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]);
   const folder = statements.find((sql) => sql.includes("path >= ? AND path < ?")) ?? "";
@@ -65,7 +65,7 @@ it("reads a page of files by number, and a folder's by path", () => {
 it.each([
   { name: "a path's row", part: "source = ? AND path = ? AND state NOT IN", index: "files_path" },
   { name: "rows of an inode", part: "source = ? AND ino = ?", index: "files_ino" },
-  { name: "who owns a resource", part: "FROM files WHERE doc_id = ?", index: "files_doc" },
+  { name: "the owner of a resource", part: "FROM files WHERE doc_id = ?", index: "files_doc" },
   { name: "a tombstone", part: "FROM tombstones WHERE doc_id = ?", index: "sqlite_autoindex_tombstones_1" },
   { name: "held rows", part: "state IN ('held', 'doomed') AND state <> 'agreed'", index: "files_trouble" },
 ])("finds $name by an index", ({ part, index }) => {

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("what is mounted below a folder is known until it is said to be no more", async () => {
+it("a mount below a folder is known until it is removed", async () => {
   const [disk, other] = [
     { dev: 5, ino: 2 },
     { dev: 2 ** 52, ino: 2 },
@@ -34,7 +34,7 @@ it("what is mounted below a folder is known until it is said to be no more", asy
   expect([...ledger.tree.mounts(source + 1)]).toEqual([]);
 });
 
-it("an ignore file in force is known by its hash until it is said to be none", async () => {
+it("an ignore file in force is known by its hash until it is removed", async () => {
   await ledger.write(() => {
     ledger.tree.setIgnoreFile(source, { folder: "", hash: "first" });
     ledger.tree.setIgnoreFile(source, { folder: "a", hash: "h" });

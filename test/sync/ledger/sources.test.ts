@@ -44,8 +44,8 @@ const add = async (...states: readonly FileState[]): Promise<void> =>
   });
 const statesNow = (): FileState[] => [...ledger.files.all(source)].map(({ state }) => state).toSorted();
 
-describe("an approval", () => {
-  it("of the end of a source is void when the source is put back into the configuration", async () => {
+describe("approvals", () => {
+  it("an approval of a source's removal is void when the source is configured again", async () => {
     await add("agreed");
     await ledger.write(() => {
       ledger.sources.keepActive([]);
@@ -56,7 +56,7 @@ describe("an approval", () => {
     expect(ledger.sources.get(source)).toMatchObject({ active: true, approved: false });
   });
 
-  it("of another root stays when the source is opened again, as every start does", async () => {
+  it("an approval of another root survives reopening the source, as every start does", async () => {
     await ledger.write(() => {
       ledger.sources.setHold(source, {
         halted: "replaced",
@@ -70,7 +70,7 @@ describe("an approval", () => {
     expect(ledger.sources.get(source)).toMatchObject({ approved: true, haltFiles: 3 });
   });
 
-  it("of what the service lost says nothing of held deletes, nor of another root", async () => {
+  it("an approval of a loss does not cover held deletes, nor another root", async () => {
     await add("agreed", "held");
     await ledger.write(() => {
       ledger.sources.setHold(source, {
@@ -93,7 +93,7 @@ describe("an approval", () => {
     expect(statesNow()).toEqual(["agreed", "doomed"]);
   });
 
-  it("of the end of a source that left goes to its resources, though the service had lost some", async () => {
+  it("an approval of a source's removal covers its resources, though the service had lost some", async () => {
     await add("held");
     await ledger.write(() => {
       ledger.drift.setLoss(source, "the service has lost everything");
@@ -104,7 +104,7 @@ describe("an approval", () => {
     expect(ledger.sources.get(source).approved).toBe(true);
   });
 
-  it("cannot be given to a missing folder", async () => {
+  it("a missing folder cannot be approved", async () => {
     await ledger.write(() => {
       ledger.sources.setHold(source, { halted: "missing", reason: null });
       ledger.sources.approve(source);
@@ -113,7 +113,7 @@ describe("an approval", () => {
   });
 });
 
-it("counts files with a resource in whatever state, but for those whose delete is agreed to", async () => {
+it("counts files with a resource in any state, except those whose delete is agreed to", async () => {
   await add("agreed", "unsure", "failed", "parked", "skipped", "held", "doomed");
   await ledger.write(() => {
     const what = { rulesKey: 1, state: "failed", sure: true, code: "refused", message: "" } as const;
@@ -122,7 +122,7 @@ it("counts files with a resource in whatever state, but for those whose delete i
   expect(ledger.sources.withResource(source)).toBe(6);
 });
 
-it("marks the very rows that are held: others in their number have another mark", async () => {
+it("fingerprints the held rows: as many other rows have another fingerprint", async () => {
   await add("agreed", "held", "doomed");
   const mark = ledger.sources.heldMark(source);
   const [agreed, held] = ["agreed", "held"].map(
@@ -139,7 +139,7 @@ it("marks the very rows that are held: others in their number have another mark"
   expect(ledger.sources.heldMark(source)).toBe(mark);
 });
 
-it("a source gets another folder with all that is known of it, and the row of that folder gets the old one", async () => {
+it("a source gets another folder with all its data, and the row of that folder gets the old one", async () => {
   await add("agreed");
   await ledger.write(() => ledger.sources.repath(source, "/moved"));
   expect(ledger.sources.get(source)).toMatchObject({ path: "/moved", agreed: 1 });
@@ -149,7 +149,7 @@ it("a source gets another folder with all that is known of it, and the row of th
   expect([ledger.sources.get(source).path, ledger.sources.get(other).path]).toEqual(["/docs", "/moved"]);
 });
 
-it("a source that left the configuration is known by what it still has at the service", async () => {
+it("a source that left the configuration is listed with its remaining resources", async () => {
   expect([ledger.sources.isEmpty(source), ledger.sources.withFiles()]).toEqual([true, []]);
   await add("agreed", "failed", "held");
   await ledger.write(() => {
@@ -162,14 +162,14 @@ it("a source that left the configuration is known by what it still has at the se
   expect(ledger.sources.removed()).toMatchObject([{ id: source, kept: 4 }]);
 });
 
-it("a source that left the configuration with a create alone is one of which something is left", async () => {
+it("a source that left the configuration is listed if only a create is left", async () => {
   await ledger.write(() => ledger.sources.keepActive([]));
   expect(ledger.sources.removed()).toEqual([]);
   await ledger.write(() => void ledger.intents.create(source, "key", 1, observed("a.txt")));
   expect(ledger.sources.removed()).toMatchObject([{ kept: 0 }]);
 });
 
-it("a folder that was never synced has no row, and one that was is found under another owner's name", () => {
+it("a folder that was never synced has no row, and a synced one is found under another owner", () => {
   expect(ledger.sources.peek("/other", "owner", "fastest")).toBeUndefined();
   expect(ledger.sources.peek("/docs", "another", "moderate")).toMatchObject({
     id: source,
@@ -179,7 +179,7 @@ it("a folder that was never synced has no row, and one that was is found under a
   expect(ledger.sources.get(source)).toMatchObject({ ownerId: "owner", tier: "fastest" });
 });
 
-it("deletes that began are counted for as long as they matter, and none from the future of a wrong clock", async () => {
+it("counts deletes that began while they matter, and none from the future of a wrong clock", async () => {
   await ledger.write(() => {
     ledger.sources.countDeletes(source, 100, 2, 0);
     ledger.sources.countDeletes(source, 200, 3, 0);
@@ -189,7 +189,7 @@ it("deletes that began are counted for as long as they matter, and none from the
   expect(ledger.sources.deletedSince(source, 0)).toBe(1);
 });
 
-it("a source's backlog, root, hold and state of its folder are given back as they were set", async () => {
+it("returns a source's backlog, root, hold and folder state as they were set", async () => {
   await add("agreed", "failed", "unsure");
   await ledger.write(() => {
     ledger.sources.setBacklog(source, 5, 1);

@@ -13,11 +13,11 @@ const going = {
 };
 
 describe("what waits for a person", () => {
-  it("is nothing while a source goes on", () => {
+  it("nothing waits for a person while a source works", () => {
     expect(standstillsOf(going)).toEqual([]);
   });
 
-  it("is named with its reason, what weighs most first", () => {
+  it("lists what waits with its reason, most important first", () => {
     expect(
       standstillsOf({
         ...going,
@@ -33,22 +33,22 @@ describe("what waits for a person", () => {
     ]);
   });
 
-  it("is no loss to be mended where the service is only asked again", () => {
+  it("suggests waiting, not restoring, while the service is merely asked again", () => {
     const [found] = standstillsOf({ ...going, lost: "the lists differ", isUnclear: true });
     expect(found?.remedy).toMatch(/^wait: .*goes on by itself.*`kbsync approve`/);
     expect(found?.remedy).not.toContain("bring the service's data back");
   });
 
-  it("has words for deletes held for a reason that is no longer known", () => {
+  it("describes deletes held for a reason that is no longer known", () => {
     expect(standstillsOf({ ...going, held: 2 })).toMatchObject([{ reason: "deletes held before" }]);
   });
 
   it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
-    ["another folder can be agreed to", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` takes this one/],
-    ["a missing folder is to be put back", { haltCode: "missing" }, /^mount it or put it back/],
-    ["one that cannot be read is to be checked", { haltCode: "unreadable" }, /owner and mode/],
+    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` takes this one/],
+    ["a missing folder must be put back", { haltCode: "missing" }, /^mount it or put it back/],
+    ["an unreadable folder must be checked", { haltCode: "unreadable" }, /owner and mode/],
     [
-      "one that a unit does not show needs that unit's restart",
+      "a folder that a unit does not show needs that unit's restart",
       { haltCode: "not-shown", haltUnit: "kbsync@srv-x\\x20y.service" },
       /`systemctl restart 'kbsync@srv-x\\x20y\.service'` lets/,
     ],

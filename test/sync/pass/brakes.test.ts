@@ -50,7 +50,7 @@ const watch = async (more: More = {}): Promise<{ daemon: Daemon; end: () => Prom
 };
 const state = (daemon: Daemon): SourceStatus | undefined => daemon.status().sources[0];
 
-describe("rules that leave many files out", () => {
+describe("rules that exclude many files", () => {
   beforeEach(async () => {
     fill(4, "keep/");
     fill(8, "drafts/");
@@ -60,22 +60,25 @@ describe("rules that leave many files out", () => {
   it.each([
     { name: "exclude", fields: { exclude: ["drafts/**"] } },
     { name: "include", fields: { include: ["keep/**"] } },
-  ])("hold the deletes and say that it is the rules: $name", async ({ fields }) => {
-    const sources = [world.source(fields)];
-    expect(await sync({ sources })).toMatchObject({
-      held: 8,
-      inAgreement: 4,
-      halted: false,
-      holdReason: "the rules leave out 8 files that were in agreement",
-    });
-    expect([live(), deletes()]).toEqual([12, 0]);
-    // The old rules again: nothing has happened.
-    const before = world.service.requests.length;
-    expect(await sync()).toMatchObject({ held: 0, holdReason: null, inAgreement: 12 });
-    expect(world.service.requests.length).toBe(before);
-  });
+  ])(
+    "rules that exclude many files hold their deletes and are named as the reason: $name",
+    async ({ fields }) => {
+      const sources = [world.source(fields)];
+      expect(await sync({ sources })).toMatchObject({
+        held: 8,
+        inAgreement: 4,
+        halted: false,
+        holdReason: "the rules leave out 8 files that were in agreement",
+      });
+      expect([live(), deletes()]).toEqual([12, 0]);
+      // The old rules again: nothing has happened.
+      const before = world.service.requests.length;
+      expect(await sync()).toMatchObject({ held: 0, holdReason: null, inAgreement: 12 });
+      expect(world.service.requests.length).toBe(before);
+    },
+  );
 
-  it("hold the deletes for an ignore file that was written while nobody watched", async () => {
+  it("an ignore file written while no daemon ran holds the deletes", async () => {
     world.write(".kbsyncignore", "drafts\n");
     expect(await sync()).toMatchObject({
       held: 8,
@@ -86,7 +89,7 @@ describe("rules that leave many files out", () => {
     expect([live(), deletes()]).toEqual([4, 8]);
   });
 
-  it("hold the deletes for an ignore file that is written while the daemon watches", async () => {
+  it("an ignore file written while the daemon watches holds the deletes", async () => {
     const { daemon, end } = await watch();
     world.write(".kbsyncignore", "drafts\n");
     await until(() => state(daemon)?.held === 8);
@@ -97,7 +100,7 @@ describe("rules that leave many files out", () => {
     await end();
   });
 
-  it("are not taken for an emptied folder when they leave everything out", async () => {
+  it("rules that exclude everything are not mistaken for an emptied folder", async () => {
     world.write(".kbsyncignore", "*\n");
     expect(await sync()).toMatchObject({
       held: 12,
@@ -105,7 +108,7 @@ describe("rules that leave many files out", () => {
     });
   });
 
-  it("delete nothing by a lower bound of size: the files are told as failed", async () => {
+  it("a lower size limit deletes nothing: the files are reported as failed", async () => {
     const sources = [world.source({ maxFileBytes: 3 })];
     expect(await sync({ sources })).toMatchObject({ held: 0, failed: 12 });
     expect([live(), deletes()]).toEqual([12, 0]);
@@ -113,8 +116,8 @@ describe("rules that leave many files out", () => {
   });
 });
 
-describe("a person's word", () => {
-  it("covers what was held when it was given, and not what goes later", async () => {
+describe("approvals", () => {
+  it("an approval covers what was held at the time, and not what goes later", async () => {
     fill(40);
     await sync();
     drop(0, 10);
@@ -126,7 +129,7 @@ describe("a person's word", () => {
     expect(world.service.live().map(({ title }) => title)).toContain("10.txt");
   });
 
-  it("on another root covers what was missing then", async () => {
+  it("an approval of another root covers what was missing then", async () => {
     fill(4);
     await sync();
     renameSync(world.root, `${world.root}-old`);
@@ -142,7 +145,7 @@ describe("a person's word", () => {
     expect(world.service.live()).toMatchObject([{ title: "new.txt" }]);
   });
 
-  it("on another root says nothing of a third one", async () => {
+  it("an approval of another root does not cover a third one", async () => {
     fill(4);
     await sync();
     renameSync(world.root, `${world.root}-old`);
@@ -161,7 +164,7 @@ describe("a person's word", () => {
     expect(await sync()).toMatchObject({ halted: true, held: 4 });
   });
 
-  it("cannot be given to a missing folder, whatever comes in its place", async () => {
+  it("a missing folder cannot be approved, whatever takes its place", async () => {
     fill(4);
     await sync();
     renameSync(world.root, `${world.root}-old`);
@@ -177,10 +180,10 @@ describe("a person's word", () => {
   });
 });
 
-describe("a token", () => {
+describe("tokens", () => {
   const token = (): string => world.offline.held()[0]?.token ?? "none";
 
-  it("agrees to what it was shown for, and refuses when more has joined", async () => {
+  it("a token approves what it was shown for, and is refused when more has joined", async () => {
     fill(40);
     await sync();
     drop(0, 10);
@@ -200,7 +203,7 @@ describe("a token", () => {
     expect(live()).toBe(10);
   });
 
-  it("is another one when as many other files are held", async () => {
+  it("a token changes when as many other files are held", async () => {
     fill(40);
     await sync();
     drop(0, 10);
@@ -212,7 +215,7 @@ describe("a token", () => {
     expect(token()).not.toBe(shown);
   });
 
-  it("of another folder in the source's place is no token of a third one", async () => {
+  it("a token of another root is not one of a third root", async () => {
     fill(4);
     await sync();
     renameSync(world.root, `${world.root}-old`);
@@ -227,7 +230,7 @@ describe("a token", () => {
     await expect(world.offline.approve(undefined, shown)).rejects.toThrow(/nothing was approved/);
   });
 
-  it("is refused by a running daemon, too, when more has joined", async () => {
+  it("a running daemon refuses a token, too, when more has joined", async () => {
     fill(40);
     const { daemon, end } = await watch();
     drop(0, 10);
@@ -245,8 +248,8 @@ describe("a token", () => {
   });
 });
 
-describe("what is held", () => {
-  it("keeps its reason while the folder is missing for a time", async () => {
+describe("held deletes", () => {
+  it("held deletes keep their reason while the folder is missing for a time", async () => {
     fill(20);
     await sync();
     drop(0, 10);
@@ -258,7 +261,7 @@ describe("what is held", () => {
     expect(await sync()).toMatchObject({ halted: false, held: 10, holdReason: reason });
   });
 
-  it("counts deletes that trickle in over many passes, restarts between them", async () => {
+  it("held deletes count across many passes and restarts", async () => {
     fill(20);
     await sync();
     for (let index = 0; index < 9; index += 1) {
@@ -272,7 +275,7 @@ describe("what is held", () => {
     ]);
   });
 
-  it("is joined by the last file of the folder, found missing by itself", async () => {
+  it("held deletes include the last file of the folder, found missing by itself", async () => {
     fill(2);
     const { daemon, end } = await watch();
     drop(0, 2);
@@ -285,7 +288,7 @@ describe("what is held", () => {
     await end();
   });
 
-  it("is sent when it comes back, if the service never had what it was when it went", async () => {
+  it("a held file is sent when it returns, if the service never had its last version", async () => {
     fill(6, "d/");
     await sync();
     world.service.fault = ({ operation }) =>
@@ -303,7 +306,7 @@ describe("what is held", () => {
 });
 
 describe("a small folder", () => {
-  it("of which most files are deleted holds all of these deletes, whatever came first", async () => {
+  it("a small folder holds the deletes of most of its files, whatever came first", async () => {
     fill(40);
     const { daemon, end } = await watch({ settings: {} });
     drop(0, 12);
@@ -315,7 +318,7 @@ describe("a small folder", () => {
     await end();
   });
 
-  it("of which half is deleted deletes them, at once in a single pass", async () => {
+  it("a small folder deletes half of its files, at once in a single pass", async () => {
     fill(40);
     await sync({ settings: {} });
     drop(0, 20);
@@ -330,7 +333,7 @@ describe("a small folder", () => {
 });
 
 describe("files in trouble whose resources are there", () => {
-  it("count as files of an emptied folder when their last update was refused", async () => {
+  it("an emptied folder includes files whose last update was refused", async () => {
     fill(8);
     await sync();
     world.service.fault = ({ operation }) =>
@@ -343,7 +346,7 @@ describe("files in trouble whose resources are there", () => {
     expect([live(), deletes()]).toEqual([8, 0]);
   });
 
-  it("count as files of an emptied folder when they are parked", async () => {
+  it("an emptied folder includes parked files", async () => {
     await world.end();
     world = await openWorld({ collections: true });
     fill(2);
@@ -359,7 +362,7 @@ describe("files in trouble whose resources are there", () => {
     expect([live(), deletes()]).toEqual([2, 0]);
   });
 
-  it("keep a folder of which some failed from passing for one that is hardly touched", async () => {
+  it("a folder of which some files failed is not one that is hardly touched", async () => {
     fill(20);
     await sync();
     world.service.fault = ({ operation }) =>
@@ -373,7 +376,7 @@ describe("files in trouble whose resources are there", () => {
 });
 
 describe("a daemon that watches", () => {
-  it("goes on by itself when the right folder is back", async () => {
+  it("a running daemon continues by itself when the right folder is back", async () => {
     fill(4);
     const { daemon, end } = await watch();
     renameSync(world.root, `${world.root}-away`);
@@ -398,7 +401,7 @@ describe("a daemon that watches", () => {
     await end();
   }, 90_000);
 
-  it("holds a mass, does it when a person agrees, and then the next single delete at once", async () => {
+  it("a running daemon holds a mass, performs it when a person agrees, and then the next single delete at once", async () => {
     fill(20);
     const { daemon, end } = await watch();
     drop(0, 10);
@@ -416,7 +419,7 @@ describe("a daemon that watches", () => {
   });
 });
 
-it("another folder in the place of a watched one is not agreed to by a look at one new file", async () => {
+it("another folder in the place of a watched one is not accepted by a check of one new file", async () => {
   fill(8);
   await sync();
   let hint: (path: string | undefined) => void = () => undefined;

@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 const texts = (): (string | undefined)[] => world.service.live().map(({ content }) => content);
 
-it("sends a second save of the same size within one step of coarse file times", async () => {
+it("a second save of the same size within one step of coarse file times is sent", async () => {
   times.stepMs = stepOf(Date.now()) + 60_000;
   world.write("a.md", "first.");
   await world.sync({ world: readingHere });
@@ -50,7 +50,7 @@ it("sends a second save of the same size within one step of coarse file times", 
   expect(world.service.requests.length).toBe(before);
 });
 
-it("sends it from a running daemon too", async () => {
+it("a running daemon sends it too: a second save of the same size within one step of coarse file times", async () => {
   times.stepMs = stepOf(Date.now()) + 60_000;
   world.write("a.md", "first.");
   const daemon = world.daemon({ world: readingHere });
@@ -76,6 +76,6 @@ it.each([
   { name: "an old time, changed just now", mtimeMs: 2000, ctimeMs: 10_000, readAtMs: 10_200, racy: true },
   { name: "whole seconds long ago", mtimeMs: 10_000, ctimeMs: 10_000, readAtMs: 60_000, racy: false },
   { name: "whole seconds in the future", mtimeMs: 90_000, ctimeMs: 10_000, readAtMs: 60_000, racy: true },
-])("takes a file with $name for racily clean: $racy", ({ mtimeMs, ctimeMs, readAtMs, racy }) => {
+])("decides whether a file with $name is racily clean: $racy", ({ mtimeMs, ctimeMs, readAtMs, racy }) => {
   expect(racyUntilMs({ mtimeMs, ctimeMs }, readAtMs) !== undefined).toBe(racy);
 });

@@ -28,7 +28,7 @@ afterEach(async () => {
   await followed.end();
 });
 
-it("leaves a copy that was sent before its original went its own resource, and deletes the original's", async () => {
+it("a copy that was sent before its original went keeps its own resource, and the original's is deleted", async () => {
   copyFileSync(followed.at("a.txt"), followed.at("b.txt"));
   hint("b.txt");
   await followed.agrees();

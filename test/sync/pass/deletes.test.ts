@@ -112,7 +112,7 @@ const pass = (
 const waiting = (): string[] => [...deletes.waiting().keys()];
 
 describe("a missing file", () => {
-  it("is deleted when it is still missing two seconds later and no other file has gone", () => {
+  it("a missing file is deleted when it is still missing two seconds later and no other file has gone", () => {
     expect(pass(0, ["a"]).sent).toEqual([]);
     expect(pass(100, ["a"]).sent).toEqual([]);
     expect(pass(1999, ["a"]).sent).toEqual([]);
@@ -121,7 +121,7 @@ describe("a missing file", () => {
     expect(waiting()).toEqual([]);
   });
 
-  it("waits for others that are edited all the time, at most five seconds", () => {
+  it("a missing file waits at most five seconds for others that are edited continually", () => {
     expect(pass(0, ["a"], { quiet: false }).sent).toEqual([]);
     for (let atMs = 60; atMs < 4900; atMs += 60) {
       expect(pass(atMs, [], { paths: ["b"], quiet: false }).sent).toEqual([]);
@@ -131,26 +131,26 @@ describe("a missing file", () => {
     expect(pass(5000, ["a"], { quiet: false }).sent).toEqual(["a"]);
   });
 
-  it("begins to wait anew when it was seen meanwhile", () => {
+  it("a missing file starts to wait again when it was seen meanwhile", () => {
     expect(pass(0, ["a"]).sent).toEqual([]);
     expect(pass(1500, []).sent).toEqual([]);
     expect(pass(2500, ["a"]).sent).toEqual([]);
     expect(pass(4500, ["a"]).sent).toEqual(["a"]);
   });
 
-  it("begins to wait anew when nothing could be decided meanwhile", () => {
+  it("a missing file starts to wait again when nothing could be decided meanwhile", () => {
     pass(0, ["a"]);
     deletes.forget();
     expect(pass(2500, ["a"]).sent).toEqual([]);
   });
 
-  it("is looked at again before the source could pass for one at rest", () => {
+  it("a missing file is checked again before the source could count as idle", () => {
     expect(pass(0, ["a", "b"]).checks).toEqual([100, 100, 1000]);
     expect(pass(100, ["a", "b"]).checks).toEqual([1100]);
     expect(pass(1100, ["a", "b"]).checks).toEqual([2000]);
   });
 
-  it("is counted with those that other passes found missing", () => {
+  it("a missing file counts together with those of other passes", () => {
     expect(deletes.missingWith(rows(["a"]))).toBe(1);
     pass(0, ["a"]);
     expect(deletes.missingWith(rows(["a"]))).toBe(1);
@@ -162,7 +162,7 @@ describe("a burst of deletes", () => {
   const names = Array.from({ length: 600 }, (_, index) => (index + 36 * 36).toString(36));
   const some = names.slice(0, 30);
 
-  it("is held whole when it is a mass in the end, however small it was at first", () => {
+  it("a burst is held as a whole if it is a mass in the end, however small it was at first", () => {
     filesBefore = 40;
     const held = new Set<string>();
     for (const index of [...some.keys(), 60]) {
@@ -173,25 +173,25 @@ describe("a burst of deletes", () => {
     expect([...held].toSorted()).toEqual(some);
   });
 
-  it("is held as soon as it is a mass, without waiting for its end", () => {
+  it("a burst is held as soon as it is a mass, without waiting for its end", () => {
     filesBefore = 40;
     pass(0, some.slice(0, 25));
     expect(pass(200, some).held).toEqual(some.slice(0, 25));
   });
 
-  it("is sent whole when it is over and no mass", () => {
+  it("a burst that is not a mass is sent as a whole when it is over", () => {
     for (const index of some.keys()) expect(pass(index * 1500, some.slice(0, index + 1)).sent).toEqual([]);
     expect(pass(29 * 1500 + 2000, some).sent).toEqual(some);
   });
 
-  it("that does not end is sent after ten minutes, all but its newest file", () => {
+  it("a burst that does not end is sent after ten minutes, except its newest file", () => {
     for (let index = 0; index < 600; index += 1)
       expect(pass(index * 1000, names.slice(0, index + 1)).sent).toEqual([]);
     expect(pass(LATELY_MS, [...names, "zzz"]).sent).toEqual(names);
     expect(waiting()).toEqual(["zzz"]);
   });
 
-  it("goes on while files go that have no resource yet, each of which counts once", () => {
+  it("a burst continues while files without a resource disappear, each of which counts once", () => {
     pass(0, ["a"]);
     pass(1500, [], { paths: ["b"] });
     expect(pass(2500, ["a"], { paths: ["a"] }).sent).toEqual([]);
@@ -200,7 +200,7 @@ describe("a burst of deletes", () => {
     expect(pass(3500, ["a"], { paths: ["a"] }).sent).toEqual(["a"]);
   });
 
-  it("goes on while looks at other parts of the source find nothing missing, or more", () => {
+  it("a burst continues while checks of other parts find nothing missing, or more", () => {
     pass(0, ["a"]);
     pass(1000, [], { paths: ["c"] });
     expect(waiting()).toEqual(["a"]);
@@ -212,7 +212,7 @@ describe("a burst of deletes", () => {
   });
 });
 
-it("what was made lately is told of this source alone, as long as it is there", async () => {
+it("resources made lately are those of this source alone, while they exist", async () => {
   const other = await new Promise<number>((resolve) => {
     void ledger.write(() => {
       ledger.sources.open("/docs", "owner", "fastest");

@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 const at = (path: string): string => join(world.root, path);
 
-it("keeps the id of a file that is renamed and edited at once", async () => {
+it("a file that is renamed and edited at once keeps its id", async () => {
   world.write("a.txt", "first");
   world.write("other.txt", "other");
   await world.sync();
@@ -29,7 +29,7 @@ it("keeps the id of a file that is renamed and edited at once", async () => {
   expect(world.service.live()).toHaveLength(2);
 });
 
-it("keeps the id of a file that is renamed and still being written to", async () => {
+it("a file that is renamed while it is written to keeps its id", async () => {
   world.write("a.txt", "first");
   world.write("other.txt", "other");
   await world.sync();
@@ -44,7 +44,7 @@ it("keeps the id of a file that is renamed and still being written to", async ()
   expect(after).toMatchObject({ _id: before?._id, content: "first and more" });
 });
 
-it("keeps the id of a file that was copied and removed within the settle time of one pass", async () => {
+it("a file that was copied and removed within the settle time of one pass keeps its id", async () => {
   world.write("a.txt", "first");
   world.write("other.txt", "other");
   await world.sync();
@@ -57,7 +57,7 @@ it("keeps the id of a file that was copied and removed within the settle time of
   expect(world.service.live().find(({ title }) => title === "b.txt")?._id).toBe(before?._id);
 });
 
-it("makes a resource of its own of a file that got the inode of a deleted one", async () => {
+it("a file that received the inode of a deleted one gets a resource of its own", async () => {
   // One file system or another uses a number again at once: of many files, some get those of others.
   for (let file = 0; file < 20; file++) world.write(`old/${file}.txt`, `old ${file}`);
   for (let file = 0; file < 40; file++) world.write(`${file}.txt`, `other ${file}`);
@@ -71,7 +71,7 @@ it("makes a resource of its own of a file that got the inode of a deleted one", 
   expect(world.service.live()).toHaveLength(60);
 });
 
-it("sends the description of a file that is renamed to the same letters, composed otherwise", async () => {
+it("a file renamed to the same letters in another composition has its description sent", async () => {
   world.write("\u00E9.md", "# Heading\n\ntext");
   await world.sync();
   renameSync(at("\u00E9.md"), at("e\u0301.md"));
@@ -79,7 +79,7 @@ it("sends the description of a file that is renamed to the same letters, compose
   expect(world.service.live()).toMatchObject([{ title: "Heading", description: "e\u0301.md" }]);
 });
 
-it("suspects no file to be a missing one where two share the inode, or the path leads through a link", () => {
+it("no file counts as a moved one where two share the inode, or the path leads through a link", () => {
   const row = (id: number, ino: number): KnownFile => ({
     id,
     path: `gone-${id}`,

@@ -122,25 +122,28 @@ describe("a file that is renamed while it is on its way", () => {
   /** More steps than a pass over two paths awaits. */
   const steps = Array.from({ length: 12 }, (_, step) => step);
 
-  it.each(steps)("gets no second resource when its create ends %i steps into the pass", async (step) => {
-    write("old/a.md");
-    write("other.md");
-    agree(["other.md"]);
-    const [candidate] = (await plan(["old"])).candidates;
-    if (candidate === undefined) throw new Error("no candidate");
-    inFlight.begin([candidate]);
-    renameSync(join(root, "old"), join(root, "new"));
+  it.each(steps)(
+    "a file renamed in flight gets no second resource when its create ends %i steps into the pass",
+    async (step) => {
+      write("old/a.md");
+      write("other.md");
+      agree(["other.md"]);
+      const [candidate] = (await plan(["old"])).candidates;
+      if (candidate === undefined) throw new Error("no candidate");
+      inFlight.begin([candidate]);
+      renameSync(join(root, "old"), join(root, "new"));
 
-    const planned = plan(["new"]);
-    for (let passed = 0; passed < step; passed++) await Promise.resolve();
-    acknowledge(candidate);
-    expect(titles(await planned)).toEqual([]);
-    expect([...dirty.marked()]).toEqual(["new/a.md"]);
-    expect(titles(await plan(["new/a.md"]))).toEqual(["new/a.md old/a.md"]);
-  });
+      const planned = plan(["new"]);
+      for (let passed = 0; passed < step; passed++) await Promise.resolve();
+      acknowledge(candidate);
+      expect(titles(await planned)).toEqual([]);
+      expect([...dirty.marked()]).toEqual(["new/a.md"]);
+      expect(titles(await plan(["new/a.md"]))).toEqual(["new/a.md old/a.md"]);
+    },
+  );
 
   it.each(steps)(
-    "keeps its resource when it is renamed back and its job ends %i steps into the pass",
+    "a file renamed in flight keeps its resource when it is renamed back and its job ends %i steps into the pass",
     async (step) => {
       write("new/a.md");
       write("other.md");
@@ -159,7 +162,7 @@ describe("a file that is renamed while it is on its way", () => {
     },
   );
 
-  it("keeps its resource when its job is given up because the pass noticed the rename", async () => {
+  it("a file renamed in flight keeps its resource when its job is given up because the pass noticed the rename", async () => {
     write("new/a.md");
     write("other.md");
     agree(["new/a.md", "other.md"]);
@@ -181,42 +184,45 @@ describe("a file that is absent for a moment", () => {
     await plan(["a.md"]);
   });
 
-  it.each([400, 600, 1500])("keeps its row when it is written anew after %i ms", async (absentMs) => {
-    aheadMs = absentMs;
-    expect((await plan(["a.md"])).deletions).toEqual([]);
-    write("a.md", "saved again");
-    const planned = await plan(["a.md"]);
-    expect(planned.deletions).toEqual([]);
-    expect(titles(planned)).toEqual(["a.md known"]);
-  });
+  it.each([400, 600, 1500])(
+    "a file absent for a moment keeps its row when it is rewritten after %i ms",
+    async (absentMs) => {
+      aheadMs = absentMs;
+      expect((await plan(["a.md"])).deletions).toEqual([]);
+      write("a.md", "saved again");
+      const planned = await plan(["a.md"]);
+      expect(planned.deletions).toEqual([]);
+      expect(titles(planned)).toEqual(["a.md known"]);
+    },
+  );
 
-  it("gives its row to a copy that is seen meanwhile", async () => {
+  it("a file absent for a moment gives its row to a copy that is seen meanwhile", async () => {
     aheadMs = 600;
     write("copy.md", "text of a.md");
     expect(titles(await plan(["copy.md"]))).toEqual(["copy.md a.md"]);
   });
 
-  it("gives its row to a copy that is looked at together with it", async () => {
+  it("a file absent for a moment gives its row to a copy that is checked together with it", async () => {
     renameSync(join(root, "b.md"), join(base, "b.md"));
     write("copy.md", "text of b.md");
     expect(titles(await plan(["copy.md", "b.md"]))).toEqual(["copy.md b.md"]);
   });
 
-  it("gives its row to a copy that is due before its own delete is", async () => {
+  it("a file absent for a moment gives its row to a copy that is due before its own delete is", async () => {
     write("copy.md", "text of b.md");
     renameSync(join(root, "b.md"), join(base, "b.md"));
     dirty.again("b.md", Date.now() + 100, Date.now());
     expect(titles(await plan(["copy.md"]))).toEqual(["copy.md b.md"]);
   });
 
-  it("leaves a new file alone whose size is the same and whose text is another", async () => {
+  it("a file absent for a moment does not give its row to a new file of the same size with another text", async () => {
     write("new.md", "TEXT OF B.MD");
     renameSync(join(root, "b.md"), join(base, "b.md"));
     dirty.again("b.md", Date.now() + 100, Date.now());
     expect(titles(await plan(["new.md"]))).toEqual(["new.md new"]);
   });
 
-  it("is deleted when no further file has gone for some time", async () => {
+  it("a file absent for a moment is deleted when no further file has gone for some time", async () => {
     aheadMs = 3000;
     expect((await plan(["a.md"])).deletions).toMatchObject([{ path: "a.md" }]);
   });
@@ -241,7 +247,7 @@ describe("files that go while they are being sent", () => {
   });
 
   it.each(["a hint", "no hint"])(
-    "are held as one mass, though their jobs end minutes apart and there is %s",
+    "files that disappear in flight are held as one mass, though their jobs end minutes apart and there is %s",
     async (hint) => {
       const candidates = beginAll(names);
       rmSync(join(root, "d"), { recursive: true });
@@ -258,7 +264,7 @@ describe("files that go while they are being sent", () => {
     },
   );
 
-  it("hold up no other delete when they were renamed", async () => {
+  it("files that were renamed in flight delay no other delete", async () => {
     beginAll(names);
     renameSync(join(root, "d"), join(root, "e"));
     rmSync(join(root, "0.md"));
@@ -275,7 +281,7 @@ describe("what a person agrees to", () => {
     return ledger.sources.get(source).root;
   };
 
-  it("is no replaced folder whose deletes are held, however often it is looked at", async () => {
+  it("an approved folder is not a replaced one whose deletes are held, however often it is checked", async () => {
     for (const name of names) write(name);
     agree(names);
     await planAll();
@@ -295,7 +301,7 @@ describe("what a person agrees to", () => {
     expect(rootOf()).toEqual(agreed);
   });
 
-  it("stays agreed to through looks at a part of the folder", async () => {
+  it("an approved folder stays approved through partial checks", async () => {
     write("a.md");
     agree(["a.md"]);
     await planAll();
@@ -320,7 +326,7 @@ describe("what a person agrees to", () => {
 });
 
 describe("a root that cannot be listed", () => {
-  it("halts the source, also for a look at a few paths, until it can be", async () => {
+  it("a root that cannot be listed halts the source, also for a check of a few paths, until it can be", async () => {
     write("a.md");
     agree(["a.md"]);
     await planAll();

@@ -57,7 +57,7 @@ describe.each([
   it.each([
     { name: "whose description is the path", head: "# Title\n", expected: { update: FILES } },
     { name: "that say themselves what they are", head: settled, expected: {} },
-  ])("costs files $name one read each and no upload", async ({ head, expected }) => {
+  ])("files $name cost one read each and no upload when they are renamed", async ({ head, expected }) => {
     for (let file = 0; file < FILES; file++) world.write(`old/${file}.md`, `${head}text ${file}`);
     await world.sync();
     const before = world.service.requests.length;
@@ -72,7 +72,7 @@ describe.each([
       expect(Object.keys(body ?? {}).toSorted()).toEqual(["description", "title"]);
   });
 
-  it("costs a running daemon the same", async () => {
+  it("a rename costs a running daemon the same", async () => {
     for (let file = 0; file < FILES; file++) world.write(`old/${file}.md`, `# Title\ntext ${file}`);
     const daemon = world.daemon({ settings: { settleMs: 50 }, world: readingHere });
     const stopping = new AbortController();

@@ -35,7 +35,7 @@ const resource = (docId: string, more: Partial<AdoptableResource> = {}): Adoptab
 });
 const UPLOAD = { kind: "file", digest: "" } as const;
 
-describe("which resource is whose", () => {
+describe("matching files with resources", () => {
   it.each<{
     name: string;
     files: AdoptingFile[];
@@ -44,52 +44,57 @@ describe("which resource is whose", () => {
     /** Path, resource, and whether it is equal. */
     expected: [string, string, boolean][];
   }>([
-    { name: "the equal one", files: [file("a")], resources: [resource("x")], expected: [["a", "x", true]] },
     {
-      name: "none of another label",
+      name: "a file matches the equal resource",
+      files: [file("a")],
+      resources: [resource("x")],
+      expected: [["a", "x", true]],
+    },
+    {
+      name: "a file does not match an equal text under another label",
       files: [file("a")],
       resources: [resource("x", { label: "m" })],
       expected: [],
     },
     {
-      name: "the only one of its label, to be sent",
+      name: "the only resource with the label matches and is sent the file",
       files: [file("a")],
       resources: [resource("x", { digest: "e" })],
       expected: [["a", "x", false]],
     },
     {
-      name: "none by the label where two files bear it",
+      name: "the label does not match where two files have it",
       files: [file("a"), file("b")],
       resources: [resource("x", { digest: "e" })],
       expected: [],
     },
     {
-      name: "none by the label where the file has another one",
+      name: "the label does not match where the file has another resource",
       files: [file("a", { hasOther: true })],
       resources: [resource("x", { digest: "e" })],
       expected: [],
     },
     {
-      name: "none by the label where two files bear it and one of them has an equal one",
+      name: "the label does not match where two files have it and one of them has an equal resource",
       files: [file("a", { ...UPLOAD, hash: "h" }), file("b")],
       resources: [resource("x", { url: "https://kb/f", digest: "" }), resource("y", { label: "m" })],
       hashes: { x: "h" },
       expected: [["a", "x", true]],
     },
     {
-      name: "none by the label where two resources bear it",
+      name: "the label does not match where two resources have it",
       files: [file("a")],
       resources: [resource("x", { digest: "e" }), resource("y", { digest: "f" })],
       expected: [],
     },
     {
-      name: "none by the label beside one that is equal",
+      name: "the label does not match if another resource is equal",
       files: [file("a"), file("b", { digest: "c" })],
       resources: [resource("x"), resource("y", { digest: "e" })],
       expected: [["a", "x", true]],
     },
     {
-      name: "of equal ones as many as there are files, the oldest first",
+      name: "as many equal resources match as there are files, the oldest first",
       files: [file("b"), file("a")],
       resources: [
         resource("young", { createdMs: 3 }),
@@ -102,19 +107,19 @@ describe("which resource is whose", () => {
       ],
     },
     {
-      name: "a link by its address in any spelling",
+      name: "a link matches its address in any spelling",
       files: [file("a", { kind: "link", digest: "", url: "https://EXAMPLE.com" })],
       resources: [resource("x", { digest: "", url: "https://example.com/" })],
       expected: [["a", "x", true]],
     },
     {
-      name: "no address for a text, and no text for an address",
+      name: "an address does not match a text, and a text does not match an address",
       files: [file("a"), file("b", { kind: "link", label: "m", digest: "", url: "https://b" })],
       resources: [resource("x", { url: "https://x", digest: "" }), resource("y", { label: "m" })],
       expected: [],
     },
     {
-      name: "an upload by its bytes",
+      name: "an upload matches by its bytes",
       files: [file("a", UPLOAD)],
       resources: [
         resource("x", { url: "https://f/1", digest: "" }),
@@ -124,13 +129,13 @@ describe("which resource is whose", () => {
       expected: [["a", "y", true]],
     },
     {
-      name: "an upload by its label alone when its bytes differ or are not to be had, to be sent",
+      name: "an upload matches by its label alone if its bytes differ or are unavailable, and is sent",
       files: [file("a", UPLOAD)],
       resources: [resource("x", { url: "https://f/1", digest: "" })],
       expected: [["a", "x", false]],
     },
     {
-      name: "no upload of equal bytes under another label",
+      name: "an upload does not match equal bytes under another label",
       files: [file("a", UPLOAD)],
       resources: [resource("x", { label: "m", url: "https://f/1", digest: "" })],
       hashes: { x: "hash of a" },
@@ -143,7 +148,7 @@ describe("which resource is whose", () => {
     );
   });
 
-  it("takes each file and each resource once at most, loses none, and does not mind the order", () => {
+  it("matches each file and each resource at most once, loses none, and ignores the order", () => {
     const word = fc.constantFrom("a", "b", "c");
     const files = fc.uniqueArray(
       fc.record({ path: fc.string({ minLength: 1 }), label: word, digest: word }),
@@ -195,7 +200,7 @@ it("groups uploads by title and description, and leaves out addresses of other h
   ).toEqual([[["a"], ["x"]]]);
 });
 
-it("of equal resources that is taken first which need not be replaced", () => {
+it("prefers, among equal resources, the one that need not be replaced", () => {
   const old = resource("old", { createdMs: 1 });
   const wanted = resource("wanted", { createdMs: 2 });
   const { matches } = matchFiles([file("a")], [old, wanted], new Map(), {
@@ -204,56 +209,66 @@ it("of equal resources that is taken first which need not be replaced", () => {
   expect(matches.map(({ resource: { docId } }) => docId)).toEqual(["wanted"]);
 });
 
-it("gives a file that has a resource no equal one that would be replaced as well", () => {
+it("gives a file with a resource no equal one that would also be replaced", () => {
   const files = [file("a", { hasOther: true }), file("b", { label: "m" })];
   const resources = [resource("x"), resource("y", { label: "m" })];
   const { matches } = matchFiles(files, resources, new Map(), { fits: () => false });
   expect(matches.map(({ file: { path } }) => path)).toEqual(["b"]);
 });
 
-it("takes no resource by the label that is younger than the ledger", () => {
+it("does not match by label a resource younger than the ledger", () => {
   const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
     isTooYoung: () => true,
   });
   expect(found.matches).toEqual([]);
 });
 
-it("takes no resource by the label where a file that has its own bears it", () => {
+it("does not match by label where a file with its own resource has that label", () => {
   const found = matchFiles([file("a")], [resource("x", { digest: "e" })], new Map(), {
     isBorne: (label) => label === "l",
   });
   expect(found.matches).toEqual([]);
 });
 
-describe("the parts of a folder whose files must still look for their resources", () => {
+describe("parts of a folder whose files have not been matched", () => {
   it.each<{ name: string; unread: string[]; before: string[]; expected: string[] }>([
     {
-      name: "all that could not be read, the first time",
+      name: "the first time, all unreadable parts remain",
       unread: ["a", "b/c"],
       before: [""],
       expected: ["a", "b/c"],
     },
-    { name: "nothing below another part", unread: ["a/b", "a", "ab"], before: [""], expected: ["a", "ab"] },
-    { name: "nothing that was read before", unread: ["a", "b"], before: ["b"], expected: ["b"] },
+    { name: "no part lies below another", unread: ["a/b", "a", "ab"], before: [""], expected: ["a", "ab"] },
     {
-      name: "less than before, where more of it can be read",
+      name: "a part that was read before does not remain",
+      unread: ["a", "b"],
+      before: ["b"],
+      expected: ["b"],
+    },
+    {
+      name: "fewer parts remain when more can be read",
       unread: ["a/b"],
       before: ["a"],
       expected: ["a/b"],
     },
     {
-      name: "no more than before, where less can be read",
+      name: "no more parts remain when less can be read",
       unread: ["a"],
       before: ["a/b"],
       expected: ["a/b"],
     },
-    { name: "as before, where nothing can be read", unread: [""], before: ["a", "b"], expected: ["a", "b"] },
-    { name: "the whole folder", unread: ["", "a"], before: [""], expected: [""] },
-  ])("are $name", ({ unread, before, expected }) => {
+    {
+      name: "the parts stay the same when nothing can be read",
+      unread: [""],
+      before: ["a", "b"],
+      expected: ["a", "b"],
+    },
+    { name: "the whole folder is one part", unread: ["", "a"], before: [""], expected: [""] },
+  ])("unsearched parts: $name", ({ unread, before, expected }) => {
     expect(unsearchedParts(unread, before).toSorted()).toEqual(expected);
   });
 
-  it("are never more than a bound, and name every path all the same", () => {
+  it("bounds the number of unsearched parts, and still covers every path", () => {
     const segment = fc.constantFrom("a", "b", "c", "d", "e", "f", "g", "h");
     const path = fc.array(segment, { minLength: 1, maxLength: 5 }).map((names) => names.join("/"));
     fc.assert(
@@ -267,7 +282,7 @@ describe("the parts of a folder whose files must still look for their resources"
   });
 });
 
-describe("resources that another source is just making", () => {
+describe("resources of creates in flight", () => {
   const create = { atMs: 10_000, attempts: 1, label: "l", digest: "d", url: undefined, isUpload: false };
   const young = { createdMs: 10_000 };
 
@@ -296,15 +311,15 @@ describe("resources that another source is just making", () => {
       left: [],
     },
     {
-      name: "one with an address is no text that the service does not show yet",
+      name: "one with an address, while the create has a text",
       resources: [resource("r", { ...young, url: "https://a/", digest: "", isUnfinished: true })],
       left: ["r"],
     },
-  ])("are left to it: $name", ({ resources, left }) => {
+  ])("leaves a resource to the create in flight: $name", ({ resources, left }) => {
     expect(withoutInFlight(resources, [create], 0).map(({ docId }) => docId)).toEqual(left);
   });
 
-  it("are left to it by the address of its upload, whatever title the service gave them", () => {
+  it("leaves an upload to the create in flight by its address, whatever its title", () => {
     const url = "https://files/token";
     const upload = { ...create, url, isUpload: true, digest: "" };
     const list = [
@@ -314,20 +329,20 @@ describe("resources that another source is just making", () => {
     expect(withoutInFlight(list, [upload], 0).map(({ docId }) => docId)).toEqual(["other"]);
   });
 
-  it("are left to it as often as it was sent, by the service's clock", () => {
+  it("leaves as many resources as the create was sent, by the service's clock", () => {
     const list = [1, 2, 3].map((at) => resource(`r${at}`, { createdMs: 50_000 + at }));
     const left = (attempts: number, clockOffsetMs: number): string[] =>
       withoutInFlight(list, [{ ...create, attempts }], clockOffsetMs).map(({ docId }) => docId);
     expect([left(2, 40_000), left(3, 40_000), left(2, 60_000)]).toEqual([["r1"], [], ["r1", "r2", "r3"]]);
   });
 
-  it("are left to it although a clock was set after it was sent", () => {
+  it("leaves a resource to the create in flight although a clock was set after it was sent", () => {
     const list = [resource("r", { createdMs: 10_000 })];
     const sent = { ...create, atMs: 3_610_000, clockOffsetMs: -3_600_000 };
     expect(withoutInFlight(list, [sent], 0)).toEqual([]);
   });
 
-  it("are all there is while nobody makes any", () => {
+  it("returns all resources while no create is in flight", () => {
     const list = [resource("r", young)];
     expect(withoutInFlight(list, [], 0)).toBe(list);
   });

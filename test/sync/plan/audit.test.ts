@@ -32,7 +32,7 @@ const listed = (more: Partial<ListedResource> = {}): ListedResource => ({
 });
 const UPLOAD = { kind: "file", digest: "", fileUrl: "https://files/token" } as const;
 
-describe("what differs between a row and its resource", () => {
+describe("differences between a row and its resource", () => {
   it.each<{ name: string; row: Acknowledged; listed: ListedResource; expected: string[] }>([
     { name: "nothing", row: row(), listed: listed(), expected: [] },
     { name: "the text", row: row(), listed: listed({ digest: "e" }), expected: ["text"] },
@@ -44,7 +44,7 @@ describe("what differs between a row and its resource", () => {
       expected: ["text", "title or description"],
     },
     {
-      name: "not a text that was found so before and was sent again in vain",
+      name: "not a text that was found before and sent again without effect",
       row: row({ storedDigest: "e" }),
       listed: listed({ digest: "e" }),
       expected: [],
@@ -56,7 +56,7 @@ describe("what differs between a row and its resource", () => {
       expected: ["text"],
     },
     {
-      name: "not an upload at its address, whatever text the service took from it",
+      name: "not an upload at its address, whatever text the service extracted from it",
       row: row(UPLOAD),
       listed: listed({ url: UPLOAD.fileUrl, digest: "whatever" }),
       expected: [],
@@ -68,7 +68,7 @@ describe("what differs between a row and its resource", () => {
       expected: ["address"],
     },
     {
-      name: "an upload whose text the service has not taken in",
+      name: "an upload whose text the service has not processed",
       row: row(UPLOAD),
       listed: listed({ url: UPLOAD.fileUrl, isUnfinished: true }),
       expected: ["text"],
@@ -87,17 +87,17 @@ describe("what differs between a row and its resource", () => {
       expected: [],
     },
     ...(["unsure", "failed", "parked", "held", "doomed", "skipped"] as const).map((state) => ({
-      name: `nothing of a row that is ${state}: what to expect is not known`,
+      name: `nothing of a row that is ${state}, because its content is unknown`,
       row: row({ state }),
       listed: listed({ digest: "e", label: "m" }),
       expected: [],
     })),
-  ])("$name", (each) => {
+  ])("a row and its resource differ in $name", (each) => {
     expect(alterationsOf(each.row, each.listed)).toEqual(each.expected);
   });
 });
 
-it("spells an upload by its random bits, whatever host and port it is reached by", () => {
+it("identifies an upload by its random bits, whatever its host and port", () => {
   const bits = "k".repeat(43);
   const spelled = [
     `http://127.0.0.1:7411/files/${bits}/a.pdf`,
@@ -115,7 +115,7 @@ it("spells an upload by its random bits, whatever host and port it is reached by
   expect(new Set([...spelled, ...others]).size).toBe(5);
 });
 
-it("spells what is no address as it is", () => {
+it("leaves a string that is not an address unchanged", () => {
   expect([spelledAddress("not an address"), spelledAddress(null), spelledAddress(undefined)]).toEqual([
     "not an address",
     undefined,
@@ -123,7 +123,7 @@ it("spells what is no address as it is", () => {
   ]);
 });
 
-describe("when most are gone or changed at once", () => {
+describe("a loss of most resources", () => {
   it.each([
     [{ acknowledged: 1000, missing: 0, altered: 0 }, undefined],
     [{ acknowledged: 1000, missing: 500, altered: 0 }, undefined],
@@ -137,14 +137,14 @@ describe("when most are gone or changed at once", () => {
     expect(reason).toContain(words ?? "nothing is held");
   });
 
-  it("holds what is held already until all but a few are back, however many others there are", () => {
+  it("keeps a source held until all but a few resources are back, however many others exist", () => {
     const among = (missing: number): string | undefined =>
       lossReason({ acknowledged: 1000, missing, altered: 0 }, true);
     expect(among(LOSS_FILES_MIN)).toContain("has lost 5 of 1,000");
     expect(among(LOSS_FILES_MIN - 1)).toBe(undefined);
   });
 
-  it("never holds few, never half or less, and always more than that", () => {
+  it("never holds a few or at most half, and always holds more", () => {
     const counts = fc
       .tuple(fc.nat(2000), fc.nat(2000), fc.nat(2000))
       .map(([sound, missing, altered]) => ({ acknowledged: sound + missing + altered, missing, altered }));
@@ -171,7 +171,7 @@ describe("resources that no row owns", () => {
   }>([
     { name: "are foreign", unowned: [[listed(), false]], rows: [], expected: [], foreign: 1 },
     {
-      name: "are ours with the address of an upload of ours, however old",
+      name: "a resource with the address of our upload is ours, however old",
       unowned: [[listed({ url: UPLOAD.fileUrl, createdMs: 0 }), false]],
       rows: [{ ...row(UPLOAD), docId: "a" }],
       bornMs: 500,
@@ -179,28 +179,28 @@ describe("resources that no row owns", () => {
       foreign: 0,
     },
     {
-      name: "are not ours with the address of a link of ours, if that is all",
+      name: "a resource that only has the address of our link is not ours",
       unowned: [[listed({ url: "https://example.com/", label: "other", digest: "" }), false]],
       rows: [{ ...row({ kind: "link", digest: "", fileUrl: "https://example.com/" }), docId: "a" }],
       expected: [],
       foreign: 1,
     },
     {
-      name: "seem ours when text, title and description are equal",
+      name: "a resource with equal text, title and description seems ours",
       unowned: [[listed(), false]],
       rows: [{ ...row(), docId: "a" }],
       expected: [["x", "twin"]],
       foreign: 0,
     },
     {
-      name: "do not when the title alone is",
+      name: "a resource with an equal title alone does not seem ours",
       unowned: [[listed({ digest: "e" }), false]],
       rows: [{ ...row(), docId: "a" }],
       expected: [],
       foreign: 1,
     },
     {
-      name: "do not when they are older than the ledger",
+      name: "an equal resource older than the ledger does not seem ours",
       unowned: [[listed({ createdMs: 499 }), false]],
       rows: [{ ...row(), docId: "a" }],
       bornMs: 500,
@@ -208,21 +208,21 @@ describe("resources that no row owns", () => {
       foreign: 1,
     },
     {
-      name: "do not when nobody says how old they are",
+      name: "an equal resource of unknown age does not seem ours",
       unowned: [[listed({ createdMs: undefined }), false]],
       rows: [{ ...row(), docId: "a" }],
       expected: [],
       foreign: 1,
     },
     {
-      name: "are ours when we deleted them",
+      name: "a resource that we deleted is ours",
       unowned: [[listed(), true]],
       rows: [],
       expected: [["x", "deleted"]],
       foreign: 0,
     },
     {
-      name: "are nobody's yet while a create may have made them",
+      name: "a resource that a create in flight may have made is not counted yet",
       unowned: [[listed(), false]],
       rows: [{ ...row(), docId: "a" }],
       travelling: "x",
@@ -241,7 +241,7 @@ describe("resources that no row owns", () => {
     expect(claims.foreign.count).toBe(foreign);
   });
 
-  it("count once however often a list shows them, in whatever order rows and resources come", () => {
+  it("counts an unowned resource once however often a list shows it, in any order of rows and resources", () => {
     const word = fc.constantFrom("a", "b", "c");
     const resources = fc.array(
       fc.record({ docId: fc.constantFrom("1", "2", "3", "4"), digest: word, label: word }),
@@ -265,7 +265,7 @@ describe("resources that no row owns", () => {
     );
   });
 
-  it("are no older resources of a file if this ledger deleted them, whatever else claims them", () => {
+  it("does not count a resource that this ledger deleted as an older one, whatever claims it", () => {
     const gathered = gatherUnowned();
     gathered.add(listed({ docId: "deleted" }), true);
     gathered.add(listed({ docId: "older" }), false);
@@ -274,7 +274,7 @@ describe("resources that no row owns", () => {
     expect(older.map(({ docId }) => docId)).toEqual(["older"]);
   });
 
-  it("are older resources of a file, oldest first, if they were made before the bound", () => {
+  it("finds older resources of a file, oldest first, if they were made before the bound", () => {
     const gathered = gatherUnowned();
     for (const [docId, createdMs] of [
       ["middle", 1500],
@@ -288,7 +288,7 @@ describe("resources that no row owns", () => {
     expect(older.map(({ docId }) => docId)).toEqual(["oldest", "middle", "youngest"]);
   });
 
-  it("are older resources of an upload with its title and description, as sent or as stored, and an address", () => {
+  it("finds older resources of an upload by its title and description, as sent or as stored, and an address", () => {
     const gathered = gatherUnowned();
     const url = "https://files/other";
     gathered.add(listed({ docId: "as sent", url, label: "l", createdMs: 1 }), false);
@@ -299,7 +299,7 @@ describe("resources that no row owns", () => {
     expect(gathered.olderThan(upload, 2000).map(({ docId }) => docId)).toEqual(["as sent", "as stored"]);
   });
 
-  it("stay ours by an upload's address when they are the same as another file's as well", () => {
+  it("keeps the claim by an upload's address when another file's content is equal too", () => {
     const gathered = gatherUnowned();
     gathered.add(listed({ url: UPLOAD.fileUrl, digest: "" }), false);
     gathered.show({ ...row(UPLOAD), docId: "upload" });
@@ -308,14 +308,14 @@ describe("resources that no row owns", () => {
     expect(claimed.map(({ claim, by }) => [claim, by])).toEqual([["upload", "upload"]]);
   });
 
-  it("are the same as a file's resource in the form in which the service stored that", () => {
+  it("recognises a duplicate in the form in which the service stored the first", () => {
     const gathered = gatherUnowned();
     gathered.add(listed({ label: "stored", digest: "stored" }), false);
     gathered.show({ ...row({ storedLabel: "stored", storedDigest: "stored" }), docId: "row" });
     expect(gathered.finish(0, never).claimed.map(({ claim, by }) => [claim, by])).toEqual([["twin", "row"]]);
   });
 
-  it("are named up to twenty, by title, and all counted", () => {
+  it("names up to twenty foreign resources, by title, and counts all", () => {
     const gathered = gatherUnowned();
     const count = UNOWNED_MAX + 3;
     for (let at = 0; at < count; at += 1) {

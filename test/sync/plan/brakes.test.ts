@@ -49,60 +49,66 @@ describe("brakes", () => {
     held: number;
     halted?: boolean;
   }>([
-    { name: "an ordinary delete goes", gone: rows(1), deletes: 1, held: 0 },
+    { name: "an ordinary delete proceeds", gone: rows(1), deletes: 1, held: 0 },
     {
-      name: "many, yet a small part of the source, go",
+      name: "many deletes proceed if they are a small part of the source",
       gone: rows(60),
       facts: { filesBefore: 1000 },
       deletes: 60,
       held: 0,
     },
-    { name: "half of a small folder goes", gone: rows(20), facts: { filesBefore: 40 }, deletes: 20, held: 0 },
     {
-      name: "more than half of a small folder is held",
+      name: "deletes of half of a small folder proceed",
+      gone: rows(20),
+      facts: { filesBefore: 40 },
+      deletes: 20,
+      held: 0,
+    },
+    {
+      name: "deletes of more than half of a small folder are held",
       gone: rows(21),
       facts: { filesBefore: 40 },
       deletes: 0,
       held: 21,
     },
     {
-      name: "more than half goes while it is no more than ten files",
+      name: "deletes of more than half proceed up to ten files",
       gone: rows(10),
       facts: { filesBefore: 11 },
       deletes: 10,
       held: 0,
     },
     {
-      name: "what went lately counts as files of a small folder",
+      name: "recent deletes count as files of a small folder",
       gone: rows(15),
       facts: { filesBefore: 34, deletedLately: 6 },
       deletes: 0,
       held: 15,
     },
     {
-      name: "a lower limit of one's own holds for small folders too",
+      name: "a lower configured limit applies to small folders too",
       gone: rows(6),
       facts: { filesBefore: 20, holdDeletesOver: 5 },
       deletes: 0,
       held: 6,
     },
     {
-      name: "a share of one's own holds for small folders too",
+      name: "a configured percentage applies to small folders too",
       gone: rows(39),
       facts: { filesBefore: 40, holdDeletesPercent: 100 },
       deletes: 39,
       held: 0,
     },
-    { name: "many and a large part are held", gone: rows(60), deletes: 0, held: 60 },
+    { name: "many deletes of a large part are held", gone: rows(60), deletes: 0, held: 60 },
     {
-      name: "small batches in a row count together",
+      name: "successive small batches count together",
       gone: rows(20),
       facts: { deletedLately: 40 },
       deletes: 0,
       held: 20,
     },
     {
-      name: "a folder whose few files all have other names and contents now was not emptied",
+      name: "a folder whose few files all have other names and contents was not emptied",
       scan: { ...scan(), entries: [rows(1)[0] as KnownFile] },
       gone: rows(3),
       facts: { filesBefore: 3 },
@@ -110,16 +116,22 @@ describe("brakes", () => {
       held: 0,
     },
     {
-      name: "a folder in which only a refused file is left was not emptied",
+      name: "a folder that still contains a refused file was not emptied",
       scan: { ...scan(), refused: [{ path: "big", reason: "large" }] },
       gone: rows(3),
       facts: { filesBefore: 3 },
       deletes: 3,
       held: 0,
     },
-    { name: "an emptied folder is held", gone: rows(2), facts: { filesBefore: 2 }, deletes: 0, held: 2 },
     {
-      name: "another folder without the only file is halted",
+      name: "the deletes of an emptied folder are held",
+      gone: rows(2),
+      facts: { filesBefore: 2 },
+      deletes: 0,
+      held: 2,
+    },
+    {
+      name: "another folder without the only file halts the source",
       scan: {
         ...scan({ dev: 1, ino: 3 }),
         entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
@@ -131,7 +143,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "another folder is halted, too, whose only other file was being sent",
+      name: "another folder halts the source although the only other file was in flight",
       scan: {
         ...scan({ dev: 1, ino: 3 }),
         entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
@@ -143,7 +155,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "another folder is halted, too, when the first file of all was being sent",
+      name: "another folder halts the source although the very first file was in flight",
       scan: {
         ...scan({ dev: 1, ino: 3 }),
         entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
@@ -155,7 +167,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "another folder is halted, too, when the only file was being sent again",
+      name: "another folder halts the source although the only file was being sent again",
       scan: {
         ...scan({ dev: 1, ino: 3 }),
         entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
@@ -167,42 +179,42 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "a file that goes while it is sent again holds nothing",
+      name: "a file that disappears while it is sent again holds nothing",
       gone: [],
       facts: { filesBefore: 1, missingBusy: 1, deletedLately: 1000 },
       deletes: 0,
       held: 0,
     },
     {
-      name: "a file that goes while it is sent for the first time holds nothing",
+      name: "a file that disappears while it is first sent holds nothing",
       gone: [],
       facts: { filesBefore: 0, missingNew: 1, deletedLately: 1000 },
       deletes: 0,
       held: 0,
     },
     {
-      name: "an emptied folder is held, too, of which a file was being sent",
+      name: "the deletes of an emptied folder are held although a file was in flight",
       gone: rows(1),
       facts: { filesBefore: 2, missingBusy: 1 },
       deletes: 0,
       held: 1,
     },
     {
-      name: "a mass is held, too, most of which was being sent",
+      name: "a mass delete is held although most of its files were in flight",
       gone: rows(2),
       facts: { filesBefore: 40, missingBusy: 30 },
       deletes: 0,
       held: 2,
     },
     {
-      name: "one file alone is deleted as any other",
+      name: "the delete of a single file proceeds",
       gone: rows(1),
       facts: { filesBefore: 1 },
       deletes: 1,
       held: 0,
     },
     {
-      name: "a missing folder halts",
+      name: "a missing folder halts the source",
       scan: { ...scan(), root: undefined },
       gone: rows(1),
       deletes: 0,
@@ -210,7 +222,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "another device halts, be it one delete",
+      name: "another device halts the source, even for one delete",
       scan: scan({ dev: 9, ino: 2 }),
       gone: rows(1),
       deletes: 0,
@@ -218,14 +230,14 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "the same folder under another device number goes on, where its time of birth proves it",
+      name: "the same folder under another device number continues if its time of birth proves it",
       scan: scan({ dev: 9, ino: 2, born: true }),
       gone: rows(3),
       deletes: 3,
       held: 0,
     },
     {
-      name: "another device halts whose folder was born at another time",
+      name: "a folder on another device with another time of birth halts the source",
       scan: scan({ dev: 9, ino: 3, born: true }),
       gone: rows(1),
       deletes: 0,
@@ -233,21 +245,21 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "another device with every file on it is accepted",
+      name: "a folder on another device with every file is accepted",
       scan: scan({ dev: 9, ino: 2 }),
       gone: [],
       deletes: 0,
       held: 0,
     },
     {
-      name: "a folder made anew with most files goes on",
+      name: "a recreated folder with most files continues",
       scan: scan({ dev: 1, ino: 9 }),
       gone: rows(3),
       deletes: 3,
       held: 0,
     },
     {
-      name: "a folder made anew with none of the files halts",
+      name: "a recreated folder with none of the files halts the source",
       scan: scan({ dev: 1, ino: 9 }),
       gone: rows(9),
       facts: { filesBefore: 9 },
@@ -256,7 +268,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "all files known before are held though new ones were acknowledged, where the root may be another one",
+      name: "deletes of all known files are held though new ones were acknowledged, where the root may be another one",
       scan: { ...scan(), entries: rows(2) },
       gone: rows(30),
       facts: { filesBefore: 32, madeLately: new Set(["new1", "new2"]) },
@@ -264,7 +276,7 @@ describe("brakes", () => {
       held: 30,
     },
     {
-      name: "and before new ones are acknowledged",
+      name: "deletes of all known files are held before new ones are acknowledged",
       scan: { ...scan(), entries: rows(2) },
       gone: rows(4),
       facts: { filesBefore: 4, madeLately: new Set() },
@@ -272,7 +284,7 @@ describe("brakes", () => {
       held: 4,
     },
     {
-      name: "all but one known before go",
+      name: "deletes of all but one known file proceed",
       scan: { ...scan(), entries: rows(2) },
       gone: rows(30),
       facts: { filesBefore: 33, madeLately: new Set(["new1", "new2"]), holdDeletesPercent: 100 },
@@ -280,7 +292,7 @@ describe("brakes", () => {
       held: 0,
     },
     {
-      name: "a handful of files is rewritten under other names",
+      name: "deletes proceed when a handful of files is rewritten under other names",
       scan: { ...scan(), entries: rows(2) },
       gone: rows(3),
       facts: { filesBefore: 5, madeLately: new Set(["new1", "new2"]) },
@@ -288,7 +300,7 @@ describe("brakes", () => {
       held: 0,
     },
     {
-      name: "files that came and went are no loss of what was known",
+      name: "files that came and went are not a loss of known files",
       scan: { ...scan(), entries: rows(2) },
       gone: rows(10),
       facts: { filesBefore: 10, madeLately: new Set(rows(8).map(({ docId }) => docId ?? "")) },
@@ -296,7 +308,7 @@ describe("brakes", () => {
       held: 0,
     },
     {
-      name: "beside all that is held so a new file may go",
+      name: "the delete of a new file proceeds although all others are held",
       scan: { ...scan(), entries: rows(2) },
       gone: [...rows(30, "held"), ...rows(1)],
       facts: {
@@ -308,16 +320,16 @@ describe("brakes", () => {
       deletes: 1,
       held: 30,
     },
-    { name: "an agreed mass delete goes", gone: rows(60, "doomed"), deletes: 60, held: 0 },
-    { name: "what is held stays so though it has become few", gone: rows(3, "held"), deletes: 0, held: 3 },
+    { name: "an agreed mass delete proceeds", gone: rows(60, "doomed"), deletes: 60, held: 0 },
+    { name: "held deletes stay held after they have become few", gone: rows(3, "held"), deletes: 0, held: 3 },
     {
-      name: "a new delete goes beside held ones",
+      name: "a new delete proceeds although others are held",
       gone: [...rows(3, "held"), ...rows(1)],
       deletes: 1,
       held: 3,
     },
     {
-      name: "a person's word on another root opens all brakes",
+      name: "an approval of another root releases all brakes",
       scan: scan({ dev: 9, ino: 9 }),
       gone: rows(200),
       facts: { approval: { root: { dev: 9, ino: 9 }, files: 200 } },
@@ -325,7 +337,7 @@ describe("brakes", () => {
       held: 0,
     },
     {
-      name: "a person's word on one root says nothing of a third",
+      name: "an approval of one root does not cover a third",
       scan: scan({ dev: 8, ino: 9 }),
       gone: rows(200),
       facts: { approval: { root: { dev: 9, ino: 9 }, files: 200 } },
@@ -334,7 +346,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "a person's word covers what was missing then, and no more",
+      name: "an approval covers what was missing then, and no more",
       scan: scan({ dev: 9, ino: 9 }),
       gone: rows(121),
       facts: { approval: { root: { dev: 9, ino: 9 }, files: 120 } },
@@ -343,7 +355,7 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "a person's word on another root opens nothing on a missing folder",
+      name: "an approval of another root does not cover a missing folder",
       scan: { ...scan(), root: undefined },
       gone: rows(60),
       facts: { approval: { root: ROOT, files: 60 } },
@@ -352,14 +364,14 @@ describe("brakes", () => {
       halted: true,
     },
     {
-      name: "what the rules leave out is held like any mass",
+      name: "deletes because of the rules are held like any mass",
       gone: rows(60),
       facts: { leftOut: new Set(rows(60).map(({ id }) => id)) },
       deletes: 0,
       held: 60,
     },
     {
-      name: "a few that the rules leave out go",
+      name: "a few deletes because of the rules proceed",
       gone: rows(3),
       facts: { leftOut: new Set([0, 1, 2]) },
       deletes: 3,
@@ -381,12 +393,12 @@ describe("brakes", () => {
   }>([
     { name: "emptied", words: "the folder was emptied" },
     {
-      name: "all of it replaced",
+      name: "all files were replaced",
       scan: { ...scan(), entries: rows(1) },
       words: "60 deletes at once, 100 % of the source",
     },
     {
-      name: "one too many after others",
+      name: "one delete too many after others",
       scan: { ...scan(), entries: rows(1) },
       gone: rows(1),
       facts: { filesBefore: 100, deletedLately: 50 },
@@ -404,13 +416,13 @@ describe("brakes", () => {
       words: "the rules leave out 58 files that were in agreement, and 2 files more are gone",
     },
     {
-      name: "one file that the rules leave out is named as one",
+      name: "a single file that the rules leave out is named as one",
       scan: { ...scan(), entries: rows(1) },
       facts: { leftOut: all(1) },
       words: "the rules leave out 1 file that was in agreement, and 59 files more are gone",
     },
     {
-      name: "a part of the folder was looked at, and more is held elsewhere",
+      name: "a part of the folder was scanned, and more is held elsewhere",
       scan: { ...scan(), scope: ["sub"] },
       gone: rows(19),
       facts: { filesBefore: 100, deletedLately: 37, heldBefore: 51 },
@@ -430,7 +442,7 @@ describe("brakes", () => {
         "more is missing than was agreed to (58 files then, 60 now): the folder was replaced by another one that holds none of its files",
     },
     { name: "nothing held", gone: rows(1), facts: { filesBefore: 100 }, words: undefined },
-  ])("says why: $name", ({ scan: seen = scan(), gone = rows(60), facts: more, words }) => {
+  ])("brakes explain: $name", ({ scan: seen = scan(), gone = rows(60), facts: more, words }) => {
     expect(brake(seen, gone, facts({ filesBefore: 60, ...more })).reason).toBe(words);
   });
 
@@ -444,7 +456,7 @@ describe("brakes", () => {
       counted: 0,
     },
     { name: "what is held", gone: rows(60), counted: 0 },
-  ])("counts against later deletes: $name, $counted", ({ gone, more, counted }) => {
+  ])("brakes count $counted towards later deletes: $name", ({ gone, more, counted }) => {
     expect(brake({ ...scan(), entries: rows(1) }, gone, facts(more)).counted).toBe(counted);
   });
 });

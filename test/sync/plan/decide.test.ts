@@ -35,17 +35,17 @@ const row = (more: Partial<LedgerFile> = {}): LedgerFile => ({
 });
 const FILE: Shape = { ...SHAPE, kind: "file" };
 
-describe("what a file that was read needs", () => {
+describe("the action for a file that was read", () => {
   it.each<{ name: string; read?: ReadFacts; row: LedgerFile | undefined; moved?: boolean; action: string }>([
-    { name: "a file without a row is made", row: undefined, action: "create" },
-    { name: "a row without a resource is made", row: row({ docId: null }), action: "create" },
+    { name: "a file without a row is created", row: undefined, action: "create" },
+    { name: "a row without a resource is created", row: row({ docId: null }), action: "create" },
     {
-      name: "one that moved and has no resource is made",
+      name: "a moved file without a resource is created",
       row: row({ docId: null }),
       moved: true,
       action: "create",
     },
-    { name: "the same needs nothing", row: row(), action: "touch" },
+    { name: "an unchanged file needs nothing", row: row(), action: "touch" },
     { name: "another path is a move", row: row(), moved: true, action: "move" },
     {
       name: "a move with another title is a move",
@@ -64,13 +64,13 @@ describe("what a file that was read needs", () => {
     },
     { name: "an update that got no answer is sent again", row: row({ state: "unsure" }), action: "update" },
     {
-      name: "a text that is taken out in another way is an update",
+      name: "a text extracted in another way is an update",
       read: read({ extractorVersion: 2 }),
       row: row(),
       action: "update",
     },
     {
-      name: "an upload is sent as it is, however its text is taken out",
+      name: "an upload is not sent again when its text is extracted in another way",
       read: read({ shape: FILE, extractorVersion: 2 }),
       row: row({ shape: FILE }),
       action: "touch",
@@ -97,9 +97,9 @@ it.each<[what: string, other: Shape]>([
     "strategy",
     { ...SHAPE, settings: { ...SETTINGS, strategy: "hierarchical" } as unknown as Shape["settings"] },
   ],
-  ["size of chunks", { ...SHAPE, settings: { ...SETTINGS, chunkSize: 999 } }],
-  ["overlap of chunks", { ...SHAPE, settings: { ...SETTINGS, chunkOverlap: 99 } }],
-])("a resource of another %s cannot be updated into this one", (_what, other) => {
+  ["chunk size", { ...SHAPE, settings: { ...SETTINGS, chunkSize: 999 } }],
+  ["chunk overlap", { ...SHAPE, settings: { ...SETTINGS, chunkOverlap: 99 } }],
+])("a resource with another %s cannot be updated into this one", (_what, other) => {
   expect([sameShape(SHAPE, other), sameShape(other, SHAPE), sameShape(other, other)]).toEqual([
     false,
     false,
@@ -107,17 +107,17 @@ it.each<[what: string, other: Shape]>([
   ]);
 });
 
-it("settings that a list leaves out are taken for those that were sent", () => {
+it("settings that a list omits count as those that were sent", () => {
   expect(hasSettings(SHAPE)).toBe(true);
   expect(hasSettings(SHAPE, { chunkSize: 1000 })).toBe(true);
   expect(hasSettings(SHAPE, { chunkSize: 999 })).toBe(false);
 });
 
 it.each([
-  ["of an upload that was acknowledged is its hash", row({ shape: FILE }), "h"],
-  ["is not sure while an update has no answer", row({ shape: FILE, state: "unsure" }), undefined],
-  ["of a text is none", row(), undefined],
-  ["without a row is none", undefined, undefined],
-])("what the service has of a file as an upload %s", (_what, known, hash) => {
+  ["is, for an acknowledged upload, its hash", row({ shape: FILE }), "h"],
+  ["is unknown while an update has no answer", row({ shape: FILE, state: "unsure" }), undefined],
+  ["is nothing for a text", row(), undefined],
+  ["is nothing without a row", undefined, undefined],
+])("the uploaded hash of a row %s", (_what, known, hash) => {
   expect(uploadedHash(known)).toBe(hash);
 });

@@ -201,7 +201,7 @@ describe("laws of reconcile", () => {
     );
   });
 
-  it("blind: what could not be looked at, or was not, is never gone and never moved", () => {
+  it("blind: a path that was not scanned, or could not be, is never gone and never moved", () => {
     const blindSpots = fc.subarray(["d", "d/e", "a", ""]);
     const scopes = fc.option(fc.subarray(["a", "b", "d", "d/e"]), { nil: undefined });
     fc.assert(
@@ -222,7 +222,7 @@ describe("laws of reconcile", () => {
     );
   });
 
-  it("busy: a path with work under way is left alone", () => {
+  it("busy: a path with work in flight is not compared", () => {
     const paths = fc.subarray([...PATHS]);
     fc.assert(
       fc.property(disks(), rowsOf(STATES), paths, (disk, rows, work) => {
@@ -242,7 +242,7 @@ describe("laws of reconcile", () => {
     );
   });
 
-  it("moves are optimal: a file that is there under another name alone is moved, never made again", () => {
+  it("moves are optimal: a file that only has another name is moved, never created again", () => {
     const living = STATES.filter((state) => state !== "held" && state !== "doomed" && state !== "skipped");
     fc.assert(
       fc.property(plainDisks, rowsOf(living, 20), (disk, rows) => {
@@ -261,7 +261,7 @@ describe("laws of reconcile", () => {
     );
   });
 
-  it("no guessing: a move joins two looks at one file, and no row or path is moved twice", () => {
+  it("no guessing: a move joins two scans of one file, and no row or path is moved twice", () => {
     fc.assert(
       fc.property(disks(3), rowsOf(STATES, 3), (disk, rows) => {
         const { moves } = reconcile(scanOf(disk), rows, options);
@@ -314,11 +314,11 @@ describe("laws of reconcile", () => {
   });
 });
 
-describe("laws of moves by content", () => {
+describe("moves by content", () => {
   const texts = fc.constantFrom("x", "y", "");
   const found = fc.array(fc.tuple(fc.constantFrom(...PATHS), texts), { maxLength: 6 });
 
-  it("a pair has one content, and each row and file at most one partner", () => {
+  it("a pair has one content, and each row and file has at most one partner", () => {
     fc.assert(
       fc.property(rowsOf(STATES), found, seeds, (rows, files, seed) => {
         const gone = rows.map((known, index) => ({
@@ -347,7 +347,7 @@ describe("laws of moves by content", () => {
     );
   });
 
-  it("when moves are followed, no moved row is deleted, and a row whose path was taken goes for certain", () => {
+  it("a followed move deletes no moved row, and a row whose path was taken is deleted for certain", () => {
     fc.assert(
       fc.property(disks(), rowsOf(STATES), (disk, rows) => {
         const difference = reconcile(scanOf(disk), rows, options);
@@ -409,7 +409,7 @@ describe("laws of decide", () => {
     return ["update", "move", "retitle", "touch"];
   };
 
-  it("total: without a resource it is made, with another shape replaced, and else changed or left", () => {
+  it("total: a file without a resource is created, one with another shape replaced, and any other changed or not sent", () => {
     fc.assert(
       fc.property(reads, files, fc.boolean(), (read, row, moved) => {
         const action = decide(read, row, moved);
@@ -470,7 +470,7 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("monotone: what is held is not let go because more is missing", () => {
+  it("monotone: held deletes are not released because more is missing", () => {
     fc.assert(
       fc.property(scans, missing, fc.integer({ min: 0, max: 10 }), facts, (scan, gone, part, known) => {
         const { held } = brake(scan, gone.slice(0, part), { ...known, approval: undefined });
@@ -482,7 +482,7 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("monotone: tighter limits, or more that is missing or was deleted lately, never let more go", () => {
+  it("monotone: tighter limits, or more missing or recently deleted files, never release more", () => {
     fc.assert(
       fc.property(scans, missing, facts, fc.nat(10), fc.nat(20), (scan, gone, known, over, lately) => {
         const loose = new Set(idsOf(brake(scan, gone, known).deletes));
@@ -498,7 +498,7 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("a word frees: what a person agreed to goes wherever the folder is the agreed one, and counts against nothing", () => {
+  it("an approval releases: agreed deletes proceed while the folder is the agreed one, and count against nothing", () => {
     fc.assert(
       fc.property(disks(), missing, facts, (disk, gone, known) => {
         const scan = scanOf(disk);
@@ -513,7 +513,7 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("a word is exact: it frees nothing of another root, and nothing when more is missing than it covered", () => {
+  it("an approval is exact: it releases nothing of another root, and nothing when more is missing than it covered", () => {
     fc.assert(
       fc.property(disks(), missing, facts, fc.boolean(), (disk, gone, known, other) => {
         const open = gone.filter(({ state }) => state !== "doomed");
@@ -529,7 +529,7 @@ describe("laws of the brakes", () => {
     );
   });
 
-  it("foreseen: the rules are asked about missing files exactly when an empty folder would have some of them held", () => {
+  it("foreseen: the rules are tested for missing files exactly when an emptied folder would have some of them held", () => {
     fc.assert(
       fc.property(missing, facts, (gone, known) => {
         const scan = scanOf([]);
@@ -610,7 +610,7 @@ describe("laws of settling creates", () => {
     return settling.finish(0);
   };
 
-  it("never takes a resource that a row owns, nor one resource twice, nor one that is none of ours", () => {
+  it("settling never takes a resource that a row owns, nor one twice, nor one that is not ours", () => {
     fc.assert(
       fc.property(creates, lists, (open, list) => {
         const { adopted, extra } = settle(open, list);
@@ -639,7 +639,7 @@ describe("laws of settling creates", () => {
     );
   });
 
-  it("accounts for every create: each one is adopted or absent once, an answered one is neither", () => {
+  it("settling accounts for every create: each is adopted or absent once, an answered one is neither", () => {
     fc.assert(
       fc.property(creates, lists, (open, list) => {
         const { adopted, absent } = settle(open, list);
@@ -652,7 +652,7 @@ describe("laws of settling creates", () => {
     );
   });
 
-  it("takes no more resources than attempts were made, so that a stranger's twin is never deleted for ours", () => {
+  it("settling takes no more resources than there were attempts, so that a stranger's twin is never deleted as ours", () => {
     fc.assert(
       fc.property(creates, lists, (open, list) => {
         const { adopted, extra } = settle(open, list);
@@ -673,7 +673,7 @@ describe("laws of settling creates", () => {
     );
   });
 
-  it("order-free: neither the order of the list nor that of the creates decides anything", () => {
+  it("order-free: neither the order of the list nor that of the creates matters", () => {
     fc.assert(
       fc.property(creates, lists, seeds, (open, list, seed) => {
         const sorted = ({ adopted, extra, absent }: Settlement): unknown => ({
@@ -690,12 +690,12 @@ describe("laws of settling creates", () => {
   });
 });
 
-describe("laws of trying again", () => {
+describe("laws of retries", () => {
   const failures = fc.integer({ min: 1, max: 2000 });
   const chance = fc.double({ min: 0, max: 0.999_999, noNaN: true });
   const wish = fc.option(fc.integer({ min: 0, max: 10_000_000 }), { nil: undefined });
 
-  it("a wait has bounds, grows with the failures, and is no shorter than the service's wish within an hour", () => {
+  it("a backoff is bounded, grows with the failures, and is at least what the service asks for within an hour", () => {
     fc.assert(
       fc.property(failures, wish, chance, (count, retryAfterMs, random) => {
         const delay = delayMs(count, retryAfterMs, random);
@@ -745,7 +745,7 @@ describe("laws of the dirty set", () => {
     { minLength: 1, maxLength: 60 },
   );
 
-  it("a marked path is given once, when it has rested or after the ceiling, and never forgotten", () => {
+  it("a marked path is returned once, when it has rested or after the ceiling, and never forgotten", () => {
     fc.assert(
       fc.property(events, (list) => {
         const dirty = openDirtySet(SETTLE_MS);
@@ -778,7 +778,7 @@ describe("laws of the dirty set", () => {
     );
   });
 
-  it("the file that is written to without a pause is given all the same, once a ceiling's time", () => {
+  it("a file that is written to without a pause is still returned once per ceiling time", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: SETTLE_MS - 1 }), (everyMs) => {
         const dirty = openDirtySet(SETTLE_MS);
@@ -813,7 +813,7 @@ describe("laws of moved sources", () => {
     .map((list): LostSource[] => list.map((source, index) => ({ ...source, id: index + 1 })));
   const holders = fc.uniqueArray(fc.tuple(fc.constantFrom("/x", "/y", "/z"), fc.integer({ min: 1, max: 4 })));
 
-  it("no row and no folder is taken twice, none of another owner, and the order decides nothing", () => {
+  it("no row and no folder is taken twice or from another owner, and the order does not matter", () => {
     fc.assert(
       fc.property(fresh, lost, holders, seeds, (news, olds, pairs, seed) => {
         const holds = (path: string, id: number): boolean =>

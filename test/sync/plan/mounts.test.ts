@@ -29,7 +29,10 @@ it.each<{ name: string; rows: KnownFile[]; there: Record<string, number>; holds:
     there: { 0: 9 },
     holds: true,
   },
-])("a mount holds the files of the ledger or hides them: $name", ({ rows: known, there, holds }) => {
-  const inos = new Map(Object.entries(there).map(([name, ino]) => [`disk/${name}.md`, { ino }]));
-  expect(holdsKnownFiles(known, (path) => inos.get(path))).toBe(holds);
-});
+])(
+  "decides whether a mount holds the ledger's files or hides them: $name",
+  ({ rows: known, there, holds }) => {
+    const inos = new Map(Object.entries(there).map(([name, ino]) => [`disk/${name}.md`, { ino }]));
+    expect(holdsKnownFiles(known, (path) => inos.get(path))).toBe(holds);
+  },
+);

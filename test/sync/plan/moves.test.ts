@@ -33,7 +33,7 @@ const DOOMED = { state: "doomed" } as const;
 
 it.each<[what: string, other: Partial<ScanEntry>, same: boolean]>([
   ["name", { path: "b" }, true],
-  ["time of change", { ctimeMs: 2 }, true],
+  ["change time", { ctimeMs: 2 }, true],
   ["inode", { ino: 2 }, false],
   ["size", { sizeBytes: 6 }, false],
   ["time", { mtimeMs: 2 }, false],
@@ -41,56 +41,76 @@ it.each<[what: string, other: Partial<ScanEntry>, same: boolean]>([
   expect(sameIdentity(entry("a"), entry("a", other))).toBe(same);
 });
 
-describe("new files that may be missing ones under another name, by their size", () => {
+describe("move candidates by size", () => {
   it.each<[what: string, candidates: Candidate[], gone: KnownFile[], paths: string[]]>([
     [
-      "are those of the size of a missing one",
+      "a new file with the size of a missing one is a candidate",
       [candidate("b"), candidate("c", { sizeBytes: 6 })],
       [row("a")],
       ["b"],
     ],
-    ["are no files that have a row", [{ ...candidate("b"), known: row("b") }], [row("a")], []],
-    ["are none when nothing is missing", [candidate("b")], [], []],
-    ["are none when what is missing has no resource", [candidate("b")], [row("a", NO_RESOURCE)], []],
-    ["are none when a person agreed to delete what is missing", [candidate("b")], [row("a", DOOMED)], []],
-  ])("%s", (_what, candidates, gone, paths) => {
+    ["a file with a row is not a candidate", [{ ...candidate("b"), known: row("b") }], [row("a")], []],
+    ["no file is a candidate when nothing is missing", [candidate("b")], [], []],
+    [
+      "no file is a candidate for a missing row without a resource",
+      [candidate("b")],
+      [row("a", NO_RESOURCE)],
+      [],
+    ],
+    ["no file is a candidate for a row whose delete was agreed to", [candidate("b")], [row("a", DOOMED)], []],
+  ])("move candidates by size: %s", (_what, candidates, gone, paths) => {
     expect(moveSuspects(candidates, gone).map((each) => each.entry.path)).toEqual(paths);
   });
 });
 
-describe("new files that may be missing ones, moved and edited, by their inode", () => {
+describe("move candidates by inode", () => {
   const edited = { sizeBytes: 9, mtimeMs: 9 };
   it.each<[what: string, candidates: Candidate[], gone: KnownFile[], pairs: [from: string, to: string][]]>([
     [
-      "are those of the inode of a missing one",
+      "a new file with the inode of a missing one is a candidate",
       [candidate("b", edited), candidate("c", { ino: 2 })],
       [row("a")],
       [["a", "b"]],
     ],
-    ["are no files that have a row", [{ ...candidate("b", edited), known: row("b") }], [row("a")], []],
     [
-      "are no files behind a link, which have the inode of its target",
+      "a file with a row is not a candidate",
+      [{ ...candidate("b", edited), known: row("b") }],
+      [row("a")],
+      [],
+    ],
+    [
+      "a file behind a link, which has the inode of its target, is not a candidate",
       [candidate("b", { ...edited, link: { real: "/x", mark: "m" } })],
       [row("a")],
       [],
     ],
     [
-      "are none when two new files have the inode",
+      "two new files with the inode are not candidates",
       [candidate("b", edited), candidate("c", edited)],
       [row("a")],
       [],
     ],
-    ["are none when two missing ones have it", [candidate("b", edited)], [row("a"), row("c", { id: 2 })], []],
-    ["are none when nothing is missing", [candidate("b")], [], []],
-    ["are none when what is missing has no resource", [candidate("b", edited)], [row("a", NO_RESOURCE)], []],
-  ])("%s", (_what, candidates, gone, pairs) => {
+    [
+      "a new file with the inode of two missing ones is not a candidate",
+      [candidate("b", edited)],
+      [row("a"), row("c", { id: 2 })],
+      [],
+    ],
+    ["no file is a candidate when nothing is missing", [candidate("b")], [], []],
+    [
+      "no file is a candidate for a missing row without a resource",
+      [candidate("b", edited)],
+      [row("a", NO_RESOURCE)],
+      [],
+    ],
+  ])("move candidates by inode: %s", (_what, candidates, gone, pairs) => {
     expect(inodeSuspects(candidates, gone).map(({ known, entry: to }) => [known.path, to.path])).toEqual(
       pairs,
     );
   });
 });
 
-describe("missing rows and new files of the same content", () => {
+describe("moves by content", () => {
   type Pair = [from: string, to: string];
   const gone = (path: string, hash = "h", more: Partial<KnownFile> = {}) => ({
     known: row(path, more),
@@ -98,14 +118,19 @@ describe("missing rows and new files of the same content", () => {
   });
   const fresh = (path: string, hash = "h") => ({ entry: entry(path), hash });
   it.each<[what: string, rows: ReturnType<typeof gone>[], files: ReturnType<typeof fresh>[], pairs: Pair[]]>([
-    ["are a move, one to one, whatever their names", [gone("x/a")], [fresh("y/b")], [["x/a", "y/b"]]],
-    ["are one move where their names are the same", [gone("x/a")], [fresh("y/a")], [["x/a", "y/a"]]],
-    ["are none with other contents", [gone("a")], [fresh("b", "i")], []],
-    ["are none when the content is not known", [gone("a", "")], [fresh("b", "")], []],
-    ["are none without a resource", [gone("a", "h", NO_RESOURCE)], [fresh("b")], []],
-    ["are none when a person agreed to the delete", [gone("a", "h", DOOMED)], [fresh("b")], []],
     [
-      "are told apart by the names of the files, in whatever folder",
+      "one row and one file are a move, whatever their names",
+      [gone("x/a")],
+      [fresh("y/b")],
+      [["x/a", "y/b"]],
+    ],
+    ["one pair moves where the names are the same", [gone("x/a")], [fresh("y/a")], [["x/a", "y/a"]]],
+    ["other contents are no move", [gone("a")], [fresh("b", "i")], []],
+    ["unknown content is no move", [gone("a", "")], [fresh("b", "")], []],
+    ["a row without a resource does not move", [gone("a", "h", NO_RESOURCE)], [fresh("b")], []],
+    ["a row whose delete was agreed to does not move", [gone("a", "h", DOOMED)], [fresh("b")], []],
+    [
+      "file names distinguish equal files, in whatever folder",
       [gone("x/a"), gone("x/b")],
       [fresh("y/b"), fresh("y/a")],
       [
@@ -113,27 +138,22 @@ describe("missing rows and new files of the same content", () => {
         ["x/b", "y/b"],
       ],
     ],
-    ["are none of a name that comes twice", [gone("x/a"), gone("y/a")], [fresh("z/a")], []],
-    ["are none of a name that two new files have", [gone("x/a")], [fresh("y/a"), fresh("z/a")], []],
-    ["are none of other names where there are several", [gone("a")], [fresh("b"), fresh("c")], []],
-    [
-      "are a move of the one name that is there again",
-      [gone("x/a")],
-      [fresh("y/a"), fresh("y/c")],
-      [["x/a", "y/a"]],
-    ],
-  ])("%s", (_what, rows, files, pairs) => {
+    ["a name that two rows have does not move", [gone("x/a"), gone("y/a")], [fresh("z/a")], []],
+    ["a name that two new files have does not move", [gone("x/a")], [fresh("y/a"), fresh("z/a")], []],
+    ["several files with other names do not move", [gone("a")], [fresh("b"), fresh("c")], []],
+    ["the one name that exists again moves", [gone("x/a")], [fresh("y/a"), fresh("y/c")], [["x/a", "y/a"]]],
+  ])("moves by content: %s", (_what, rows, files, pairs) => {
     expect(pairByHash(rows, files).map(({ known, entry: to }) => [known.path, to.path])).toEqual(pairs);
   });
 });
 
-describe("once moves are followed", () => {
+describe("followed moves", () => {
   const moved = row("old", { id: 7 });
   const found = { known: moved, entry: entry("new") };
   const follow = (gone: readonly KnownFile[]) =>
     followMoves({ moves: [], gone }, [candidate("new"), candidate("other")], [found]);
 
-  it("a moved row is not gone, and its file is looked at as the row's, from where it was", () => {
+  it("a moved row is not gone, and its file is a candidate for that row, with its former path", () => {
     const { moves, candidates, gone } = follow([moved, row("left", { id: 8 })]);
     expect(moves).toEqual([found]);
     expect(gone.map(({ id }) => id)).toEqual([8]);
@@ -145,12 +165,12 @@ describe("once moves are followed", () => {
     ["failed", "doomed"],
     ["held", "held"],
     ["doomed", "doomed"],
-  ] as const)("a row that is %s, and whose path a moved file took, is %s", (state, after) => {
+  ] as const)("a row that is %s, and whose path a moved file took, becomes %s", (state, after) => {
     const { gone } = follow([row("new", { id: 9, state })]);
     expect(gone.map((each) => each.state)).toEqual([after]);
   });
 
-  it("a row whose path nobody took stays as it is", () => {
+  it("a row whose path nobody took is unchanged", () => {
     const left = row("left", { id: 8 });
     expect(follow([left]).gone).toEqual([left]);
   });

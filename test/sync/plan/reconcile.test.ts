@@ -75,13 +75,13 @@ describe("reconcile", () => {
     { name: "an unchanged file", disk: scan([a]), rows: [row(1, a)], expected: [] },
     { name: "a new file", disk: scan([a]), rows: [], expected: ["read a"] },
     {
-      name: "a renamed file whose old name a file took that is too large",
+      name: "a renamed file whose old name was taken by a file that is too large",
       disk: scan([{ path: "z", ino: 1 }], { refused: [{ path: "a", reason: "large" }] }),
       rows: [row(1, a)],
       expected: ["read z #1 from a", "refused a: large"],
     },
     {
-      name: "a renamed file whose old name an archive took",
+      name: "a renamed file whose old name was taken by an archive",
       disk: scan([{ path: "z", ino: 1 }], archiveSkip),
       rows: [row(1, a)],
       expected: ["read z #1 from a", "skipped a: archive"],
@@ -93,13 +93,13 @@ describe("reconcile", () => {
       expected: ["gone a #2", "refused a: large #1"],
     },
     {
-      name: "an agreed delete whose name a file took that is too large",
+      name: "an agreed delete whose name was taken by a file that is too large",
       disk: scan([], { refused: [{ path: "a", reason: "large" }] }),
       rows: [row(1, a, { state: "doomed" }), row(2, a, { state: "failed" })],
       expected: ["gone a #1", "refused a: large #2"],
     },
     {
-      name: "two held deletes of one name, of which the younger was this very file",
+      name: "two held deletes of one name, the younger of which was this very file",
       disk: scan([{ ...a, ctimeMs: 2 }]),
       rows: [row(1, { ...a, ino: 9 }, { state: "held" }), row(2, a, { state: "held" })],
       expected: ["gone a #1", "read a #2"],
@@ -196,7 +196,7 @@ describe("reconcile", () => {
       expected: ["gone a #1", "read z"],
     },
     {
-      name: "two new hard links of a missing file: no telling which",
+      name: "two new hard links of a missing file: neither is the moved one",
       disk: scan([
         { path: "y", ino: 1 },
         { path: "z", ino: 1 },
@@ -223,7 +223,7 @@ describe("reconcile", () => {
       expected: [],
     },
     {
-      name: "a neighbour whose name begins alike",
+      name: "a neighbour whose name starts alike",
       disk: scan([], { unreadable: [{ path: "d", code: "EACCES" }] }),
       rows: [row(1, { path: "d2", ino: 1 })],
       expected: ["gone d2 #1"],
@@ -330,7 +330,7 @@ describe("reconcile", () => {
       expected: ["skipped a #1: archive"],
     },
     {
-      name: "a file of a kind that is no longer taken keeps its resource, and a person is told",
+      name: "a file of a kind that is no longer taken keeps its resource, and a person is notified",
       disk: archive,
       rows: [row(1, a)],
       expected: ["refused a: archive #1"],
@@ -373,7 +373,7 @@ describe("reconcile", () => {
       expected: ["read a #1"],
     },
     {
-      name: "held files whose copies are back, each beside the other's inode",
+      name: "held files whose copies are back, each with the other's inode",
       disk: scan([
         { path: "d/a", ino: 2 },
         { path: "e/a", ino: 1 },
@@ -409,7 +409,7 @@ describe("reconcile", () => {
       expected: ["read z #1 from a"],
     },
     {
-      name: "a held row beside a living one",
+      name: "a held row with a living one",
       disk: scan([{ path: "a", ino: 3 }]),
       rows: [row(1, a, { state: "held" }), row(2, { path: "a", ino: 3 })],
       expected: ["gone a #1"],
@@ -419,7 +419,7 @@ describe("reconcile", () => {
     expect(words(reconcile(disk, rows.toReversed(), { rulesKey: KEY, retryParked: true }))).toEqual(expected);
   });
 
-  it("leaves busy paths alone", () => {
+  it("does not compare busy paths", () => {
     const difference = reconcile(scan([a, b]), [row(3, { path: "c", ino: 3 })], {
       rulesKey: KEY,
       busy: (path) => path !== "b",
@@ -428,7 +428,7 @@ describe("reconcile", () => {
   });
 });
 
-describe("moves told by content", () => {
+describe("moves by content hash", () => {
   const gone = (id: number, path: string, hash: string): { known: KnownFile; hash: string } => ({
     known: row(id, { path, ino: id }),
     hash,
@@ -442,7 +442,7 @@ describe("moves told by content", () => {
     { name: "another hash", rows: [gone(1, "a", "h")], files: [fresh("z", "i")], expected: [] },
     { name: "an unknown hash", rows: [gone(1, "a", "")], files: [fresh("z", "")], expected: [] },
     {
-      name: "two rows, one file: told by the name",
+      name: "two rows, one file: paired by the name",
       rows: [gone(1, "d/a", "h"), gone(2, "d/b", "h")],
       files: [fresh("e/b", "h")],
       expected: ["2 e/b"],
@@ -597,7 +597,7 @@ describe("laws of the plan", () => {
     );
   });
 
-  it("skips no file that has a resource, and none twice", () => {
+  it("never skips a file that has a resource, and skips none twice", () => {
     fc.assert(
       fc.property(disks, rows, (disk, known) => {
         const { skipped, candidates, refused } = reconcile(scanned(disk), known, { rulesKey: KEY });

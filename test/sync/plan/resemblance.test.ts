@@ -11,15 +11,15 @@ it.each([
 
 it.each<[what: string, stored: string, found: string[]]>([
   ["the same title first, then those that it may be cut from", "Plan", ["Plan", "Plan B", "planning"]],
-  ["a title without some signs", "planb", ["Plan B"]],
+  ["a title without some characters", "planb", ["Plan B"]],
   ["a title that was cut", "Annual re", ["Annual Report"]],
   ["a title that was cut to two letters", "An", ["Annual Report"]],
-  ["no title that goes on in another way", "Planet", []],
+  ["no title that continues in another way", "Planet", []],
   ["no title that is longer", "Annual Report 2025", []],
   ["a title of one letter, only where that is all of it", "P", ["P", "p."]],
   ["a title without letters, only where it is the same", "??", ["??"]],
   ["nothing for another title without letters", "!", []],
-])("finds %s", (_what, stored, found) => {
+])("a title index finds %s", (_what, stored, found) => {
   const titles = ["planning", "Plan B", "Plan", "P", "p.", "??", "Annual Report"];
   expect(
     indexTitles(titles, (title) => title)

@@ -3,7 +3,7 @@ import { delayMs, DELAY_MS_MAX, parkMs } from "../../../src/sync/plan/retry.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
-describe("the waits between tries", () => {
+describe("backoff", () => {
   /** Tries in a day at which nobody answers; one goes through at a time. */
   const triesInADay = (random: number): number => {
     let tries = 0;
@@ -15,13 +15,13 @@ describe("the waits between tries", () => {
     ["the shortest", 0, 2888],
     ["the longest", 0.999, 1449],
   ])(
-    "make a service that is down for a day cost a few thousand requests, when they are %s",
+    "a service that is down for a day costs a few thousand requests, when they are %s",
     (_, random, most) => {
       expect(triesInADay(random)).toBeLessThanOrEqual(most);
     },
   );
 
-  it("never leave a service that is back unnoticed for more than a minute", () => {
+  it("a service that is back is noticed within a minute", () => {
     for (let failures = 1; failures < 5000; failures += 1) {
       expect(delayMs(failures, undefined, 0.999)).toBeLessThanOrEqual(DELAY_MS_MAX);
     }

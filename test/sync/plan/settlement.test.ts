@@ -64,7 +64,7 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
     },
     {
-      name: "an upload at a service on this machine that has another port by now",
+      name: "an upload at a service on this machine that has another port now",
       creates: [upload(1, "http://127.0.0.1:7411/files/token/a.pdf")],
       list: [listed("x", { url: "http://127.0.0.1:7500/files/token/a.pdf", digest: "" })],
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [] },
@@ -113,13 +113,13 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "cut" }] },
     },
     {
-      name: "a title that says too little does not match",
+      name: "a title that is too short does not match",
       creates: [create(1, { title: "notes on figures 1" })],
       list: [listed("x", { title: "n", label: "cut", labelUnder: () => "l" })],
       expected: { adopted: [], absent: [1] },
     },
     {
-      name: "another text is no second one",
+      name: "another text is not a second one",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y", { digest: "other" })],
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
@@ -177,13 +177,13 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: false, described: false, label: "other" }] },
     },
     {
-      name: "one that the service works on still, or failed on, is adopted and sent again",
+      name: "one that the service is processing, or failed on, is adopted and sent again",
       creates: [create(1)],
       list: [listed("x", { isUnfinished: true })],
       expected: { adopted: [{ id: 1, docId: "x", exact: false, described: true, label: "l" }] },
     },
     {
-      name: "twins get one each",
+      name: "each twin gets one",
       creates: [create(1), create(2)],
       list: [listed("y", { createdMs: 102_000 }), listed("x")],
       expected: {
@@ -200,7 +200,7 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], absent: [2] },
     },
     {
-      name: "an upload's address is its own, whenever it was made",
+      name: "an upload's address is unique, whenever it was made",
       creates: [upload(1, "u")],
       list: [listed("x", { url: "u", digest: "", createdMs: 1 })],
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }] },
@@ -225,7 +225,7 @@ describe("settling creates by the list", () => {
       },
     },
     {
-      name: "of the only attempt nothing can be left that the service still works on",
+      name: "a single attempt leaves nothing that the service is still processing",
       creates: [create(1)],
       list: [
         listed("x"),
@@ -234,7 +234,7 @@ describe("settling creates by the list", () => {
       expected: { extra: [], queued: [] },
     },
     {
-      name: "a second attempt that acted too leaves an extra",
+      name: "a second attempt that took effect too leaves an extra",
       creates: [create(1, { attempts: 2 })],
       list: [listed("x"), listed("y")],
       expected: {
@@ -243,7 +243,7 @@ describe("settling creates by the list", () => {
       },
     },
     {
-      name: "an extra of two equal files is that of the one whose description it has",
+      name: "an extra of two equal files belongs to the one whose description it has",
       creates: [
         create(1, { attempts: 2, answered: true, label: "one" }),
         create(2, { attempts: 2, answered: true, label: "two" }),
@@ -253,20 +253,20 @@ describe("settling creates by the list", () => {
       expected: { extra: [{ id: 2, docId: "x", exact: true, described: true, label: "two" }] },
     },
     {
-      name: "an open create takes no extra of an equal file that was answered, and has its description",
+      name: "an open create takes no extra of an equal file that was answered and has its description",
       creates: [create(1, { label: "one" }), create(2, { attempts: 2, answered: true, label: "two" })],
       list: [listed("o", { label: "two" }), listed("x", { label: "two" })],
       owned: ["o"],
       expected: { absent: [1], extra: [{ id: 2, docId: "x", exact: true, described: true, label: "two" }] },
     },
     {
-      name: "an extra with a description of ours comes before an older one of somebody else's",
+      name: "an extra with our description comes before an older one of somebody else's",
       creates: [create(1, { attempts: 2, answered: true })],
       list: [listed("s", { label: "by hand" }), listed("x", { createdMs: 102_000 })],
       expected: { extra: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }] },
     },
     {
-      name: "one attempt leaves no extra: the other is somebody's",
+      name: "one attempt leaves no extra: the other is somebody else's",
       creates: [create(1)],
       list: [listed("x"), listed("y")],
       expected: { adopted: [{ id: 1, docId: "x", exact: true, described: true, label: "l" }], extra: [] },
@@ -283,7 +283,7 @@ describe("settling creates by the list", () => {
       },
     },
     {
-      name: "a resource of other chunk settings is not just what was sent",
+      name: "a resource with other chunk settings is not exactly what was sent",
       creates: [create(1, { settings: { ...SETTINGS, chunkSize: 500 } })],
       list: [listed("x", { settings: SETTINGS })],
       expected: {
@@ -309,13 +309,13 @@ describe("settling creates by the list", () => {
   // The service's clock is an hour ahead of ours now, and was equal when the create left.
   it.each<[what: string, more: Partial<CandidateResource>, adopted: string[]]>([
     ["is ours with our description", {}, ["x"]],
-    ["is somebody's with another description", { label: "other" }, []],
+    ["is somebody else's with another description", { label: "other" }, []],
     [
       "is ours with another description if it is young by both",
       { label: "other", createdMs: 3_701_000 },
       ["x"],
     ],
-    ["is somebody's if it is old by both", { createdMs: 90_000 }, []],
+    ["is somebody else's if it is old by both", { createdMs: 90_000 }, []],
   ])("a resource that is young by one of two clocks %s", (_what, more, adopted) => {
     const found = settle([create(1, { clockOffsetMs: 0 })], [listed("x", more)], [], 3_600_000, {
       descriptions: true,

@@ -31,7 +31,7 @@ const scanOf = (entries: readonly ScanEntry[]): Scan => ({
 });
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-it("sorts as Array.sort does, equal items in the order they came", () => {
+it("sorts as Array.sort does, equal items in their original order", () => {
   const items = fc.array(fc.record({ key: fc.integer({ min: 0, max: 9 }), tag: fc.integer() }), {
     maxLength: 4 * STEP_ITEMS,
     size: "max",
@@ -65,7 +65,7 @@ it("sorts no more than a few hundred items without a step", () => {
 
 it.each([
   { name: "an unchanged folder", entries: range(FILES).map((index) => entryOf(index)), rows: FILES },
-  { name: "a first look", entries: range(FILES).map((index) => entryOf(index)), rows: 0 },
+  { name: "a first scan", entries: range(FILES).map((index) => entryOf(index)), rows: 0 },
   { name: "a renamed folder", entries: range(FILES).map((index) => entryOf(index, "new")), rows: FILES },
   { name: "a folder that is gone", entries: [], rows: FILES },
 ])("reads few rows between two steps: $name", ({ entries, rows }) => {
@@ -92,7 +92,7 @@ it.each([
   expect(step.value).toEqual(reconcile(scanOf(entries), range(rows).map(rowOf), { rulesKey: 1 }));
 });
 
-it("comes to the same whenever the rows are handed over", () => {
+it("gives the same result whenever the rows are delivered", () => {
   const indexes = fc.uniqueArray(fc.nat(2 * STEP_ITEMS), { maxLength: 2 * STEP_ITEMS, size: "max" });
   fc.assert(
     fc.property(indexes, indexes, fc.nat(6), (disk, ledger, pauses) => {

@@ -12,25 +12,25 @@ function after(count: number, tookMs: number, from: Window = FIRST_WINDOW): Wind
   return window;
 }
 
-it("grows to the width while answers are quick", () => {
+it("the window grows to the width while answers are quick", () => {
   expect(after(200, 100).size).toBe(128);
 });
 
-it("stays as it is while answers are neither quick nor slow", () => {
+it("the window stays the same while answers are neither quick nor slow", () => {
   expect(after(200, 5000).size).toBe(FIRST_WINDOW.size);
 });
 
-it("shrinks to one while answers are slow", () => {
+it("the window shrinks to one while answers are slow", () => {
   expect(after(20, 60_000).size).toBe(1);
 });
 
-it("shrinks once for all that left together", () => {
+it("the window shrinks once for all jobs that left together", () => {
   let window: Window = { size: 100, shrunkMs: -Infinity };
   for (let index = 0; index < 100; index += 1) window = windowAfter(window, index, 60_000 + index, 128);
   expect(window.size).toBe(75);
 });
 
-it("is never below one, nor above the width by growing", () => {
+it("the window is never below one, and never grows above the width", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.nat(100_000), fc.nat(200_000))),

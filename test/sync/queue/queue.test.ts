@@ -69,7 +69,7 @@ async function runUntilBegun(world: Stage, count: number): Promise<void> {
   }
 }
 
-it("runs as many at once as the width allows, in the order they came", async () => {
+it("runs as many jobs at once as the width allows, in order of arrival", async () => {
   const world = stage(3);
   world.queue.push(range(300));
   await until(() => world.underWay.size === 3);
@@ -94,7 +94,7 @@ it("follows a width that changes", async () => {
   await runUntilBegun(world, 200);
 });
 
-it("never stands still when the width shrinks as jobs end", async () => {
+it("never stops when the width shrinks as jobs end", async () => {
   const world = stage(16);
   world.queue.push(range(400));
   for (const width of [1, 9, 2, 16, 1, 1, 3]) {
@@ -106,7 +106,7 @@ it("never stands still when the width shrinks as jobs end", async () => {
   expect(world.begun.toSorted((a, b) => a - b)).toEqual(range(400));
 });
 
-it("runs what is pushed as last after all else", async () => {
+it("runs jobs pushed as last after all others", async () => {
   const world = stage(1);
   world.queue.push([100], { last: true });
   world.queue.push(range(300));
@@ -115,7 +115,7 @@ it("runs what is pushed as last after all else", async () => {
   expect(world.begun).toEqual([...range(300), 100, 101]);
 });
 
-it("prepares a few ahead and no more, however many wait", async () => {
+it("prepares a few jobs ahead and no more, however many wait", async () => {
   const world = stage(1);
   world.queue.push(range(100_000));
   await until(() => world.underWay.size === 1);
@@ -129,7 +129,7 @@ it("prepares a few ahead and no more, however many wait", async () => {
   await stopping;
 });
 
-it("holds no more than its bytes, and lets one larger job through alone", async () => {
+it("uses no more than its memory budget, and lets one larger job through alone", async () => {
   const megabyte = 1024 * 1024;
   const world = stage(64, (job) => (job === 5 ? 200 : 10) * megabyte);
   world.queue.push(range(20));
@@ -162,14 +162,14 @@ it("drops what has not begun when it stops, and waits for what has", async () =>
   expect(world.begun).toEqual([0, 1]);
 });
 
-it("tells what a job threw, and goes on with the others", async () => {
+it("reports what a job threw, and continues with the others", async () => {
   const world = stage(1);
   world.queue.push([-1, 1, -2, 2]);
   await runUntilBegun(world, 4);
   expect(world.errors).toEqual([new Error("job -1"), new Error("job -2")]);
 });
 
-it("sends others in the place of what only waits, as many as that are and no more", async () => {
+it("sends as many other jobs as there are waits, and no more", async () => {
   const waits = range(4).map(() => Promise.withResolvers<void>());
   const seen: number[] = [];
   const begun: number[] = [];
@@ -208,7 +208,7 @@ it("sends others in the place of what only waits, as many as that are and no mor
   expect(begun).toEqual(range(7));
 });
 
-it("lets two hundred of a line wait at once, and waits at its stop for all that do", async () => {
+it("lets two hundred jobs of a line wait at once, and waits for all of them when it stops", async () => {
   const end = Promise.withResolvers<void>();
   let begun = 0;
   const queue: WorkQueue<number> = openQueue<number>({
@@ -236,7 +236,7 @@ it("lets two hundred of a line wait at once, and waits at its stop for all that 
   expect(begun).toBe(200);
 });
 
-it("sends the work of one owner although another's fills the queue and never ends", async () => {
+it("sends the jobs of one owner although another's fill the queue and never end", async () => {
   const world = stage(16);
   const others = range(50).map((job) => OWNER + job);
   world.queue.push(range(10_000));
@@ -252,7 +252,7 @@ it("sends the work of one owner although another's fills the queue and never end
   await stopping;
 });
 
-it("shares the width between owners, and gives all of it to one that has work alone", async () => {
+it("shares the width between owners, and gives all of it to a single one with work", async () => {
   const world = stage(10);
   world.queue.push(range(3000));
   await runUntilBegun(world, 1000);
@@ -266,7 +266,7 @@ it("shares the width between owners, and gives all of it to one that has work al
   await runUntilBegun(world, 6000);
 });
 
-it("prepares what is small although another owner's work holds all bytes", async () => {
+it("prepares small jobs although another owner's jobs hold all bytes", async () => {
   const megabyte = 1024 * 1024;
   const world = stage(64, (job) => (job < OWNER ? 16 : 1) * megabyte);
   world.queue.push(range(100));
@@ -279,7 +279,7 @@ it("prepares what is small although another owner's work holds all bytes", async
   await stopping;
 });
 
-it("runs what is pushed as last before other owners' work has ended", async () => {
+it("runs jobs pushed as last before other owners' jobs have ended", async () => {
   const world = stage(4);
   world.queue.push(range(10_000));
   world.queue.push([OWNER], { last: true });
@@ -294,8 +294,12 @@ it("runs what is pushed as last before other owners' work has ended", async () =
 });
 
 it.each([
-  { name: "sends no fewer at once because the service works long on what it took", goesAside: true, most: 8 },
-  { name: "sends fewer at once, down to one, where requests take long", goesAside: false, most: 1 },
+  {
+    name: "a queue does not send fewer jobs because the service processes them for long after accepting them",
+    goesAside: true,
+    most: 8,
+  },
+  { name: "a queue sends fewer jobs at once, down to one, if requests take long", goesAside: false, most: 1 },
 ])("$name", async ({ goesAside, most }) => {
   let clockMs = 0;
   const underWay = new Set<() => void>();

@@ -71,8 +71,8 @@ async function list(
   return { end, seen, asked };
 }
 
-describe("a place of the service", () => {
-  it("is listed from beginning to end, without what is deleted", async () => {
+describe("a scope of the service", () => {
+  it("a scope is listed from beginning to end, without deleted resources", async () => {
     const records = [record(), record({ _id: "b", isDeleted: true }), record({ _id: "c" })];
     expect(await list({ lists: [DONE], records })).toEqual({
       end: { clockOffsetMs: 5, isPaged: true },
@@ -81,30 +81,30 @@ describe("a place of the service", () => {
     });
   });
 
-  it("is listed anew when its list broke off, and what was seen of that does not count", async () => {
+  it("a list that broke off starts again, and what was seen of it does not count", async () => {
     expect(await list({ lists: [LATER, DONE] })).toMatchObject({ seen: ["a"], asked: ["c1", "c1"] });
   });
 
-  it("is not known as long as its id is not", async () => {
+  it("a scope is unknown while its collection's id is", async () => {
     const untold = { id: undefined, why: "unsupported" } as const;
     expect(await list({ lists: [DONE], ids: [untold] })).toMatchObject({ end: undefined, asked: [] });
   });
 
-  it("is listed when its id becomes known, which nobody answered for at first", async () => {
+  it("a scope is listed after its id becomes known, which nothing answered at first", async () => {
     const unanswered = { id: undefined, why: "unanswered" } as const;
     expect(await list({ lists: [DONE], ids: [unanswered, unanswered, { id: "c1" }] })).toMatchObject({
       asked: ["c1"],
     });
   });
 
-  it("that the service does not know any more is listed under its new id", async () => {
+  it("a collection that the service no longer knows is listed under its new id", async () => {
     const lists: Reply<ListEnd>[] = [{ kind: "gone" }, DONE];
     expect(await list({ lists, renewed: "c2", ids: [{ id: "c1" }, { id: "c2" }] })).toMatchObject({
       asked: ["c1", "c2"],
     });
   });
 
-  it("that the service does not know any more, under whatever id, holds nothing", async () => {
+  it("a collection that the service does not know under any id holds nothing", async () => {
     expect(await list({ lists: [{ kind: "gone" }], records: [] })).toMatchObject({
       end: { clockOffsetMs: undefined, isPaged: false },
       asked: Array.from({ length: 5 }, () => "c1"),
@@ -112,7 +112,7 @@ describe("a place of the service", () => {
     expect((await list({ lists: [{ kind: "gone" }], renewed: "c2" })).asked).toHaveLength(6);
   });
 
-  it("is listed although 404s to its second page are more than are believed in a row", async () => {
+  it("a scope is listed although its second page gets more 404s than are believed in a row", async () => {
     const gone: Reply<ListEnd> = { kind: "gone" };
     const lists = [...Array.from({ length: 6 }, () => gone), DONE];
     expect(await list({ lists, pages: [0, 1, 1, 1, 2, 2] })).toMatchObject({
@@ -121,7 +121,7 @@ describe("a place of the service", () => {
     });
   });
 
-  it("is listed though 404s came first", async () => {
+  it("a scope is listed although 404s came first", async () => {
     const gone: Reply<ListEnd> = { kind: "gone" };
     expect(await list({ lists: [gone, gone, gone, gone, DONE] })).toMatchObject({
       end: { clockOffsetMs: 5 },
@@ -130,16 +130,22 @@ describe("a place of the service", () => {
   });
 
   it.each<[string, Service]>([
-    ["that a person names and the service does not know", { lists: [{ kind: "gone" }], isConfigured: true }],
-    ["that the service names and does not list", { lists: [{ kind: "gone" }], isNamed: true }],
-    ["that the service refuses to list", { lists: [{ kind: "refused", code: "c", message: "no" }] }],
+    [
+      "a configured collection that the service does not know",
+      { lists: [{ kind: "gone" }], isConfigured: true },
+    ],
+    ["a collection that the service names and does not list", { lists: [{ kind: "gone" }], isNamed: true }],
+    [
+      "a collection that the service refuses to list",
+      { lists: [{ kind: "refused", code: "c", message: "no" }] },
+    ],
   ])("%s is an error", async (_what, service) => {
     await expect(list(service)).rejects.toMatchObject({ code: "list_refused", subject: "c1" });
   });
 });
 
 describe("a resource of a list", () => {
-  it("is reduced to what is compared: the digest of its text, or its address", () => {
+  it("a listed resource is reduced to what is compared: the digest of its text, or its address", () => {
     const at = { createdAt: "1970-01-01T00:00:01Z", updatedAt: "1970-01-01T00:00:02Z" };
     expect(resourceOf(record(at))).toMatchObject({
       docId: "a",
@@ -160,12 +166,12 @@ describe("a resource of a list", () => {
     ["error", true],
     ["chunked", false],
     [undefined, false],
-  ])("with the state %s is unfinished: %s", (status, expected) => {
+  ])("a listed resource with the state %s is unfinished: %s", (status, expected) => {
     const found = record({ metadata: { status } });
     expect(resourceOf(found).isUnfinished ?? false).toBe(expected);
   });
 
-  it("may leave out some of its settings, or have others than are known", () => {
+  it("a listed resource may omit some settings, or have unknown ones", () => {
     const settings = { strategy: "recursive", chunkSize: 1, chunkOverlap: 0 } as const;
     expect(resourceOf(record({ settings })).settings).toEqual(settings);
     expect(resourceOf(record({ settings: { strategy: "other" } })).settings).toEqual({});

@@ -73,7 +73,7 @@ afterEach(() => {
 });
 
 describe("resources that turn out to be gone", () => {
-  it("are made again up to three in ten minutes; then the list is asked, and a look is due at once", async () => {
+  it("up to three missing resources are created again in ten minutes; then the list is checked, and the source is checked at once", async () => {
     const guard = open();
     expect([1, 2, 3].map((row) => guard.mayRemake(row))).toEqual([true, true, true]);
     expect(guard.isClosed()).toBe(false);
@@ -85,7 +85,7 @@ describe("resources that turn out to be gone", () => {
     expect(guard.mayRemake(4)).toBe(true);
   });
 
-  it("count across restarts, until the list was asked", async () => {
+  it("missing resources count across restarts, until the list was checked", async () => {
     expect([1, 2, 3].map((row) => open().mayRemake(row))).toEqual([true, true, true]);
     const guard = open();
     expect(guard.mayRemake(4)).toBe(false);
@@ -93,7 +93,7 @@ describe("resources that turn out to be gone", () => {
     expect(open().mayRemake(4)).toBe(true);
   });
 
-  it("are made again without a question as long as they are single ones", () => {
+  it("single missing resources are created again without a list", () => {
     const guard = open();
     for (let row = 0; row < 30; row += 1) {
       expect(guard.mayRemake(row)).toBe(true);
@@ -102,7 +102,7 @@ describe("resources that turn out to be gone", () => {
     expect(checks).toBe(0);
   });
 
-  it("are made again however many they are if the list showed just these as missing, for ten minutes after the last", () => {
+  it("any number of missing resources are created again if the list showed exactly these as missing, for ten minutes after the last", () => {
     const guard = open();
     guard.allow(listed(undefined, 1, 2, 3, 4, 5, 6, 7, 8).missing);
     for (const row of [1, 2, 3, 4, 5]) {
@@ -116,7 +116,7 @@ describe("resources that turn out to be gone", () => {
 });
 
 describe("a source that lost most of its resources", () => {
-  it("is held with the reason, and compared again after ever longer times", async () => {
+  it("a source with a loss is held with the reason, and compared again at growing intervals", async () => {
     const guard = open();
     guard.suspect();
     guard.suspect();
@@ -134,13 +134,13 @@ describe("a source that lost most of its resources", () => {
     expect(guard.nextCheckMs()).toBe(nowMs + 2 * MINUTE_MS);
   });
 
-  it("is held as well after a restart", () => {
+  it("a source with a loss is held after a restart as well", () => {
     open().hold("most are gone");
     ledger.flush();
     expect(open().isClosed()).toBe(true);
   });
 
-  it("goes on by itself when they are back, and its next loss is compared as soon as the first", async () => {
+  it("a source with a loss continues by itself when the resources are back, and its next loss is compared as soon as the first", async () => {
     const guard = open();
     guard.hold("most are gone");
     nowMs = guard.nextCheckMs();
@@ -153,7 +153,7 @@ describe("a source that lost most of its resources", () => {
     expect(guard.nextCheckMs()).toBe(nowMs + MINUTE_MS);
   });
 
-  it("is filled again when a person agrees, without waiting for the next look", async () => {
+  it("a source with a loss is filled again when a person agrees, without waiting for the next check", async () => {
     const guard = open();
     found = listed("most are gone", 1, 2, 3, 4, 5);
     guard.suspect();
@@ -164,7 +164,7 @@ describe("a source that lost most of its resources", () => {
     expect([1, 2, 3, 4, 5].map((row) => guard.mayRemake(row))).toEqual([true, true, true, true, true]);
   });
 
-  it("is left to the adoption where its rows are those of an old ledger", async () => {
+  it("a source with a loss is left to the adoption if its rows are those of an old ledger", async () => {
     const guard = open();
     guard.hold("most are gone");
     await ledger.write(() => ledger.drift.distrust(source));
@@ -191,7 +191,7 @@ it("a source whose old ledger found another folder is filled again when a person
 });
 
 describe("a list that cannot be had", () => {
-  it("is asked for again later by a daemon, which reports it", async () => {
+  it("a running daemon requests a list again later if it cannot get one, and reports it", async () => {
     const guard = open();
     guard.suspect();
     found = new Error("no list");
@@ -201,14 +201,14 @@ describe("a list that cannot be had", () => {
     expect(guard.nextCheckMs()).toBe(nowMs + MINUTE_MS);
   });
 
-  it("ends one pass", async () => {
+  it("a list that cannot be had ends a single pass", async () => {
     const guard = open(true);
     guard.suspect();
     found = new Error("no list");
     await expect(guard.ready()).rejects.toThrow("no list");
   });
 
-  it("ends a daemon's look that is being stopped", async () => {
+  it("a stop ends a daemon's check that waits for a list", async () => {
     const guard = open();
     guard.suspect();
     found = new Error("stopped");
@@ -218,7 +218,7 @@ describe("a list that cannot be had", () => {
   });
 });
 
-it("a source of which nothing is suspected asks for no list", async () => {
+it("a source without suspicion requests no list", async () => {
   expect([await open().ready(), checks]).toEqual([true, 0]);
 });
 
@@ -227,7 +227,7 @@ it.each([
   [{ kind: "altered", alterations: [] }, "it was changed at the service"],
   [{ kind: "altered", alterations: ["text"] }, "its text was changed at the service"],
   [{ kind: "altered", alterations: ["text", "address"] }, "its text and address were changed at the service"],
-] as const)("%o is put into words", (drifted, words) => {
+] as const)("%o is described in words", (drifted, words) => {
   expect(driftWords(drifted)).toBe(words);
 });
 
@@ -244,18 +244,18 @@ describe("a resource that is asked after by its title", () => {
     return [presence, asked];
   };
 
-  it("is asked after once while its source is paused, for nothing is sent before that goes on", async () => {
+  it("a paused source is queried by title once, because nothing is sent before it resumes", async () => {
     expect(await ask(Array.from({ length: 9 }, () => ({ ...later, isPaused: true })))).toEqual([
       "unanswered",
       1,
     ]);
   });
 
-  it("is asked after again when the service as a whole did not answer, however often", async () => {
+  it("a resource is queried by title again when the service as a whole did not answer, however often", async () => {
     expect(await ask(Array.from({ length: 9 }, () => later))).toEqual(["there", 10]);
   });
 
-  it("is given up when the service fails on it alone", async () => {
+  it("a query by title is given up when the service fails on that resource alone", async () => {
     const alone: Later = { ...later, acted: "maybe", blame: "request" };
     expect(await ask(Array.from({ length: 9 }, () => alone))).toEqual(["unanswered", 3]);
   });

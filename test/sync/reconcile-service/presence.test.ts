@@ -21,11 +21,11 @@ async function ask(denials: number): Promise<readonly [presence: string, asked: 
 }
 
 describe("a resource that is asked after", () => {
-  it("is there although it was denied twice", async () => {
+  it("a resource that was twice reported missing exists if the third answer shows it", async () => {
     expect(await ask(2)).toEqual(["there", 3]);
   });
 
-  it("is gone when it is denied three times", async () => {
+  it("a resource that is reported missing three times is gone", async () => {
     expect(await ask(Infinity)).toEqual(["gone", 3]);
   });
 });

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { openWorld } from "../daemon/harness.ts";
 
-it("a delete that a former process left follows the create of its file when that is back", async () => {
+it("a delete left by a former process follows the create of its file when that is back", async () => {
   const world = await openWorld({ collections: true });
   world.write("stays.txt", "what stays");
   world.write("a.txt", "one");
@@ -33,7 +33,7 @@ it("a delete that a former process left follows the create of its file when that
   await world.end();
 });
 
-it("one pass does not send the delete of a resource while the create of its file's next one is parked", async () => {
+it("a single pass does not send the delete of a resource while the create of its successor is parked", async () => {
   const world = await openWorld({ collections: true });
   world.write("stays.txt", "what stays");
   world.write("a.txt", "one");

@@ -13,7 +13,7 @@ beforeEach(() => {
   );
 });
 
-it("each mount that is not as it was is reported once, and again when that was over meanwhile", () => {
+it("each changed mount is reported once, and again if it was in order meanwhile", () => {
   warn([{ path: "a", code: UNMOUNTED }]);
   warn([
     { path: "a", code: UNMOUNTED },
@@ -28,13 +28,13 @@ it("each mount that is not as it was is reported once, and again when that was o
   expect(warnings).toHaveLength(3);
 });
 
-it("a mount that became another thing is reported anew", () => {
+it("a mount that became something else is reported again", () => {
   warn([{ path: "a", code: UNMOUNTED }]);
   warn([{ path: "a", code: MOUNTED_OVER }]);
   expect(warnings).toHaveLength(2);
 });
 
-it("a mount that the rules leave out is not reported", () => {
+it("a mount that the rules exclude is not reported", () => {
   warn([{ path: ".hidden", code: UNMOUNTED }]);
   expect(warnings).toEqual([]);
 });

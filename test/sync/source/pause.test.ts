@@ -8,7 +8,7 @@ const candidate = (path: string, state?: FileState): Candidate => {
   return { entry, known };
 };
 
-it("a pause counts what came up: files without a row, and older versions of files in agreement, but none in trouble", () => {
+it("a paused source counts files without a row and older versions of agreed files, but none in trouble", () => {
   const pause = openPause(true);
   pause.note({
     candidates: [
@@ -24,7 +24,7 @@ it("a pause counts what came up: files without a row, and older versions of file
   expect([pause.has("d"), pause.has("e")]).toEqual([true, false]);
 });
 
-it("a look in a pause replaces what was noted of what it looked at, and nothing else", () => {
+it("a check during a pause replaces what was recorded in its scope, and nothing else", () => {
   const pause = openPause(true);
   pause.note({ candidates: [candidate("a"), candidate("b"), candidate("c")], inScope: () => true });
   pause.note({ candidates: [candidate("b", "agreed")], inScope: (path) => path !== "c" });
@@ -32,7 +32,7 @@ it("a look in a pause replaces what was noted of what it looked at, and nothing 
   expect([pause.size(), pause.agreed()]).toEqual([2, 1]);
 });
 
-it("the end of a pause forgets what came up, and the next one begins with nothing", () => {
+it("the end of a pause forgets what came up, and the next one begins empty", () => {
   const pause = openPause(false);
   expect(pause.isPaused()).toBe(false);
   pause.begin();

@@ -8,13 +8,13 @@ const candidate = (path: string): Candidate => ({ entry: { path } }) as Candidat
 const deletion = (id: number): Deletion => ({ id, path: `${id}` }) as Deletion;
 const always = (): boolean => true;
 
-it("knows nothing that waits at first", () => {
+it("nothing waits at first", () => {
   expect(openPendingChanges().oldestMs(always)).toBeUndefined();
   expect(earliest(undefined, undefined)).toBeUndefined();
   expect(earliest(3, undefined, 2)).toBe(2);
 });
 
-it("goes on to the next oldest as jobs end", () => {
+it("the next oldest change waits as jobs end", () => {
   const pending = openPendingChanges();
   pending.begin([candidate("a"), candidate("b")], 10);
   pending.begin([candidate("c")], 20);
@@ -30,7 +30,7 @@ it("goes on to the next oldest as jobs end", () => {
   expect(pending.oldestMs(always)).toBeUndefined();
 });
 
-it("counts a file that was put aside from when it was planned first, until it is done", () => {
+it("a parked file waits since it was first planned, until it is done", () => {
   const pending = openPendingChanges();
   pending.begin([candidate("a")], 10);
   pending.reported("a", "parked");
@@ -44,7 +44,7 @@ it("counts a file that was put aside from when it was planned first, until it is
   expect(pending.oldestMs(always)).toBe(20);
 });
 
-it("forgets a file that was put aside and is not any more, as when it was deleted", () => {
+it("a parked file that is no longer parked, as after its delete, does not wait", () => {
   const pending = openPendingChanges();
   pending.begin([candidate("a")], 10);
   pending.reported("a", "parked");

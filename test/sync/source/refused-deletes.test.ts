@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const one = { id: 1, path: "d/a.md", docId: "doc 1" };
 const other = { id: 2, path: "e/a.md", docId: "doc 2" };
 
-it("a delete that the service refuses is sent again after a minute, and ever later", () => {
+it("a refused delete is sent again after a minute, then ever later", () => {
   const refused = openRefusedDeletes();
   expect(refused.add(one, 0)).toBe(MINUTE_MS);
   expect(refused.add(other, 0)).toBe(MINUTE_MS);
@@ -18,7 +18,7 @@ it("a delete that the service refuses is sent again after a minute, and ever lat
   ]);
 });
 
-it("a refused delete that is done is no longer one, and a later refusal of it begins anew", () => {
+it("a refused delete that is done is removed, and a later refusal starts over", () => {
   const refused = openRefusedDeletes();
   refused.add(one, 0);
   refused.remove(1);
@@ -27,7 +27,7 @@ it("a refused delete that is done is no longer one, and a later refusal of it be
   expect(refused.has(1)).toBe(true);
 });
 
-it("refused deletes below a folder are sent at once when a person asks for it, others are not", () => {
+it("refused deletes below a folder are sent at once when a person asks, others are not", () => {
   const refused = openRefusedDeletes();
   refused.add(one, 0);
   refused.add(other, 0);
@@ -37,7 +37,7 @@ it("refused deletes below a folder are sent at once when a person asks for it, o
   expect(refused.due(6)).toEqual([one, other]);
 });
 
-it("a delete whose resource the service denies is sent again after the times for that", () => {
+it("a delete answered with 404 is sent again after the configured times", () => {
   const refused = openRefusedDeletes([10, 300]);
   expect([refused.denials(1), refused.addDenied(one, 0), refused.denials(1)]).toEqual([0, 10, 1]);
   expect(refused.due(10)).toEqual([one]);

@@ -16,7 +16,7 @@ vi.mock("node:timers/promises", async (original) => {
   return { ...real, setImmediate: async () => (await held.until, await real.setImmediate()) };
 });
 
-it("leaves no backlog behind when resume comes during a look made while paused", async () => {
+it("leaves no backlog behind when a source resumes during a check made while paused", async () => {
   const { lstatSync: realLstat } = await vi.importActual<typeof import("node:fs")>("node:fs");
   const world = await openWorld();
   const writeAll = (text: string): void => {

@@ -59,7 +59,7 @@ const watch = (sources: readonly WatchedSource[]): { daemon: Daemon; end: () => 
 };
 
 describe("several sources", () => {
-  it("have owner, tier and rules of their own", async () => {
+  it("several sources have owner, tier and rules of their own", async () => {
     write("a/x.txt", "ax");
     write("a/y.log", "ay");
     write("b/x.txt", "bx");
@@ -79,7 +79,7 @@ describe("several sources", () => {
     expect(world.service.requests.length).toBe(before);
   });
 
-  it("give the same file of two sources with one owner a resource each, and delete only the one that goes", async () => {
+  it("several sources give the same file of one owner a resource each, and delete only the one that goes", async () => {
     write("a/same.txt", "the same text");
     write("b/same.txt", "the same text");
     const sources = [at("a"), at("b")];
@@ -95,7 +95,7 @@ describe("several sources", () => {
     expect(world.service.live()).toMatchObject([{ content: "another text" }]);
   });
 
-  it("stand still each for itself", async () => {
+  it("several sources are halted independently", async () => {
     for (const name of ["a/1.txt", "a/2.txt", "b/1.txt"]) write(name, name);
     await sync([at("a"), at("b")]);
     renameSync(join(base, "a"), join(base, "away"));
@@ -113,7 +113,7 @@ describe("another owner or tier in the configuration", () => {
   it.each([
     { name: "owner", change: { ownerId: "other" } },
     { name: "tier", change: { collection: "moderate" } },
-  ])("replaces every resource without a hole: $name", async ({ change }) => {
+  ])("another owner or tier replaces every resource without a gap: $name", async ({ change }) => {
     for (let index = 0; index < 8; index += 1) write(`a/${index}.txt`, `text ${index}`);
     await sync([at("a")]);
     let least = 8;
@@ -133,7 +133,7 @@ describe("another owner or tier in the configuration", () => {
     expect(world.service.requests.length).toBe(before);
   });
 
-  it("is brought to its end after a crash in the middle, exactly once", async () => {
+  it("another owner or tier is completed after a crash in the middle, exactly once", async () => {
     for (let index = 0; index < 6; index += 1) write(`a/${index}.txt`, `text ${index}`);
     await sync([at("a")]);
     let effects = 0;
@@ -155,7 +155,7 @@ describe("a source that leaves the configuration", () => {
     await sync([at("a"), at("b")]);
   });
 
-  it("keeps its resources and is told", async () => {
+  it("a removed source keeps its resources and is reported", async () => {
     const status = await sync([at("b")]);
     expect(status.removed).toMatchObject([
       { path: join(base, "a"), ownerId: "owner", resources: 3, approved: false },
@@ -165,7 +165,7 @@ describe("a source that leaves the configuration", () => {
     expect(removed()).toEqual(status.removed);
   });
 
-  it("goes on as if nothing had happened when it is put back", async () => {
+  it("a removed source continues unchanged when it is configured again", async () => {
     await sync([at("b")]);
     const before = world.service.requests.length;
     await sync([at("a"), at("b")]);
@@ -173,7 +173,7 @@ describe("a source that leaves the configuration", () => {
     expect(removed()).toEqual([]);
   });
 
-  it("is not agreed to along with everything else", async () => {
+  it("a removed source is not approved along with everything else", async () => {
     await sync([at("b")]);
     expect(await world.offline.approve()).toEqual([]);
     await sync([at("b")]);
@@ -181,23 +181,26 @@ describe("a source that leaves the configuration", () => {
   });
 
   it.each([
-    { name: "its folder is still there", before: () => undefined },
+    { name: "its folder still exists", before: () => undefined },
     { name: "its folder is gone", before: () => rmSync(join(base, "a"), { recursive: true }) },
-  ])("loses its resources, each once, when a person agrees by its name: $name", async ({ before }) => {
-    await sync([at("b")]);
-    before();
-    expect(await world.offline.approve(join(base, "a"))).toMatchObject([
-      { source: join(base, "a"), held: 3, reason: "removed from the configuration" },
-    ]);
-    const status = await sync([at("b")]);
-    expect([live(), world.service.count("delete")]).toEqual([["owner 1.txt"], 3]);
-    expect(status.removed).toEqual([]);
-    await sync([at("b")]);
-    expect(world.service.count("delete")).toBe(3);
-    expect(world.service.live()[0]?.content).toBe("b/1.txt");
-  });
+  ])(
+    "a removed source loses its resources, each once, when a person approves it by name: $name",
+    async ({ before }) => {
+      await sync([at("b")]);
+      before();
+      expect(await world.offline.approve(join(base, "a"))).toMatchObject([
+        { source: join(base, "a"), held: 3, reason: "removed from the configuration" },
+      ]);
+      const status = await sync([at("b")]);
+      expect([live(), world.service.count("delete")]).toEqual([["owner 1.txt"], 3]);
+      expect(status.removed).toEqual([]);
+      await sync([at("b")]);
+      expect(world.service.count("delete")).toBe(3);
+      expect(world.service.live()[0]?.content).toBe("b/1.txt");
+    },
+  );
 
-  it("loses its resources when a person agrees by its token alone, and by no word without one", async () => {
+  it("a removed source loses its resources by an approval with its token alone, and by none without a token", async () => {
     await sync([at("b")]);
     expect(await world.offline.approve()).toEqual([]);
     const token = removed()?.[0]?.approvalToken ?? "";
@@ -208,7 +211,7 @@ describe("a source that leaves the configuration", () => {
     expect(live()).toEqual(["owner 1.txt"]);
   });
 
-  it("is told by a dry run when its end is agreed to, and not before", async () => {
+  it("a dry run reports a removed source when its removal is approved, and not before", async () => {
     await sync([at("b")]);
     const plan = async (sources: readonly WatchedSource[]): Promise<string[] | undefined> => {
       const daemon = world.daemon({ sources });
@@ -223,7 +226,7 @@ describe("a source that leaves the configuration", () => {
     expect(world.service.count("delete")).toBe(0);
   });
 
-  it("is removed also when it was the only one", async () => {
+  it("a removed source is removed although it was the only one", async () => {
     await sync([at("b")]);
     await world.offline.approve(join(base, "a"));
     await sync([]);
@@ -231,7 +234,7 @@ describe("a source that leaves the configuration", () => {
     expect(removed()).toMatchObject([{ path: join(base, "b"), resources: 1 }]);
   });
 
-  it("is removed by a running daemon", async () => {
+  it("a running daemon removes a removed source", async () => {
     const { daemon, end } = watch([at("b")]);
     await until(() => daemon.status().idle);
     expect(await daemon.approve(join(base, "a"))).toMatchObject([{ held: 3 }]);
@@ -241,7 +244,7 @@ describe("a source that leaves the configuration", () => {
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
-    "is removed to its end after a crash at effect %i",
+    "a removed source is removed completely after a crash at effect %i",
     async (crashAt) => {
       await sync([at("b")]);
       await world.offline.approve(join(base, "a"));
@@ -258,7 +261,7 @@ describe("a source that leaves the configuration", () => {
     },
   );
 
-  it("takes a word on its end back by being put back, and makes again what was deleted before", async () => {
+  it("configuring a source again voids its removal, and creates again what was deleted before", async () => {
     await sync([at("b")]);
     await world.offline.approve(join(base, "a"));
     await sync([at("a"), at("b")]);
@@ -267,7 +270,7 @@ describe("a source that leaves the configuration", () => {
     expect(removed()).toMatchObject([{ resources: 3, approved: false }]);
   });
 
-  it("has the resource of a create that was cut off deleted as well", async () => {
+  it("a removed source's interrupted create has its resource deleted as well", async () => {
     write("a/4.txt", "cut off");
     world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
     await sync([at("a"), at("b")], {
@@ -284,7 +287,7 @@ describe("a source that leaves the configuration", () => {
     expect(live()).toEqual(["owner 1.txt"]);
   });
 
-  it("keeps trying what the service refuses to delete", async () => {
+  it("a removed source keeps retrying deletes that the service refuses", async () => {
     await sync([at("b")]);
     await world.offline.approve(join(base, "a"));
     let refusals = 0;
@@ -309,7 +312,7 @@ describe("a source whose folder has another path in the configuration", () => {
     await sync([at("a")]);
   });
 
-  it("keeps every id when the folder was renamed", async () => {
+  it("a moved source keeps every id when the folder was renamed", async () => {
     const before = ids();
     const requests = world.service.requests.length;
     renameSync(join(base, "a"), join(base, "renamed"));
@@ -319,7 +322,7 @@ describe("a source whose folder has another path in the configuration", () => {
     expect(status).toMatchObject({ removed: [], sources: [{ inAgreement: 6, files: 6 }] });
   });
 
-  it("tells the same in a dry run", async () => {
+  it("a moved source is reported by a dry run", async () => {
     renameSync(join(base, "a"), join(base, "renamed"));
     const daemon = world.daemon({ sources: [at("renamed")] });
     const { planned } = await daemon.syncOnce({ dryRun: true });
@@ -328,7 +331,7 @@ describe("a source whose folder has another path in the configuration", () => {
     expect(existsSync(join(base, "renamed"))).toBe(true);
   });
 
-  it("keeps the ids of files that were moved into a new folder one by one", async () => {
+  it("a moved source keeps the ids of files that were moved into a new folder one by one", async () => {
     const before = ids();
     mkdirSync(join(base, "new"));
     renameSync(join(base, "a/d"), join(base, "new/d"));
@@ -338,7 +341,7 @@ describe("a source whose folder has another path in the configuration", () => {
     expect([ids(), world.service.count("create")]).toEqual([before, 6]);
   });
 
-  it("is another source when the old folder is still there", async () => {
+  it("a source is another one when the old folder still exists", async () => {
     mkdirSync(join(base, "new"));
     write("new/top.txt", "top");
     const status = await sync([at("new")]);
@@ -346,14 +349,14 @@ describe("a source whose folder has another path in the configuration", () => {
     expect(world.service.live()).toHaveLength(7);
   });
 
-  it("is another source under another owner", async () => {
+  it("a source is another one under another owner", async () => {
     renameSync(join(base, "a"), join(base, "renamed"));
     const status = await sync([at("renamed", { ownerId: "other" })]);
     expect(status.removed).toMatchObject([{ resources: 6 }]);
     expect([world.service.live().length, world.service.count("delete")]).toEqual([12, 0]);
   });
 
-  it("is found again where it was removed before under its new path", async () => {
+  it("a source is found again that was removed before under its new path", async () => {
     write("renamed/old.txt", "an old source");
     await sync([at("a"), at("renamed")]);
     await sync([at("a")]);
@@ -367,7 +370,7 @@ describe("a source whose folder has another path in the configuration", () => {
   });
 });
 
-it("a new source does not take what the other one of its owner is just making", async () => {
+it("a new source does not take what another source of its owner has in flight", async () => {
   await world.end();
   world = await openWorld({ collections: true });
   base = dirname(world.root);

@@ -86,7 +86,7 @@ function deletesOf(
   return { deletes, pushed, run };
 }
 
-it("a delete that was just done is not begun again, though its note is not committed yet", async () => {
+it("a delete that was just done does not begin again, though its note is not committed yet", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   const { deletes, pushed, run } = deletesOf(id);
@@ -97,7 +97,7 @@ it("a delete that was just done is not begun again, though its note is not commi
   expect(pushed).toEqual([]);
 });
 
-it("a delete whose file is written anew while it waits is sent only when that file has its own resource", async () => {
+it("a delete whose file is rewritten while it waits is sent only after that file has its own resource", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   let isAwaited = false;
@@ -134,7 +134,7 @@ it("a delete whose file is written anew while it waits is sent only when that fi
   expect([sent, ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([1, true, []]);
 });
 
-it("a delete whose name another file took is sent only when the service surely has what that file's row says", async () => {
+it("a delete whose name another file took is sent only when the service certainly has what that file's row says", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => {
     ledger.intents.delete(id, "a.txt", "doc");
@@ -160,7 +160,7 @@ it("a delete whose name another file took is sent only when the service surely h
   expect(sent).toBe(1);
 });
 
-it("a delete is sent at once when its file got a resource just after it gave way to that file", async () => {
+it("a delete is sent at once when its file receives a resource just after it gave way to that file", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   // The file's job ends between the last look at it and the note that the delete waits for it.
@@ -183,7 +183,7 @@ it("a delete is sent at once when its file got a resource just after it gave way
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
 });
 
-it("a resource that the service denies falsely for minutes is deleted in the end", async () => {
+it("a resource that the service reports missing for minutes is deleted in the end", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
   const times: number[] = [];
