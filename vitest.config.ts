@@ -55,7 +55,7 @@ export const ALONE = [
   "test/sync/watch/degraded.test.ts",
   "test/sync/ledger/large-inodes.test.ts",
   "test/sync/agenda/rescans.test.ts",
-  "test/sync/source/resume-while-looking.test.ts",
+  "test/sync/source/resume-during-check.test.ts",
   "test/sync/daemon/trouble.test.ts",
   "test/sync/watch/network.test.ts",
   "test/sync/audit/schedule.test.ts",

@@ -5,7 +5,7 @@ export interface Mutant {
   readonly name: string;
   /** What it does, in words. */
   readonly does: string;
-  /** The unkind worlds that it is looked for in. Default: all that the daemon passes. */
+  /** The unkind worlds in which it is searched for. Default: all that the daemon passes. */
   readonly worlds?: readonly string[];
   readonly patches: readonly Patch[];
 }
@@ -64,7 +64,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "attempts-uncounted",
-    does: "a create that is sent again is not noted as such, so that no extra resource is looked for",
+    does: "a repeated create is not recorded as such, so that no extra resource is searched for",
     patches: [
       patch(
         "actions/create.ts",
@@ -76,7 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "doubts-forgotten",
-    does: "an extra resource is looked for once only, at once",
+    does: "an extra resource is searched for only once, at once",
     patches: [
       patch("adopt/doubts.ts", "Math.min(ageMs(doubt), quietMs) >= DOUBT_MS && !", "nowMs >= 0 && !"),
     ],
@@ -97,7 +97,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "adopt-owned",
-    does: "a resource that another file has is adopted",
+    does: "a resource that another file owns is adopted",
     patches: [patch("plan/settlement.ts", "!isTaken(docId)", '(docId !== "" || isTaken(docId))')],
   },
   {
@@ -108,7 +108,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "extra-unconfirmed",
-    does: "a second resource is deleted though the first has not answered for itself",
+    does: "a second resource is deleted though the first was not confirmed by its own answer",
     worlds: ["lagging-lists"],
     patches: [
       patch(
@@ -126,7 +126,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "short-list-believed",
-    does: "a list that leaves out resources is believed after a lost ledger",
+    does: "a list that omits resources is believed after a lost ledger",
     worlds: ["wrong-lists"],
     patches: [
       patch("adopt/adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
@@ -150,7 +150,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "no-adoption",
-    does: "a new ledger makes resources without looking for those that are there",
+    does: "a new ledger creates resources without adopting existing ones",
     patches: [
       patch(
         "adopt/adopt.ts",
@@ -161,7 +161,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "adoption-once",
-    does: "files that cannot be read when a new ledger looks for resources never look for theirs",
+    does: "files that are unreadable when a new ledger adopts resources are never matched",
     patches: [
       patch("adopt/adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
       patch(
@@ -178,7 +178,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "refill",
-    does: "a service that lost most of its resources gets them all again, unasked",
+    does: "a service that lost most of its resources is refilled without approval",
     patches: [
       patch("plan/audit.ts", "if (missing + altered < LOSS_FILES_MIN ||", "if (missing + altered >= 0 ||"),
     ],
@@ -192,7 +192,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "delete-unreadable",
-    does: "what cannot be looked at counts as deleted",
+    does: "an unreadable path counts as deleted",
     patches: [
       patch(
         "plan/reconcile.ts",
@@ -226,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "delete-first",
-    does: "a replaced resource is deleted before the new one is there",
+    does: "a replaced resource is deleted before the new one exists",
     patches: [
       patch(
         "actions/create.ts",
@@ -248,7 +248,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "unsure-agreed",
-    does: "an update that is on its way leaves its row in agreement",
+    does: "an update in flight leaves its row in agreement",
     patches: [
       patch(
         "actions/prepare.ts",
@@ -309,7 +309,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "refusals-retried",
-    does: "what the service refuses is sent again and again",
+    does: "a refused request is repeated without end",
     patches: [
       patch(
         "remote/answer.ts",
@@ -341,7 +341,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "parked-for-ever",
-    does: "a parked file whose time came while it could not be looked at is never tried again",
+    does: "a parked file whose time came while it was unreadable is never tried again",
     patches: [
       patch(
         "pass/pass.ts",
@@ -368,7 +368,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "id-guessed",
-    does: "a create is sent again without a list where the question for the collection's id gets no clear answer",
+    does: "a create is sent again without a list if the request for the collection's id gets no clear answer",
     patches: [
       patch(
         "adopt/recover.ts",
@@ -380,12 +380,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "extra-while-adopting",
-    does: "resources that seem too many are deleted while files still look for theirs",
+    does: "surplus resources are deleted while there are still candidates",
     patches: [patch("adopt/doubts.ts", "if (isAdopting()) {", "if (isAdopting() && doubts.length === 0) {")],
   },
   {
     name: "delete-decided-once",
-    does: "a delete that waited is sent though its file was written anew",
+    does: "a delete that waited is sent though its file was rewritten",
     patches: [
       patch(
         "source/source-deletes.ts",
@@ -418,7 +418,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "root-exchanged",
-    does: "when another folder came into the source's place, its files look for no resources",
+    does: "when another folder replaced the source's, its files are not matched with resources",
     patches: [
       patch("pass/pass.ts", "if (isAnother) ledger.drift.distrust(id);", ""),
       patch("source/source.ts", "if (plan.newRoot) adoption.again();", ""),
@@ -426,17 +426,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "busy-uncounted",
-    does: "files that are being sent do not count as missing when another folder is in the source's place",
+    does: "files in flight do not count as missing when another folder replaced the source's",
     patches: [patch("plan/reconcile.ts", "missingBusy.push(row);", "void missingBusy;")],
   },
   {
     name: "busy-unnoticed",
-    does: "a file that goes with its folder while it is being sent is not looked at again",
+    does: "a file that disappears with its folder while in flight is not checked again",
     patches: [patch("pass/pass.ts", "for (const path of changed) source.checkAgain(path);", "void changed;")],
   },
   {
     name: "list-trusted",
-    does: "a list alone decides which resource stays, and what was deleted is adopted from a list that still shows it",
+    does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
       patch(
@@ -469,7 +469,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "held-back-uncounted",
-    does: "a file that is held back while it is written to all the time counts as one in agreement",
+    does: "a file held back because it is written to continually counts as one in agreement",
     worlds: ["growing-files", "asked-for-status"],
     patches: [
       patch(
@@ -495,7 +495,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "two-states",
-    does: "what is under way is asked for anew after it was compared with a snapshot of it",
+    does: "paths in flight are read again after they were compared with a snapshot",
     worlds: ["there-and-back"],
     patches: [patch("agenda/in-flight.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
@@ -530,7 +530,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "normalised-altered",
-    does: "what the service made of a text counts as somebody's change",
+    does: "the service's stored form of a text counts as somebody's change",
     worlds: ["normalising"],
     patches: [
       patch(
@@ -542,7 +542,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "adoptions-at-once",
-    does: "two sources of one owner look for their resources at the same time",
+    does: "two sources of one owner adopt at the same time",
     worlds: ["one-owner"],
     patches: [
       patch("adopt/adopt.ts", "context.adoptions.run(scope,", "context.adoptions.run(`${source.id}`,"),
@@ -550,7 +550,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "ignore-at-once",
-    does: "an ignore file counts as it is, be it half-written",
+    does: "an ignore file takes effect although it may be half-written",
     worlds: ["ignore-files"],
     patches: [
       patch("rules/ignore-settling.ts", "if (nowMs - sinceMs >= restMs) {", "if (nowMs >= sinceMs) {"),
@@ -570,7 +570,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "adopted-again",
-    does: "when files look for resources once more, those in agreement look, too",
+    does: "when adoption is repeated, files in agreement are candidates too",
     worlds: ["partial-adoption"],
     patches: [
       patch("adopt/adopt-source.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
@@ -588,7 +588,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "coarse-trusted",
-    does: "a file's times tell every write from the one before, however coarse they are",
+    does: "a file's times count as distinguishing every write, however coarse they are",
     worlds: ["coarse-times"],
     patches: [
       patch("plan/file-times.ts", "if (mtimeMs % 1000 !== 0 || ctimeMs % 1000 !== 0)", "if (mtimeMs >= 0)"),

@@ -108,7 +108,7 @@ export async function sendChange(
         // Somebody deleted the resource at the service while the file exists. It is created again; should the old one
         // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
         // whether the service lost them.
-        if (!source.mayRemake(row.id)) return;
+        if (!source.mayRecreate(row.id)) return;
         ledger.note(() => ledger.files.lose(row.id));
         source.checkAgain(path);
         return;

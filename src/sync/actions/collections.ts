@@ -29,7 +29,7 @@ export type AskedId =
   | {
       readonly id: undefined;
       /**
-       * `untold`: the service does not supply it. `unclear`: what answered may not be the service. `unanswered`:
+       * `unsupported`: the service does not supply it. `unclear`: what answered may not be the service. `unanswered`:
        * nothing answered.
        */
       readonly why: "unsupported" | "unclear" | "unanswered";

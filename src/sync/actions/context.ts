@@ -90,7 +90,7 @@ export interface ActionSource {
    * Called when a row's resource turned out to be gone. Reports whether it may be created again at once. If not, the
    * whole source is checked after the service's list has shown whether most are gone.
    */
-  mayRemake(row: number): boolean;
+  mayRecreate(row: number): boolean;
   /** Finds out from the list whether a create took effect. */
   settle(intent: CreateIntent): Promise<"adopted" | "absent">;
   /** Called for a create that was sent more than once: the list may show an extra resource some time later. */

@@ -184,7 +184,7 @@ async function endOf(
         kind: "later",
         acted: "maybe",
         blame: "request",
-        reason: "it was deleted while it was read",
+        reason: "it was deleted while the service processed it",
         isGone: true,
       };
     case "later":
@@ -236,7 +236,7 @@ function finishCreate(
     const left = acknowledgeCreate(ledger, intent, docId, exact, storedOf(record, intent.observed));
     if (left === "taken") {
       ledger.intents.remove(intent.id);
-      const message = `the service answered with the resource ${docId}, which is another file's`;
+      const message = `the service answered with the resource ${docId}, which belongs to another file`;
       noteTrouble(context, source, departure, { state: "failed", sure: true, code: "not_its_own", message });
       return;
     }

@@ -109,15 +109,15 @@ async function saveBefore(
     const saved = await trash.save(intent, source, keep, context.signal);
     if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
     if (saved.kind === "disk")
-      return { kind: "wait", message: `its text cannot be kept before it is deleted: ${saved.message}` };
+      return { kind: "wait", message: `its text cannot be saved before it is deleted: ${saved.message}` };
     if (saved.kind === "later" && !(await tries.isOver(saved))) continue;
     const left = keep.tries - 1;
     ledger.note(() => ledger.intents.setKeepTries(intent.id, left));
     const words = wordsOf(saved);
-    if (left === 0) return { kind: "go", message: `deleted without keeping its text: ${words}` };
+    if (left === 0) return { kind: "go", message: `deleted without saving its text: ${words}` };
     return {
       kind: "wait",
-      message: `its text cannot be kept before it is deleted: ${words}; ${left} more ${left === 1 ? "try" : "tries"}`,
+      message: `its text cannot be saved before it is deleted: ${words}; ${left} more ${left === 1 ? "try" : "tries"}`,
     };
   }
 }

@@ -30,9 +30,9 @@ const ASK_MS_MAX = 5000;
  */
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 /** Wait for an earlier request with the same key, where the service names no time. */
-const UNDER_WAY_MS = 10_000;
+const SAME_KEY_MS = 10_000;
 /** Longest wait for such a request: each ends within the service's own limits on its work. */
-const UNDER_WAY_MS_MAX = 6 * 3_600_000;
+const SAME_KEY_MS_MAX = 6 * 3_600_000;
 /** A followed resource counts as gone after nothing but 404 for this long. */
 const GONE_MS = 15_000;
 /** Successive failures to read a state that may be this resource's own. */
@@ -48,7 +48,7 @@ export async function follow(
   docId: string,
   isOutdated: () => boolean,
 ): Promise<Followed> {
-  return context.yieldSlot((crowd) => askUntilEnd(context, docId, isOutdated, crowd));
+  return context.yieldSlot((waitsPerSlot) => askUntilEnd(context, docId, isOutdated, waitsPerSlot));
 }
 
 /**
@@ -76,12 +76,12 @@ export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSl
 } {
   let sinceMs: number | undefined;
   return {
-    wait: async ({ isInFlight, retryAfterMs = UNDER_WAY_MS }) => {
+    wait: async ({ isInFlight, retryAfterMs = SAME_KEY_MS }) => {
       if (isInFlight !== true) return false;
       const nowMs = performance.now();
       sinceMs ??= nowMs;
-      if (nowMs - sinceMs > UNDER_WAY_MS_MAX) return false;
-      const restMs = Math.min(UNDER_WAY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs));
+      if (nowMs - sinceMs > SAME_KEY_MS_MAX) return false;
+      const restMs = Math.min(SAME_KEY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs));
       await yieldSlot(() => sleep(restMs, undefined, { signal }));
       return true;
     },
@@ -92,9 +92,9 @@ async function askUntilEnd(
   { remote, signal }: Pick<ActionContext, "remote" | "signal">,
   docId: string,
   isOutdated: () => boolean,
-  crowd: () => number,
+  waitsPerSlot: () => number,
 ): Promise<Followed> {
-  // Monotonic.
+  // By a monotonic clock.
   const startedMs = performance.now();
   let failures = 0;
   let goneSinceMs: number | undefined;
@@ -103,7 +103,7 @@ async function askUntilEnd(
     if (sinceMs > FOLLOW_MS_MAX) return unclear(`the service has worked on it for ${hours(sinceMs)}`);
     const restMs = Math.min(ASK_MS_MAX, Math.max(ASK_MS_MIN, sinceMs / 8));
     // Checked again after each rest: others may have ended, or something may have happened to the file.
-    for (let rests = 0; rests < crowd(); rests++) {
+    for (let rests = 0; rests < waitsPerSlot(); rests++) {
       await sleep(restMs, undefined, { signal });
       if (isOutdated()) return { kind: "outdated" };
     }
@@ -118,7 +118,8 @@ async function askUntilEnd(
     // The gate waits before the next request if the service is to blame.
     if (reply.kind === "later" && (reply.blame !== "request" || ++failures < FAILURES_MAX)) continue;
     if (reply.kind === "later") return reply;
-    if (reply.kind === "refused") return unclear(`the service does not tell how far it is: ${reply.message}`);
+    if (reply.kind === "refused")
+      return unclear(`the service does not report its progress: ${reply.message}`);
     failures = 0;
     const end = stateOf(reply.value);
     if (end !== undefined) return end;
@@ -130,7 +131,7 @@ function stateOf(record: ResourceRecord): Exclude<Followed, Later> | undefined {
   const { isDeleted, metadata } = record;
   if (isDeleted) return { kind: "gone" };
   if (metadata?.status === "error") {
-    const message = metadata.message ?? "the service could not take it in";
+    const message = metadata.message ?? "the service could not process it";
     return { kind: "refused", code: "not_taken_in", message };
   }
   if (metadata?.status === "queued") return undefined;

@@ -53,5 +53,5 @@ const CONTRADICTION: Later = {
   kind: "later",
   acted: "no",
   blame: "request",
-  reason: "the service shows the resource, and says that there is none when it is to be changed",
+  reason: "the service shows the resource, but answers 404 when it is changed",
 };

@@ -280,10 +280,10 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
 };
 
 const UNCLEAR_LISTS =
-  "the service's lists of its documents differ from one moment to the next, so that files would be sent twice; it is asked again by itself";
+  "the service's lists of its documents differ from one moment to the next, so files would be sent twice; kbsync asks again by itself";
 
 const UNANSWERED =
-  "the service lists a document of one of the files but does not answer for it, so that the file may be sent twice; it is asked again by itself";
+  "the service lists a document of one of the files but does not answer for it, so the file may be sent twice; kbsync asks again by itself";
 
 /** Above this number of resources that the adoption saw and did not touch, no resource counts as unseen. */
 const SEEN_MAX = 10_000;

@@ -216,13 +216,13 @@ function takenOver({ root, rules }: AdoptingSource, taken: number, differing: nu
   const rest =
     differing === 0
       ? "all as they are on disk"
-      : `${differing} of them with another text, which is sent anew`;
+      : `${differing} of them with another text, which is sent again`;
   return new KbsyncError(
     `the ledger is new, and the service had ${taken} resources of the owner ${ownerId} for files of ${root}: they were taken over, ${rest}`,
     {
       code: "taken_over",
       subject: root,
-      hint: "That is right after a ledger was lost. If another kbsync sends files for this owner, give each source an ownerId of its own: they overwrite each other's.",
+      hint: "This is expected after a ledger was lost. If another kbsync sends files for this owner, give each source its own ownerId: otherwise they overwrite each other's files.",
     },
   );
 }

@@ -191,10 +191,10 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   const checkNext = async (): Promise<boolean> => {
     await checking?.catch(() => undefined); // Reported to the caller that requested it.
     nextCheck = undefined;
-    checking = lookAtDoubts();
+    checking = checkDoubts();
     return checking;
   };
-  const lookAtDoubts = async (): Promise<boolean> => {
+  const checkDoubts = async (): Promise<boolean> => {
     stopped.throwIfAborted();
     ledger.flush();
     const doubts = ledger.intents.doubts(source.id);

@@ -327,16 +327,16 @@ function nothingSent(error: KbsyncError): KbsyncError {
     code,
     ...(subject !== undefined && { subject }),
     retryable: true,
-    hint: "what became of files that were being sent cannot be known without it, so nothing is sent",
+    hint: "without it kbsync cannot find out what became of files in flight, so it sends nothing",
     cause: error,
   });
 }
 
 function unclear(): KbsyncError {
-  return new KbsyncError("the service's answer about its collections is not to be understood", {
+  return new KbsyncError("the service's answer about its collections cannot be understood", {
     code: "list_refused",
     retryable: true,
-    hint: "what became of a file that was being sent cannot be known without it, so nothing is sent; is a proxy answering?",
+    hint: "without it kbsync cannot find out what became of a file in flight, so it sends nothing; is a proxy answering?",
   });
 }
 

@@ -47,7 +47,7 @@ export async function findOmission(
       const isElsewhere = result.payload.ownerId !== ownerId || result.payload.collectionId !== collectionId;
       if (isElsewhere || shown.has(resourceId) || !isOf(document, result)) continue;
       if (!isInFlight(context, document) && (await isThere(context, resourceId, signal))) {
-        return `the service's list leaves out documents that a search finds, such as that of ${entry.path}, so that files would be sent twice; it is asked again by itself`;
+        return `the service's list omits documents that a search finds, such as that of ${entry.path}, so files would be sent twice; kbsync asks again by itself`;
       }
     }
   }

@@ -102,7 +102,7 @@ export function openAgenda({ settleMs, inFlight, now, once }: AgendaOptions): Ag
     },
     answered: () => answered,
     wakeAt: (atMs) => alarm.set(atMs),
-    time: () => alarm.rings(),
+    time: () => alarm.fires(),
     stop: () => alarm.stop(),
   };
 }

@@ -2,44 +2,44 @@
 export interface Alarm {
   set(atMs: number): void;
   /** Resolves when it fires; at once if it fired since the last call. */
-  rings(): Promise<void>;
+  fires(): Promise<void>;
   /** Fires, and clears the timer. */
   stop(): void;
 }
 
 /** Makes an alarm without a time. */
 export function openAlarm(now: () => number): Alarm {
-  let timer: { readonly handle: NodeJS.Timeout; readonly ringsMs: number } | undefined;
+  let timer: { readonly handle: NodeJS.Timeout; readonly firesMs: number } | undefined;
   let wake: (() => void) | undefined;
-  let rang = false;
+  let fired = false;
   let stopped = false;
-  const ring = (): void => {
+  const fire = (): void => {
     timer = undefined;
-    rang = true;
+    fired = true;
     wake?.();
   };
   return {
     set: (atMs) => {
       const delayMs = Math.max(0, atMs - now());
       // By the timers' own clock: the other one may have been set forward since the timer was set.
-      const ringsMs = performance.now() + delayMs;
-      if (stopped || (timer !== undefined && timer.ringsMs <= ringsMs)) return;
+      const firesMs = performance.now() + delayMs;
+      if (stopped || (timer !== undefined && timer.firesMs <= firesMs)) return;
       clearTimeout(timer?.handle);
-      timer = { handle: setTimeout(ring, delayMs), ringsMs };
+      timer = { handle: setTimeout(fire, delayMs), firesMs };
     },
-    rings: async () => {
-      if (!rang) {
+    fires: async () => {
+      if (!fired) {
         await new Promise<void>((resolve) => {
           wake = resolve;
         });
       }
       wake = undefined;
-      rang = false;
+      fired = false;
     },
     stop: () => {
       stopped = true;
       clearTimeout(timer?.handle);
-      ring();
+      fire();
     },
   };
 }

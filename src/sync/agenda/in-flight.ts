@@ -69,7 +69,7 @@ export interface BusyPaths {
 export function openInFlight(): InFlight {
   /** Paths with a job, and how their rows count. */
   const busy = new Map<RelativePath, { readonly entry: ScanEntry; counted: Counted }>();
-  const onTheWay = new Set<RelativePath>();
+  const transit = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
   /** Busy paths where something happened since. */
   const stale = new Set<RelativePath>();
@@ -87,7 +87,7 @@ export function openInFlight(): InFlight {
     if (work === undefined) return;
     sizes[work.counted] -= 1;
     busy.delete(path);
-    onTheWay.delete(path);
+    transit.delete(path);
     busyFiles.remove(work.entry);
   };
   return {
@@ -137,7 +137,7 @@ export function openInFlight(): InFlight {
       return {
         has: (path) => busy.has(path) || since.has(path),
         *known() {
-          for (const [path, { counted }] of busy) if (counted !== "nothing" || onTheWay.has(path)) yield path;
+          for (const [path, { counted }] of busy) if (counted !== "nothing" || transit.has(path)) yield path;
         },
         otherPath: (entry, isSame) => {
           const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
@@ -176,9 +176,9 @@ export function openInFlight(): InFlight {
       sizes.trouble += 1;
     },
     markInTransit: (path) => {
-      if (busy.get(path)?.counted === "nothing") onTheWay.add(path);
+      if (busy.get(path)?.counted === "nothing") transit.add(path);
     },
-    inTransit: () => onTheWay,
+    inTransit: () => transit,
     size: () => sizes.nothing + sizes.agreed,
     agreed: () => sizes.agreed,
     isEmpty: () => busy.size === 0 && deleting.size === 0,

@@ -101,8 +101,8 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
   };
 
   /**
-   * Deletes a second resource of ours once the first has answered for itself: a stale list may show a first one that is
-   * gone. Then the second takes its place. Returns false if both stay for now.
+   * Deletes a second resource of ours once the first was confirmed by its own answer: a stale list may show a first one
+   * that is gone. Then the second replaces it. Returns false if both stay for now.
    */
   const settleClaim = async (
     { resource, claim, by }: Claimed,
@@ -113,7 +113,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     if (presence === "unanswered") return false;
     if (row === undefined || presence === "there")
       return await deleteExtra(context, source, { path, docId: resource.docId, words: WORDS[claim] });
-    const words = `it takes the place of ${row.docId}, which the service no longer has`;
+    const words = `it replaces ${row.docId}, which the service no longer has`;
     return await takeInstead(context, source, { row, resource, words }, source.signal);
   };
 
@@ -179,7 +179,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
 
 const WORDS: Readonly<Record<Claimed["claim"], string>> = {
   upload: "the service has a second resource of the same upload",
-  twin: "the service has a second resource that is equal",
+  twin: "the service has an equal second resource",
   deleted: "the service has it again although it was deleted",
 };
 

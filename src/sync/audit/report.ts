@@ -50,7 +50,7 @@ export function openReport(): Reporting {
     foreign: (source, { count, first }) => {
       foreign += count;
       for (const { docId, title } of first) {
-        const what = "it was made by nobody that is known here, and is left alone";
+        const what = "its origin is unknown, and it is not touched";
         add({ source, path: "", docId, title, kind: "foreign", what, repaired: false });
       }
     },
@@ -66,14 +66,14 @@ function claimWords(
     case "upload":
       return {
         kind: "twice",
-        what: `it is a second one of ${by ?? ""}: it has the address of the same upload`,
+        what: `it duplicates ${by ?? ""}: it has the address of the same upload`,
       };
     case "twin":
       return { kind: "same", what: `it is equal to ${by ?? ""}, and may be another kbsync's` };
     case "deleted":
       return {
         kind: "returned",
-        what: "it was deleted from here, and is there again; was the service restored?",
+        what: "kbsync deleted it, and it exists again; was the service restored?",
       };
   }
 }

@@ -17,7 +17,7 @@ export interface LedgerReport {
 const NAMED = 3;
 
 const RECOVER =
-  "Stop the daemon and run `kbsync recover`: it keeps the ledger and makes a new one from what the service holds, without " +
+  "Stop the daemon and run `kbsync recover`: it renames the ledger and builds a new one from what the service holds, without " +
   "sending anything twice.";
 
 const STATES: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ const RULES: readonly { readonly words: string; readonly sql: string }[] = [
     sql: "SELECT path AS subject FROM files WHERE state = 'agreed' AND doc_id IS NULL",
   },
   {
-    words: "files whose resource is also noted to be deleted",
+    words: "files whose resource is also marked for deletion",
     sql: `SELECT files.path AS subject FROM files JOIN intents ON intents.doc_id = files.doc_id
       WHERE intents.kind = 'delete' AND state = 'agreed'`,
   },
@@ -85,7 +85,7 @@ function structure(db: Sqlite, file: string, quick: boolean): Finding[] {
   >[]; // one column
   const said = lines.map((line) => Object.values(line)[0] ?? "").filter((words) => words !== "ok");
   const foreign = db.prepare<[], { table: string }>("SELECT * FROM pragma_foreign_key_check LIMIT 1").get();
-  if (foreign !== undefined) said.push(`rows of the table ${foreign.table} refer to rows that are gone`);
+  if (foreign !== undefined) said.push(`rows of the table ${foreign.table} refer to missing rows`);
   return said.map((words) => damage("ledger-structure", file, `the ledger is damaged: ${words}`));
 }
 
@@ -115,8 +115,8 @@ function savedTexts(db: Sqlite, stateDir: string): Finding[] {
       check: "trash",
       level: "damage",
       subject: folder,
-      message: `${lost.length} kept texts of deleted files are missing or cut short, that of ${first.path} for one`,
-      remedy: "They cannot be put back by `kbsync undelete`; a backup made before may have them.",
+      message: `${lost.length} saved texts of deleted files are missing or truncated, for example that of ${first.path}`,
+      remedy: "`kbsync undelete` cannot restore them; an earlier backup may contain them.",
     },
   ];
 }

@@ -139,7 +139,7 @@ function watchFile(file: string, wal: number): () => void {
     throw new KbsyncError(`the ledger ${file} was removed or replaced while kbsync was running`, {
       code: "ledger_unusable",
       subject: file,
-      hint: "Put it back if it was moved, and start again. `kbsync recover` makes a new one from what the service holds.",
+      hint: "Put it back if it was moved, and start again. `kbsync recover` builds a new one from what the service holds.",
     });
   };
 }

@@ -97,10 +97,10 @@ function refuseEmpty(file: string): void {
 function refuseForeign(db: Sqlite, file: string): void {
   const names = db.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   if (OWN_TABLES.every((name) => names.includes(name))) return;
-  throw new KbsyncError(`${file} is no ledger of kbsync's: it is another program's database`, {
+  throw new KbsyncError(`${file} is not a kbsync ledger: it is another program's database`, {
     code: "ledger_foreign",
     subject: file,
-    hint: "It was left as it is. Move it away, or use another stateDir.",
+    hint: "It was left unchanged. Move it away, or use another stateDir.",
   });
 }
 
@@ -133,7 +133,7 @@ export function ledgerFailure(error: unknown, file: string): KbsyncError {
     code: isPassing ? "ledger_unreachable" : "ledger_unusable",
     subject: file,
     retryable: isPassing,
-    hint: "Check that the state folder is writable and its disk sound, or name another with --state-dir or stateDir.",
+    hint: "Check that the state folder is writable and its disk healthy, or name another with --state-dir or stateDir.",
     cause: error,
   });
 }
@@ -147,7 +147,7 @@ function damaged(file: string, words: string, cause?: unknown): KbsyncError {
   return new KbsyncError(`the ledger ${file} is damaged: ${words}`, {
     code: "ledger_damaged",
     subject: file,
-    hint: "It was left as it is. `kbsync recover` keeps it and makes a new one from what the service holds.",
+    hint: "It was left unchanged. `kbsync recover` renames it and builds a new one from what the service holds.",
     cause,
   });
 }

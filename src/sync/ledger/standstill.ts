@@ -33,21 +33,21 @@ export function standstillsOf(facts: Facts): readonly Standstill[] {
 }
 
 const WAIT =
-  "wait: it goes on by itself when the service's answers are clear, or `kbsync approve` sends the files by what it says now, which may leave some of them twice";
+  "wait: it continues by itself when the service's answers are clear, or `kbsync approve` sends the files by its present answers, which may leave some of them twice";
 const RESTORE =
-  "bring the service's data back and it goes on by itself, or `kbsync approve` sends again what is missing";
+  "bring the service's data back and it continues by itself, or `kbsync approve` sends again what is missing";
 
 /** A person may agree to another folder. With a missing or unreadable one there is nothing to agree to. */
 function haltRemedy({ haltRoot, haltCode, haltUnit }: Facts): string {
   if (haltRoot !== undefined)
-    return "mount or put back the right folder and it goes on by itself, or `kbsync approve` takes this one as it is";
+    return "mount or put back the right folder and it continues by itself, or `kbsync approve` accepts this one as it is";
   switch (haltCode) {
     case "not-shown":
       return `when the folder is there, \`systemctl restart ${shellWord(haltUnit ?? "")}\` lets the unit see it; one that is new in the configuration needs \`kbsync service install\``;
     case "unreadable":
-      return "check the folder's owner and mode: it goes on by itself when it can be read";
+      return "check the folder's owner and mode: it continues by itself when it can be read";
     case "missing":
     case null:
-      return "mount it or put it back: it goes on by itself when the folder is there";
+      return "mount it or put it back: it continues by itself when the folder is there";
   }
 }

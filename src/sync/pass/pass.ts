@@ -156,9 +156,9 @@ export function openPasses({
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
     const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
     // Files in flight are skipped, and nothing else may have reported that they have changed since.
-    const changed = await inSlices(busy.changed(difference.leftAlone, scopeTest(scan.scope)), signal, moved);
+    const changed = await inSlices(busy.changed(difference.uncompared, scopeTest(scan.scope)), signal, moved);
     for (const path of changed) source.checkAgain(path);
-    const there = new Set(difference.leftAlone.map(({ path }) => path));
+    const there = new Set(difference.uncompared.map(({ path }) => path));
     const missing = changed.filter((path) => !there.has(path)).length;
     const withRow = difference.missingBusy + difference.renamedBusy;
     return { ...difference, missingNew: Math.max(0, missing - withRow) };
@@ -470,6 +470,6 @@ function rootless(
   if (error !== undefined) return { code: "unreadable", reason: `the folder cannot be read: ${error}` };
   // Nothing that appears at its path is visible before that unit is restarted.
   return unit === undefined
-    ? { code: "missing", reason: "the folder is missing or is no folder" }
+    ? { code: "missing", reason: "the folder is missing or is not a folder" }
     : { code: "not-shown", unit, reason: `the folder is missing, or ${unit} does not show it` };
 }

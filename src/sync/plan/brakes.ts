@@ -70,7 +70,7 @@ export const REPLACED_FILES_MIN = 4;
 
 /** Decides which deletes may proceed. Pure. `gone` are rows with a resource whose file is gone. */
 export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts): Braked {
-  if (scan.root === undefined) return halt("the folder is missing or is no folder", []);
+  if (scan.root === undefined) return halt("the folder is missing or is not a folder", []);
   const doomed = gone.filter(({ state }) => state === "doomed");
   const open = gone.filter(({ state }) => state !== "doomed");
   const isNew = open.filter(({ state }) => state !== "held");
@@ -101,7 +101,7 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
   }
 
   if (isNew.length > 0 && losesAllBefore(open, facts)) {
-    const reason = rulesReason(open, facts) ?? "all files that were known are gone, and others have come";
+    const reason = rulesReason(open, facts) ?? "all known files are gone, and others have appeared";
     return { deletes: doomed, counted: 0, held: open, reason, halted: false };
   }
   // Rows held elsewhere count too, so that a partial scan decides as a whole one does.

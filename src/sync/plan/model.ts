@@ -187,7 +187,7 @@ export interface Difference {
   /** Files newly found to be left out; none of their rows has a resource. */
   readonly skipped: readonly (Skip & { readonly known?: KnownFile })[];
   /** Entries of paths with work in flight, which are not compared. */
-  readonly leftAlone: readonly ScanEntry[];
+  readonly uncompared: readonly ScanEntry[];
   /** Number of rows with a resource whose path has work in flight and whose file is gone, under every name. */
   readonly missingBusy: number;
   /** Number of rows with work in flight whose file has another name now. */

@@ -42,11 +42,11 @@ export function* reconcileInSteps(
   const inScope = scopeTest(scan.scope);
   const unseen = unseenTest(scan);
   const entries = openTextMap<ScanEntry>();
-  const leftAlone: ScanEntry[] = [];
+  const uncompared: ScanEntry[] = [];
   let items = 0;
   for (const entry of scan.entries) {
     if (++items % STEP_ITEMS === 0) yield;
-    if (busy(entry.path)) leftAlone.push(entry);
+    if (busy(entry.path)) uncompared.push(entry);
     else entries.set(entry.path, entry);
   }
   const refusals = new Map(scan.refused.map(({ path, reason }) => [path, { path, reason }]));
@@ -60,7 +60,7 @@ export function* reconcileInSteps(
   const missing: KnownFile[] = [];
   const refused: Difference["refused"][number][] = [];
   const skipped: Difference["skipped"][number][] = [];
-  const alone = new Set(leftAlone.map(({ path }) => path));
+  const alone = new Set(uncompared.map(({ path }) => path));
   const missingBusy: KnownFile[] = [];
 
   for (const row of known) {
@@ -137,7 +137,7 @@ export function* reconcileInSteps(
     forgotten: gone.filter((row) => row.docId === null),
     refused,
     skipped: yield* sortInSteps(skipped, byPath),
-    leftAlone,
+    uncompared,
     missingBusy: missingBusy.length - renamedBusy,
     renamedBusy,
   };

@@ -7,7 +7,7 @@ import { FIRST_WINDOW, windowAfter, type Window } from "../plan/window.ts";
  * Runs a wait that needs no slot, so that others are sent meanwhile. `wait` receives a function that returns how many
  * waits there are now for each slot of the width, at least 1.
  */
-export type YieldSlot = <T>(wait: (crowd: () => number) => Promise<T>) => Promise<T>;
+export type YieldSlot = <T>(wait: (waitsPerSlot: () => number) => Promise<T>) => Promise<T>;
 
 /** A prepared job that may be sent. */
 export interface Send {
@@ -259,7 +259,10 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     lanes.concurrency = width + waiting;
     openLanes();
   };
-  const yieldSlot = async <T>(line: Line<Job>, wait: (crowd: () => number) => Promise<T>): Promise<T> => {
+  const yieldSlot = async <T>(
+    line: Line<Job>,
+    wait: (waitsPerSlot: () => number) => Promise<T>,
+  ): Promise<T> => {
     const count = (more: number): void => {
       line.running -= more;
       line.waiting += more;

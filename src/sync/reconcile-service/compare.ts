@@ -182,6 +182,6 @@ function listRefused(collectionId: string, words: string): KbsyncError {
     code: "list_refused",
     subject: collectionId,
     retryable: true,
-    hint: "without its list nobody can tell whether folder and knowledge base agree",
+    hint: "without its list kbsync cannot check whether folder and knowledge base agree",
   });
 }

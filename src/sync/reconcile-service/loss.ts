@@ -17,7 +17,7 @@ export interface LossGuard {
    * Called when the resource of a row turned out to be gone. True: it may be created again. False: these are many, so
    * the list must be checked first; the whole source is checked then.
    */
-  mayRemake(row: number): boolean;
+  mayRecreate(row: number): boolean;
   /** Called when the service's answers raise doubts whether it is still the same. */
   suspect(): void;
   /** Records that the list showed exactly the resources of these rows to be missing. They may be created again. */
@@ -126,7 +126,7 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
 
   return {
     isClosed: () => held || suspected,
-    mayRemake: (row) => {
+    mayRecreate: (row) => {
       const nowMs = now();
       if (allowed !== undefined && nowMs >= allowed.untilMs) allowed = undefined;
       if (allowed?.missing.has(row) === true) {
@@ -180,8 +180,9 @@ const SAMPLE_MIXED = 50;
  * Judges what a sweep found about one source. A list may lag, or name another collection than before, so some of the
  * missing resources are requested by id first: each is sent the title that it has already, which changes nothing and is
  * the only query for one resource that every service answers. The missing ones count in the proportion in which these
- * are gone; so do those that were recently found gone and created again. `withUnjudged`: resources sent so shortly
- * before that the list may lag count as well, if it does not show them; only the list shows whether one is altered.
+ * are gone, and with them those that were recently found gone and created again. `withUnjudged`: resources sent so
+ * shortly before that the list may lag count as well, if it does not show them; only the list shows whether one is
+ * altered.
  */
 export async function judgeLoss(
   context: ActionContext,

@@ -32,7 +32,7 @@ function ignoreUnreadable(root: string, { path, code }: Unreadable): KbsyncError
       code: "ignore_unreadable",
       subject: file,
       retryable: true,
-      hint: "Let the user that kbsync runs as read it (its owner and mode), or remove it. Then it goes on by itself.",
+      hint: "Make it readable for the user that kbsync runs as (owner and mode), or remove it. kbsync then continues by itself.",
     },
   );
 }

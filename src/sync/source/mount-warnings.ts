@@ -34,22 +34,22 @@ export function openMountWarnings(
 }
 
 function mountChanged(path: string, code: string): KbsyncError {
-  return new KbsyncError(`${path}: ${reasonOf(code)}; its documents stay as they are at the service`, {
+  return new KbsyncError(`${path}: ${reasonOf(code)}; its documents stay unchanged at the service`, {
     code: "mount_changed",
     subject: path,
     retryable: true,
-    hint: "It goes on by itself when the mount is as it was. If that is to stay so, leave the folder out with `exclude`: its documents are deleted then.",
+    hint: "kbsync continues by itself when the mount is as before. If the change is permanent, exclude the folder with `exclude`: its documents are then deleted.",
   });
 }
 
 function reasonOf(code: string): string {
   return code === UNMOUNTED
-    ? "what was mounted there is not mounted any more"
+    ? "what was mounted there is no longer mounted"
     : "something is mounted over it that holds other files than before";
 }
 
 function remedyOf(path: RelativePath, code: string): string {
   const glob = `${path.replaceAll(/[\\*?[\]{}()!+@]/g, String.raw`\$&`)}/**`;
   const back = code === UNMOUNTED ? "mount it again" : "unmount that";
-  return `${back} and it goes on by itself; to delete its documents, add ${JSON.stringify(glob)} to the source's \`exclude\` and start kbsync anew: \`kbsync approve\` does not act on it`;
+  return `${back} and it continues by itself; to delete its documents, add ${JSON.stringify(glob)} to the source's \`exclude\` and restart kbsync: \`kbsync approve\` does not act on it`;
 }

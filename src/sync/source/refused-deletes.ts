@@ -19,7 +19,7 @@ export interface RefusedDeletes {
   /** Returns the times of the next attempts. */
   times(): Iterable<{ readonly id: number; readonly atMs: number }>;
   /** Makes the deletes at or below a path due. */
-  hurry(below: RelativePath | undefined, nowMs: number): void;
+  makeDue(below: RelativePath | undefined, nowMs: number): void;
 }
 
 /** Opens an empty list. `deniedAgainMs` are the waits after 404s; the last one repeats. */
@@ -50,7 +50,7 @@ export function openRefusedDeletes(deniedAgainMs: readonly number[] = []): Refus
     has: (id) => refused.has(id),
     due: (nowMs) => [...refused.values()].filter(({ atMs }) => atMs <= nowMs).map(({ deletion }) => deletion),
     times: () => [...refused].map(([id, { atMs }]) => ({ id, atMs })),
-    hurry: (below, nowMs) => {
+    makeDue: (below, nowMs) => {
       for (const each of refused.values()) if (isBelow(each.deletion.path, below)) each.atMs = nowMs;
     },
   };

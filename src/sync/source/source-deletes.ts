@@ -112,7 +112,7 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       }
     },
     retry: (below) => {
-      refused.hurry(below, now());
+      refused.makeDue(below, now());
       wakeAt(now());
     },
   };

@@ -193,7 +193,7 @@ export function openSource(options: SourceOptions): SourceSync {
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
     rereadAt: (path, atMs) => rereads.set(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
-    mayRemake: (id) => guard.mayRemake(id),
+    mayRecreate: (id) => guard.mayRecreate(id),
     settle: (intent) => settler.settle(intent),
     doubt: () => {
       if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);

@@ -70,7 +70,7 @@ it("tells of a missing folder that nothing would be sent, and why", async () => 
   renameSync(world.root, `${world.root}-away`);
   const { planned } = await dryRun();
   expect(planned).toEqual([
-    { source: world.root, action: "halt", path: "", reason: "the folder is missing or is no folder" },
+    { source: world.root, action: "halt", path: "", reason: "the folder is missing or is not a folder" },
   ]);
 });
 

@@ -84,10 +84,10 @@ describe("what came of a pass", () => {
   });
 
   it("says of a halted source that it is, and why, and counts none of its files as in agreement", () => {
-    const halted = { halted: true, holdReason: "the folder is missing or is no folder" };
+    const halted = { halted: true, holdReason: "the folder is missing or is not a folder" };
     expect(summary(source({ ...halted, held: 2 }))).toBe(
       "in agreement: 0 of 2 files, nothing to send, 2 deletes held\n" +
-        "  /docs: halted, nothing is sent: the folder is missing or is no folder\n",
+        "  /docs: halted, nothing is sent: the folder is missing or is not a folder\n",
     );
   });
 

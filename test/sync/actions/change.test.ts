@@ -47,14 +47,14 @@ afterEach(() => shop.close());
 
 interface Answers {
   readonly update?: readonly Reply<unknown>[];
-  /** What the service shows of the resource by its id. */
+  /** The service's record of the resource. */
   readonly read?: readonly Reply<unknown>[];
   readonly isUp?: boolean;
   /** Makes it an uploaded file. */
   readonly upload?: readonly (Reply<string> | { readonly kind: "torn" })[];
 }
 
-/** Sends a change of `a.md`, whose text is new, against a service that answers so, the last answer again and again. */
+/** Sends a change of `a.md`, whose text is new, to a service that gives these answers and repeats the last one. */
 async function change(
   answers: Answers,
   more: Partial<Pick<Departure, "action" | "mayBeThere">> & { state?: "agreed" | "unsure" } = {},
@@ -77,7 +77,7 @@ async function change(
   const departure: Departure = {
     action,
     candidate: shop.candidate("a.md"),
-    document: document as unknown as SourceDocument, // What a change uses of it.
+    document: document as unknown as SourceDocument, // What a change uses.
     observed,
     row: { ...known, state },
     startedMs: shop.nowMs,
@@ -114,7 +114,7 @@ async function change(
     collections: async () => await Promise.resolve(answers.isUp === false ? later() : done()),
   };
   const context = shop.context({ remote });
-  const source = { ...shop.source, isStale: () => stale, mayRemake: () => remakes };
+  const source = { ...shop.source, isStale: () => stale, mayRecreate: () => remakes };
   await sendChange(context, source, departure);
 }
 const readInPart = (): number => {
@@ -164,7 +164,7 @@ it.each([
     null,
   ],
 ] as const)("another text found after the service processed a change %s", async (what, before, stored) => {
-  if (what.includes("the text before"))
+  if (what.includes("the previous text"))
     await shop.write(() =>
       shop.ledger.files.agree(row, "doc", { ...observedAt("a.md"), digest: digestOf("older text") }),
     );
@@ -223,7 +223,7 @@ describe("changes of a resource that is reported gone", () => {
   it("a change that was falsely answered with 404 is sent again, and done", async () => {
     await change({ update: [GONE, done()], read: [{ kind: "done", value: { isDeleted: false } }] });
     expect([sent.length, shop.state("a.md")]).toEqual([2, "agreed"]);
-    // Under the first key some services would refuse it again.
+    // Under the first key some services would repeat the refusal.
     expect(new Set(keys).size).toBe(2);
   });
 

@@ -20,7 +20,7 @@ const later = (blame: "service" | "key"): Reply<never> => ({
 
 let stored: Map<Tier, string>;
 let writes: number;
-/** Writes that go to disk at once. */
+/** Number of immediate writes to disk. */
 let flushed: number;
 let questions: number;
 let reply: Answer;
@@ -123,7 +123,7 @@ describe("collection ids", () => {
     }
   });
 
-  it("a collection that the service does not name among others is untold", async () => {
+  it("a collection that the service does not name among others is unsupported", async () => {
     expect(await open().ask("moderate", signal)).toEqual({ id: undefined, why: "unsupported" });
   });
 
@@ -152,7 +152,7 @@ describe("collection ids", () => {
 });
 
 describe("creates of a tier", () => {
-  /** Begins three creates; how many are on their way after each step of the first. */
+  /** Begins three creates. Returns how many are in flight after each step of the first. */
   const creates = async (collections: Collections): Promise<number> => {
     let running = 0;
     let most = 0;

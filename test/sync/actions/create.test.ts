@@ -44,22 +44,22 @@ beforeEach(() => {
 afterEach(() => shop.close());
 
 interface World {
-  /** Answers to the create; the last one again and again. */
+  /** Answers to the create. The last one repeats. */
   readonly create?: readonly Reply<unknown>[];
   readonly upload?: readonly (Reply<string> | { readonly kind: "torn" })[];
-  /** What the service shows of the resource by its id. */
+  /** The service's record of the resource. */
   readonly read?: readonly Reply<unknown>[];
   /** What the list shows of a create without an answer. */
   readonly settle?: "adopted" | "absent";
   readonly isFile?: boolean;
-  /** Attempts before. */
+  /** Earlier attempts. */
   readonly attempts?: number;
-  /** Address of an upload before. */
+  /** Address of an earlier upload. */
   readonly fileUrl?: string;
   readonly isStale?: () => boolean;
   readonly isUp?: boolean;
-  /** Resources that are followed: each rests once before it is asked for. */
-  readonly crowd?: number;
+  /** Number of followed resources: each rests once before it is requested. */
+  readonly waitsPerSlot?: number;
 }
 
 /** Creates `a.md` in such a world. */
@@ -77,7 +77,7 @@ async function create(world: World): Promise<void> {
   const departure: Departure = {
     action: candidate.known === undefined ? "create" : "replace",
     candidate,
-    document: { ...body, recipe, entry: observed.entry } as unknown as SourceDocument, // What a create uses of it.
+    document: { ...body, recipe, entry: observed.entry } as unknown as SourceDocument, // What a create uses.
     observed,
     row: candidate.known === undefined ? undefined : shop.get(candidate.known.id),
     startedMs: shop.nowMs,
@@ -111,8 +111,8 @@ async function create(world: World): Promise<void> {
     doubt: () => void (doubted += 1),
     deleteLater: (deletion) => void deletions.push(deletion),
   };
-  const yieldSlot = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
-    wait.length === 0 ? undefined : await wait(() => world.crowd ?? 0);
+  const yieldSlot = async (wait: (waitsPerSlot: () => number) => Promise<unknown>): Promise<unknown> =>
+    wait.length === 0 ? undefined : await wait(() => world.waitsPerSlot ?? 0);
   await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, intent);
   shop.ledger.flush();
 }
@@ -191,7 +191,7 @@ describe("creates that are answered before they are processed", () => {
     ],
     [
       "a create that is processed later is left to the next check when something happens to its file",
-      { isStale: once(2), read: [shown({ status: "queued" })], crowd: 1 },
+      { isStale: once(2), read: [shown({ status: "queued" })], waitsPerSlot: 1 },
       [{ docId: "made", state: "unsure" }],
     ],
   ])("%s", async (_what, world, expected) => {
@@ -351,7 +351,7 @@ describe("creates of an uploaded file", () => {
   });
 });
 
-/** False so many times, then true. */
+/** Returns false this many times, then true. */
 function once(times: number): () => boolean {
   let count = 0;
   return () => count++ >= times;

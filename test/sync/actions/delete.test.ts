@@ -25,14 +25,14 @@ afterEach(() => shop.close());
 
 interface Answers {
   readonly delete?: readonly Reply<unknown>[];
-  /** What the service shows of the resource by its id. */
+  /** The service's record of the resource. */
   readonly read?: Reply<{ isDeleted: boolean }>;
-  /** Whether anything else is answered. */
+  /** Whether other requests are answered. */
   readonly isUp?: boolean;
   readonly keep?: readonly Saved[];
 }
 
-/** Sends the delete of `a.md` against a service that answers so, the last answer again and again. */
+/** Sends the delete of `a.md` to a service that gives these answers and repeats the last one. */
 async function send(answers: Answers, intent: Deletion, options?: DeleteOptions): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
@@ -56,7 +56,7 @@ async function send(answers: Answers, intent: Deletion, options?: DeleteOptions)
   return await sendDelete(context, shop.source, intent, options);
 }
 
-/** The intent of a delete, with what is to be kept `tries` times. */
+/** Adds the intent of a delete whose text is saved with `tries` attempts. */
 const deletion = async (tries = 0): Promise<Deletion> => {
   const row = await shop.add("a.md", "agreed");
   const id = await shop.write(() => {
@@ -181,7 +181,7 @@ describe("a delete", () => {
 });
 
 describe("saving a text before its delete", () => {
-  it.each<[what: string, keep: Kept]>([
+  it.each<[what: string, keep: Saved]>([
     ["a text is saved, then the resource is deleted", { kind: "done", value: undefined }],
     ["a text that is gone does not prevent its delete", GONE],
   ])("%s", async (_what, kept) => {
@@ -202,7 +202,7 @@ describe("saving a text before its delete", () => {
     }
     expect(shop.reports[0]).toMatchObject({
       outcome: "parked",
-      message: "its text cannot be kept before it is deleted: ENOSPC",
+      message: "its text cannot be saved before it is deleted: ENOSPC",
     });
   });
 
@@ -216,9 +216,9 @@ describe("saving a text before its delete", () => {
     ]).toEqual(["refused", "refused", "done"]);
     expect(open()).toBe(0);
     expect(shop.reports.map(({ message }) => message)).toEqual([
-      "its text cannot be kept before it is deleted: not this one; 2 more tries",
-      "its text cannot be kept before it is deleted: not this one; 1 more try",
-      "deleted without keeping its text: not this one",
+      "its text cannot be saved before it is deleted: not this one; 2 more tries",
+      "its text cannot be saved before it is deleted: not this one; 1 more try",
+      "deleted without saving its text: not this one",
     ]);
   });
 

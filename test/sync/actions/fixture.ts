@@ -10,22 +10,22 @@ import { openRules } from "../../../src/sync/rules/rules.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-/** A ledger with one source, and what its actions ask for and report. */
+/** A ledger with one source, and what its actions request and report. */
 export interface Workshop {
   readonly ledger: Ledger;
   readonly source: ActionSource;
   readonly reports: Activity[];
-  /** `PATH` or `PATH at MS` of each look that was asked for, and `PATH torn`. */
+  /** `PATH` or `PATH at MS` of each requested check, and `PATH torn`. */
   readonly checks: string[];
   nowMs: number;
   paused: boolean;
   /** The parts of a context that the action under test uses. */
   context(parts: Partial<Record<keyof ActionContext, unknown>>): ActionContext;
-  /** Writes to the ledger, and returns what the change does. */
+  /** Writes to the ledger. Returns the result of the change. */
   write<T>(change: () => T): Promise<T>;
-  /** Adds a row; its id. */
+  /** Adds a row. Returns its id. */
   add(path: RelativePath, state: FileState, docId?: string | null): Promise<number>;
-  /** A look at a path, with its row. */
+  /** A candidate at a path, with its row. */
   candidate(path: RelativePath, sizeBytes?: number): Candidate;
   get(id: number): LedgerFile | undefined;
   /** The state of a path's row; undefined: it has none. */
@@ -49,7 +49,7 @@ export function openWorkshop(): Workshop {
     checkAgain: (path, atMs) => void checks.push(atMs === undefined ? path : `${path} at ${atMs}`),
     checkTorn: (path) => void checks.push(`${path} torn`),
     rereadAt: () => undefined,
-    mayRemake: () => true,
+    mayRecreate: () => true,
     settle: async () => await Promise.resolve("absent"),
     doubt: () => undefined,
     deleteLater: () => undefined,
@@ -67,14 +67,14 @@ export function openWorkshop(): Workshop {
         now: () => workshop.nowMs,
         signal: new AbortController().signal,
         timing: TIMING,
-        // What only waits is over at once.
+        // A wait ends at once.
         following: new Set(),
         mails: { check: async () => await Promise.resolve(), isOffered: () => false },
-        yieldSlot: async (wait: (crowd: () => number) => Promise<unknown>) =>
+        yieldSlot: async (wait: (waitsPerSlot: () => number) => Promise<unknown>) =>
           wait.length === 0 ? undefined : await wait(() => 0),
         report: (activity: Activity) => reports.push(activity),
         ...parts,
-      }) as unknown as ActionContext, // What an action does not use is not there.
+      }) as unknown as ActionContext, // What an action does not use is missing.
     write: async (change) => {
       const made: ReturnType<typeof change>[] = [];
       await ledger.write(() => void made.push(change()));

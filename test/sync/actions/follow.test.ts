@@ -18,13 +18,13 @@ const QUEUED = shown({ status: "queued" });
 const GONE: Reply<unknown> = { kind: "gone" };
 
 let asked: number;
-/** A service that shows a resource so, the last answer again and again. */
-function contextOf(answers: readonly Reply<unknown>[], crowd = 0): ActionContext {
+/** A service that gives these answers for a resource and repeats the last one. */
+function contextOf(answers: readonly Reply<unknown>[], waitsPerSlot = 0): ActionContext {
   asked = 0;
   const read = async (): Promise<unknown> =>
     await Promise.resolve(answers[Math.min(asked++, answers.length - 1)]);
-  const yieldSlot = async (wait: (crowd: () => number) => Promise<unknown>): Promise<unknown> =>
-    await wait(() => crowd);
+  const yieldSlot = async (wait: (waitsPerSlot: () => number) => Promise<unknown>): Promise<unknown> =>
+    await wait(() => waitsPerSlot);
   return { remote: { read }, signal, yieldSlot } as unknown as ActionContext; // What following uses.
 }
 const never = (): boolean => false;
@@ -52,7 +52,7 @@ describe("following a resource", () => {
     [
       "a followed resource is refused although the service has no words",
       [shown({ status: "error" })],
-      { kind: "refused", message: "the service could not take it in" },
+      { kind: "refused", message: "the service could not process it" },
       1,
     ],
     [
@@ -103,7 +103,7 @@ describe("following a resource", () => {
 });
 
 describe("following a resource for long", () => {
-  /** Follows it by a clock that goes on by so much at each question. */
+  /** Follows it by a clock that advances by this much at each request. */
   const followFor = async (stepMs: number, answers: readonly Reply<unknown>[]): Promise<unknown> => {
     let nowMs = 0;
     const context = contextOf(answers);

@@ -6,7 +6,7 @@ import { MAIL_TYPE } from "../../../src/wire/upload.ts";
 const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;
 
-/** What a ledger keeps of mails, and a service that says whether it reads them each time it is asked. */
+/** The ledger's record about mails, and a service that reports whether it reads them. */
 function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
   const kept = { readsMails, rereads: 0, asked: 0, begun: 0, nowMs: 5 * HOUR_MS };
   const ledger = {

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => shop.close());
 
-/** What is read of `a.md`: the title is its path, so that names are equal only where the label is. */
+/** What is read of `a.md`. The title is its path, so that names are equal only where the label is. */
 function document(more: { sizeBytes?: number; hash?: string; title?: string } = {}): ReadOutcome {
   const { sizeBytes = 4, hash = "hash", title = "a.md" } = more;
   const { entry, shape, extractorVersion, digest } = observedAt("a.md");

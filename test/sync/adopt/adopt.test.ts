@@ -37,7 +37,7 @@ const loseLedger = (): void => {
 };
 const ids = (): Record<string, string> =>
   Object.fromEntries(world.service.live().map(({ title, _id }) => [title, _id]));
-/** Requests since a number of them, lists and questions for collections left out. */
+/** Requests since a number of them, except lists and requests for collections. */
 const sentSince = (number: number): string[] =>
   world.service.requests
     .slice(number)
@@ -129,7 +129,7 @@ describe("a lost ledger", () => {
     await world.sync();
     const before = ids();
     loseLedger();
-    // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
+    // An ignore file of this size is not read: what it would leave out is unknown, and nothing below it is checked.
     world.write("b/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
     await world.sync();
     rmSync(join(world.root, "b/.kbsyncignore"));
@@ -411,7 +411,7 @@ describe("recover", () => {
     ]);
     expect(ids()["a moved.txt"]).toBe(before["a.txt"]);
     const sent = world.service.requests.slice(number).filter(({ operation }) => operation === "update");
-    // Of the other one nothing but its name is told.
+    // Of the other file only the name is sent.
     expect(sent.filter(({ body }) => body?.["content"] !== undefined)).toHaveLength(1);
   });
 
@@ -559,7 +559,7 @@ describe("recover", () => {
       stopAt(operation);
       return undefined;
     };
-    // When the last file was adopted, what is left to send is planned.
+    // After the last file was adopted, the remaining work is planned.
     const options = optionsOf({ onActivity: ({ action }) => stopAt(action) });
     const number = world.service.requests.length;
     await expect(recoverLedger(options, { signal: stop.signal })).rejects.toThrow("enough");
@@ -578,7 +578,7 @@ describe("recover", () => {
 });
 
 describe("an old ledger that nobody reported", () => {
-  /** Puts the ledger, or the whole state folder, back as it was before `change`. */
+  /** Restores the ledger, or the whole state folder, to its state before `change`. */
   const restoreAfter = async (
     names: (name: string) => boolean,
     change: () => Promise<void>,

@@ -25,7 +25,7 @@ it.each(SERVICES)(
 
     rmSync(world.stateDir, { recursive: true });
     await world.sync({ sources });
-    // A bare service tells a collection's id only in the answer to a create, which is deleted again.
+    // A bare service returns a collection's id only in the answer to a create, which is then deleted.
     expect(
       world.service
         .live()

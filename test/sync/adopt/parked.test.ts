@@ -15,7 +15,7 @@ it("a parked file is tried again when its folder is readable again, though its t
   expect(world.activity).toMatchObject([{ path: "a/x.txt", outcome: "parked" }]);
 
   world.service.fault = () => undefined;
-  // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
+  // An ignore file of this size is not read: what it would leave out is unknown, and nothing below it is checked.
   world.write("a/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
   const daemon = world.daemon({ timing: { looserRulesMs: 50 } });
   const stop = new AbortController();
@@ -63,8 +63,9 @@ it.each([
 );
 
 /**
- * A parked file goes, another one is renamed to `to`, and at the pass's nth transaction the create that had no answer is
- * found to have acted after all. Returns the resources that are left, by title; undefined when the row was gone by then.
+ * A parked file disappears, another one is renamed to `to`, and at the pass's nth transaction the create without an
+ * answer is found to have taken effect. Returns the remaining resources by title; undefined if the row was gone by
+ * then.
  */
 async function givenAt(nth: number, to: string): Promise<string[] | undefined> {
   const world = await openWorld({ collections: true });

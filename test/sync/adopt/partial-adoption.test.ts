@@ -5,8 +5,8 @@ import type { FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
 /**
- * A new ledger, a resource of somebody else at the same owner, and a folder that cannot be read: files below it may have
- * resources, and nobody can say yet.
+ * A new ledger, a resource of somebody else at the same owner, and a folder that cannot be read: files below it may
+ * have resources, which is not known yet.
  */
 
 let world: World;
@@ -15,7 +15,7 @@ beforeEach(async () => {
   world.write("a.txt", "text a");
   world.write("b.txt", "text b");
   world.write("closed/c.txt", "text c");
-  // So large an ignore file is not read: what it would leave out is unknown, and nothing below it is looked at.
+  // An ignore file of this size is not read: what it would leave out is unknown, and nothing below it is checked.
   world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
 });
 afterEach(() => world.end());
@@ -123,7 +123,7 @@ describe("after a part of the folder could not be read", () => {
       ids.get("closed/c.txt"),
     );
     expect(texts()).toHaveLength(6);
-    // From here on every part was read, and a new file there is one as any other.
+    // From here on every part was read, and a new file there is an ordinary one.
     const number = world.service.requests.length;
     world.write("closed/e.txt", "text e");
     await world.sync();
@@ -155,7 +155,7 @@ describe("after a part of the folder could not be read", () => {
       await world.sync();
       expect(texts()).toHaveLength(4);
       expect(since).toMatchObject({ content: text, isDeleted: false });
-      // What was found out is written down: the next change is one as any other.
+      // The finding is recorded: the next change is an ordinary one.
       const number = world.service.requests.length;
       world.write("closed/d.md", "# Another title\n\nthe last text");
       await world.sync();
@@ -170,7 +170,7 @@ describe("after a part of the folder could not be read", () => {
       openFolder();
       await world.sync();
       rmSync(world.stateDir, { recursive: true });
-      // A second resource under the title of one of ours: alone it would seem to be that file's.
+      // A second resource under the title of one of ours. Alone it would seem to be that file's.
       const theirs = addForeign("a.txt", "their own a", descriptionOf("a.txt"));
       for (let nth = 1, passed = false; !passed; nth += 1) {
         let count = 0;

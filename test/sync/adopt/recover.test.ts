@@ -50,7 +50,7 @@ const observed = (ownerId = "o"): Observed => ({
   fileUrl: undefined,
 });
 const record = { _id: "doc", title: "a.txt", description: "d", content: "text" } as ResourceRecord;
-/** What the service says of a resource that is there. */
+/** The service's record of a resource that exists. */
 const there = (docId: string): Reply<ResourceRecord> => ({
   kind: "done",
   value: { ...record, _id: docId, isDeleted: false },
@@ -80,15 +80,15 @@ function settlerOf(
     readonly createdMs?: () => number;
     readonly isAdopting?: () => boolean;
     readonly isBusy?: () => boolean;
-    /** What comes of the first questions for the collection's id. */
+    /** Results of the first requests for the collection's id. */
     readonly asked?: AskedId[];
-    /** Resources of creates that the service took and still works on. */
+    /** Resources of creates that the service accepted and is still processing. */
     readonly following?: readonly string[];
-    /** What the service says of a resource by its id; default: that it knows no such address. */
+    /** The service's record of a resource by its id; default: 404. */
     readonly read?: (docId: string) => Reply<ResourceRecord>;
-    /** What it answers to a title that it has. */
+    /** Its answer to a title that it has. */
     readonly update?: () => Reply<Taken>;
-    /** Of the resource that the list shows. */
+    /** Description of the resource that the list shows. */
     readonly description?: string;
     readonly listed?: Partial<ResourceRecord>;
     /** Aborts when the source stops; default: together with its requests. */
@@ -155,7 +155,7 @@ describe("extra resources of a create", () => {
     settler.stop();
     return deletions;
   };
-  /** A doubt of a file that has the resource `kept`. */
+  /** Adds a doubt of a file that has the resource `kept`. */
   const doubtOf = async (state: "agreed" | "failed" = "agreed"): Promise<number> => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => {
@@ -185,7 +185,7 @@ describe("extra resources of a create", () => {
     await answered(id, "kept");
     const { settler, deletions, checks } = settlerOf(id, done, false);
     expect(await settler.checkDoubts()).toBe(true);
-    // An answer from before it was seen says nothing of now.
+    // An answer from before it was seen proves nothing about now.
     expect([deletions, checks, ledger.files.living(id, "a.txt")?.state]).toEqual([[], ["a.txt"], "unsure"]);
     await ledger.write(() => ledger.files.agree(1, "kept", observed()));
     await answered(id, "kept");
@@ -200,7 +200,7 @@ describe("extra resources of a create", () => {
     const { settler, checks } = settlerOf(id, done, false, { isBusy: () => true });
     expect([await settler.checkDoubts(), await settler.checkDoubts()]).toEqual([true, true]);
     settler.stop();
-    // Another look would give it up, and send it under another key to a service that still works on it.
+    // Another check would give it up, and send it under another key to a service that is still processing it.
     expect(checks).toEqual([]);
   });
 
@@ -385,7 +385,7 @@ describe("interrupted creates", () => {
 describe("a clock that was set between a create and its recovery", () => {
   it("a clock that was set does not hide what a create made: the intent retains the offset of its time", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
-    // Set back by an hour since: the intent seems to lie in the future, and the service to be an hour ahead.
+    // Set back by an hour since: the intent seems to be in the future, and the service an hour ahead.
     const intentMs = Date.now() + HOUR_MS;
     await ledger.write(() => {
       ledger.intents.setClockOffset(0);
@@ -471,7 +471,7 @@ describe("creates in doubt", () => {
     await settler.checkDoubts();
     elapsedMs = HOUR_MS;
     const checks = [settler.checkDoubts(), settler.checkDoubts()];
-    // The first one ends the doubt, and its number is given again.
+    // The first one ends the doubt, and its id is reused.
     await checks[0];
     const another = { ...observed(), title: "another.txt" };
     await ledger.write(() => void ledger.intents.create(id, "new-key", Date.now(), another));
@@ -561,7 +561,7 @@ it("reads a list that breaks off again and again only until its source stops", a
   const list = (): Reply<ListEnd> => {
     lists += 1;
     if (lists === 2) source.abort(new Error("stopping"));
-    // A settler that goes on after the stop would do so for ever.
+    // A settler that continues after the stop would do so for ever.
     if (lists > 2) stop.abort(new Error("too late"));
     return { kind: "later", acted: "maybe", blame: "request", reason: "broken off" };
   };
@@ -593,10 +593,10 @@ describe("a create that got no answer while the collection's id is unknown", () 
       world.service.fault = ({ operation }) => {
         if (operation === "collections") questions += 1;
         if (operation === "collections" && questions > 1 && questions < 5) return fault;
-        // The first question comes before the create, whose answer tells nothing.
+        // The first request comes before the create, whose answer contains no id.
         return questions === 1 ? INSTEAD[operation] : undefined;
       };
-      // What answers in the service's place is asked again after a tenth of a second at the soonest.
+      // Something that answers in the service's place is asked again after a tenth of a second at the soonest.
       await world.sync({ timing: { retryMs: 150 } });
       expect(world.service.count("create")).toBe(1);
       expect(world.service.live()).toHaveLength(1);

@@ -24,14 +24,14 @@ interface Service {
   /** Chunks that every search finds. */
   readonly found?: readonly Record<string, unknown>[];
   readonly search?: Reply<unknown>;
-  /** What the service says of a resource by its id; default: that it knows no such address. */
+  /** The service's record of a resource by its id; default: 404. */
   readonly read?: Reply<unknown>;
   /** Resources that the list showed. */
   readonly shown?: readonly string[];
   /** Resources that a row of the ledger has, and that it deleted. */
   readonly owned?: string;
   readonly deleted?: string;
-  /** Text of a file that is being sent. */
+  /** Text of a file in flight. */
   readonly sent?: string;
 }
 

@@ -5,7 +5,7 @@ import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { FakeOptions, FakeResource, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** A ledger is lost, and the service's lists leave out resources without a word. */
+/** A ledger is lost, and the service's lists silently omit resources. */
 
 let world: World;
 const begin = async (options: FakeOptions): Promise<void> => {
@@ -24,7 +24,7 @@ function listing(resources: readonly FakeResource[]): Fault {
   return { kind: "answer", status: 200, body: JSON.stringify({ success: true, message: "listed", data }) };
 }
 
-/** Lists show the first so many resources; `isShort` says of which list. */
+/** Lists show only this many of the first resources, if `isShort` returns true for the list. */
 function cutOff(count: number, isShort: (request: FakeRequest) => boolean = () => true): void {
   world.service.fault = (request) =>
     request.operation === "list" && isShort(request)
@@ -45,7 +45,7 @@ describe("with a service that can be searched", () => {
       await world.sync();
       expect(world.service.count("create")).toBe(6);
       expect(status()).toMatchObject([
-        { halted: true, holdReason: expect.stringContaining("leaves out documents") as string },
+        { halted: true, holdReason: expect.stringContaining("omits documents") as string },
       ]);
       world.service.fault = () => undefined;
       await world.sync();
@@ -110,7 +110,7 @@ describe("with a service that cannot be searched", () => {
 
   it("compares each list with the previous one, not with the first", async () => {
     let lists = 0;
-    // The first leaves out three, the second and the third one: then the service shows all of them.
+    // The first list omits three resources, the second and the third omit one; then the service shows all of them.
     world.service.fault = ({ operation }) => {
       const shown = [3, 5, 5][lists];
       if (operation !== "list") return undefined;

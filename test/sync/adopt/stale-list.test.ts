@@ -5,12 +5,12 @@ import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeOptions, FakeResource, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** A daemon against a service whose list is behind: it misses new resources, and shows deleted ones. */
+/** A daemon with a service whose list is stale: it lacks new resources, and shows deleted ones. */
 
 let world: World;
 afterEach(() => world.end());
 
-/** Answers a list with these resources, whatever has become of them. */
+/** Answers a list with these resources, whatever happened to them. */
 function listing(resources: readonly FakeResource[]): Fault {
   const shown = resources.map((each) => ({ ...each, isDeleted: false, metadata: { status: "chunked" } }));
   const data = { resources: shown, created: 0 };
@@ -21,7 +21,7 @@ function listing(resources: readonly FakeResource[]): Fault {
 const made = (): FakeResource[] => [...world.service.resources.values()];
 const live = (): unknown[] => world.service.live().map(({ title, content }) => [title, content]);
 
-/** Throws at a step's nth time, as a kill does, and at all that come after. */
+/** Throws at a step's nth time, as a kill does, and at all later ones. */
 function killAt(step: string, nth = 1): (name: string) => void {
   let count = 0;
   let dead = false;
@@ -32,7 +32,7 @@ function killAt(step: string, nth = 1): (name: string) => void {
   };
 }
 
-/** One run that is killed at a step. `answer` decides what becomes of each request. */
+/** One run that is killed at a step. `answer` decides about each request. */
 async function killed(
   step: (name: string) => void,
   answer: (request: FakeRequest) => Fault | undefined = () => undefined,
@@ -43,7 +43,10 @@ async function killed(
   world.service.fault = () => undefined;
 }
 
-/** A create that acted without an answer, whose resource a list does not show; then the process is killed. */
+/**
+ * Leaves a create that took effect without an answer, and whose resource a list does not show; then the process is
+ * killed.
+ */
 async function leaveADoubt(): Promise<void> {
   world.write("other.txt", "text of the other");
   await world.sync();
@@ -51,7 +54,7 @@ async function leaveADoubt(): Promise<void> {
   await killed(killAt("list"), ({ operation }) =>
     operation === "create" ? { kind: "lose-answer" } : undefined,
   );
-  // The list is behind: the create is in doubt. The second list is that of the doubts.
+  // The list is stale: the create is in doubt. The second list is that of the doubts.
   const before = made().slice(0, 1);
   await killed(killAt("list", 2), ({ operation }) => (operation === "list" ? listing(before) : undefined));
   expect(made()).toHaveLength(2);
@@ -76,14 +79,14 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     rmSync(join(world.root, "a.txt"));
     await world.sync();
     world.write("a.txt", "text a");
-    // The create acts without an answer, and the process dies.
+    // The create takes effect without an answer, and the process dies.
     await killed(killAt("list"), ({ operation }) =>
       operation === "create" ? { kind: "lose-answer" } : undefined,
     );
     const [deleted, b, again] = made();
     if (deleted === undefined || b === undefined || again === undefined) throw new Error("not three");
     expect([deleted.isDeleted, again.isDeleted]).toEqual([true, false]);
-    // As if it had been made a moment ago: its age does not tell it from the new one.
+    // As if it had been made a moment ago: its age does not distinguish it from the new one.
     deleted.createdAt = again.createdAt;
     world.service.fault = ({ operation }) => (operation === "list" ? listing([deleted, b]) : undefined);
     await world.sync();
@@ -93,7 +96,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       ["a.txt", "text a"],
       ["b.txt", "text b"],
     ]);
-    // The file's resource is one that exists: a change of the file reaches it, and makes no other.
+    // The file's resource exists: a change of the file reaches it, and makes no other.
     world.write("a.txt", "text a, changed");
     await world.sync();
     expect(live()).toEqual([
@@ -107,7 +110,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     await leaveADoubt();
     const [other, a] = made();
     if (other === undefined || a === undefined) throw new Error("not two");
-    // The list shows it now; whatever is sent is answered too late.
+    // The list shows it now. Whatever is sent is answered too late.
     world.service.fault = ({ operation }) => (operation === "create" ? { kind: "lose-answer" } : undefined);
     await world.sync({ step: killAt("create:answered") }).catch(() => undefined);
     // And is behind once more.
@@ -138,7 +141,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     await world.sync();
     const [, , kept] = made();
     if (kept === undefined) throw new Error("not three");
-    // Somebody deletes the one that the ledger knows, and the list has not noticed.
+    // Somebody deletes the one that the ledger knows, and the list is stale.
     kept.isDeleted = true;
     world.service.fault = ({ operation }) =>
       operation === "list" ? listing([other, late, kept]) : undefined;
@@ -181,7 +184,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       operation === "list" && other !== undefined ? listing([other]) : undefined;
     await world.sync();
     expect(world.service.live()).toHaveLength(3);
-    // No text any more: the file keeps the resource that it had.
+    // It has no text any more: the file keeps its resource.
     world.write("a.txt", Buffer.from([0, 1, 2, 0, 255, 254, 0]));
     world.service.fault = () => undefined;
     await world.sync();
@@ -202,7 +205,7 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     world.write("other.txt", "text of the other, changed");
     await world.sync();
     world.write("a.txt", "text a");
-    // Of our title and description, made after our create has left.
+    // With our title and description, made after our create has left.
     const theirs = (): FakeResource[] => {
       const ours = made()[1];
       return ours === undefined ? [] : [{ ...ours, _id: "e".repeat(24), content: "theirs" }];

@@ -33,7 +33,7 @@ it("a source that settles a lost create does not touch another source's equal cr
   const passed = daemon.syncOnce();
   await until(() => world.service.live().length === 1);
   listed.resolve();
-  // Whatever comes of the first list: the file is taken for settled, or the list is read once more.
+  // Either the first list settles the file, or the list is read once more.
   await until(() => lists > 2 || daemon.status().sources.some(({ inAgreement }) => inAgreement > 0));
   made.resolve();
   const { status } = await passed;

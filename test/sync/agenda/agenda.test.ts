@@ -21,7 +21,7 @@ const dueIn = (): number | undefined => {
   const dueMs = agenda.dirty.nextDueMs();
   return dueMs === undefined ? undefined : dueMs - nowMs;
 };
-/** Whether the loop has been woken. */
+/** Whether the loop has woken. */
 const isAwake = async (): Promise<boolean> => {
   let woken = false;
   void agenda.time().then(() => (woken = true));

@@ -5,13 +5,13 @@ describe("the alarm of a loop", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** An alarm by the clock of the timers, which begins at 0, and when its loop woke. */
+  /** An alarm by the clock of the timers, which starts at 0, and when its loop woke. */
   function open() {
     const beganMs = performance.now();
     const now = (): number => performance.now() - beganMs;
     const alarm = openAlarm(now);
     const rangMs: number[] = [];
-    const wait = (): void => void alarm.rings().then(() => rangMs.push(now()));
+    const wait = (): void => void alarm.fires().then(() => rangMs.push(now()));
     return { alarm, rangMs, wait };
   }
 
@@ -68,10 +68,10 @@ describe("the alarm of a loop", () => {
     aheadMs = 3_600_000;
     // By the new clock this is in a second, and before the timer that was set.
     alarm.set(3_601_000);
-    let rang = false;
-    void alarm.rings().then(() => (rang = true));
+    let fired = false;
+    void alarm.fires().then(() => (fired = true));
     await vi.advanceTimersByTimeAsync(1000);
-    expect(rang).toBe(true);
+    expect(fired).toBe(true);
   });
 
   it("an alarm fires when it is stopped, and has no timer from then on", async () => {

@@ -37,7 +37,7 @@ describe("the dirty set", () => {
   it("waits for a file that is rewritten, though an earlier one of its name was unrested and disappeared", () => {
     const dirty = openDirtySet(1000);
     expect(dirty.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
-    // It vanishes, so that nothing more is heard of it. A day later there is another one.
+    // It vanishes without another event. A day later there is another one.
     const laterMs = 1_000_000 + 86_400_000;
     expect(dirty.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
     expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
@@ -50,13 +50,13 @@ describe("the dirty set", () => {
     expect(dirty.nextDueMs()).toBe(1000 + EMPTY_MS);
     expect(dirty.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
     expect(dirty.rested(entry(3000, 1), 3100, false)).toBe(true);
-    // Who asks for no rest gets none.
+    // A settle time of zero requires no rest.
     expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
   });
 
   it("judges a file's age by the system's clock after a jump forward of it was corrected", () => {
     const dirty = openDirtySet(100);
-    // The clock for waits is never set back: it stays a day ahead.
+    // The monotonic clock is never set back: it stays a day ahead.
     const aheadMs = 86_400_000;
     expect(dirty.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
     expect(dirty.nextDueMs()).toBe(1100 + aheadMs);
@@ -106,7 +106,7 @@ describe("the dirty set", () => {
 
     for (let nowMs = 0; nowMs < 8; nowMs += 1) dirty.torn("a", 2 * CEILING_MS);
     expect(dirty.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
-    // It was looked at and is gone: nobody marks it again.
+    // It was checked and is gone: nothing marks it again.
     dirty.take(3 * CEILING_MS);
     dirty.take(3 * CEILING_MS);
     expect([...dirty.heldBack()]).toEqual([]);
@@ -151,7 +151,7 @@ describe("the dirty set", () => {
           dirty.mark("a", nowMs);
         }
         const due = dirty.take(nowMs);
-        // What was read as it is gives no look.
+        // A file that was read without a rest is not checked again.
         if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
           readAtMs.push(nowMs - beginMs);
         }
@@ -360,7 +360,7 @@ describe("the dirty set", () => {
       expect(dirty.rested(ofAnother(`new${at}`, 20_000), 20_050, false)).toBe(false);
       expect(dirty.rested(ofAnother(`old${at}`, 20_000), 20_100, false)).toBe(true);
     }
-    // It has rested, and is held back all the same until the minute is over.
+    // It has rested, and is still held back until the minute is over.
     expect(dirty.rested(entry(20_000), 30_000, false)).toBe(false);
     expect([...dirty.heldBack()]).toEqual(["a"]);
     expect(dirty.rested(entry(20_000), 1000 + CEILING_MS - 1, false)).toBe(false);
@@ -375,7 +375,7 @@ describe("the dirty set", () => {
     for (let at = 0; at < 3000; at += 1)
       expect(dirty.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000, false)).toBe(true);
     expect(grow(4, 1_004_000)).toBe(false);
-    // It is let through when it has rested for four seconds and twice the longest gap so far.
+    // It is released when it has rested for four seconds and twice the longest gap so far.
     expect(dirty.rested(entry(1_004_000, 4), 1_009_999, false)).toBe(false);
     expect(dirty.rested(entry(1_004_000, 4), 1_010_000, false)).toBe(true);
   });

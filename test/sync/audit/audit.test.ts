@@ -22,7 +22,7 @@ const EMPTY_LIST = {
   status: 200,
   body: '{"success":true,"message":"","data":{"resources":[],"created":0}}',
 } as const;
-/** A service that lists at once what it acknowledged. */
+/** A service whose list shows at once what it acknowledged. */
 const prompt = (more: Partial<DaemonOptions> & { settings?: Record<string, unknown> } = {}) => ({
   service: { apiUrl: world.service.url, dbUrl: world.service.url, pauthkey: world.service.key, listLagMs: 0 },
   ...more,
@@ -54,7 +54,7 @@ const findings = ({ findings: all }: AuditReport): unknown[] =>
   all
     .map(({ kind, path, repaired }) => [kind, path, repaired] as const)
     .toSorted((a, b) => (a.join() < b.join() ? -1 : 1));
-/** Some files, enough for a loss to be noticed. */
+/** Writes enough files for a loss to be detected. */
 const writeFiles = (count: number): void => {
   for (let n = 1; n <= count; n += 1) world.write(`${n}.txt`, `text ${n}`);
 };

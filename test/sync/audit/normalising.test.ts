@@ -6,7 +6,7 @@ import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeOptions } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** Services that keep texts and titles in their own way. */
+/** Services that store texts and titles in a form of their own. */
 
 const TITLE_CHARS = 24;
 const gentle: FakeOptions["normalise"] = (field, text) => {
@@ -14,7 +14,7 @@ const gentle: FakeOptions["normalise"] = (field, text) => {
   if (field === "title") return composed.slice(0, TITLE_CHARS).trimEnd();
   return field === "description" ? composed : composed.replaceAll(/[ \t]+$/gm, "");
 };
-/** What no rule of ours foresees. */
+/** A form that no rule of ours foresees. */
 const harsh: FakeOptions["normalise"] = (field, text) => {
   if (field === "title") return text.slice(0, TITLE_CHARS);
   return field === "content" ? text.toUpperCase().replaceAll(/\s+/g, " ") : text;
@@ -68,7 +68,7 @@ describe.each([
 ])("a service that %s", (_what, normalise, collections, isForeseen) => {
   beforeEach(async () => {
     await open(normalise, collections);
-    // What the list shows of it says what the service makes of texts.
+    // Its entry in the list shows what the service does to texts.
     world.write("known.md", "known  from\tbefore\n");
     await world.sync();
     writeFiles();
@@ -76,7 +76,7 @@ describe.each([
 
   it("a normalising service does not count as restored from a backup, and nothing is sent to it repeatedly", async () => {
     await world.sync();
-    // What no answer has shown yet is sent once more, and that answer does.
+    // A form that no answer has shown yet is sent once more, and that answer shows it.
     expect(await audit(true)).toMatchObject({
       agrees: isForeseen,
       sources: [{ resources: FILES + 1, lost: null }],

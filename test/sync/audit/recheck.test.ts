@@ -5,7 +5,7 @@ import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { FakeOptions, FakeResource, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
-/** A ledger is lost, and the lists by which its source is adopted are stale or short in a way that nobody can notice. */
+/** A ledger is lost, and the lists by which its source is adopted are stale or short without any sign of it. */
 
 let world: World;
 afterEach(() => {
@@ -50,7 +50,7 @@ function listing(resources: readonly FakeResource[]): Fault {
   return { kind: "answer", status: 200, body: JSON.stringify({ success: true, message: "listed", data }) };
 }
 
-/** Passes of a service whose lists catch up within `listLagMs`, as many as the comparisons after an adoption. */
+/** Runs passes with a service whose lists catch up within `listLagMs`, as many as the comparisons after an adoption. */
 async function sync(listLagMs = 1): Promise<void> {
   const { url, key } = world.service;
   const service = { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs };
@@ -150,7 +150,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     await world.sync();
     const before = world.service.live();
     loseLedger();
-    // So large an ignore file is not read, and nothing below it is looked at.
+    // An ignore file of this size is not read, and nothing below it is checked.
     const ignoreFile = "part/.kbsyncignore";
     world.service.fault = ({ operation }) => {
       if (operation === "create") world.write(ignoreFile, "#".repeat(2 * 1024 * 1024));
@@ -187,7 +187,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
   });
 
   it("a file gets back the resource that the service was still working on when the first create left", async () => {
-    // With a skew the service tells the time by the clock that is set below.
+    // With a skew the service reports the time by the clock that is set below.
     const [a] = await begin({ ...options, collections: false, skewMs: 1 });
     if (a === undefined) throw new Error("no resource");
     for (const path of ["b.txt", "c.pdf"]) rmSync(join(world.root, path));
@@ -205,7 +205,7 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     };
     await sync();
     expect([creates, world.service.live().length]).toEqual([2, 2]);
-    // No create can come any more.
+    // No create can arrive any more.
     vi.setSystemTime(Date.now() + 2 * HOUR_MS);
     await sync();
     expect(idsOf(world.service.live())).toEqual([a._id]);

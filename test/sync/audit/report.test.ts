@@ -51,9 +51,9 @@ it("a repaired difference is a disagreement, and not left over", () => {
 });
 
 it.each([
-  ["upload", "twice", /second one of b\.md/],
+  ["upload", "twice", /duplicates b\.md/],
   ["twin", "same", /equal to b\.md/],
-  ["deleted", "returned", /was deleted from here/],
+  ["deleted", "returned", /deleted it, and it exists again/],
 ] as const)("a surplus resource is named by what shows whose it is: %s", (claim, kind, what) => {
   report.claimed("/docs", "b.md", claimed(claim), false);
   expect(report.finish()).toMatchObject({

@@ -62,7 +62,7 @@ describe("the log of a running daemon", () => {
   };
 
   it.each([
-    ["missing", {}, "the folder is missing or is no folder", /^mount it or put it back/],
+    ["missing", {}, "the folder is missing or is not a folder", /^mount it or put it back/],
     [
       "not shown by its unit",
       { unit: "kbsync@docs.service" },

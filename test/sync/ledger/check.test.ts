@@ -58,7 +58,7 @@ describe("a damaged ledger", () => {
 it("a ledger that cannot be read does not count as missing", () => {
   rmSync(ledgerFile(stateDir));
   expect(checkLedger(stateDir)).toBeUndefined();
-  // What is closed to the user fails in the same way, and to root nothing is closed.
+  // An unreadable file fails in the same way, and root can read everything.
   symlinkSync(ledgerFile(stateDir), ledgerFile(stateDir));
   expect(() => checkLedger(stateDir)).toThrow(expect.objectContaining({ code: "path_unseen" }) as Error);
 });

@@ -8,7 +8,7 @@ import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { rootIdentityOf } from "../../../src/sync/disk/root-identity.ts";
 import { openWorld } from "../daemon/harness.ts";
 
-/** Inode and device numbers as mergerfs and GlusterFS have them: in the upper half of 64 bits. */
+/** Inode and device numbers as on mergerfs and GlusterFS: in the upper half of 64 bits. */
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
   const large = <T extends Stats | undefined>(stats: T): T =>

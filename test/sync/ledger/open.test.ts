@@ -26,7 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const failure = (facts: Record<string, unknown>): Error => expect.objectContaining(facts) as Error;
 
-/** A ledger with rows enough for many pages. */
+/** A ledger with enough rows for many pages. */
 async function writeLedger(): Promise<void> {
   const ledger = openLedger(folder, "service");
   const source = ledger.sources.open("/docs", "owner", "fastest");

@@ -34,7 +34,7 @@ afterEach(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** How SQLite would run a statement, a line a loop. */
+/** SQLite's plan for a statement, a line per loop. */
 function planOf(sql: string): string[] {
   const names = new Set(Array.from(sql.matchAll(/@(\w+)/g), ([, name = ""]) => name));
   const values = Array.from({ length: sql.split("?").length - 1 }, () => null);
@@ -48,8 +48,8 @@ function planOf(sql: string): string[] {
 }
 
 it("never reads all files to find some, however many the ledger has", () => {
-  // The index of troubled files holds no row that is in agreement, and that of mails nothing else: reading all of it is reading
-  // what is asked for.
+  // The index of troubled files holds no agreed row, and that of mails holds only mails: reading all of it reads what
+  // was requested.
   const scans = (sql: string): boolean =>
     planOf(sql).some((line) => line.startsWith("SCAN files") && !/INDEX files_(?:trouble|mails)$/.test(line));
   expect(statements.filter(scans)).toEqual([]);

@@ -37,7 +37,7 @@ const observed = (path: string): Observed => ({
   },
   fileUrl: undefined,
 });
-/** Rows of files, one a state. */
+/** Adds rows of files, one per state. */
 const add = async (...states: readonly FileState[]): Promise<void> =>
   ledger.write(() => {
     for (const state of states) ledger.files.insert(source, `doc ${state}`, state, observed(`${state}.txt`));

@@ -35,7 +35,7 @@ describe("what waits for a person", () => {
 
   it("suggests waiting, not restoring, while the service is merely asked again", () => {
     const [found] = standstillsOf({ ...going, lost: "the lists differ", isUnclear: true });
-    expect(found?.remedy).toMatch(/^wait: .*goes on by itself.*`kbsync approve`/);
+    expect(found?.remedy).toMatch(/^wait: .*continues by itself.*`kbsync approve`/);
     expect(found?.remedy).not.toContain("bring the service's data back");
   });
 
@@ -44,7 +44,7 @@ describe("what waits for a person", () => {
   });
 
   it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
-    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` takes this one/],
+    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` accepts this one/],
     ["a missing folder must be put back", { haltCode: "missing" }, /^mount it or put it back/],
     ["an unreadable folder must be checked", { haltCode: "unreadable" }, /owner and mode/],
     [

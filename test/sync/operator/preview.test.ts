@@ -119,7 +119,7 @@ describe("a dry run", () => {
       );
       renameSync(world.root, `${world.root}-away`);
       expect(await plan(world)).toEqual([
-        { source: world.root, path: "", action: "halt", reason: "the folder is missing or is no folder" },
+        { source: world.root, path: "", action: "halt", reason: "the folder is missing or is not a folder" },
       ]);
     } finally {
       await world.end();

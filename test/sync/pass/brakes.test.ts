@@ -14,7 +14,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** So few files that a handful is a mass. */
+/** So low that a handful is a mass. */
 const LIMITS = { holdDeletesOver: 5, holdDeletesPercent: 20 };
 type More = Parameters<World["daemon"]>[0];
 
@@ -158,7 +158,7 @@ describe("approvals", () => {
     world.write("third.txt", "third");
     expect(await sync()).toMatchObject({ halted: true, held: 4 });
     expect([live(), deletes()]).toEqual([4, 0]);
-    // Nor is it kept for later.
+    // It is not stored for later either.
     rmSync(world.root, { recursive: true });
     renameSync(`${world.root}-second`, world.root);
     expect(await sync()).toMatchObject({ halted: true, held: 4 });
@@ -168,7 +168,10 @@ describe("approvals", () => {
     fill(4);
     await sync();
     renameSync(world.root, `${world.root}-old`);
-    expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
+    expect(await sync()).toMatchObject({
+      halted: true,
+      holdReason: "the folder is missing or is not a folder",
+    });
     expect(await world.offline.approve()).toEqual([]);
     await expect(world.offline.approve(world.root)).rejects.toThrow(/missing.*nobody can approve that/);
     mkdirSync(world.root);
@@ -256,7 +259,10 @@ describe("held deletes", () => {
     const reason = "10 deletes at once, 50 % of the source";
     expect(await sync()).toMatchObject({ held: 10, holdReason: reason });
     renameSync(world.root, `${world.root}-away`);
-    expect(await sync()).toMatchObject({ halted: true, holdReason: "the folder is missing or is no folder" });
+    expect(await sync()).toMatchObject({
+      halted: true,
+      holdReason: "the folder is missing or is not a folder",
+    });
     renameSync(`${world.root}-away`, world.root);
     expect(await sync()).toMatchObject({ halted: false, held: 10, holdReason: reason });
   });

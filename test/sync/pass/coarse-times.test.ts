@@ -5,7 +5,7 @@ import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { racyUntilMs } from "../../../src/sync/plan/file-times.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** A file system that stores times in steps, here of one that has just begun; undefined: as they are. */
+/** The step of the file system's times, as if one had just begun; undefined: real times. */
 const times = vi.hoisted(() => ({ stepMs: undefined as number | undefined }));
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
@@ -20,7 +20,7 @@ vi.mock("node:fs", async (original) => {
   };
 });
 
-/** Times in another thread would be as they are. */
+/** Another thread would see the real times. */
 const readingHere = { ...REAL_WORLD, openReader: openLocalReader };
 const stepOf = (ms: number): number => Math.floor(ms / 2000) * 2000;
 

@@ -5,7 +5,7 @@ import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { openFollowed, type Followed } from "../scenarios/followed.ts";
 
 let followed: Followed;
-/** Gives the daemon the hint that something happened at a path. */
+/** Sends the daemon an event for a path. */
 let hint: (path: string) => void;
 const watch: DaemonWorld["watch"] = async ({ onDirty, onReady }) => {
   hint = onDirty;

@@ -68,13 +68,13 @@ const observedAt = (path: string): Observed => ({
 const rows = (paths: readonly string[]): KnownFile[] =>
   paths.map((path) => ({ ...row(path), id: Number.parseInt(path, 36) }));
 
-/** Files of the source: so many that nothing is held, unless a test says otherwise. */
+/** Files of the source: enough that nothing is held, unless a test says otherwise. */
 let filesBefore: number;
 beforeEach(() => {
   filesBefore = 1_000_000;
 });
 
-/** A pass at a time over `paths` (default: everything), of which `missing` are gone: what is sent and what is held. */
+/** One pass over `paths` (default: everything), of which `missing` are gone. Returns what is sent and what is held. */
 const pass = (
   atMs: number,
   missing: readonly string[],

@@ -58,7 +58,7 @@ it("a file that was copied and removed within the settle time of one pass keeps 
 });
 
 it("a file that received the inode of a deleted one gets a resource of its own", async () => {
-  // One file system or another uses a number again at once: of many files, some get those of others.
+  // File systems reuse numbers at once: of many files, some get those of others.
   for (let file = 0; file < 20; file++) world.write(`old/${file}.txt`, `old ${file}`);
   for (let file = 0; file < 40; file++) world.write(`${file}.txt`, `other ${file}`);
   await world.sync({ settings: { holdDeletesOver: 1000, holdDeletesPercent: 100 } });

@@ -13,7 +13,7 @@ import { TIMING } from "../../../src/sync/plan/timing.ts";
 import { openInFlight, type InFlight } from "../../../src/sync/agenda/in-flight.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-/** Folders that cannot be listed, as a disk does not do on demand to root. */
+/** Folders that cannot be listed; a real disk does not refuse root. */
 const unlisted = vi.hoisted(() => new Set<string>());
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
@@ -32,9 +32,9 @@ let inFlight: InFlight;
 let dirty: DirtySet;
 let passes: Passes;
 let rulesKey: number;
-/** How far the clock of the passes is ahead. */
+/** How far ahead the clock of the passes is. */
 let aheadMs: number;
-/** Called whenever a pass finds that a path under way has changed. */
+/** Called whenever a pass finds that a path in flight has changed. */
 let onChanged: (path: string) => void;
 
 beforeEach(() => {
@@ -85,7 +85,7 @@ const plan = (paths: readonly string[]): Promise<PassPlan> =>
   passes.plan({ all: false, paths, forced: new Set() });
 const planAll = (): Promise<PassPlan> => passes.plan({ all: true, paths: [], forced: new Set() });
 
-/** The job of a look ends: the service has acknowledged the file as it was seen. */
+/** Ends the job of a candidate: the service has acknowledged the file as it was seen. */
 const acknowledge = ({ entry, known }: Candidate): void => {
   ledger.note(() => {
     const observed = {
@@ -109,7 +109,7 @@ const acknowledge = ({ entry, known }: Candidate): void => {
   });
   inFlight.end(entry);
 };
-/** Files that the service has acknowledged, as they are. */
+/** Files that the service has acknowledged, unchanged. */
 const agree = (paths: readonly string[]): void => {
   for (const path of paths) acknowledge({ entry: entryAt(path), known: undefined });
 };

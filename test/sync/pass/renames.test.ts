@@ -5,7 +5,7 @@ import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** Opens of files are counted: no file may be read twice for a rename. */
+/** Counts opens of files: no file may be read twice for a rename. */
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();
   return { ...real, openSync: vi.fn<typeof real.openSync>(real.openSync) };
@@ -24,7 +24,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** How often each file of the folder was opened since the last `mockClear`, by how often. */
+/** Number of files of the folder by how often they were opened since the last `mockClear`. */
 function reads(): Record<string, number> {
   const paths = vi.mocked(openSync).mock.calls.map(([path]) => String(path));
   const counts = Map.groupBy(
@@ -35,7 +35,7 @@ function reads(): Record<string, number> {
   return Object.fromEntries([...byCount].map(([times, files]) => [`${times} times`, files.length]));
 }
 
-/** What was asked of the service since `from` requests, by operation. */
+/** Requests to the service since `from` requests, by operation. */
 function requests(from: number): Record<string, number> {
   const later = Map.groupBy(world.service.requests.slice(from), ({ operation }) => operation);
   return Object.fromEntries([...later].map(([operation, each]) => [operation, each.length]));

@@ -24,7 +24,7 @@ import { openDirtySet } from "../../../src/sync/agenda/settle.ts";
 import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
-/** The laws of what is pure, each with a sentence that says what would break without it. */
+/** Laws of the pure functions. Each title says what would break without it. */
 
 const KEY = 7;
 const RUNS = { numRuns: 300 };
@@ -40,7 +40,7 @@ interface Face {
   readonly ctimeMs: number;
 }
 
-/** What a file looks like. Few values, so that equal ones are common. */
+/** An arbitrary file. Few values, so that equal ones are common. */
 const face = (inodes: number): fc.Arbitrary<Face> =>
   fc.record({
     path: fc.constantFrom(...PATHS),
@@ -56,7 +56,7 @@ const plainDisks = fc
   .uniqueArray(face(20), { selector: ({ path }) => path })
   .map((faces) => faces.filter(({ ino }, index) => faces.findIndex((other) => other.ino === ino) === index));
 
-/** Rows as a ledger holds them: living ones have a path each, held ones may share it and always have a resource. */
+/** Rows as a ledger holds them: living ones have a path each; held ones may share one and always have a resource. */
 const rowsOf = (states: readonly FileState[], inodes = 6): fc.Arbitrary<KnownFile[]> =>
   fc
     .array(
@@ -105,7 +105,7 @@ const words = (difference: Difference): string[] =>
     ...difference.skipped.map(({ entry, known }) => `skipped ${entry.path} #${known?.id ?? "new"}`),
   ].toSorted();
 
-/** What the ledger holds when all of a difference is done. */
+/** The ledger after a difference is applied. */
 const applied = (difference: Difference, before: readonly KnownFile[]): KnownFile[] => {
   const lost = new Set([...difference.gone, ...difference.forgotten].map(({ id }) => id));
   const after = new Map(before.filter(({ id }) => !lost.has(id)).map((row) => [row.id, row]));
@@ -145,7 +145,7 @@ describe("laws of reconcile", () => {
       fc.property(disks(), rowsOf(STATES), (disk, rows) => {
         const difference = reconcile(scanOf(disk), rows, options);
         const again = reconcile(scanOf(disk), applied(difference, rows), options);
-        // What is refused is told each time, and is nothing to send.
+        // A refusal is reported each time, and there is nothing to send.
         expect(words({ ...again, refused: [] })).toEqual([]);
       }),
       RUNS,
@@ -401,7 +401,7 @@ describe("laws of decide", () => {
   );
   const NOWHERE = { path: "a", ino: 1, sizeBytes: 1, mtimeMs: 1, ctimeMs: 1 };
 
-  /** What a file may need at all. */
+  /** The actions that are possible for a file. */
   const allowed = (read: ReadFacts, row: LedgerFile | undefined): readonly string[] => {
     if (row === undefined || row.docId === null) return ["create"];
     if (!sameShape(read.shape, row.shape)) return ["replace"];
@@ -620,7 +620,8 @@ describe("laws of settling creates", () => {
           const resource = list.find((each) => each.docId === docId);
           const create = open.find((each) => each.id === id);
           const isSecond = extra.some((each) => each.docId === docId);
-          // One with another text is ours by its description and age; as a second one, by the first that is stored so.
+          // A resource with another text is ours by its description and age; a second one, by the first that is stored
+          // in the same form.
           const isLike = (one: typeof resource, other: typeof create): boolean =>
             one?.digest === other?.digest ||
             (one?.createdMs !== undefined &&

@@ -62,9 +62,9 @@ const a = { path: "a", ino: 1 };
 const b = { path: "b", ino: 2 };
 const empty = { ...a, sizeBytes: 0 };
 const archiveSkip = { skipped: [{ entry: entry({ ...a, ino: 8 }), reason: "archive" }] };
-/** A scan that finds `a` to be an archive. */
+/** A scan that finds that `a` is an archive. */
 const archive = scan([], { skipped: [{ entry: entry(a), reason: "archive" }] });
-/** A scan that finds `a` to be a link that is not followed; its number stands for the reason too. */
+/** A scan that finds that `a` is a link that is not followed. Its inode number stands for the reason too. */
 const unfollowed = scan([], { skipped: [{ entry: entry({ ...a, ino: 9 }), reason: "link", absent: true }] });
 /** A row without a resource. */
 const bare = (id: number, disk: Disk, state: FileState): KnownFile => row(id, disk, { state, docId: null });
@@ -517,7 +517,7 @@ describe("laws of the plan", () => {
     .map((paths) => paths.map((path) => ({ path, code: "EACCES" })));
   const scopes = fc.option(fc.subarray(["a", "b", "d", "d/e"]), { nil: undefined });
 
-  /** What the ledger holds when all that was planned is done. */
+  /** The ledger after a plan is applied. */
   const applied = (difference: Difference, before: readonly KnownFile[]): KnownFile[] => {
     const lost = new Set([...difference.gone, ...difference.forgotten].map(({ id }) => id));
     const after = new Map(before.filter(({ id }) => !lost.has(id)).map((known) => [known.id, known]));
@@ -553,7 +553,7 @@ describe("laws of the plan", () => {
         const options = { rulesKey: KEY, retryParked: true };
         const difference = reconcile(scanned(disk), known, options);
         const after = applied(difference, known);
-        // What is refused is told anew each time.
+        // A refusal is reported each time.
         const again = words({ ...reconcile(scanned(disk), after, options), refused: [] });
         expect(again).toEqual([]);
         expect(after.map(({ path }) => path).toSorted()).toEqual(disk.map(({ path }) => path).toSorted());

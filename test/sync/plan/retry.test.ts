@@ -4,7 +4,7 @@ import { delayMs, DELAY_MS_MAX, parkMs } from "../../../src/sync/plan/retry.ts";
 const DAY_MS = 24 * 3_600_000;
 
 describe("backoff", () => {
-  /** Tries in a day at which nobody answers; one goes through at a time. */
+  /** Number of attempts in a day without an answer, one at a time. */
   const triesInADay = (random: number): number => {
     let tries = 0;
     for (let atMs = 0; atMs < DAY_MS; tries += 1) atMs += delayMs(tries + 1, undefined, random);

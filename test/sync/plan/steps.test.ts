@@ -4,7 +4,7 @@ import type { KnownFile, Scan, ScanEntry } from "../../../src/sync/plan/model.ts
 import { reconcile, reconcileInSteps } from "../../../src/sync/plan/reconcile.ts";
 import { sortInSteps, STEP_ITEMS, takeAll } from "../../../src/sync/plan/steps.ts";
 
-/** More than two steps, and no whole number of them. */
+/** More than two steps, and not a multiple of a step. */
 const FILES = 3 * STEP_ITEMS + 7;
 
 const entryOf = (index: number, folder = "old"): ScanEntry => ({
@@ -87,7 +87,7 @@ it.each([
   }
   expect(most).toBeLessThanOrEqual(STEP_ITEMS);
   expect(count).toBeGreaterThanOrEqual(Math.floor((entries.length + rows) / STEP_ITEMS));
-  // Each step costs a look at the clock: a file takes part in a few of them at most.
+  // Each step reads the clock. A file takes part in a few steps at most.
   expect(count).toBeLessThanOrEqual((10 * (entries.length + rows)) / STEP_ITEMS);
   expect(step.value).toEqual(reconcile(scanOf(entries), range(rows).map(rowOf), { rulesKey: 1 }));
 });
@@ -99,7 +99,7 @@ it("gives the same result whenever the rows are delivered", () => {
       const scan = scanOf(disk.map((index) => entryOf(index, index % 3 === 0 ? "new" : "old")));
       const rows = ledger.map(rowOf);
       const handed: KnownFile[] = [];
-      // Rows of a page that is only read when the steps before it are done, as a ledger's are.
+      // Rows of a page that is read only after the steps before it, as a ledger's are.
       const pages = (function* () {
         for (const row of rows) {
           handed.push(row);

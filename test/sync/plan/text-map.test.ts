@@ -35,7 +35,7 @@ it.each([
 ])("spreads $name over its pieces", ({ keyOf }) => {
   const map = openTextMap<number>();
   for (let index = 0; index < 10_000; index++) map.set(keyOf(index), index);
-  // Neighbours in a piece follow one another when iterated, in the order they came: a fall is a new piece.
+  // Neighbours in a piece follow one another in insertion order when iterated. A descent marks a new piece.
   const order = [...map.values()];
   const pieces = order.filter((value, at) => at > 0 && value < (order[at - 1] ?? 0)).length + 1;
   expect(pieces).toBeGreaterThan(100);

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { FIRST_WINDOW, windowAfter, type Window } from "../../../src/sync/plan/window.ts";
 
-/** The window after so many pieces of work of the same duration, one after another. */
+/** The window after this many successive jobs of the same duration. */
 function after(count: number, tookMs: number, from: Window = FIRST_WINDOW): Window {
   let window = from;
   for (let index = 0; index < count; index += 1) {

@@ -10,12 +10,12 @@ interface Stage {
   readonly dropped: number[];
   readonly errors: unknown[];
   readonly batches: number[];
-  /** Most at once so far. */
+  /** Maximum at once so far. */
   most(): number;
   release(count: number): void;
 }
 
-/** A queue of numbers: each is a job of as many bytes as `bytesOf` says, and runs until it is released. */
+/** A queue of numbers: each is a job of `bytesOf` bytes, and runs until it is released. */
 function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage {
   const begun: number[] = [];
   const underWay = new Map<number, () => void>();
@@ -53,14 +53,14 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   return { queue, begun, underWay, dropped, errors, batches, most: () => most, release };
 }
 
-/** Jobs from here on, and from each multiple of it on, are another owner's. */
+/** Jobs from here on, and from each multiple of it on, belong to another owner. */
 const OWNER = 1_000_000;
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** More turns of the event loop than any test here needs. */
 const TURNS_MAX = 100_000;
 
-/** Releases whatever is under way, at each turn of the event loop, until so many jobs have begun. */
+/** Releases everything in flight at each turn of the event loop until this many jobs have begun. */
 async function runUntilBegun(world: Stage, count: number): Promise<void> {
   for (let turn = 0; world.begun.length < count; turn += 1) {
     expect(turn, `${world.begun.length} of ${count} jobs have begun`).toBeLessThan(TURNS_MAX);
@@ -185,7 +185,7 @@ it("sends as many other jobs as there are waits, and no more", async () => {
           begun.push(job);
           const end = waits[job];
           if (end === undefined) return Promise.race([]);
-          return yieldSlot((crowd) => end.promise.then(() => void seen.push(crowd())));
+          return yieldSlot((waitsPerSlot) => end.promise.then(() => void seen.push(waitsPerSlot())));
         },
         drop: () => undefined,
       }));
@@ -195,7 +195,7 @@ it("sends as many other jobs as there are waits, and no more", async () => {
     },
   });
   queue.push(range(8));
-  // Four that wait beside two that do not.
+  // Four jobs that wait and two that do not.
   await until(() => begun.length === 6);
   waits[0]?.resolve();
   waits[1]?.resolve();

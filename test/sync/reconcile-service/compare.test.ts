@@ -24,7 +24,7 @@ const record = (more: Partial<ResourceRecord> = {}): ResourceRecord => ({
 });
 
 interface Service {
-  /** What comes of asking for the collection's id; the last one again and again. */
+  /** Results of requesting the collection's id; the last one repeats. */
   readonly ids?: readonly AskedId[];
   readonly lists: readonly Reply<ListEnd>[];
   readonly records?: readonly ResourceRecord[];
@@ -32,11 +32,14 @@ interface Service {
   /** Default: the service does not name its collections. */
   readonly isNamed?: boolean;
   readonly isConfigured?: boolean;
-  /** Of each list, how many pages of any list the service has answered by its end. */
+  /** For each list, how many pages of any list the service has answered by its end. */
   readonly pages?: readonly number[];
 }
 
-/** Lists a place of such a service: how it ended, what was seen in the last attempt, and which collections were listed. */
+/**
+ * Lists a scope of such a service. Returns how it ended, what was seen in the last attempt, and which collections were
+ * listed.
+ */
 async function list(
   service: Service,
 ): Promise<{ end: Compared | undefined; seen: string[]; asked: string[] }> {
@@ -86,8 +89,8 @@ describe("a scope of the service", () => {
   });
 
   it("a scope is unknown while its collection's id is", async () => {
-    const untold = { id: undefined, why: "unsupported" } as const;
-    expect(await list({ lists: [DONE], ids: [untold] })).toMatchObject({ end: undefined, asked: [] });
+    const unsupported = { id: undefined, why: "unsupported" } as const;
+    expect(await list({ lists: [DONE], ids: [unsupported] })).toMatchObject({ end: undefined, asked: [] });
   });
 
   it("a scope is listed after its id becomes known, which nothing answered at first", async () => {

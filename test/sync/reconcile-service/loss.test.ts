@@ -20,7 +20,7 @@ let folder: string;
 let ledger: Ledger;
 let source: number;
 let nowMs: number;
-/** What the list says next; an error is thrown. */
+/** The next result of the list; an error is thrown. */
 let found: Check | Error | undefined;
 let checks: number;
 let refills: number;
@@ -31,7 +31,7 @@ let abort: AbortController;
 const open = (once = false): LossGuard =>
   openLossGuard({
     source,
-    // The guard uses no more of it than this.
+    // The guard uses nothing else.
     context: { ledger, now: () => nowMs, signal: abort.signal } as unknown as ActionContext,
     once,
     check: async () => {
@@ -75,28 +75,28 @@ afterEach(() => {
 describe("resources that turn out to be gone", () => {
   it("up to three missing resources are created again in ten minutes; then the list is checked, and the source is checked at once", async () => {
     const guard = open();
-    expect([1, 2, 3].map((row) => guard.mayRemake(row))).toEqual([true, true, true]);
+    expect([1, 2, 3].map((row) => guard.mayRecreate(row))).toEqual([true, true, true]);
     expect(guard.isClosed()).toBe(false);
-    expect([guard.mayRemake(4), guard.mayRemake(5)]).toEqual([false, false]);
+    expect([guard.mayRecreate(4), guard.mayRecreate(5)]).toEqual([false, false]);
     expect([guard.isClosed(), scans]).toEqual([true, [nowMs]]);
     expect(await guard.ready()).toBe(true);
     expect([checks, guard.isClosed()]).toEqual([1, false]);
-    // The list was asked: the counting begins anew.
-    expect(guard.mayRemake(4)).toBe(true);
+    // The list was checked: the count starts over.
+    expect(guard.mayRecreate(4)).toBe(true);
   });
 
   it("missing resources count across restarts, until the list was checked", async () => {
-    expect([1, 2, 3].map((row) => open().mayRemake(row))).toEqual([true, true, true]);
+    expect([1, 2, 3].map((row) => open().mayRecreate(row))).toEqual([true, true, true]);
     const guard = open();
-    expect(guard.mayRemake(4)).toBe(false);
+    expect(guard.mayRecreate(4)).toBe(false);
     expect(await guard.ready()).toBe(true);
-    expect(open().mayRemake(4)).toBe(true);
+    expect(open().mayRecreate(4)).toBe(true);
   });
 
   it("single missing resources are created again without a list", () => {
     const guard = open();
     for (let row = 0; row < 30; row += 1) {
-      expect(guard.mayRemake(row)).toBe(true);
+      expect(guard.mayRecreate(row)).toBe(true);
       nowMs += (10 * MINUTE_MS) / 3;
     }
     expect(checks).toBe(0);
@@ -106,11 +106,11 @@ describe("resources that turn out to be gone", () => {
     const guard = open();
     guard.allow(listed(undefined, 1, 2, 3, 4, 5, 6, 7, 8).missing);
     for (const row of [1, 2, 3, 4, 5]) {
-      expect(guard.mayRemake(row)).toBe(true);
+      expect(guard.mayRecreate(row)).toBe(true);
       nowMs += 10 * MINUTE_MS - 1;
     }
     nowMs += 1;
-    expect([6, 7, 8, 9].map((row) => guard.mayRemake(row))).toEqual([true, true, true, false]);
+    expect([6, 7, 8, 9].map((row) => guard.mayRecreate(row))).toEqual([true, true, true, false]);
     expect(guard.isClosed()).toBe(true);
   });
 });
@@ -161,7 +161,7 @@ describe("a source that lost most of its resources", () => {
     await ledger.write(() => ledger.sources.approve(source));
     expect(await guard.ready()).toBe(true);
     expect([reason(), refills]).toEqual([undefined, 1]);
-    expect([1, 2, 3, 4, 5].map((row) => guard.mayRemake(row))).toEqual([true, true, true, true, true]);
+    expect([1, 2, 3, 4, 5].map((row) => guard.mayRecreate(row))).toEqual([true, true, true, true, true]);
   });
 
   it("a source with a loss is left to the adoption if its rows are those of an old ledger", async () => {
@@ -233,12 +233,12 @@ it.each([
 
 describe("a resource that is asked after by its title", () => {
   const later: Later = { kind: "later", acted: "no", blame: "service", reason: "not now" };
-  /** How often it is asked for it, and what that comes to, when the service answers like this, then that it has it. */
+  /** Returns how often it is requested, and the result, when the service gives these answers and then confirms it. */
   const ask = async (answers: readonly Later[]): Promise<readonly [string, number]> => {
     let asked = 0;
     const update = async (): Promise<unknown> =>
       await Promise.resolve(answers[asked++] ?? { kind: "done", value: {} });
-    // Nothing else of it is used.
+    // Nothing else is used.
     const context = { remote: { update } } as unknown as ActionContext;
     const presence = await askTitle(context, { docId: "doc", title: "a title" }, abort.signal);
     return [presence, asked];

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
 import { askPresence } from "../../../src/sync/reconcile-service/presence.ts";
 
-/** Asks after a resource of a service that shows none by its id and denies so many changes of it first. */
+/** Queries a resource of a service that shows none by its id and answers this many changes of it with 404 first. */
 async function ask(denials: number): Promise<readonly [presence: string, asked: number]> {
   let asked = 0;
   const update = async (): Promise<unknown> => {
@@ -16,7 +16,7 @@ async function ask(denials: number): Promise<readonly [presence: string, asked: 
     yieldSlot: async (wait: () => Promise<unknown>) => await wait(),
     timing: { goneAgainMs: [1, 1], knownAfterMs: 1 },
     signal,
-  } as unknown as ActionContext; // What asking uses.
+  } as unknown as ActionContext; // What a query uses.
   return [await askPresence(context, { docId: "doc", title: "a title" }, signal), asked];
 }
 

@@ -27,7 +27,7 @@ it("a delete left by a former process follows the create of its file when that i
     return undefined;
   };
   await world.sync();
-  // There is no time at which the file has no resource.
+  // The file is never without a resource.
   expect(atDelete).toEqual(["one, two, what stays"]);
   expect(texts()).toBe("two, what stays");
   await world.end();

@@ -20,7 +20,7 @@ it("each changed mount is reported once, and again if it was in order meanwhile"
     { path: "b", code: MOUNTED_OVER },
   ]);
   expect(warnings).toEqual([
-    expect.stringContaining("/nowhere/a: what was mounted there is not mounted"),
+    expect.stringContaining("/nowhere/a: what was mounted there is no longer mounted"),
     expect.stringContaining("/nowhere/b: something is mounted over it"),
   ]);
   warn([]);

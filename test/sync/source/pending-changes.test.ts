@@ -3,7 +3,7 @@ import type { Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Candidate } from "../../../src/sync/plan/model.ts";
 import { earliest, openPendingChanges } from "../../../src/sync/source/pending-changes.ts";
 
-// Only the path of a look and the number of a delete are looked at.
+// Only the path of a candidate and the id of a delete are used.
 const candidate = (path: string): Candidate => ({ entry: { path } }) as Candidate;
 const deletion = (id: number): Deletion => ({ id, path: `${id}` }) as Deletion;
 const always = (): boolean => true;

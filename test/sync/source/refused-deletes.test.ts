@@ -31,9 +31,9 @@ it("refused deletes below a folder are sent at once when a person asks, others a
   const refused = openRefusedDeletes();
   refused.add(one, 0);
   refused.add(other, 0);
-  refused.hurry("d", 5);
+  refused.makeDue("d", 5);
   expect(refused.due(5)).toEqual([one]);
-  refused.hurry(undefined, 6);
+  refused.makeDue(undefined, 6);
   expect(refused.due(6)).toEqual([one, other]);
 });
 

@@ -16,7 +16,7 @@ afterEach(async () => {
   await world.end();
 });
 
-/** A source at a folder beside the world's own. */
+/** A source at a folder next to the world's own. */
 const at = (name: string, more: Record<string, unknown> = {}): WatchedSource => ({
   ...world.source({ ownerId: "owner", ...more }),
   path: join(base, name),

@@ -40,7 +40,7 @@ const OBSERVED: Observed = {
 };
 const DONE = { kind: "done", value: {} } as const;
 
-/** The deletes of a source whose service does whatever it is asked. `pushed` are those put into the queue. */
+/** The deletes of a source whose service does everything. `pushed` are those put into the queue. */
 function deletesOf(
   id: number,
   {
@@ -122,7 +122,7 @@ it("a delete whose file is rewritten while it waits is sent only after that file
   deletes.beginLeft();
   await run();
   expect(sent).toBe(0);
-  // Neither a pass nor a whole look begins with it while the file has no resource.
+  // Neither a pass nor a check of the whole source begins with it while the file has no resource.
   deletes.beginPutOff();
   deletes.beginLeft();
   expect(pushed).toEqual([]);
@@ -163,7 +163,7 @@ it("a delete whose name another file took is sent only when the service certainl
 it("a delete is sent at once when its file receives a resource just after it gave way to that file", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
-  // The file's job ends between the last look at it and the note that the delete waits for it.
+  // The file's job ends between the last check and the note that the delete waits for it.
   const awaited = [false, true, true];
   const remote: Pick<Remote, "delete"> = {
     delete: async (_docId, _signal, mayLeave) =>
@@ -197,7 +197,7 @@ it("a resource that the service reports missing for minutes is deleted in the en
   };
   const { deletes, run } = deletesOf(id, { remote, now: () => nowMs });
   for (; nowMs <= 600_000; nowMs += 30_000) {
-    // A whole look begins with no delete whose time has not come.
+    // A check of the whole source begins with no delete that is not due.
     deletes.beginLeft();
     deletes.beginDue();
     await run();

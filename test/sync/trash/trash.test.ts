@@ -221,7 +221,7 @@ describe("a text that cannot be saved", () => {
     expect(world.activity.at(-1)).toMatchObject({
       action: "delete",
       outcome: "done",
-      message: "deleted without keeping its text: read only",
+      message: "deleted without saving its text: read only",
     });
     expect(troubled()).toEqual([]);
   });
@@ -231,7 +231,7 @@ describe("a text that cannot be saved", () => {
     for (let pass = 0; pass < 9; pass += 1) await sync();
     expect(world.service.live()).toHaveLength(2);
     expect(troubled()).toMatchObject([
-      { path: "a.txt", message: expect.stringContaining("cannot be kept") as string },
+      { path: "a.txt", message: expect.stringContaining("cannot be saved") as string },
     ]);
     unlinkSync(join(world.stateDir, "trash"));
     await sync();

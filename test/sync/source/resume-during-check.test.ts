@@ -4,7 +4,7 @@ import { expect, it, vi } from "vitest";
 import { openWorld, until } from "../daemon/harness.ts";
 
 const FILES = 100;
-/** What the next turn of the event loop waits for within a look, and whether a slice of a look is over at once. */
+/** What the next turn of the event loop waits for within a check, and whether a slice of a check ends at once. */
 const held = vi.hoisted(() => ({ until: undefined as Promise<unknown> | undefined }));
 
 vi.mock("node:fs", async (original) => {
@@ -31,7 +31,7 @@ it("leaves no backlog behind when a source resumes during a check made while pau
   writeAll("second, longer");
   await until(() => daemon.status().sources[0]?.waiting === FILES);
 
-  // In the middle of the next look the source goes on, and the look ends after that.
+  // The source resumes in the middle of the next check, which ends after that.
   const realNow = performance.now.bind(performance);
   let slices = 0;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => realNow() + 100 * slices++);
