@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
-import { ask, type Question } from "../../../src/kb/chat/attempts.ts";
+import { ask, modelsOf, type Question } from "../../../src/kb/chat/attempts.ts";
 import { type ChatModel, type ModelAnswer } from "../../../src/kb/models/chat-model.ts";
 import { NO_USAGE } from "../../../src/kb/models/price.ts";
 import { ModelFailure, unusableAnswer } from "../../../src/kb/models/model-failure.ts";
@@ -92,3 +92,36 @@ it.each(["text_too_large", "closed"])(
     expect(await askTwo(busy, error)).toEqual({ asked: [MODEL, "second"], outcome: error });
   },
 );
+
+it.each<
+  [title: string, models: Pick<Question["agent"], "model" | "fallbackModel">, tried: readonly string[]]
+>([
+  ["an agent without models uses the default model", { model: undefined, fallbackModel: undefined }, [MODEL]],
+  [
+    "an agent without a fallback tries its own model alone",
+    { model: "own", fallbackModel: undefined },
+    ["own"],
+  ],
+  [
+    "a fallback is tried after the agent's model",
+    { model: "own", fallbackModel: "second" },
+    ["own", "second"],
+  ],
+  [
+    "a fallback equal to the agent's model is not tried again",
+    { model: "own", fallbackModel: "own" },
+    ["own"],
+  ],
+  [
+    "a fallback equal to the default model is not tried again",
+    { model: undefined, fallbackModel: MODEL },
+    [MODEL],
+  ],
+])("%s", (_title, models, tried) => {
+  const answerers = {
+    endpoint: { chat: {} as ChatModel, model: MODEL, watch: openModelHealth(() => undefined) }, // nothing is asked
+    ocr: { pagesMax: 0, readImage: () => Promise.reject(new Error("no image")) },
+    contextTokensOf: () => 10_000,
+  };
+  expect(modelsOf({ ...question.agent, ...models }, answerers)).toEqual(tried);
+});

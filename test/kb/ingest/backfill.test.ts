@@ -1,9 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
-import { openBackfill } from "../../../src/kb/ingest/backfill.ts";
+import { noticeMissingVectors, openBackfill } from "../../../src/kb/ingest/backfill.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
 import type { RowContext } from "../../../src/kb/store/records.ts";
+import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
+import type { Store } from "../../../src/kb/store/store.ts";
+import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { wordsOnly } from "../store/store-fixture.ts";
 
 /** What a backfill asks of a store, over a map. */
 function memory(chunks: number) {
@@ -188,5 +192,42 @@ describe("backfill", () => {
     open(store, hashedEmbedder());
     await vi.waitFor(() => expect(looks).toBeGreaterThan(1));
     await through(store);
+  });
+});
+
+describe("noticeMissingVectors", () => {
+  const CONTENT = "Boats lie in the harbour.";
+  const embedder = hashedEmbedder();
+  let store: Store;
+  let made = 0;
+  beforeAll(async () => {
+    store = await openSqliteStore();
+  });
+  afterAll(() => store.close());
+
+  it.each<[title: string, tier: Tier, has: "nothing" | "vectors" | "sentences", wakes: number]>([
+    ["a chunk without a vector does not wake the backfill in fastest", "fastest", "nothing", 0],
+    ["a chunk without a vector wakes the backfill in moderate", "moderate", "nothing", 1],
+    ["a chunk with a vector does not wake the backfill in moderate", "moderate", "vectors", 0],
+    ["a chunk without a vector wakes the backfill in high_accuracy", "high_accuracy", "nothing", 1],
+    ["a chunk without sentence vectors wakes the backfill in high_accuracy", "high_accuracy", "vectors", 1],
+    ["a chunk with all vectors does not wake the backfill in high_accuracy", "high_accuracy", "sentences", 0],
+  ])("%s", async (_title, tier, has, wakes) => {
+    let woken = 0;
+    const noticing = noticeMissingVectors(store, () => woken++);
+    const { id: accountId } = await store.ensureAccount("local");
+    const id = (++made).toString().padStart(24, "0");
+    const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
+    const createdAt = "2026-01-01T00:00:00.000Z";
+    const vectors = await embedder.embed([CONTENT]);
+    await noticing.createResource(
+      { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
+      {
+        ...wordsOnly(CONTENT),
+        ...(has !== "nothing" && { vectors, fingerprint: embedder.fingerprint }),
+        ...(has === "sentences" && { sentences: [vectors] }),
+      },
+    );
+    expect(woken).toBe(wakes);
   });
 });

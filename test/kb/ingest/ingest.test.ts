@@ -5,7 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { openExtractor } from "../../../src/kb/ingest/extract/extract.ts";
 import { CHUNKS_MAX, EMBEDDED_FIRST_MAX, openIngest } from "../../../src/kb/ingest/ingest.ts";
-import type { Ingest } from "../../../src/kb/ingest/ingest.ts";
+import type { Ingest, IngestParts } from "../../../src/kb/ingest/ingest.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { INLINE_CHARS_MAX } from "../../../src/kb/ingest/split.ts";
@@ -13,12 +13,12 @@ import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const opened: Ingest[] = [];
-function open(embedder?: Embedder): Ingest {
+function open(embedder?: Embedder, onStage: IngestParts["onStage"] = () => undefined): Ingest {
   const model = openModel(embedder === undefined ? undefined : async () => embedder, Date.now, {
     onReady: () => undefined,
     onProblem: () => undefined,
   });
-  const ingest = openIngest({ model, extractor: openExtractor(), busy: () => new Error("busy") });
+  const ingest = openIngest({ model, extractor: openExtractor(), busy: () => new Error("busy"), onStage });
   opened.push(ingest);
   return ingest;
 }
@@ -90,6 +90,26 @@ describe("ingest", () => {
     expect(await open().textOf(join(folder, "a"), "text/plain")).toEqual({ text: "Hello." });
     await rm(folder, { recursive: true });
   });
+});
+
+it("ingest reports the duration of each stage that succeeded", async () => {
+  const stages: string[] = [];
+  const seconds: number[] = [];
+  const ingest = open(hashedEmbedder(), (stage, duration) => {
+    stages.push(stage);
+    seconds.push(duration);
+  });
+  const startMs = performance.now();
+  const folder = await mkdtemp(join(tmpdir(), "kbsync-ingest-"));
+  await expect(ingest.textOf(join(folder, "missing"), "text/plain")).rejects.toThrow("ENOENT");
+  await writeFile(join(folder, "a"), SHORT);
+  await ingest.textOf(join(folder, "a"), "text/plain");
+  await ingest.chunk(SHORT, DEFAULT_SETTINGS, "fastest");
+  await ingest.chunk(SHORT, DEFAULT_SETTINGS, "moderate");
+  await rm(folder, { recursive: true });
+  expect(stages).toEqual(["extract", "chunk", "chunk", "embed"]);
+  expect(Math.min(...seconds)).toBeGreaterThan(0);
+  expect(seconds.reduce((sum, each) => sum + each)).toBeLessThan((performance.now() - startMs) / 1000);
 });
 
 describe("settings that would make chunks without bound are refused", () => {

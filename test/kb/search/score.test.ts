@@ -1,7 +1,13 @@
 import { array, assert, double, integer, option, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
-import { COSINE_NOISE, shiftMaxOf, scoreOf, reportedScores } from "../../../src/kb/search/score.ts";
+import {
+  COSINE_NOISE,
+  judgedScore,
+  reportedScores,
+  scoreOf,
+  shiftMaxOf,
+} from "../../../src/kb/search/score.ts";
 
 const share = double({ min: 0, max: 1, noNaN: true });
 const cosine = double({ min: -1, max: 1, noNaN: true });
@@ -79,6 +85,17 @@ describe("scoreOf", () => {
   it.each(SCORES)("the score lies in the expected range: %s", (_name, score, from, to) => {
     expect(score).toBeGreaterThan(from);
     expect(score).toBeLessThan(to);
+  });
+});
+
+describe("judgedScore", () => {
+  it.each<[name: string, own: number, judgement: number, total: number, score: number]>([
+    ["a judgement has three quarters of the weight", 0.4, 0.8, 2, 0.7],
+    ["a judgement of 0 leaves a quarter of the own score", 0.4, 0, 2, 0.1],
+    ["a judgement of a query of function words counts at most 0.3", 0.2, 0.8, 0, 0.23],
+    ["a judgement of 0 adds nothing for a query of function words", 0.2, 0, 0, 0.05],
+  ])("%s", (_name, own, judgement, total, score) => {
+    expect(judgedScore(own, judgement, total)).toBeCloseTo(score, 12);
   });
 });
 
