@@ -87,8 +87,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "plan/settlement.ts",
-        "createdMs >= sinceMs + mostOffsetMs",
-        "createdMs !== sinceMs + mostOffsetMs",
+        "createdMs >= latestMs - CLOCK_SLACK_MS",
+        "createdMs !== latestMs - CLOCK_SLACK_MS",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
       patch("adopt/recover.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
@@ -186,9 +186,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "clock-trusted",
     does: "times of intents are compared by the clock as it is now, though it may have been set",
-    patches: [
-      patch("adopt/recover.ts", "const beforeMs = offsetBeforeMs ?? nowMs;", "const beforeMs = nowMs;"),
-    ],
+    patches: [patch("plan/settlement.ts", "each.clockOffsetMs ?? clockOffsetMs", "clockOffsetMs")],
   },
   {
     name: "delete-unreadable",
