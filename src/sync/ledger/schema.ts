@@ -16,7 +16,7 @@ import type { Schema } from "../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 15,
+  baseline: 14,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. What was made before is not its work.
@@ -120,8 +120,6 @@ export const SCHEMA: Schema = {
     doc_id TEXT,
     key TEXT NOT NULL,
     at_ms REAL NOT NULL,
-    -- The service's clock minus ours when the intent was written, as far as it was known.
-    clock_offset_ms REAL,
     attempts INTEGER NOT NULL DEFAULT 1,
     size_bytes INTEGER NOT NULL DEFAULT 0,
     mtime_ms REAL NOT NULL DEFAULT 0,
@@ -244,6 +242,10 @@ export const SCHEMA: Schema = {
       held = held + (NEW.state IN ('held', 'doomed')) - (OLD.state IN ('held', 'doomed'))
     WHERE id = NEW.source;
   END;
+  `,
+    `
+  -- The service's clock minus ours when the intent was written, as far as it was known.
+  ALTER TABLE intents ADD COLUMN clock_offset_ms REAL;
   `,
   ],
 };
