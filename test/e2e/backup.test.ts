@@ -89,7 +89,7 @@ it("of an older state is brought to agreement with the folder, and nothing is th
   for (const from of [late, early]) {
     const restored = await run("restore", from, "--force");
     expect([restored.code, restored.stderr]).toEqual([0, ""]);
-    expect(restored.stdout).toContain("kept in");
+    expect(restored.stdout).toContain("the previous state is in");
     await expectAgreement(state);
   }
 });
