@@ -25,11 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => running.close());
 
-/** Queues a file as a background job; returns the id of its resource. */
-async function queue(bytes: string | Uint8Array, name: string): Promise<string> {
-  const upload = await running.send("POST", "/image/processing/upload", { body: fileForm(bytes, name) });
+async function upload(bytes: string | Uint8Array, name: string): Promise<string> {
+  const uploaded = await running.send("POST", "/image/processing/upload", { body: fileForm(bytes, name) });
+  return uploaded.json.file_url;
+}
+
+/** Queues an uploaded file as a background job; returns the id of its resource. */
+async function queue(url: string): Promise<string> {
   const made = await running.send("POST", "/api/rag/resource", {
-    body: createBody({ owner_id: "scans", content: undefined, url: upload.json.file_url }),
+    body: createBody({ owner_id: "scans", content: undefined, url }),
     headers: { prefer: "respond-async" },
   });
   expect(made.status).toBe(202);
@@ -52,10 +56,13 @@ it(
   { timeout: 120_000 },
   async () => {
     const image = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");
-    const scans = [await queue(buildPdf([textPage(["typed"]), textPage([])]), "scan.pdf")];
-    for (let at = 1; at < SCANS; at++) scans.push(await queue(image, `${at}.png`));
+    // All are uploaded before the first of them waits: the service then slows the account's uploads down.
+    const files = [await upload(buildPdf([textPage(["typed"]), textPage([])]), "scan.pdf")];
+    for (let at = 1; at < SCANS; at++) files.push(await upload(image, `${at}.png`));
+    const scans: string[] = [];
+    for (const url of files) scans.push(await queue(url));
     await vi.waitFor(() => expect(recogniser.started).toBe(WAITING), WAIT);
-    const note = await queue("Typed words.", "note.txt");
+    const note = await queue(await upload("Typed words.", "note.txt"));
     await vi.waitFor(async () => expect(await statusOf(note)).toBe("chunked"), WAIT);
     expect(await statesOf(scans)).toEqual(new Set(["queued"]));
     recogniser.resolve();
