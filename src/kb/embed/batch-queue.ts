@@ -67,7 +67,7 @@ export function createBatchQueue(run: RunBatch, bounds: BatchBounds): BatchQueue
           vectors: Array.from<Float32Array>({ length: texts.length }),
           missing: texts.length,
           settle: (error) => {
-            if (!waiting[priority].delete(job)) return;
+            waiting[priority].delete(job);
             signal?.removeEventListener("abort", abort);
             if (error === undefined) resolve(job.vectors);
             else reject(error);

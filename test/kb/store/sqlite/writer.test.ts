@@ -12,9 +12,12 @@ let folder: string;
 const failing = new Set<string>();
 /** A failure to inject once at a run of a statement: of the statement alone, or with a rollback of the whole transaction. */
 let once: { readonly sql: string; runsBefore: number; readonly isLost: boolean } | undefined;
+/** Commits that fail because the disk is full, and what happens meanwhile. */
+let full: { commits: number; readonly steps: string[] } | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-writer-"));
   failing.clear();
+  full = undefined;
   once = undefined;
   // Called with the database of each call.
   // oxlint-disable-next-line typescript/unbound-method
@@ -28,6 +31,10 @@ beforeEach(() => {
         if (once.isLost) (this as Database.Database).exec("ROLLBACK");
         once = undefined;
         throw Object.assign(new Error(`${sql} failed`), { code: "SQLITE_IOERR" });
+      }
+      if (full !== undefined && sql === "COMMIT") {
+        full.steps.push(full.commits > 0 ? "disk full" : "committed");
+        if (full.commits-- > 0) throw Object.assign(new Error("full"), { code: "SQLITE_FULL" });
       }
       return run(...given);
     };
@@ -114,3 +121,23 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT", "ROLLBACK"
     expect(await account(writer, "late")).toBe("failed");
   },
 );
+
+it("deletes on a full disk: first with the reserve alone, then with the log emptied too", async () => {
+  const writer = openWriter(join(folder, "kb.sqlite"));
+  await writer.ensureAccount({ name: "local", ids: ["f", "a", "b", "c"].map((each) => each.repeat(24)) });
+  expect(await create(writer, "1", "one")).toBe("done");
+  const steps: string[] = [];
+  // Called with the database of each call.
+  // oxlint-disable-next-line typescript/unbound-method
+  const { pragma }: { pragma: (this: unknown, sql: string, options?: object) => unknown } =
+    Database.prototype;
+  vi.spyOn(Database.prototype, "pragma").mockImplementation(function (this: unknown, sql, options) {
+    if (sql === "wal_checkpoint(TRUNCATE)") steps.push("log emptied");
+    return pragma.call(this, sql, options);
+  });
+  full = { commits: 2, steps };
+  const at = { accountId: "f".repeat(24), id: "1".repeat(24), nowIso: TEXTS.createdAt };
+  expect(await writer.deleteResource(at)).toMatchObject({ isDeleted: true });
+  expect(steps.slice(0, 4)).toEqual(["disk full", "disk full", "log emptied", "committed"]);
+  await writer.close();
+});

@@ -72,13 +72,13 @@ interface Followed {
 }
 
 /**
- * Prepares the posting lists of the full-text index, with a cache that evicts the least recently used ones.
+ * Prepares the posting lists of the full-text index, with a cache of `bytesMax` that evicts the least recently used ones.
  *
  * During ingest, every search would query the index for each of its words, to find the few chunks since the last use of the
  * word. The index pages are not in memory then, because each write invalidates SQLite's cache. So the words of new chunks
  * are computed once, for all lists.
  */
-export function preparePostings(db: Connection): Postings {
+export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): Postings {
   const select = db
     .prepare<[first: bigint, term: string, from: bigint, to: bigint, limit: number], number>(
       // The bounds are bigint because FTS5 uses them in its lookup only if they are integers. Subtracting the first row of the
@@ -168,7 +168,7 @@ export function preparePostings(db: Connection): Postings {
     const ofScope = byTerm.get(list.scope) ?? new Map<string, List>();
     byTerm.set(list.scope, ofScope.set(list.term, list));
     for (const oldest of lists) {
-      if (bytes <= BYTES_MAX || lists.size === 1) break;
+      if (bytes <= bytesMax || lists.size === 1) break;
       drop(oldest);
     }
   }
