@@ -104,7 +104,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: "deleted-adopted",
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
-    patches: [patch("adopt/recover.ts", "|| ledger.intents.isDeleted(docId)", "")],
+    patches: [
+      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
+    ],
   },
   {
     name: "extra-unconfirmed",
@@ -437,11 +439,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch(
-        "adopt/recover.ts",
-        "ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) ||",
-        "ledger.files.ownsDoc(docId) ||",
-      ),
+      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
       patch(
         "adopt/doubts.ts",
         "if (!(await hasAnswered(own.id, own.docId, since))) return false;",

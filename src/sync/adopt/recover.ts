@@ -133,7 +133,7 @@ export function openSettler({
 
   /** A row owns it, or will when its create ends; or it was deleted, and a list may still show it for some time. */
   const isTaken = (docId: string): boolean =>
-    ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId) || context.following.has(docId);
+    ledger.drift.ownerOf(docId) !== undefined || context.following.has(docId);
 
   const compareIn = async (
     tier: Tier,

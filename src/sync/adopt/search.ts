@@ -95,7 +95,7 @@ async function isThere(
   docId: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId)) return false;
+  if (ledger.drift.ownerOf(docId) !== undefined) return false;
   const reply = await remote.read(docId, signal);
   return reply.kind !== "done" || !reply.value.isDeleted;
 }

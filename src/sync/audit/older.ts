@@ -65,7 +65,7 @@ async function exchange(
     const now = ledger.files.get(before.id);
     if (now?.docId === undefined || now.docId === null || now.docId !== before.docId) return;
     if (now.state !== "agreed" || now.hash !== before.hash || source.isBusy(now.path)) return;
-    if (ledger.files.ownsDoc(docId) || ledger.intents.isDeleted(docId)) return;
+    if (ledger.drift.ownerOf(docId) !== undefined) return;
     const observed = observedOf(now, resource);
     left = { id: ledger.intents.delete(source.id, now.path, now.docId), path: now.path, docId: now.docId };
     ledger.files.agree(now.id, docId, observed, {

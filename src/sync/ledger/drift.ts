@@ -32,9 +32,9 @@ export interface Scope {
 }
 
 /**
- * The owner of a resource: the row that owns it; `inFlight` if an intent names it, including a delete or an update;
- * `deleted` if this ledger deleted it, though a stale list may still show it; undefined if this ledger does not know
- * it.
+ * The owner of a resource: the row that owns it; `inFlight` if an intent names it, including a delete or an update, or
+ * if the service reports it gone and its file is not created again yet; `deleted` if this ledger deleted it, though a
+ * stale list may still show it; undefined if this ledger does not know it.
  */
 export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
 
@@ -170,7 +170,12 @@ export function openDrift(db: Sqlite): Drift {
   const byDoc = db.prepare<[string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
   );
-  const isNamed = db.prepare<[string], number>("SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1").pluck();
+  // A row whose resource is gone has no shape until its file is created again.
+  const isNamed = db
+    .prepare<[string, string], number>(
+      "SELECT 1 FROM files WHERE doc_id = ? UNION ALL SELECT 1 FROM intents WHERE doc_id = ? LIMIT 1",
+    )
+    .pluck();
   const isBuried = db.prepare<[string], number>("SELECT 1 FROM tombstones WHERE doc_id = ?").pluck();
   const byPath = db.prepare<[number, string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape
@@ -242,7 +247,7 @@ export function openDrift(db: Sqlite): Drift {
     ownerOf: (docId) => {
       const row = byDoc.get(docId);
       if (row !== undefined) return row;
-      if (isNamed.get(docId) !== undefined) return "inFlight";
+      if (isNamed.get(docId, docId) !== undefined) return "inFlight";
       return isBuried.get(docId) === undefined ? undefined : "deleted";
     },
     byPath: (source, path) => byPath.get(source, path),

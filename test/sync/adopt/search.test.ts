@@ -28,7 +28,7 @@ interface Service {
   readonly read?: Reply<unknown>;
   /** Resources that the list showed. */
   readonly shown?: readonly string[];
-  /** Resources that a row of the ledger has, and that it deleted. */
+  /** Resources that an intent of the ledger names, and that it deleted. */
   readonly owned?: string;
   readonly deleted?: string;
   /** Text of a file in flight. */
@@ -52,9 +52,11 @@ async function search(files: Record<string, string | Buffer>, service: Service):
     collections: { id: () => ("collectionId" in service ? service.collectionId : "c1") },
     ledger: {
       flush: () => undefined,
-      files: { ownsDoc: (docId: string) => docId === owned },
+      drift: {
+        ownerOf: (docId: string) =>
+          docId === owned ? "inFlight" : docId === deleted ? "deleted" : undefined,
+      },
       intents: {
-        isDeleted: (docId: string) => docId === deleted,
         allOpen: () => (sent === undefined ? [] : [{ observed: { hash: hash("sha256", sent) } }]),
       },
     },

@@ -81,6 +81,26 @@ describe("the ledger", () => {
     ledger.close();
   });
 
+  it("reports the owner of a resource, also after it is lost or deleted", () => {
+    const ledger = openLedger(dir, "s");
+    const source = withSource(ledger);
+    const { drift, files, intents } = ledger;
+    const owners: unknown[] = [drift.ownerOf("doc")];
+    const record = (change: (id: number) => void): void => {
+      ledger.note(() => change(files.living(source, "a")?.id ?? 0));
+      ledger.flush();
+      const owner = drift.ownerOf("doc");
+      owners.push(typeof owner === "object" ? owner.path : owner);
+    };
+    record(() => files.insert(source, "doc", "agreed", observed("a")));
+    record((id) => files.lose(id));
+    record((id) => files.remove(id));
+    record(() => intents.delete(source, "a", "doc"));
+    record(() => intents.deleted(intents.deletes(source)[0]?.id ?? 0, "doc"));
+    expect(owners).toEqual([undefined, "a", "inFlight", undefined, "inFlight", "deleted"]);
+    ledger.close();
+  });
+
   it("returns what was written after it was closed and reopened", async () => {
     const first = openLedger(dir, "s");
     const source = withSource(first);
