@@ -164,28 +164,8 @@ async function readAgain(
       const id = candidate.known?.id;
       const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
       const message = `cannot be read: ${outcome.code}`;
-      context.ledger.note(() =>
-        context.ledger.files.trouble(source.id, id, {
-          entry,
-          rulesKey: source.rulesKey,
-          state: "parked",
-          sure: isSure(context, candidate),
-          retryAtMs,
-          code: outcome.code,
-          message,
-        }),
-      );
+      note(context, source, candidate, { state: "parked", code: outcome.code, message, retryAtMs });
       source.checkAgain(entry.path, retryAtMs);
-      reportAction(
-        context,
-        source,
-        candidate,
-        "read",
-        context.now(),
-        candidate.known?.docId ?? undefined,
-        "parked",
-        message,
-      );
       return undefined;
     }
   }
@@ -207,7 +187,7 @@ export function noteRefused(
   candidate: Candidate,
   reason: string,
 ): void {
-  note(context, source, candidate, { state: "failed", code: "not_accepted", message: reason }, "refused");
+  note(context, source, candidate, { state: "failed", code: "not_accepted", message: reason });
 }
 
 /** Records a file without a resource that need not be sent, so that it is not read again until it changes. */
@@ -217,15 +197,15 @@ export function noteSkipped(
   candidate: Candidate,
   reason: string,
 ): void {
-  note(context, source, candidate, { state: "skipped", code: "skipped", message: reason }, "skipped");
+  note(context, source, candidate, { state: "skipped", code: "skipped", message: reason });
 }
 
 function note(
   context: Reporting,
   source: RuledSource,
   candidate: Candidate,
-  what: Trouble & { readonly state: "failed" | "skipped" },
-  outcome: "refused" | "skipped",
+  what: Trouble &
+    ({ readonly state: "failed" | "skipped" } | { readonly state: "parked"; readonly retryAtMs: number }),
 ): void {
   const { ledger } = context;
   ledger.note(() =>
@@ -243,7 +223,7 @@ function note(
     "read",
     context.now(),
     candidate.known?.docId ?? undefined,
-    outcome,
+    what.state === "failed" ? "refused" : what.state,
     what.message,
   );
 }
