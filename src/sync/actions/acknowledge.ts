@@ -4,9 +4,9 @@ import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 
 /**
- * Records that a create was answered, or its resource found: the file's row receives it, and a resource that it
- * replaces is to be deleted. Run inside a group commit. `exact: false` leaves the row unsure, so that the file is sent
- * again. Returns the old resource's deletion, if there is one, or `taken` if another file owns the resource; then
+ * Records that a create was answered, or its resource found: the file's row receives it, and the resource that it
+ * replaces gets a delete intent. Run inside a group commit. `exact: false` leaves the row unsure, so that the file is
+ * sent again. Returns the old resource's deletion, if there is one, or `taken` if another file owns the resource; then
  * nothing is written.
  */
 export function acknowledgeCreate(

@@ -40,8 +40,8 @@ const FAILURES_MAX = 3;
 
 /**
  * Follows a resource that the service accepted before processing it (202), until the processing has ended. Other files
- * are sent meanwhile. Call it with the create's intent, or the update's row, unchanged: work that has only begun
- * settles nothing. Throws the signal's reason, and what the gate throws.
+ * are sent meanwhile. Call it with the create's intent, or the update's row, unchanged: nothing is settled before
+ * the processing ends. Throws the signal's reason, and what the gate throws.
  */
 export async function follow(
   context: Pick<ActionContext, "remote" | "signal" | "yieldSlot">,

@@ -200,7 +200,7 @@ export async function adoptSource(
   );
   if (omission !== undefined) return hold(context, source, omission);
   // A new ledger has few rows, and each is a candidate only once. So theirs are written first, together with the record
-  // that the comparison has begun: after a crash in between, only files without a resource are candidates.
+  // that the comparison started: after a crash in between, only files without a resource are candidates.
   const ofRows = new Set(whole ? [] : matches.filter(({ file }) => candidateRows.has(file.path)));
   if (!whole) {
     await ledger.write(() => {

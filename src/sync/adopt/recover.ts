@@ -258,8 +258,8 @@ export function openSettler({
   };
 
   /**
-   * The same, after no equal create of this process is in flight any more. Other sources have begun to send by then,
-   * and a resource whose answer is still to come would be mistaken for one of a former process.
+   * The same, once no equal create of this process is in flight. Other sources are sending by then, and a resource whose
+   * answer is outstanding would be mistaken for one of a former process.
    */
   const compareAlone = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
     const before = new Set(ledger.intents.allCreates().map(({ key }) => key));

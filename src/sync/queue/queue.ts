@@ -294,7 +294,7 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       await pump;
       await until(() => lines.every(({ preparing }) => preparing === 0));
       openLanes();
-      // Jobs that are ready and have not begun pass through without doing anything.
+      // Ready jobs that have not started pass through and do nothing.
       await lanes.onIdle();
     },
   };
