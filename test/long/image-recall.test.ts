@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ask, openAsking } from "../kb/chat/asking.ts";
-import { picture } from "../kb/ingest/extract/picture-fixture.ts";
+import { picture, recall } from "../kb/ingest/extract/picture-fixture.ts";
 import { fileForm } from "../kb/service/running.ts";
 import type { Running } from "../kb/service/running.ts";
 
@@ -73,18 +73,4 @@ async function contentOf(bytes: Buffer, name: string): Promise<string> {
   const { file_url: url } = (await running.send("POST", "/files/upload", { body: form })).json;
   const { json } = await ask(running, { user_urls: [{ type: "image", url }] });
   return json.response.data.content;
-}
-
-/** Share of the known words that were read, each as often as it is there. */
-function recall(truth: string, read: string): number {
-  const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  const left = new Map<string, number>();
-  for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
-  const known = wordsOf(truth);
-  const found = known.filter((word) => {
-    const count = left.get(word) ?? 0;
-    left.set(word, count - 1);
-    return count > 0;
-  });
-  return found.length / known.length;
 }

@@ -9,7 +9,7 @@ import { detectMediaType } from "../../../../src/kb/ingest/extract/media-type.ts
 import { ocrText } from "../../../../src/kb/ingest/extract/ocr-layout.ts";
 import { openOcr } from "../../../../src/kb/ingest/extract/ocr.ts";
 import { buildPdf, textPage } from "./pdf-fixture.ts";
-import { bitmap, bitmapHeader, drawing, MARGIN_PX, picture, scannedPage } from "./picture-fixture.ts";
+import { bitmap, bitmapHeader, drawing, MARGIN_PX, picture, recall, scannedPage } from "./picture-fixture.ts";
 
 const samples = join(import.meta.dirname, "../../../../../shared/data/images");
 const LINES = ["Minutes of the harbour board", "", "The new crane lifts forty tons."];
@@ -314,18 +314,4 @@ describe.skipIf(!existsSync(samples))("sample pictures (skipped without ../share
     const { pages } = await ocr.readImage(path, await detectMediaType(path));
     expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
   });
-
-  /** Returns the share of the known words that were read, with repeats. */
-  function recall(truth: string, read: string): number {
-    const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-    const left = new Map<string, number>();
-    for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
-    const known = wordsOf(truth);
-    const found = known.filter((word) => {
-      const count = left.get(word) ?? 0;
-      left.set(word, count - 1);
-      return count > 0;
-    });
-    return found.length / known.length;
-  }
 });

@@ -103,3 +103,17 @@ export function bitmapHeader(width: number, height: number, pixelBytes = 0): Buf
   header.writeUInt32LE(pixelBytes, 34);
   return header;
 }
+
+/** Returns the share of the known words that were read, with repeats. */
+export function recall(truth: string, read: string): number {
+  const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
+  const left = new Map<string, number>();
+  for (const word of wordsOf(read)) left.set(word, (left.get(word) ?? 0) + 1);
+  const known = wordsOf(truth);
+  const found = known.filter((word) => {
+    const count = left.get(word) ?? 0;
+    left.set(word, count - 1);
+    return count > 0;
+  });
+  return found.length / known.length;
+}
