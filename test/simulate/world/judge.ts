@@ -227,11 +227,11 @@ export function openJudge(options: JudgeOptions): Judge {
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
     if (options.owners.second === options.owners.first && countServed(place) === 0) return;
-    // A resource that was made and changed before the file came was another file's of that name.
     // A person agreed to the end of what was held; a file that could not be looked at then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
+    // A resource whose requests all came before the file was another file's of that name.
     const isKnown =
-      sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.writtenMs(id) >= sinceMs;
+      sinceMs !== undefined && clock.nowMs() - sinceMs > KNOWN_AFTER_MS && service.requestedMs(id) >= sinceMs;
     // Renamed over: the file's own resource is another one, which still goes by its old name.
     const owned = isKnown ? options.ownedBy(place).filter((each) => each !== id) : [];
     // A second one is deleted for the sake of one that the service lost meanwhile; the next audit makes it again.

@@ -92,6 +92,8 @@ export interface Service {
   uploadOf(url: string): string | undefined;
   /** When a resource was made or changed last, by the simulation's clock. */
   writtenMs(id: string): number;
+  /** When a request last made or changed it; the end of work is no request. */
+  requestedMs(id: string): number;
   /** When a resource was made. */
   madeMs(id: string): number;
   /** A resource as it was made, and after each change. */
@@ -111,6 +113,8 @@ interface Version {
   /** From when on lists show it. */
   readonly listedMs: number;
   readonly resource: Resource;
+  /** It shows the end of work that was requested before. */
+  readonly isWorkEnd: boolean;
 }
 
 /** Opens an empty service. */
@@ -147,11 +151,11 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     return date.text;
   };
   const newest = (id: string): Resource | undefined => versions.get(id)?.at(-1)?.resource;
-  const put = (resource: Resource): void => {
+  const put = (resource: Resource, isWorkEnd = false): void => {
     const before = versions.get(resource.id) ?? [];
     const atMs = clock.nowMs();
     const listedMs = lagRandom === undefined ? atMs : atMs + lagRandom.between(0, conditions.listLagMs ?? 0);
-    versions.set(resource.id, [...before, { atMs, listedMs, resource }]);
+    versions.set(resource.id, [...before, { atMs, listedMs, resource, isWorkEnd }]);
     renew();
   };
   const refuse = (status: number, message: string): Answer =>
@@ -261,7 +265,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       const now = newest(id);
       // Deleted, or done before a change that was not to wait.
       if (last === undefined || now === undefined || now.deleted || !now.queued.includes(last)) return;
-      put(finished(now, now.queued.indexOf(last) + 1));
+      put(finished(now, now.queued.indexOf(last) + 1), true);
     });
     const headers = { "preference-applied": "respond-async", location: `/api/rag/resource/${id}` };
     return service.answer(202, { success: true, message: "queued", data: record(resource, true) }, headers);
@@ -504,6 +508,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     },
     uploadOf: (url) => uploads.get(url)?.hash,
     writtenMs: (id) => versions.get(id)?.at(-1)?.atMs ?? 0,
+    requestedMs: (id) => versions.get(id)?.findLast(({ isWorkEnd }) => !isWorkEnd)?.atMs ?? 0,
     madeMs: (id) => versions.get(id)?.[0]?.atMs ?? 0,
     versionsOf: (id) => (versions.get(id) ?? []).map(({ resource }) => resource),
     listedMs: (process) => listed.get(process),
