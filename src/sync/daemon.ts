@@ -220,6 +220,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         });
         const {
           unsearched: _parts,
+          unreadable: _unreadable,
           missingRows: _rows,
           ...report
         } = await adoptSource(context, source, {

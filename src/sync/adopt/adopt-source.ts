@@ -58,6 +58,8 @@ export interface AdoptReport {
 export interface SourceAdoption extends AdoptReport {
   /** Parts that could not be read. Their files are matched another time. */
   readonly unsearched: Unsearched;
+  /** What this comparison's scan could not read, even if an earlier scan could. */
+  readonly unreadable: readonly RelativePath[];
   /** Rows of files whose resource the service no longer has. */
   readonly missingRows: NumberSet;
 }
@@ -126,15 +128,25 @@ export async function adoptSource(
     });
     return { ...NOTHING, source: source.root };
   }
-  const { before, entries, candidateRows, changed, borne, unmatchedRows, goneRows, rows, unreadable } =
-    await findCandidates(context, source, found, { whole, signal, isBusy });
+  const {
+    before,
+    entries,
+    candidateRows,
+    changed,
+    borne,
+    unmatchedRows,
+    goneRows,
+    rows,
+    unreadable,
+    isThere,
+  } = await findCandidates(context, source, found, { whole, signal, isBusy });
 
   const isFirst = before.parts.length === 0;
   let confirmed = 0;
   let differing = 0;
   const candidates: AdoptionCandidate[] = [];
   const read = new Set<number>();
-  const unread = [...unreadable];
+  const unread = [...(isThere ? unreadable : WHOLE_FOLDER)];
   const topics = new Set(found.unowned.map(({ topic }) => topic));
   for await (const candidate of readAll(context, source, entries, signal)) {
     if (!("observed" in candidate)) {
@@ -256,6 +268,7 @@ export async function adoptSource(
     source: source.root,
     listed: true,
     unsearched,
+    unreadable,
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
@@ -271,6 +284,7 @@ const WHOLE_FOLDER: readonly RelativePath[] = [""];
 const NOTHING: Omit<SourceAdoption, "source"> = {
   listed: true,
   unsearched: NOTHING_UNSEARCHED,
+  unreadable: [],
   adopted: 0,
   differing: 0,
   missing: 0,
@@ -353,6 +367,8 @@ async function findCandidates(
   readonly rows: number;
   /** Parts of the folder that could not be read; "" is all of it. */
   readonly unreadable: readonly RelativePath[];
+  /** False: the folder is missing, empty or another one, and counts as unreadable. */
+  readonly isThere: boolean;
 }> {
   const { ledger } = context;
   const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
@@ -409,10 +425,11 @@ async function findCandidates(
       );
       const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
       const isThere = scan.root !== undefined && isAgreed && !isEmptied;
-      const unreadable = isThere ? scan.unreadable.map(({ path }) => path) : WHOLE_FOLDER;
+      const unreadable = scan.unreadable.map(({ path }) => path);
       const there = new Set(scan.entries.map(({ path }) => path));
       const isGone = ({ id, path, state }: AcknowledgedFile): boolean =>
         whole &&
+        isThere &&
         altered.has(id) &&
         state !== "held" &&
         state !== "doomed" &&
@@ -428,7 +445,7 @@ async function findCandidates(
         goneRows,
         rows,
       };
-      return { before, unreadable, ...found };
+      return { before, unreadable, isThere, ...found };
     }
     afterId = last.id;
     await nextTurn();

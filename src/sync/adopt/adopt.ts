@@ -5,7 +5,7 @@ import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { isWithin } from "../plan/adoption.ts";
+import { isWithin, withinTest } from "../plan/adoption.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { InFlight } from "../agenda/in-flight.ts";
@@ -56,8 +56,8 @@ export interface AdoptionOptions {
   readonly onWarning: (error: Error) => void;
 }
 
-/** How soon the request for a collection's id is repeated. */
-const UNANSWERED_MS = 1000;
+/** How soon a check is repeated that could not ask for a collection's id, or not see its files. */
+const AGAIN_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
@@ -79,6 +79,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   let isChecked = false;
   const scope = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
+  /** A later check is not part of a single pass, which would end as if all were done. */
+  const checkSoon = (): void => scanAt(once ? now() : now() + AGAIN_MS);
   /** `others` do not depend on the list. */
   const adopt = async (
     candidates: readonly Candidate[],
@@ -102,7 +104,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return [];
     }
     onMissing(found.missingRows);
-    if (adopted + differing + missing === 0) return candidates;
+    if (adopted + differing + missing === 0) {
+      // A file that the comparison could not see may have a resource. The next check finds it again.
+      const isUnseen = withinTest(found.unreadable);
+      const seen = candidates.filter(({ entry }) => !isUnseen(entry.path));
+      if (seen.length < candidates.length) checkSoon();
+      return seen;
+    }
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     scanAt(now());
     return others;
@@ -168,9 +176,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const { collection } = source.rules.source;
     const asked = await collections.ask(collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
-      // The gate waits before the next request. A later check is not part of a single pass, which would end as if all
-      // were done.
-      scanAt(once ? now() : now() + UNANSWERED_MS);
+      // The gate waits before the next request.
+      checkSoon();
       return others;
     }
     if (asked.id === undefined) {

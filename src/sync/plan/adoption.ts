@@ -39,16 +39,18 @@ export function isWithin(path: RelativePath, parts: readonly RelativePath[]): bo
   return parts.some((part) => part === "" || path === part || path.startsWith(`${part}/`));
 }
 
-function outermost(paths: readonly RelativePath[]): readonly RelativePath[] {
-  const all = new Set(paths);
-  const isBelowAnother = (path: RelativePath): boolean => {
-    for (let at = path; at !== "";) {
-      at = folderOf(at);
-      if (all.has(at)) return true;
-    }
-    return false;
+/** The same as a test of many paths against any number of parts. */
+export function withinTest(parts: Iterable<RelativePath>): (path: RelativePath) => boolean {
+  const all = new Set(parts);
+  return (path) => {
+    for (let at = path; !all.has(at); at = folderOf(at)) if (at === "") return false;
+    return true;
   };
-  return [...all].filter((path) => !isBelowAnother(path));
+}
+
+function outermost(paths: readonly RelativePath[]): readonly RelativePath[] {
+  const isWithinAny = withinTest(paths);
+  return [...new Set(paths)].filter((path) => path === "" || !isWithinAny(folderOf(path)));
 }
 
 function depthOf(path: RelativePath): number {

@@ -130,6 +130,25 @@ describe("after a part of the folder could not be read", () => {
     expect(world.service.requests.slice(number).map(({ operation }) => operation)).toEqual(["create"]);
   });
 
+  it("a file takes its own resource when its folder becomes unreadable between the check and the adoption", async () => {
+    rmSync(join(world.root, "a.txt"));
+    rmSync(join(world.root, "b.txt"));
+    openFolder();
+    await world.sync();
+    const id = world.service.live()[0]?._id;
+    rmSync(world.stateDir, { recursive: true });
+    world.service.fault = ({ operation }) => {
+      if (operation === "list") world.write("closed/.kbsyncignore", "#".repeat(2 * 1024 * 1024));
+      return undefined;
+    };
+    await world.sync();
+    expect(world.service.requests.filter(({ operation }) => operation === "create")).toHaveLength(1);
+    world.service.fault = () => undefined;
+    openFolder();
+    await world.sync();
+    expect(world.service.live().map(({ _id }) => _id)).toEqual([id]);
+  });
+
   it.each([
     { how: "as it was", text: "# Another title\n\nanother text" },
     { how: "and changed since", text: "# Another title\n\nyet another text" },
