@@ -116,9 +116,11 @@ export function shiftMaxOf(chunks: number): number {
  */
 export function reportedScores(ranking: readonly ScoredHit[], shiftMax: number): number[] {
   // The midpoint of the minimum so far and the maximum to come: the falling sequence with the smallest maximum change.
-  const maxFrom: number[] = [];
-  for (let at = ranking.length - 1; at >= 0; at -= 1)
-    maxFrom[at] = Math.max(ranking[at]?.score ?? 0, maxFrom[at + 1] ?? 0);
+  let max = 0;
+  const maxFrom = ranking
+    .toReversed()
+    .map(({ score }) => (max = Math.max(max, score)))
+    .toReversed();
   let min = Infinity;
   let rank = 0;
   return ranking.map(({ mix, score }, at) => {

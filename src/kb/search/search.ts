@@ -158,7 +158,10 @@ function scoredByJudgement(
     .sort((a, b) => b.score - a.score);
 }
 
-/** Reranks the hits by their documents and by each hit's best sentence, which is also evidence for the score. */
+/**
+ * Reranks the hits by their documents and by each hit's best sentence, which is also evidence for the score. Omits a hit whose
+ * sentence leaves it without evidence.
+ */
 async function rerankedBySentence(
   store: SearchedStore,
   { scope, query }: SearchRequest,
@@ -173,12 +176,14 @@ async function rerankedBySentence(
     vector === undefined ? [] : store.sentenceMatches({ scope, ...vector, rows }),
   ]);
   const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
-  const rescored = hits.map((hit) => {
-    const sentence = cosines.get(hit.row);
-    if (sentence === undefined || hit.cosine === undefined) return hit;
-    const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
-    return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
-  });
+  const rescored = hits
+    .map((hit) => {
+      const sentence = cosines.get(hit.row);
+      if (sentence === undefined || hit.cosine === undefined) return hit;
+      const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
+      return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
+    })
+    .filter(({ score }) => score > 0);
   return blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
 }
 type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;

@@ -116,6 +116,7 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
         own: ownScore(terms, words.get(hit.id) ?? NO_WORDS, total, nearness),
       };
     });
+    hits = hits.filter(({ own }) => own > 0);
   }
   return hits.sort((a, b) => b.mix - a.mix);
 

@@ -9,7 +9,8 @@ const DIMENSIONS = 64;
  * rounds only the scale of such a vector, so cosines differ from the exact ones by less than 1e-7.
  *
  * The number of set dimensions is never a multiple of five. The cosine of two texts with n and m dimensions, k of them
- * shared, is k / √(n × m), so it is never exactly 0.2. At that cosine a chunk without a matching word counts as unrelated,
+ * shared, is k / √(n × m), so it is never exactly 0.2, and neither is the blend of two (no denominator has a factor of
+ * five). At that cosine a chunk without a matching word counts as unrelated,
  * and rounding would decide whether a search returns it: the query "of" and a chunk of 25 words met there.
  */
 export function wordSetVector(salt: string, text: string): Float32Array {

@@ -37,7 +37,13 @@ describe("high_accuracy", () => {
   });
   afterAll(() => store.close());
 
-  const create = async (id: string, content: string, isWhole: boolean, ownerId = "ann"): Promise<void> => {
+  const create = async (
+    id: string,
+    content: string,
+    isWhole: boolean,
+    ownerId = "ann",
+    by = embedder,
+  ): Promise<void> => {
     const { spans } = wordsOnly(content);
     const texts = spans.map(({ start, end }) => content.slice(start, end));
     await store.createResource(
@@ -56,9 +62,9 @@ describe("high_accuracy", () => {
       },
       {
         spans,
-        vectors: await embedder.embed(texts),
-        fingerprint: embedder.fingerprint,
-        sentences: isWhole ? await embedSentences(embedder, texts) : undefined,
+        vectors: await by.embed(texts),
+        fingerprint: by.fingerprint,
+        sentences: isWhole ? await embedSentences(by, texts) : undefined,
       },
     );
   };
@@ -122,6 +128,20 @@ describe("high_accuracy", () => {
       "The heron waits there.",
       "The river is high in spring.",
     ]);
+  });
+
+  it("high_accuracy omits a chunk whose best sentence takes its cosine down to noise", async () => {
+    // 0.24 for the query and the chunk, 0 for the query and its sentences: 0.18 together, below the noise floor.
+    const chunk = "The first sentence of it is long enough. The second sentence is as long as the first.";
+    const vectorOf = (text: string): Float32Array =>
+      text === chunk ? unit([0.24, 0.97]) : unit(text === "Elsewhere" ? [1, 0] : [0, 1]);
+    const faint: Embedder = { ...embedder, embed: async (texts) => texts.map(vectorOf) };
+    await create("8", chunk, true, "dora", faint);
+    const within = { ...scope, ownerId: "dora" };
+    const request = { scope: within, query: "Elsewhere", topK: 5, scoreMin: undefined } as const;
+    const moderate = await search(store, faint, { ...request, tier: "moderate" });
+    expect(moderate.results).toHaveLength(1);
+    expect((await search(store, faint, { ...request, tier: "high_accuracy" })).results).toEqual([]);
   });
 
   it("high_accuracy has the reranker judge the texts of the top hits instead of their sentences", async () => {
