@@ -2,7 +2,7 @@ import { codeOf } from "../../lib/failure.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { ResourceKey } from "../store/records.ts";
-import { CRASHES_MAX, isExhausted } from "../queue/admission.ts";
+import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/completions.ts";
 import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";
 import { WaitLimitReached } from "./job-slots.ts";
@@ -75,7 +75,7 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
 
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | WaitLimitReached> {
   if (isExhausted(job.crashes)) {
-    const message = `The service crashed ${CRASHES_MAX} times while it processed this document, and does not try again.`;
+    const message = `The service crashed ${job.crashes} times while it processed this document, and does not try again.`;
     await kb.store.failJob(job, { code: "internal", message }, nowIso(kb));
     return "over";
   }

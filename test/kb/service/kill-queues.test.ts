@@ -176,7 +176,7 @@ describe("kill -9, then a start", () => {
       isDeadly = true;
       service.child.once("exit", startAgain).kill("SIGKILL");
       await vi.waitFor(async () => expect((await stateOf(deadly)).status).toBe("error"), WAIT);
-      expect((await stateOf(deadly)).message).toContain("crashed 3 times");
+      expect((await stateOf(deadly)).message).toContain("crashed 4 times");
       expect(ends).toBe(4);
       over.resolve();
       await vi.waitFor(async () => {
