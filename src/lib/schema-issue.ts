@@ -4,6 +4,8 @@ import type { z } from "zod";
 export interface SchemaProblem {
   /** JSON path such as `sources[0].settings.chunkSize`; empty for the whole value. */
   readonly path: string;
+  /** The parts of the path. */
+  readonly parts: readonly PropertyKey[];
   /** `expected …, got …`. */
   readonly message: string;
 }
@@ -18,7 +20,7 @@ export function schemaProblems(error: z.ZodError, value: unknown): SchemaProblem
 
 function problemsOf(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({ path: jsonPath([...issue.path, key]), message: "unknown key" }));
+    return issue.keys.map((key) => problemAt([...issue.path, key], "unknown key"));
   }
   if (issue.code === "invalid_union") {
     const branch = closestBranch(issue.errors);
@@ -29,7 +31,11 @@ function problemsOf(issue: z.core.$ZodIssue, value: unknown): SchemaProblem[] {
     .replace(/^(Invalid input|Invalid option|Too big|Too small): /, "")
     .replace(/, received \w+$/, "");
   const message = came === undefined ? `missing, ${expected}` : `${expected}, got ${shown(came)}`;
-  return [{ path: jsonPath(issue.path), message }];
+  return [problemAt(issue.path, message)];
+}
+
+function problemAt(parts: readonly PropertyKey[], message: string): SchemaProblem {
+  return { path: jsonPath(parts), parts, message };
 }
 
 /** Returns the problems of the union member closest to the value: fewest unknown keys, then fewest problems. */

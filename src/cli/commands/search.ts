@@ -4,7 +4,7 @@ import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
-import { searchOnce } from "../../sync/operator/search.ts";
+import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX } from "../../wire/search.ts";
 import { reachService } from "../compose/compose.ts";
@@ -67,7 +67,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
     try {
       const queries = targets.map((where): SearchQuery => ({ query, topK: options.topK, where }));
       const results = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
-      const found = best(results, options.topK).map((result) => foundAt(result, lookup));
+      const found = bestResults(results, options.topK).map((result) => foundAt(result, lookup));
       context.stdout.write(
         options.json === true
           ? `${JSON.stringify({ query, results: found }, undefined, 2)}\n`
@@ -81,19 +81,13 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
 }
 
-/** The scopes to search: sources that share owner and collection are one scope. Throws for a file that has no resource. */
+/** The scopes to search: all sources, or one file. Throws for a file that has no resource. */
 export function targetsOf(
   lookup: ResourceLookup,
   doc: string | undefined,
   cwd: string,
 ): SearchQuery["where"][] {
-  if (doc === undefined) {
-    const targets = new Map<string, SearchQuery["where"]>();
-    for (const { collectionId, ownerId } of lookup.sources) {
-      if (collectionId !== undefined) targets.set(`${collectionId} ${ownerId}`, { collectionId, ownerId });
-    }
-    return [...targets.values()];
-  }
+  if (doc === undefined) return searchScopes(lookup.sources);
   // As typed below the working folder, or as a result names it: below a source.
   const docId = [resolve(cwd, doc), ...lookup.sources.map(({ path }) => resolve(path, doc))]
     .map((path) => lookup.docOf(path))
@@ -109,11 +103,6 @@ export function targetsOf(
 /** The same, with the embedded service on whatever port is free. */
 export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typeof loadConfig> {
   return "embedded" in config.service ? { ...config, service: { ...config.service, port: 0 } } : config;
-}
-
-/** The best results of several searches together; scores mean the same in each. */
-function best(results: readonly SearchResult[], topK: number): SearchResult[] {
-  return results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, topK);
 }
 
 function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {

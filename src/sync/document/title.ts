@@ -47,13 +47,25 @@ function titled(title: string | undefined): Naming {
   return title === undefined ? {} : { title };
 }
 
-/** The first ATX or setext heading (CommonMark 4.2 and 4.3), or HTML heading, outside of code and comments. */
 function markdownHeading(text: string, start: number): string | undefined {
+  const [first] = markdownHeadings(text, start, HEAD_CHARS).take(1);
+  return first?.heading;
+}
+
+/**
+ * Yields the ATX and setext headings (CommonMark 4.2 and 4.3) and HTML headings outside of code and comments, as a reader
+ * sees them, each with the offset at which the text below it starts. Reads about `charsMax` characters from `start`.
+ */
+export function* markdownHeadings(
+  text: string,
+  start: number,
+  charsMax: number,
+): Generator<{ readonly heading: string; readonly end: number }> {
   let fence: string | undefined;
   let inComment = false;
   let paragraph: string[] = [];
 
-  for (const line of linesOf(text, start)) {
+  for (const { line, end } of linesOf(text, start, charsMax)) {
     if (fence !== undefined) {
       if (closesFence(line, fence)) fence = undefined;
       continue;
@@ -83,12 +95,11 @@ function markdownHeading(text: string, start: number): string | undefined {
       (underlined ? paragraph.join(" ") : undefined);
     if (heading !== undefined) {
       const plain = withoutMarkup(heading);
-      if (plain !== "") return plain;
+      if (plain !== "") yield { heading: plain, end };
       paragraph = [];
     } else if (isParagraphLine(line, paragraph.length > 0)) paragraph.push(line.trim());
     else paragraph = [];
   }
-  return undefined;
 }
 
 function closesFence(line: string, fence: string): boolean {
@@ -107,11 +118,11 @@ function isParagraphLine(line: string, continues: boolean): boolean {
 /** A reStructuredText section title: a line underlined by one repeated character, at least as long as the title. */
 function rstHeading(text: string): string | undefined {
   let previous = "";
-  for (const line of linesOf(text, 0)) {
-    const end = line.trimEnd();
-    if (previous !== "" && /^([=\-~^"'`#*+:.<>_])\1+$/.test(end) && end.length >= previous.length)
+  for (const { line } of linesOf(text, 0, HEAD_CHARS)) {
+    const trimmed = line.trimEnd();
+    if (previous !== "" && /^([=\-~^"'`#*+:.<>_])\1+$/.test(trimmed) && trimmed.length >= previous.length)
       return previous;
-    previous = /^([^\w\s])\1*$/.test(end) || /^\s|^\.\. /.test(line) ? "" : end;
+    previous = /^([^\w\s])\1*$/.test(trimmed) || /^\s|^\.\. /.test(line) ? "" : trimmed;
   }
   return undefined;
 }
@@ -140,14 +151,18 @@ function withoutMarkup(heading: string): string {
     .trim();
 }
 
-/** Lines from `start` on, without line ends, each cut at a maximum length. */
-function* linesOf(text: string, start: number): Generator<string> {
-  const bound = Math.min(text.length, start + HEAD_CHARS);
+/** Lines from `start` on, without line ends, each cut at a maximum length, with the offset of the next one. */
+function* linesOf(
+  text: string,
+  start: number,
+  charsMax: number,
+): Generator<{ readonly line: string; readonly end: number }> {
+  const bound = Math.min(text.length, start + charsMax);
   for (let at = start; at < bound;) {
     const newline = text.indexOf("\n", at);
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(at, Math.min(end, at + LINE_CHARS));
-    yield line.endsWith("\r") ? line.slice(0, -1) : line;
     at = end + 1;
+    yield { line: line.endsWith("\r") ? line.slice(0, -1) : line, end: Math.min(at, text.length) };
   }
 }

@@ -3,11 +3,13 @@ import { pathBelow } from "../../lib/path-below.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
 import { openSources } from "../ledger/sources.ts";
+import type { Tier } from "../../wire/primitives.ts";
 
 /** The location of a source's resources at the service. */
 export interface SourceScope {
   readonly path: string;
   readonly ownerId: string;
+  readonly tier: Tier;
   /** Undefined until the service has named it; until then there is nothing to search. */
   readonly collectionId: string | undefined;
 }
@@ -19,6 +21,8 @@ export interface ResourceLookup {
   fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
   /** The resource of the file at an absolute path; undefined if the ledger has none. */
   docOf(absolutePath: string): string | undefined;
+  /** The files that have a resource, in no order. Another lookup must wait for the end of the iteration. */
+  files(): Iterable<{ readonly source: string; readonly path: string }>;
   close(): void;
 }
 
@@ -37,10 +41,15 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
       "SELECT doc_id FROM files WHERE source = ? AND path = ? AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')",
     )
     .pluck();
+  const allFiles = db.prepare<[], { source: string; path: string }>(
+    `SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source
+     WHERE sources.active = 1 AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')`,
+  );
   return {
     sources: rows.map(({ path, ownerId, tier }) => ({
       path,
       ownerId,
+      tier,
       collectionId: sources.collectionId(tier),
     })),
     fileOf: (docId) => byDoc.get(docId),
@@ -53,6 +62,7 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
       }
       return undefined;
     },
+    files: () => allFiles.iterate(),
     close: () => {
       db.close();
     },

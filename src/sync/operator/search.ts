@@ -1,11 +1,52 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
 import type { SearchResult } from "../../wire/search.ts";
+import type { Reply } from "../remote/answer.ts";
 import { openPacer } from "../remote/pacer.ts";
+import type { SourceScope } from "./resource-lookup.ts";
 import { openRemote, type SearchQuery, type ServiceAddress } from "../remote/remote.ts";
 
 /** Time after which a search without an answer fails, in milliseconds: a person waits for it. */
 const PATIENCE_MS = 10_000;
 const CONNECTIONS = 4;
+
+/** One owner's part of a collection. */
+interface OwnedScope {
+  readonly collectionId: string;
+  readonly ownerId: string;
+}
+
+/** Reads from a service for a person, over connections that stay open between the calls. */
+export interface SearchClient {
+  /** The results of all queries together, in no order. Throws as `searchOnce`. */
+  search(queries: readonly SearchQuery[], signal: AbortSignal): Promise<SearchResult[]>;
+  /** Lists an owner's resources in a collection; may repeat some. Throws as `searchOnce`. */
+  list(scope: OwnedScope, onResource: (resource: ResourceRecord) => void, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens a client of a service. Sends nothing yet. */
+export function openSearchClient(address: ServiceAddress, timeoutMs: number): SearchClient {
+  const pacer = openPacer({
+    widthMax: CONNECTIONS,
+    patienceMs: () => PATIENCE_MS,
+    random: Math.random,
+    onWidth: () => undefined,
+    onTrouble: () => undefined,
+  });
+  const remote = openRemote({ address, pacer, connections: CONNECTIONS, timeoutMs, now: Date.now });
+  return {
+    search: async (queries, signal) => {
+      const ask = async (query: SearchQuery) => answered("search", () => remote.search(query, signal));
+      const answers = await Promise.all(queries.map(ask));
+      return answers.flatMap((answer) => answer?.results ?? []);
+    },
+    list: async (scope, onResource, signal) => {
+      await answered("list", () => remote.list(scope, onResource, signal));
+    },
+    close: () => remote.close(),
+  };
+}
 
 /**
  * Sends the queries to a service and closes the connection. Returns the results of all queries together, in no order. Throws
@@ -17,35 +58,44 @@ export async function searchOnce(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<SearchResult[]> {
-  const pacer = openPacer({
-    widthMax: CONNECTIONS,
-    patienceMs: () => PATIENCE_MS,
-    random: Math.random,
-    onWidth: () => undefined,
-    onTrouble: () => undefined,
-  });
-  const remote = openRemote({ address, pacer, connections: CONNECTIONS, timeoutMs, now: Date.now });
-  const ask = async (query: SearchQuery): Promise<readonly SearchResult[]> => {
-    for (;;) {
-      const reply = await remote.search(query, signal);
-      switch (reply.kind) {
-        case "done":
-          return reply.value.results;
-        case "gone":
-          return [];
-        case "refused":
-          throw new KbsyncError(`the service refuses the search: ${reply.message}`, {
-            code: "service_refused",
-            subject: reply.code,
-          });
-        case "later":
-          break; // the gate waits, and throws at the end of patience
-      }
-    }
-  };
+  const client = openSearchClient(address, timeoutMs);
   try {
-    return (await Promise.all(queries.map(ask))).flat();
+    return await client.search(queries, signal);
   } finally {
-    await remote.close();
+    await client.close();
+  }
+}
+
+/** The scopes to search: sources that share owner and collection are one scope. */
+export function searchScopes(sources: readonly SourceScope[]): OwnedScope[] {
+  const scopes = new Map<string, OwnedScope>();
+  for (const { collectionId, ownerId } of sources) {
+    if (collectionId !== undefined) scopes.set(`${collectionId} ${ownerId}`, { collectionId, ownerId });
+  }
+  return [...scopes.values()];
+}
+
+/** The best results of several searches together; scores mean the same in each. */
+export function bestResults(results: readonly SearchResult[], topK: number): SearchResult[] {
+  return results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, topK);
+}
+
+/** Repeats a request until it is answered; undefined: what it asks for does not exist. */
+async function answered<T>(what: string, send: () => Promise<Reply<T>>): Promise<T | undefined> {
+  for (;;) {
+    const reply = await send();
+    switch (reply.kind) {
+      case "done":
+        return reply.value;
+      case "gone":
+        return undefined;
+      case "refused":
+        throw new KbsyncError(`the service refuses the ${what}: ${reply.message}`, {
+          code: "service_refused",
+          subject: reply.code,
+        });
+      case "later":
+        break; // the gate waits, and throws at the end of patience
+    }
   }
 }

@@ -5,14 +5,15 @@ import type { ResourceLookup } from "../../../src/sync/operator/resource-lookup.
 it("asks once where two sources share owner and collection, and not where nothing was sent", () => {
   const lookup: ResourceLookup = {
     sources: [
-      { path: "/a", ownerId: "team", collectionId: "c1" },
-      { path: "/b", ownerId: "team", collectionId: "c1" },
-      { path: "/c", ownerId: "team", collectionId: "c2" },
-      { path: "/d", ownerId: "me", collectionId: "c1" },
-      { path: "/e", ownerId: "me", collectionId: undefined },
+      { path: "/a", ownerId: "team", collectionId: "c1", tier: "fastest" },
+      { path: "/b", ownerId: "team", collectionId: "c1", tier: "fastest" },
+      { path: "/c", ownerId: "team", collectionId: "c2", tier: "fastest" },
+      { path: "/d", ownerId: "me", collectionId: "c1", tier: "fastest" },
+      { path: "/e", ownerId: "me", collectionId: undefined, tier: "fastest" },
     ],
     fileOf: () => undefined,
     docOf: () => undefined,
+    files: () => [],
     close: () => undefined,
   };
   expect(targetsOf(lookup, undefined, "/")).toEqual([

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TextFormat } from "../../../src/sync/document/kinds.ts";
-import { nameText } from "../../../src/sync/document/title.ts";
+import { markdownHeadings, nameText } from "../../../src/sync/document/title.ts";
 
 describe("nameText", () => {
   const headings: [what: string, format: TextFormat, text: string, title: string | undefined][] = [
@@ -112,4 +112,15 @@ describe("nameText", () => {
       expect(nameText(line, "markdown").title?.length ?? 0).toBeLessThanOrEqual(4000);
     }
   });
+});
+
+it("markdownHeadings lists all headings with the text below them, up to the given length", () => {
+  const text = "# One\r\n\nbelow one\n```\n# code\n```\nTwo\n---\nbelow two\n#\n### Three";
+  const all = [...markdownHeadings(text, 0, Infinity)];
+  expect(all.map(({ heading, end }) => [heading, text.slice(end).trim().split("\n")[0]])).toEqual([
+    ["One", "below one"],
+    ["Two", "below two"],
+    ["Three", ""],
+  ]);
+  expect([...markdownHeadings(text, 3, 20)]).toEqual([]);
 });
