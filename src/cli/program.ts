@@ -12,6 +12,7 @@ import { addAsk } from "./commands/question.ts";
 import { addBackup } from "./commands/backup.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addEval } from "./commands/eval.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
 import { addInit } from "./commands/init.ts";
@@ -125,6 +126,7 @@ export function buildProgram(context: Context): Command {
   addWhy(program, context);
   addSearch(program, context);
   addAsk(program, context);
+  addEval(program, context);
   addPause(program, context);
   addResume(program, context);
   addRescan(program, context);

@@ -3,7 +3,7 @@ import { EXIT } from "../output/exit-code.ts";
 /** Meaning of each exit status, in the order of the manual. */
 export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, "done"],
-  [EXIT.filesFailed, "some files failed or wait"],
+  [EXIT.filesFailed, "some files failed or wait; figures below what was asked (eval)"],
   [EXIT.usage, "usage or configuration"],
   [EXIT.service, "service unreachable or refuses"],
   [EXIT.held, "deletes held or a folder missing"],

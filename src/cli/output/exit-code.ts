@@ -4,7 +4,7 @@ import { codeOf } from "../../lib/failure.ts";
 /** What the exit status of every command means. */
 export const EXIT = {
   done: 0,
-  /** Some files failed, or wait for a later pass; the rest is in agreement. */
+  /** Some files failed, or wait for a later pass; the rest is in agreement. Figures of `eval` are below what was asked. */
   filesFailed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
@@ -69,6 +69,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   EDQUOT: EXIT.diskFull,
   no_daemon: EXIT.usage,
   nothing_synced: EXIT.usage,
+  questions_invalid: EXIT.usage,
   approval_changed: EXIT.held,
   source_unknown: EXIT.usage,
   outside_sources: EXIT.usage,

@@ -1,0 +1,88 @@
+import type { Question } from "./questions.ts";
+
+/** A passage that a search returned. */
+export interface Passage {
+  /** Path of its file below the source; null for a document that this state folder does not know. */
+  readonly path: string | null;
+  readonly score: number;
+}
+
+/** Result of a question. */
+export interface Outcome {
+  readonly question: Question;
+  /** Rank of the first passage from an expected file, from 1; null: none among the first `DEPTH`. */
+  readonly rank: number | null;
+  /** Whether one of the first `ANSWER_DEPTH` passages contains the answer; null: the question has none. */
+  readonly answered: boolean | null;
+  /** Time of the search; null if it failed. */
+  readonly ms: number | null;
+  /** The first passages, best first. */
+  readonly came: readonly Passage[];
+  /** Why there is no result, or why there can be none: the request's failure, or a file that is not synced. */
+  readonly problem: string | null;
+}
+
+/** Figures of a set of questions, each from 0 to 1 but `medianMs`. */
+export interface Figures {
+  readonly questions: number;
+  readonly hit1: number;
+  readonly hit3: number;
+  readonly mrr: number;
+  /** Null: no question has an answer. */
+  readonly answer: number | null;
+  /** Null: no search was answered. */
+  readonly medianMs: number | null;
+}
+
+/** Passages that are asked for, and the depth of the reciprocal rank: ten, as in MS MARCO (Nguyen et al. 2016). */
+export const DEPTH = 10;
+/** Passages in which an answer counts: the depth of hit@3. */
+export const ANSWER_DEPTH = 3;
+/** Depth of hit@3. */
+export const HIT_DEPTH = 3;
+
+/**
+ * Returns the figures of outcomes; a question without a result counts as a miss. Ranks count passages, as a search returns
+ * them.
+ *
+ * - `hit1`, `hit3`: share of the questions with an expected file among the first 1 or 3 passages ("success" in trec_eval,
+ *   https://github.com/usnistgov/trec_eval/blob/main/m_success.c).
+ * - `mrr`: mean of 1/rank, 0 beyond `DEPTH` (Voorhees, The TREC-8 Question Answering Track Report, 1999).
+ * - `answer`: share of the questions with an answer that one of the first 3 passages contains it ("top-k retrieval
+ *   accuracy", Karpukhin et al., Dense Passage Retrieval, 2020, https://arxiv.org/abs/2004.04906).
+ */
+export function figuresOf(outcomes: readonly Pick<Outcome, "rank" | "answered" | "ms">[]): Figures {
+  const withAnswer = outcomes.filter(({ answered }) => answered !== null);
+  const share = (hits: number, of: number): number => (of === 0 ? 0 : hits / of);
+  const hits = (depth: number): number =>
+    share(outcomes.filter(({ rank }) => rank !== null && rank <= depth).length, outcomes.length);
+  const reciprocals = outcomes.reduce((sum, { rank }) => sum + (rank === null ? 0 : 1 / rank), 0);
+  return {
+    questions: outcomes.length,
+    hit1: hits(1),
+    hit3: hits(HIT_DEPTH),
+    mrr: share(reciprocals, outcomes.length),
+    answer:
+      withAnswer.length === 0
+        ? null
+        : share(withAnswer.filter(({ answered }) => answered).length, withAnswer.length),
+    medianMs: median(outcomes.flatMap(({ ms }) => (ms === null ? [] : [ms]))),
+  };
+}
+
+/** Whether a text contains an answer, where any run of white space equals any other. */
+export function containsAnswer(text: string, answer: string): boolean {
+  return foldSpace(text).includes(foldSpace(answer));
+}
+
+/** Replaces each run of white space with one space. */
+export function foldSpace(text: string): string {
+  return text.replaceAll(/\s+/g, " ").trim();
+}
+
+function median(values: readonly number[]): number | null {
+  const sorted = values.toSorted((a, b) => a - b);
+  const upper = sorted[sorted.length >> 1];
+  const lower = sorted[(sorted.length - 1) >> 1];
+  return upper === undefined || lower === undefined ? null : (lower + upper) / 2;
+}

@@ -1,0 +1,109 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { Tier } from "../../wire/primitives.ts";
+import { writeStateFile } from "../state/state-folder.ts";
+import { type Figures, figuresOf, type Outcome } from "./figures.ts";
+import { type Question, questionId } from "./questions.ts";
+
+const Result = z.object({ id: z.string(), rank: z.int().nullable(), answered: z.boolean().nullable() });
+const LastRun = z.object({
+  /** Absolute path of the questions. */
+  questions: z.string(),
+  tier: Tier,
+  at: z.iso.datetime(),
+  results: z.array(Result),
+});
+const LastRuns = z.object({ runs: z.array(LastRun) });
+
+/** The last run of a file of questions in a tier. */
+export type LastRun = z.infer<typeof LastRun>;
+/** A question's result, then or now. */
+export type Result = Pick<z.infer<typeof Result>, "rank" | "answered">;
+
+/** A question whose result changed. */
+export interface Change {
+  readonly question: Question;
+  readonly before: Result;
+  readonly now: Result;
+}
+
+/** A run compared with the last one, over the questions that are in both unchanged. */
+export interface Comparison {
+  /** Time of the last run. */
+  readonly at: string;
+  readonly before: Figures;
+  readonly now: Figures;
+  readonly worse: readonly Change[];
+  readonly better: readonly Change[];
+}
+
+/** Runs that are stored; the oldest make room. With 2,000 questions each, they take 3 MB. */
+const RUNS_MAX = 20;
+
+/** Reads the stored runs; none if there is no file. Throws `state_unusable` for a file that kbsync did not write. */
+export function readLastRuns(stateDir: string): readonly LastRun[] {
+  const file = runsFile(stateDir);
+  try {
+    return LastRuns.parse(JSON.parse(readFileSync(file, "utf8"))).runs;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw new KbsyncError(`cannot read the last evaluations in ${file}`, {
+      code: "state_unusable",
+      subject: file,
+      hint: "Delete the file: the next run then has nothing to compare with.",
+      cause: error,
+    });
+  }
+}
+
+/** Stores runs, each in place of the one of the same questions and tier. Throws `state_unusable`. */
+export function storeRuns(stateDir: string, before: readonly LastRun[], runs: readonly LastRun[]): void {
+  const isReplaced = (old: LastRun): boolean =>
+    runs.some(({ questions, tier }) => old.questions === questions && old.tier === tier);
+  const all = [...before.filter((old) => !isReplaced(old)), ...runs].slice(-RUNS_MAX);
+  writeStateFile(runsFile(stateDir), `${JSON.stringify({ runs: all })}\n`);
+}
+
+/** Builds the record of a run. */
+export function runOf(questions: string, tier: Tier, at: string, outcomes: readonly Outcome[]): LastRun {
+  const results = outcomes.map(({ question, rank, answered }) => ({
+    id: questionId(question),
+    rank,
+    answered,
+  }));
+  return { questions, tier, at, results };
+}
+
+/**
+ * Compares a run with the last one. A question got worse if an expected file ranks lower or its answer is no longer in the
+ * passages, and better if neither got worse and one improved. Pure.
+ */
+export function compareRuns(last: LastRun, outcomes: readonly Outcome[]): Comparison {
+  const byId = new Map(last.results.map((result) => [result.id, result]));
+  const changes = outcomes.flatMap(({ question, rank, answered }): Change[] => {
+    const before = byId.get(questionId(question));
+    return before === undefined ? [] : [{ question, before, now: { rank, answered } }];
+  });
+  const isWorse = ({ before, now }: Change): boolean => isBelow(now, before);
+  const isBetter = ({ before, now }: Change): boolean => isBelow(before, now);
+  const figures = (results: readonly Result[]): Figures =>
+    figuresOf(results.map((result) => ({ ...result, ms: null })));
+  return {
+    at: last.at,
+    before: figures(changes.map(({ before }) => before)),
+    now: figures(changes.map(({ now }) => now)),
+    worse: changes.filter(isWorse),
+    better: changes.filter((change) => !isWorse(change) && isBetter(change)),
+  };
+}
+
+/** Whether one result is below another in rank or answer. */
+function isBelow(one: Result, other: Result): boolean {
+  return (one.rank ?? Infinity) > (other.rank ?? Infinity) || Number(one.answered) < Number(other.answered);
+}
+
+function runsFile(stateDir: string): string {
+  return join(stateDir, "eval.json");
+}
