@@ -63,6 +63,9 @@ function start(id: number, command: string, args: readonly string[], fail: (erro
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     serialization: "advanced",
     env: {},
+    // A process group of its own. Otherwise Ctrl-C in a terminal ends a child that is still starting, and its parent may
+    // notice that before its own signal: it would count a failure against a document that a stop interrupted.
+    detached: true,
   });
   children.set(id, child);
   const stderr = captureStderr(child);

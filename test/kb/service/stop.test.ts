@@ -29,7 +29,7 @@ afterEach(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-/** In a process group of its own, to which signals go as those of a terminal or of systemd do. */
+/** In a process group of its own, to which signals go as those of a terminal do. */
 async function start(): Promise<{ child: ChildProcess; url: string }> {
   const child = spawn(process.execPath, [PROGRAM, stateDir, key], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -86,4 +86,4 @@ it("a document whose text is being recognised at every stop is never given up", 
     if (stop < STOPS) running = await start();
   }
   db.close();
-}, 60_000);
+});

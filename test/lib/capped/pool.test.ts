@@ -105,6 +105,17 @@ describe("a process that works on requests", () => {
     },
   );
 
+  it.runIf(process.platform === "linux")(
+    "a signal to the group of this process, as of Ctrl-C in a terminal, does not reach a child",
+    async () => {
+      const groupOf = (pid: number | string): string | undefined =>
+        /^\d+ \(.*\) \S+ \d+ (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, "latin1"))?.[1];
+      const [pid = ""] = await open().ask({ deed: "stay" });
+      expect(groupOf(process.pid)).toMatch(/^\d+$/);
+      expect(groupOf(pid)).toBe(pid);
+    },
+  );
+
   it.runIf(process.platform === "linux")("all threads of a child have a lower priority", async () => {
     const [pid] = await open().ask({ deed: "stay" });
     const threads = readdirSync(`/proc/${pid}/task`);
