@@ -18,14 +18,15 @@ export const LONG_TESTS = [
   "test/kb/http/{mails,partly-read}.test.ts",
   "test/kb/http/public-address.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
+  "test/kb/jobs/job-runner.test.ts",
   "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
-  "test/lib/folder-lock.test.ts",
+  "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/image-recall.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
   "test/sync/remote/long-work.test.ts",
-  "test/sync/scenarios/writers.test.ts",
+  "test/sync/scenarios/{folders,writers}.test.ts",
 ];
 
 /** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
@@ -49,7 +50,6 @@ export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
   "test/kb/chat/fair-images.test.ts",
   "test/kb/embed/local-restart.test.ts",
-  "test/kb/jobs/job-runner.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",
