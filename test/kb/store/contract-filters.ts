@@ -100,16 +100,17 @@ export function filterContract(fixture: StoreFixture): void {
 
     it("finds all hits of a rare filter, by words and by vector", async () => {
       const vector = unit([1, 2, 3, 4]);
-      for (let at = 0; at < 600; at++) {
+      const made = Array.from({ length: 600 }, (_, at) => {
         const text = `moon ${"moon ".repeat(at % 7)}words ${at}`;
         const spans = [{ start: 0, end: text.length, headings: [] }];
         const values = [unit([1, 2, 3, 4 + at / 100])];
-        await create(
+        return create(
           text,
           { metadata: { rare: at % 200 === 7 }, tier: "moderate" },
           { spans, vectors: values, fingerprint: "f" },
         );
-      }
+      });
+      await Promise.all(made);
       const filter: Filter = { kind: "in", path: "rare", values: [true] };
       const within = { ...(await scope("ann", "moderate")), filter };
       const { hits } = await fixture.store.lexical({ scope: within, query: "moon", limit: 3 });
