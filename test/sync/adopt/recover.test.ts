@@ -592,12 +592,12 @@ describe("a create that got no answer while the collection's id is unknown", () 
       let questions = 0;
       world.service.fault = ({ operation }) => {
         if (operation === "collections") questions += 1;
-        if (operation === "collections" && questions > 1 && questions < 5) return fault;
+        if (operation === "collections" && questions > 1 && questions < 4) return fault;
         // The first request comes before the create, whose answer contains no id.
         return questions === 1 ? INSTEAD[operation] : undefined;
       };
       // Something that answers in the service's place is asked again after a tenth of a second at the soonest.
-      await world.sync({ timing: { retryMs: 150 } });
+      await world.sync({ timing: { retryMs: 110 } });
       expect(world.service.count("create")).toBe(1);
       expect(world.service.live()).toHaveLength(1);
     },
