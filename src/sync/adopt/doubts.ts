@@ -232,11 +232,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       if (!(await decide(doubt, found))) undecided.add(doubt.key);
     }
     const quietMs = once ? Infinity : nowMs - turnedUpMs;
-    const offsetMs = ledger.intents.clockOffset() ?? 0;
-    const ageMs = ({ key, atMs, clockOffsetMs }: CreateIntent): number =>
-      once
-        ? startedMs + offsetMs - (atMs + (clockOffsetMs ?? offsetMs))
-        : nowMs - (doubtedSinceMs.get(key) ?? nowMs);
+    const ageMs = (doubt: CreateIntent): number =>
+      once ? serviceAgeMs(context, doubt, startedMs) : nowMs - (doubtedSinceMs.get(doubt.key) ?? nowMs);
     // Its text decides whether it is a second one, once the service shows it.
     const queued = new Set(settlement.queued);
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
@@ -270,6 +267,16 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   };
 
   return { check, checkIn, stop: () => clearTimeout(timer) };
+}
+
+/** Returns a create's age by the service's clock: ours may have been set since its intent was written. */
+export function serviceAgeMs(
+  { ledger }: Pick<ActionContext, "ledger">,
+  { atMs, clockOffsetMs }: CreateIntent,
+  nowMs: number,
+): number {
+  const offsetMs = ledger.intents.clockOffset() ?? 0;
+  return nowMs + offsetMs - (atMs + (clockOffsetMs ?? offsetMs));
 }
 
 /** Returns a key that is equal for creates that the list cannot distinguish. */

@@ -86,7 +86,7 @@ export async function listFound(
   const compared = await compareWithService(context, { tier, ownerId, isUnlimited }, begin, signal);
   if (compared === undefined) return undefined;
   const { clockOffsetMs = ledger.intents.clockOffset() ?? 0, isPaged } = compared;
-  ledger.note(() => ledger.drift.noteForgottenOffset(clockOffsetMs));
+  ledger.note(() => ledger.drift.noteOffset(clockOffsetMs));
   ledger.flush();
   // A doubt from before an old ledger was restored claims no resource made since: it may be that of a file whose row the
   // ledger forgot. A doubt that is sent again is a create once more.

@@ -3,7 +3,7 @@ import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { labelOf, storedAs } from "../actions/observe.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
-import { openDoubts, twinKey } from "./doubts.ts";
+import { openDoubts, serviceAgeMs, twinKey } from "./doubts.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { isAsStored } from "../plan/audit.ts";
@@ -149,7 +149,9 @@ export function openSettler({
       if (asked.id === undefined) {
         // After no answer, the gate waits before the next request.
         if (asked.why === "unanswered") continue;
-        const isLong = creates.every(({ atMs }) => context.now() - atMs >= UNCLEAR_MS);
+        ledger.flush();
+        const nowMs = context.now();
+        const isLong = creates.every((intent) => serviceAgeMs(context, intent, nowMs) >= UNCLEAR_MS);
         if (asked.why === "unsupported" || areDoubts || isLong) return undefined;
         unclearTries += 1;
         await clearUp(unclearTries);

@@ -130,7 +130,7 @@ function assemble(
     onMoved: () => void (steps.requests += 1),
     onClock: (offsetMs) =>
       ledger.note(() => {
-        ledger.drift.noteForgottenOffset(offsetMs);
+        ledger.drift.noteOffset(offsetMs);
         ledger.intents.setClockOffset(offsetMs);
       }),
     onReads: (mediaTypes) => mails.learn(mediaTypes),

@@ -96,7 +96,8 @@ export interface Drift {
   distrustAll(nowMs: number): void;
   /** Reports whether a source's rows are those of an old ledger. Adoption ends that. */
   isDistrusted(source: number): boolean;
-  bornMs(): number;
+  /** When this ledger began, by the service's clock. `offsetMs`: see `forgottenThereMs`. */
+  bornThereMs(offsetMs: number): number;
   /** When this ledger began, or last turned out to be old. Until then another ledger may have made resources. */
   forgottenMs(): number;
   /**
@@ -106,10 +107,10 @@ export interface Drift {
   forgottenThereMs(offsetMs: number): number;
   setForgottenMs(atMs: number): void;
   /**
-   * Records the service's clock minus ours, as an answer shows it. The first one since `setForgottenMs` counts, because
-   * our clock may be set later.
+   * Records the service's clock minus ours, as an answer shows it. The first one since the ledger began, and since
+   * `setForgottenMs`, counts, because our clock may be set later.
    */
-  noteForgottenOffset(offsetMs: number): void;
+  noteOffset(offsetMs: number): void;
   auditedMs(): number | undefined;
   setAuditedMs(atMs: number): void;
 }
@@ -307,12 +308,13 @@ export function openDrift(db: Sqlite): Drift {
       setForgottenMs(nowMs);
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
-    bornMs,
+    bornThereMs: (offsetMs) => bornMs() + Number(meta.get("born_offset_ms") ?? offsetMs),
     forgottenMs,
     forgottenThereMs: (offsetMs) => forgottenMs() + Number(meta.get("forgotten_offset_ms") ?? offsetMs),
     setForgottenMs,
-    noteForgottenOffset: (offsetMs) => {
-      if (meta.get("forgotten_offset_ms") === undefined) setMeta.run("forgotten_offset_ms", String(offsetMs));
+    noteOffset: (offsetMs) => {
+      for (const name of ["born_offset_ms", "forgotten_offset_ms"])
+        if (meta.get(name) === undefined) setMeta.run(name, String(offsetMs));
     },
     auditedMs: () => {
       const text = meta.get("audited_ms");

@@ -188,7 +188,7 @@ export async function sweepScope(
       row,
       resources: resources.filter((each) => !isUndecided(each)),
     })),
-    claims: unowned.finish(drift.bornMs() + (compared.clockOffsetMs ?? 0), isUndecided),
+    claims: unowned.finish(drift.bornThereMs(compared.clockOffsetMs ?? 0), isUndecided),
     unlisted: async function* () {
       for await (const row of asTheyAre()) if (!seen.has(row.id)) yield row;
     },

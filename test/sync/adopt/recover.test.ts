@@ -426,6 +426,34 @@ describe("a clock that was set between a create and its recovery", () => {
   });
 });
 
+describe("a service that gives no clear answer about its collections", () => {
+  const settle = async (atMs: number, offsetMs: number): Promise<"adopted" | "absent"> => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.setClockOffset(offsetMs);
+      ledger.intents.create(id, "key", atMs, observed());
+      ledger.intents.setClockOffset(0);
+    });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler } = settlerOf(id, list, false, { asked: [{ id: undefined, why: "unclear" }] });
+    const [intent] = ledger.intents.creates(id);
+    if (intent === undefined) throw new Error("no intent");
+    try {
+      return await settler.settle(intent);
+    } finally {
+      settler.stop();
+    }
+  };
+
+  it("is asked again before a create is sent again, though the clock was set forward by an hour", async () => {
+    expect(await settle(Date.now() - HOUR_MS - 1000, HOUR_MS)).toBe("adopted");
+  });
+
+  it("is not asked after an hour, though the clock was set back", async () => {
+    expect(await settle(Date.now() + HOUR_MS, -2 * HOUR_MS - 1000)).toBe("absent");
+  });
+});
+
 describe("creates in doubt", () => {
   it("a create in doubt does not end by a single pass whose clock was set forward since", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");

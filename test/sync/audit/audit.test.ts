@@ -196,6 +196,17 @@ describe("resources that no file has", () => {
     expect(world.service.live()).toHaveLength(5);
   });
 
+  it("an equal resource from before the ledger is foreign though the clock was set forward since", async () => {
+    writeFiles(1);
+    await world.sync();
+    put({ createdAt: new Date(Date.now() - 1_800_000).toISOString() });
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 3_600_000 });
+    const report = await audit({ repair: true, byPerson: true });
+    vi.useRealTimers();
+    expect(findings(report)).toEqual([["foreign", "", false]]);
+    expect(world.service.live()).toHaveLength(2);
+  });
+
   it("an unowned resource is deleted if it has the address of our upload", async () => {
     world.write("1.txt", "text");
     world.write("a.pdf", PDF);

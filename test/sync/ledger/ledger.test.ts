@@ -63,7 +63,7 @@ describe("the ledger", () => {
   it("records its beginning by the clock it is given", () => {
     openLedger(dir, "s", { now: () => 1000 }).close();
     const ledger = openLedger(dir, "s", { now: () => 2000 });
-    expect(ledger.drift.bornMs()).toBe(1000);
+    expect(ledger.drift.bornThereMs(0)).toBe(1000);
     ledger.close();
   });
 
@@ -71,13 +71,14 @@ describe("the ledger", () => {
     openLedger(dir, "s", { now: () => 1000 }).close();
     const ledger = openLedger(dir, "s");
     expect(ledger.drift.forgottenThereMs(5000)).toBe(6000);
-    ledger.note(() => ledger.drift.noteForgottenOffset(200));
-    ledger.note(() => ledger.drift.noteForgottenOffset(5000));
+    ledger.note(() => ledger.drift.noteOffset(200));
+    ledger.note(() => ledger.drift.noteOffset(5000));
     ledger.flush();
     expect(ledger.drift.forgottenThereMs(5000)).toBe(1200);
     ledger.note(() => ledger.drift.distrustAll(3000));
     ledger.flush();
     expect(ledger.drift.forgottenThereMs(5000)).toBe(8000);
+    expect(ledger.drift.bornThereMs(5000)).toBe(1200);
     ledger.close();
   });
 
