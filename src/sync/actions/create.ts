@@ -122,7 +122,6 @@ async function createOnce(
           for (const docId of followed) following.delete(docId);
           if ((await source.settle(intent)) === "adopted") {
             if (intent.attempts > 1) source.doubt();
-            reportAction(context, source, departure.candidate, "adopt", departure.startedMs, undefined);
             return;
           }
           // Nothing is visible, but it may still appear: from here on, an extra one is searched for.

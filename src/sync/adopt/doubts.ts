@@ -1,6 +1,6 @@
 import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
 import { storedAs } from "../actions/observe.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { askTitle } from "../reconcile-service/presence.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -153,6 +153,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   const adopt = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
     const { docId, exact, label, settings, warning } = found;
     let isFree = true;
+    let isAdopted = false;
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
       isFree = (ownResourceOf(doubt)?.docId ?? null) === null;
@@ -160,9 +161,11 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       const create = withSettings(doubt, settings);
       const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
       if (left === "taken") return;
+      isAdopted = true;
       ledger.files.warn(docId, warning);
       if (left !== undefined) source.deleteLater(left);
     });
+    if (isAdopted) reportCompared(context, source, doubt.path, docId);
     return isFree;
   };
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { labelOf, storedAs } from "../actions/observe.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
 import { openDoubts, serviceAgeMs, twinKey } from "./doubts.ts";
@@ -213,6 +213,7 @@ export function openSettler({
   ): Promise<ReadonlySet<number>> => {
     const byId = new Map(creates.map((create) => [create.id, create]));
     const adopted = new Set<number>();
+    const found: { readonly path: RelativePath; readonly docId: string }[] = [];
     await ledger.write(() => {
       for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
         const intent = byId.get(id);
@@ -230,6 +231,7 @@ export function openSettler({
         const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
         adopted.add(id);
+        found.push({ path: intent.path, docId });
         ledger.files.warn(docId, warning);
         if (left !== undefined) source.deleteLater(left);
         if (exact) continue;
@@ -239,6 +241,7 @@ export function openSettler({
       }
       // Surplus resources stay for now: a create that was sent more than once is in doubt from here on.
     });
+    for (const { path, docId } of found) reportCompared(context, source, path, docId);
     return adopted;
   };
 

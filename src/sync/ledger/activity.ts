@@ -22,7 +22,7 @@ export interface ActivityLog {
   recent(limit: number): Activity[];
   /** Returns the resources made for a source after a time, as far back as the log goes. */
   madeSince(source: number, atMs: number): string[];
-  /** Returns when a resource was last made, as far back as the log goes. */
+  /** Returns when a resource was last made, or found by a list, as far back as the log goes. */
   madeMs(docId: string): number | undefined;
   /**
    * Returns the newest entries of a file, or of everything below a folder, newest first; undefined is the whole source.
@@ -59,7 +59,7 @@ export function openActivity(db: Sqlite): ActivityLog {
     .pluck();
   const madeMs = db
     .prepare<[string], number | null>(
-      `SELECT max(at_ms) FROM activity WHERE doc_id = ? AND action IN ('create', 'replace') AND outcome = 'done'`,
+      `SELECT max(at_ms) FROM activity WHERE doc_id = ? AND action IN ('create', 'replace', 'adopt') AND outcome = 'done'`,
     )
     .pluck();
   let sincePrune = 0;

@@ -211,7 +211,7 @@ describe("creates that are answered before they are processed", () => {
 
   it("a create whose resource is deleted during processing is settled by the list", async () => {
     await create({ create: [made("made", UNDER_WAY)], read: [shown({}, true)], settle: "adopted" });
-    expect([sent.length, shop.reports]).toMatchObject([1, [{ action: "adopt" }]]);
+    expect([sent.length, shop.reports]).toEqual([1, []]);
   });
 
   it("a create whose resource is deleted during processing is sent again under another key, because its own returns the deleted one", async () => {
@@ -228,7 +228,6 @@ describe("creates without an answer", () => {
   it("a create without an answer that the list shows is done", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted" });
     expect([sent.length, doubted, open()]).toEqual([1, 0, ["create 1"]]);
-    expect(shop.reports).toMatchObject([{ action: "adopt" }]);
   });
 
   it("a create without an answer that the list does not show is sent again under its key, and searched for from then on", async () => {

@@ -113,6 +113,7 @@ function settlerOf(
     remote,
     collections: { ask: async () => await Promise.resolve(asked.shift() ?? { id: "c" }) },
     now: Date.now,
+    report: () => undefined,
     timing: TIMING,
     random: () => 0,
     following: new Set(following),

@@ -172,7 +172,8 @@ describe("an answer that never comes leaves one resource a file", () => {
       world.service.count("create"),
       world.service.count("list"),
     ]).toEqual([1, 1, 3]);
-    expect(world.activity).toMatchObject([{ action: "adopt", path: "a.txt", outcome: "done" }]);
+    const [docId] = world.service.resources.keys();
+    expect(world.activity).toMatchObject([{ action: "adopt", path: "a.txt", outcome: "done", docId }]);
     await world.end();
   });
 

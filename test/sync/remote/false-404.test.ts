@@ -60,6 +60,36 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     expect(world.service.live().map(({ content }) => content)).toEqual(["text a, changed", "text b"]);
   });
 
+  it.each(["in the same process", "after a crash"])(
+    "keeps a resource that was found by a list %s, while requests by its id do not find it yet",
+    async (when) => {
+      const before = world.service.count("create");
+      let madeMs = Infinity;
+      world.service.fault = ({ operation }) => {
+        if (operation === "create") {
+          madeMs = Date.now();
+          return { kind: "lose-answer" };
+        }
+        const isById = ["read", "update", "delete"].includes(operation);
+        return isById && Date.now() < madeMs + 500 ? GONE : undefined;
+      };
+      const timing = { knownAfterMs: 1000 };
+      const step = (): void => {
+        if (when === "after a crash" && world.service.count("create") > before) throw new Error("a crash");
+      };
+      world.write("c.txt", "text c");
+      await world.sync({ timing, step }).catch(() => undefined);
+      world.write("c.txt", "text c, changed");
+      await world.sync({ timing });
+      expect(world.service.live().map(({ content }) => content)).toEqual([
+        "text a",
+        "text b",
+        "text c, changed",
+      ]);
+      expect(world.service.resources.size).toBe(3);
+    },
+  );
+
   it("creates a resource again that is gone", async () => {
     const [a] = world.service.live();
     if (a === undefined) throw new Error("nothing was made");
