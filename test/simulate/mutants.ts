@@ -590,4 +590,21 @@ export const MUTANTS: readonly Mutant[] = [
       patch("plan/file-times.ts", "if (mtimeMs % 1000 !== 0 || ctimeMs % 1000 !== 0)", "if (mtimeMs >= 0)"),
     ],
   },
+  {
+    name: "scanned-without-pause",
+    does: "a folder that cannot be watched is scanned again at once",
+    patches: [patch("agenda/rescans.ts", "const POLL_MS = 15_000;", "const POLL_MS = 300;")],
+  },
+  {
+    name: "read-without-end",
+    does: "a file with coarse times is read again each second, for good",
+    worlds: ["coarse-times"],
+    patches: [
+      patch(
+        "plan/file-times.ts",
+        "return readAtMs < untilMs ? untilMs : undefined;",
+        "return untilMs > 0 ? readAtMs + 1000 : undefined;",
+      ),
+    ],
+  },
 ];

@@ -29,8 +29,8 @@ export interface Disk {
   call(name: string, facts: readonly unknown[]): unknown;
   /** Notified of every path below a source that changed; "" is the first one's root. */
   onChange: (path: string) => void;
-  /** Notified of every call by the daemon. */
-  onLook: () => void;
+  /** Notified of every call by the daemon, with its first argument. */
+  onLook: (name: string, first: unknown) => void;
 
   /** What follows is what others do. A change that is not possible as things are (no such file) does nothing: false. */
   write(path: string, bytes: Buffer): boolean;
@@ -184,7 +184,7 @@ export function openDisk(
     onLook: () => undefined,
     call: (name, facts) => {
       if (facts[0] === MOUNT_TABLE) return mounts.table();
-      disk.onLook();
+      disk.onLook(name, facts[0]);
       clock.charge(random.between(0, slowMs));
       const [path] = facts;
       if (typeof path === "string") {

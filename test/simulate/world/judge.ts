@@ -22,8 +22,8 @@ export interface Judge {
   isMaking(title: string, description: string, text: string): boolean;
   /** An answer came. */
   delivered(request: SentRequest, answer: Answer): void;
-  /** The daemon looks at the disk. */
-  looks(): void;
+  /** The daemon calls the disk with this first argument. */
+  looks(call: string, first: unknown): void;
   /** Files came or went, or one was changed: what was refused may be sent again. */
   changed(path?: string): void;
   /** A process starts. */
@@ -116,10 +116,18 @@ const MINUTE_MS = 60_000;
 const GROWTH_FREE = 5;
 /** A growing file that rests for so long counts as complete. */
 const GROWTH_ENDS_MS = 10_000;
-/** Calls into the disk within a minute, from the second one on in which nothing changes there; unwatched it is scanned every 15 s. */
+/**
+ * Calls with a path within a minute, from the second one on in which nothing changes on the disk, beside those that belong to
+ * reads: unwatched it is scanned every 15 s.
+ */
 const LOOKS_MAX = 1500;
-/** With coarse file times each scan reads the files again whose times lie in the future, since the clock was set back. */
-const REREAD_LOOKS_MAX = 50;
+/** Calls with its path that each read of a file needs. */
+const LOOKS_PER_READ = 4;
+/**
+ * Reads of one file within such a minute: all that waited for the service are read again, and those with coarse times in the
+ * future, since the clock was set back, are at each scan.
+ */
+const READS_MAX = 8;
 /** Fewer lost resources are made again without a question. */
 const LOSS_MIN = 5;
 /** So many may be made again before the loss is noticed, beside those on their way. */
@@ -129,6 +137,17 @@ const DENIALS_BELIEVED = 5;
 /** A refused delete is sent again after some time: there is no file that could change. */
 const KEPT_WHEN_REFUSED: ReadonlySet<string> = new Set(["create", "update", "upload"]);
 const CHANGES: ReadonlySet<string> = new Set(["create", "update", "delete", "upload"]);
+
+/** What the daemon did on the disk within a minute. */
+interface Minute {
+  readonly sinceMs: number;
+  /** Something has just changed. */
+  readonly first: boolean;
+  /** Calls with a path, without those that belong to reads. */
+  looks: number;
+  /** How often each file was opened. */
+  readonly reads: Map<string, number>;
+}
 
 /** Opens the watch over a world. */
 export function openJudge(options: JudgeOptions): Judge {
@@ -145,8 +164,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Versions of the growing file that this process sent since it began to grow. */
   let growth = { sinceMs: 0, texts: new Set<string>() };
   let grewMs = 0;
-  let minute = { sinceMs: 0, looks: 0, first: true };
-  let isClockSet = false;
+  let minute: Minute = { sinceMs: 0, first: true, looks: 0, reads: new Map() };
   let refusals = new Set<string>();
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
@@ -408,7 +426,7 @@ export function openJudge(options: JudgeOptions): Judge {
     refusals = new Set();
     excused = new Set();
     changedMs = clock.nowMs();
-    minute = { sinceMs: clock.nowMs(), looks: 0, first: true };
+    minute = { sinceMs: clock.nowMs(), first: true, looks: 0, reads: new Map() };
     // One that is there again is a file like any other.
     if (held.size > 0) {
       held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
@@ -482,12 +500,20 @@ export function openJudge(options: JudgeOptions): Judge {
         quiet.set(process, { sinceMs: clock.nowMs(), untilMs });
       }
     },
-    looks: () => {
+    looks: (call, first) => {
+      // What is done with an open file belongs to its opening.
+      if (typeof first !== "string") return;
       const nowMs = clock.nowMs();
-      if (nowMs - minute.sinceMs > MINUTE_MS) minute = { sinceMs: nowMs, looks: 0, first: false };
-      minute.looks += 1;
-      const rereads = isClockSet && options.hasCoarseTimes ? expectations.all().length : 0;
-      if (!minute.first && minute.looks > LOOKS_MAX + rereads * REREAD_LOOKS_MAX)
+      if (nowMs - minute.sinceMs > MINUTE_MS)
+        minute = { sinceMs: nowMs, first: false, looks: 0, reads: new Map() };
+      const { reads } = minute;
+      if (call === "openSync") reads.set(first, 1 + (reads.get(first) ?? 0));
+      minute.looks += call === "openSync" ? -LOOKS_PER_READ : 1;
+      if (minute.first) return;
+      const readTimes = reads.get(first) ?? 0;
+      if (readTimes > READS_MAX)
+        fail("busy", `${first} is read ${readTimes} times within a minute, and the disk rests`);
+      if (minute.looks > LOOKS_MAX)
         fail("busy", `${minute.looks} calls into a disk that rests, within a minute`);
     },
     changed: (path) => {
@@ -496,7 +522,6 @@ export function openJudge(options: JudgeOptions): Judge {
     },
     // How a file grew is remembered for some minutes of the day: to be found out once more costs two versions of it.
     clockSet: () => {
-      isClockSet = true;
       growth = { sinceMs: 0, texts: new Set() };
     },
     started: () => {

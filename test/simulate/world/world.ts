@@ -100,7 +100,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
   });
-  disk.onLook = () => judge.looks();
+  disk.onLook = (name, first) => judge.looks(name, first);
   disk.onChange = (path) => {
     expectations.refresh();
     judge.changed(path);
