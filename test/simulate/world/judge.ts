@@ -178,6 +178,8 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Paths whose resource the service lost, with its size of chunks, and how many were made again as they were. */
   let lost = new Map<string, number>();
   let remade = 0;
+  /** Resources that there would be without the loss, and how many of them were lost: it is one while these are most. */
+  let loss = { missed: 0, before: 0 };
   let freeDeletes = 0;
   let leftovers = 0;
   /** Everything that the service ever lost. */
@@ -273,6 +275,10 @@ export function openJudge(options: JudgeOptions): Judge {
       if (remade > REMADE_MAX + options.concurrency) {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
       }
+    } else {
+      // What others of the source's files get since counts when the loss is noticed.
+      loss.before += 1;
+      if (2 * loss.missed <= loss.before) lost = new Map();
     }
     if (resource.late || !options.isListTrue || !options.knowsCollection() || forgotten > 0) return;
     // It takes the place of one that the ledger has; whether there is yet another one is for doubts to find out.
@@ -551,6 +557,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
       if (missed.length >= min && 2 * missed.length > before) {
         lost = new Map(missed.map((each) => [placeIn(each), chunkSizeOf(each)]));
+        loss = { missed: missed.length, before };
       }
     },
     agreed: (deletes) => {
