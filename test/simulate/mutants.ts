@@ -219,7 +219,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch("plan/brakes.ts", "!isSame && rootBefore.dev !== scan.root.dev", "rootBefore?.dev === -1"),
       patch(
         "plan/brakes.ts",
-        "if (!isSame && open.length + facts.missingBusy >= facts.filesBefore)",
+        "if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore)",
         "if (!isSame && open.length < 0)",
       ),
     ],

@@ -41,7 +41,7 @@ export interface Deletes {
   /** Returns the facts for the brakes. */
   facts(
     row: SourceRow,
-    more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew">>,
+    more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew" | "hidden">>,
   ): BrakeFacts;
   /** Returns resources that files of the source received within the last minutes and still have. */
   madeLately(): ReadonlySet<string>;
@@ -162,10 +162,11 @@ export function openDeletes(options: {
       return missing.size + more;
     },
     waiting: () => missing,
-    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0 } = {}) => ({
+    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
       rootBefore: row.root,
       missingBusy,
       missingNew,
+      hidden,
       filesBefore: ledger.sources.withResource(source),
       deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
       heldBefore: row.held,

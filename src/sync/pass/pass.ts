@@ -266,11 +266,11 @@ export function openPasses({
   const factsOf = async (
     { root: identity }: Scan,
     before: SourceRow,
-    { gone, missingBusy, missingNew }: Compared,
+    { gone, missingBusy, missingNew, hidden }: Compared,
   ): Promise<BrakeFacts> => {
     const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
     const madeLately = isSure ? undefined : deletes.madeLately();
-    const facts = deletes.facts(before, { madeLately, missingBusy, missingNew });
+    const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden });
     return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
   };
 

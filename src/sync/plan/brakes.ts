@@ -13,6 +13,8 @@ export interface BrakeFacts {
   readonly missingBusy: number;
   /** Files that are gone while their first resource is in flight. No other figure includes them. */
   readonly missingNew: number;
+  /** How many of `filesBefore` the scan could not read: nothing is known of them. */
+  readonly hidden: number;
   /** Deletes of this source in the last minutes: many small batches count as one large one. */
   readonly deletedLately: number;
   /** Held rows anywhere in the source. A partial scan sees only those in its part. */
@@ -88,7 +90,7 @@ export function brake(scan: Scan, gone: readonly KnownFile[], facts: BrakeFacts)
     return halt(`${outgrown}the folder is on another device than before; is a disk not mounted?`, open);
   }
   // A new folder without a single known file is another folder, however few there were.
-  if (!isSame && open.length + facts.missingBusy >= facts.filesBefore)
+  if (!isSame && open.length + facts.missingBusy + facts.hidden >= facts.filesBefore)
     return halt(`${outgrown}the folder was replaced by another one that holds none of its files`, open);
   if (open.length === 0) return free(gone);
   const noneLeft = losesAll(open.length + facts.missingBusy, facts);

@@ -192,6 +192,8 @@ export interface Difference {
   readonly missingBusy: number;
   /** Number of rows with work in flight whose file has another name now. */
   readonly renamedBusy: number;
+  /** Number of rows with a resource whose path the scan could not read. */
+  readonly hidden: number;
 }
 
 export type ActionKind = "create" | "update" | "retitle" | "move" | "replace" | "delete" | "touch";

@@ -62,9 +62,11 @@ export function* reconcileInSteps(
   const skipped: Difference["skipped"][number][] = [];
   const alone = new Set(uncompared.map(({ path }) => path));
   const missingBusy: KnownFile[] = [];
+  let hidden = 0;
 
   for (const row of known) {
     if (++items % STEP_ITEMS === 0) yield;
+    if (row.docId !== null && !isHeld(row) && unseen(row.path)) hidden += 1;
     if (busy(row.path)) {
       const isThere = alone.has(row.path) || refusals.has(row.path) || skips.has(row.path);
       if (row.docId !== null && !isHeld(row) && !isThere && inScope(row.path) && !unseen(row.path))
@@ -140,6 +142,7 @@ export function* reconcileInSteps(
     uncompared,
     missingBusy: missingBusy.length - renamedBusy,
     renamedBusy,
+    hidden,
   };
 }
 

@@ -93,6 +93,7 @@ const pass = (
     rootBefore: ROOT,
     filesBefore,
     missingBusy: 0,
+    hidden: 0,
     missingNew: 0,
     deletedLately: 0,
     heldBefore: 0,

@@ -27,6 +27,7 @@ const facts = (more: Partial<BrakeFacts> = {}): BrakeFacts => ({
   rootBefore: ROOT,
   filesBefore: 200,
   missingBusy: 0,
+  hidden: 0,
   missingNew: 0,
   deletedLately: 0,
   heldBefore: 0,
@@ -176,6 +177,19 @@ describe("brakes", () => {
       facts: { filesBefore: 1, missingBusy: 1 },
       deletes: 0,
       held: 0,
+      halted: true,
+    },
+    {
+      name: "another folder halts the source although the only files not known to be gone are unreadable",
+      scan: {
+        ...scan({ dev: 1, ino: 3 }),
+        entries: [{ path: "stranger", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 9 }],
+        unreadable: [{ path: "private", code: "EACCES" }],
+      },
+      gone: rows(10),
+      facts: { filesBefore: 12, hidden: 2 },
+      deletes: 0,
+      held: 10,
       halted: true,
     },
     {

@@ -438,6 +438,7 @@ describe("laws of the brakes", () => {
     rootBefore: fc.constantFrom(undefined, { dev: 1, ino: 1 }, { dev: 1, ino: 2 }, { dev: 2, ino: 1 }),
     filesBefore: fc.integer({ min: 10, max: 30 }),
     missingBusy: fc.integer({ min: 0, max: 20 }),
+    hidden: fc.integer({ min: 0, max: 20 }),
     missingNew: fc.constant(0),
     deletedLately: fc.integer({ min: 0, max: 20 }),
     heldBefore: fc.integer({ min: 0, max: 10 }),
@@ -491,6 +492,7 @@ describe("laws of the brakes", () => {
           holdDeletesOver: Math.max(0, known.holdDeletesOver - over),
           deletedLately: known.deletedLately + lately,
           missingBusy: known.missingBusy + lately,
+          hidden: known.hidden + lately,
         });
         expect(idsOf(tight.deletes).filter((id) => !loose.has(id))).toEqual([]);
       }),

@@ -585,6 +585,14 @@ describe("laws of the plan", () => {
           // A displaced row's path is on disk, as another file.
           expect((isBlind || isOutside) && !onDisk.has(path)).toBe(false);
         }
+        const hidden = known.filter(
+          ({ path, docId, state }) =>
+            docId !== null &&
+            state !== "held" &&
+            state !== "doomed" &&
+            blind.some((each) => below(path, each.path)),
+        );
+        expect(difference.hidden).toBe(hidden.length);
         const ids = [
           ...difference.gone,
           ...difference.forgotten,
