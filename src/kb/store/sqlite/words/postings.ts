@@ -1,5 +1,4 @@
 import type { Connection } from "../database/connection.ts";
-import { prepareNewest } from "./newest.ts";
 import { makeRowList, type RowList } from "../../../index/row-list.ts";
 import { rowOf } from "../../../index/rows.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
@@ -24,17 +23,6 @@ const GONE_SHARE_MAX = 0.02;
  */
 const BROAD_GROWTH_MAX = 0.02;
 
-/**
- * Maximum new chunks since the last search whose words are computed from their texts, in about 50 µs each, and added to all
- * lists in memory. With more, each list is updated from the index at its next use: about 0.1 ms for a rare word, 2 ms for a
- * common one.
- */
-const NEW_MAX = 256;
-/** Maximum words of new chunks that one call processes, in about 10 ms; the next search continues. */
-const NEW_WORDS_MAX = 40_000;
-/** Maximum scopes whose new chunks are followed; the least recently used are evicted first. */
-const SCOPES_MAX = 1000;
-
 /** Posting lists: the sequences (rows within the scope, ascending) of the chunks that contain a term. */
 export interface Postings {
   /** Begins a slice, which bounds what the next calls of `of` read. `isLast`: no bound. */
@@ -57,27 +45,12 @@ interface List {
   upTo: number;
   /** Whether the list has been read to its end at least once. */
   isWhole: boolean;
-  /** Whether the last read reached the end. */
-  isAtEnd: boolean;
   readonly retitled: number;
   /** Chunks of the scope that had been removed when the list was created. */
   readonly gone: number;
 }
 
-/** A scope whose new chunks are added to the lists: a list that was complete up to `from` or beyond is so up to `to`. */
-interface Followed {
-  readonly from: number;
-  to: number;
-  readonly retitled: number;
-}
-
-/**
- * Prepares the posting lists of the full-text index, with a cache of `bytesMax` that evicts the least recently used ones.
- *
- * During ingest, every search would query the index for each of its words, to find the few chunks since the last use of the
- * word. The index pages are not in memory then, because each write invalidates SQLite's cache. So the words of new chunks
- * are computed once, for all lists.
- */
+/** Prepares the posting lists of the full-text index, with a cache of `bytesMax` that evicts the least recently used ones. */
 export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): Postings {
   const select = db
     .prepare<[first: bigint, term: string, from: bigint, to: bigint, limit: number], number>(
@@ -86,15 +59,12 @@ export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): P
       "SELECT rowid - ? FROM chunk_index WHERE chunk_index MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?",
     )
     .pluck();
-  const newest = prepareNewest(db);
   /** Least recently used first. */
   const lists = new Set<List>();
   /** The same lists by scope and term. */
   const byTerm = new Map<number, Map<string, List>>();
-  const followed = new Map<number, Followed>();
   let bytes = 0;
   let left = SLICE_ROWS;
-  let wordsLeft = NEW_WORDS_MAX;
   let goneNamed = 0;
 
   /** Continues to read a list. Returns whether it is complete. */
@@ -110,48 +80,7 @@ export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): P
     const isEnd = found.length < limit || last === undefined;
     list.upTo = isEnd ? target.nextSequence : last + 1;
     list.isWhole ||= isEnd;
-    list.isAtEnd = isEnd;
     return isEnd;
-  }
-
-  /** Adds the new chunks of a scope to the lists of their words. */
-  function follow(target: SearchTarget): Followed {
-    const { scope, nextSequence, retitled } = target;
-    const known = followed.get(scope);
-    if (known?.to === nextSequence && known.retitled === retitled) return known;
-    const isNear =
-      known !== undefined &&
-      known.retitled === retitled &&
-      known.to < nextSequence &&
-      nextSequence - known.to <= NEW_MAX;
-    const next = isNear ? known : { from: nextSequence, to: nextSequence, retitled };
-    if (isNear) {
-      const ofScope = byTerm.get(scope);
-      if (wordsLeft <= 0) return next;
-      const { chunks, readTo, words } = newest(target, next.to, wordsLeft);
-      for (const { sequence, forms } of chunks) {
-        for (const form of forms) append(ofScope?.get(form), next, sequence);
-      }
-      next.to = readTo;
-      wordsLeft -= words;
-    }
-    followed.delete(scope);
-    followed.set(scope, next);
-    for (const oldest of followed.keys()) {
-      if (followed.size <= SCOPES_MAX) break;
-      followed.delete(oldest);
-    }
-    return next;
-  }
-
-  function append(list: List | undefined, { from, retitled }: Followed, sequence: number): void {
-    if (list === undefined || !list.isAtEnd || list.upTo < from || list.retitled !== retitled) return;
-    // The list has been read from the index since.
-    if (list.upTo > sequence) return;
-    bytes -= list.rows.bytes;
-    list.rows.append([sequence]);
-    list.upTo = sequence + 1;
-    bytes += list.rows.bytes;
   }
 
   function drop(list: List): void {
@@ -176,12 +105,10 @@ export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): P
   return {
     beginSlice: (isLast) => {
       left = isLast ? ALL_ROWS : SLICE_ROWS;
-      wordsLeft = isLast ? ALL_ROWS : NEW_WORDS_MAX;
       goneNamed = 0;
     },
     of(target, term) {
       const { scope, retitled } = target;
-      const { from, to } = follow(target);
       const gone = target.nextSequence - target.chunks;
       const known = byTerm.get(scope)?.get(term);
       if (known !== undefined) drop(known);
@@ -192,8 +119,7 @@ export function preparePostings(db: Connection, bytesMax: number = BYTES_MAX): P
         known.upTo <= target.nextSequence;
       const list = isCurrent
         ? known
-        : { scope, term, rows: makeRowList(), upTo: 0, isWhole: false, isAtEnd: false, retitled, gone };
-      if (list.isAtEnd && list.upTo >= from) list.upTo = Math.max(list.upTo, to);
+        : { scope, term, rows: makeRowList(), upTo: 0, isWhole: false, retitled, gone };
       const isDone = list.upTo === target.nextSequence || mayLag(target, list) || readOn(list, target, term);
       keep(list);
       goneNamed = Math.max(goneNamed, gone - list.gone);
