@@ -1,7 +1,8 @@
 import type { Embedder } from "../src/kb/embed/embedder.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import type { Store } from "../src/kb/store/store.ts";
-import type { Chunking, Scope } from "../src/kb/store/records.ts";
+import type { Chunking } from "../src/kb/store/records.ts";
+import type { Scope } from "../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../src/wire/primitives.ts";
 import { LARGE_TREE, makeTexts, mulberry32, wordOfRank } from "./tree.ts";
 
@@ -94,7 +95,7 @@ export async function createAll(
         settings: DEFAULT_SETTINGS,
         createdAt: "2026-01-01T00:00:00.000Z",
       };
-      await store.createResource({ ...fields, ...rest }, chunking);
+      await store.records.createResource({ ...fields, ...rest }, chunking);
       count++;
     }
   };
@@ -108,8 +109,8 @@ let made = 0;
 export async function openAccount(
   store: Store,
 ): Promise<{ accountId: string; scopeOf: (tier: Tier) => Scope }> {
-  const { id: accountId } = await store.ensureAccount("bench");
-  const collections = await store.collections(accountId);
+  const { id: accountId } = await store.records.ensureAccount("bench");
+  const collections = await store.records.collections(accountId);
   const scopeOf = (wanted: Tier): Scope => {
     const collectionId = collections.find(({ tier }) => tier === wanted)?.id ?? "";
     return { accountId, collectionId, ownerId: "bench" };

@@ -23,7 +23,7 @@ import type { Reranker } from "../src/kb/search/reranker.ts";
 import { search } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { Store } from "../src/kb/store/store.ts";
-import type { Scope } from "../src/kb/store/records.ts";
+import type { Scope } from "../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { judgedSets } from "./judged-sets.ts";
 import type { FoundPlace, JudgedDocument, JudgedQuery, JudgedSet } from "./judged-sets.ts";
@@ -165,7 +165,7 @@ async function fill(
   documents: readonly JudgedDocument[],
   embedder: Embedder | undefined,
 ): Promise<Filled> {
-  const account = await store.ensureAccount("bench");
+  const account = await store.records.ensureAccount("bench");
   const places = new Map<string, FoundPlace>();
   for (const { id, title, content } of documents) {
     const spans = chunkRecursive(content, DEFAULT_SETTINGS);
@@ -173,7 +173,7 @@ async function fill(
     const contexts = spans.map(({ headings }, at) =>
       embeddingText({ title, headings, text: texts[at] ?? "" }),
     );
-    await store.createResource(
+    await store.records.createResource(
       {
         accountId: account.id,
         id,
@@ -195,12 +195,14 @@ async function fill(
           embedder && tiers.includes("high_accuracy") ? await embedSentences(embedder, texts) : undefined,
       },
     );
-    const stored = await store.chunks({ accountId: account.id, id });
+    const stored = await store.records.chunks({ accountId: account.id, id });
     for (const { id: chunkId, start, end } of stored?.chunks ?? []) {
       places.set(chunkId, { resourceId: id, start, end });
     }
   }
-  const collection = (await store.collections(account.id)).find(({ tier }) => tier === "high_accuracy");
+  const collection = (await store.records.collections(account.id)).find(
+    ({ tier }) => tier === "high_accuracy",
+  );
   return { scope: { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "bench" }, places };
 }
 
@@ -221,7 +223,7 @@ async function answerAll(
   const answers: Hit[][] = [];
   for (const { text } of queries) {
     const request = { scope, tier, query: text, topK: TOP_K, scoreMin: undefined };
-    const { results } = await search(store, embedder, request, reranker);
+    const { results } = await search(store.index, embedder, request, reranker);
     answers.push(
       results.flatMap(({ id, score }) => {
         const place = places.get(id);

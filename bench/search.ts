@@ -80,7 +80,7 @@ async function run(chunksWanted: number, path: string): Promise<void> {
       store = await openSqliteStore({ path });
       const before = anonymousMb();
       const ask = (query: string): Promise<unknown> =>
-        search(store, embedder, { scope: scopeOf(tier), tier, query, topK: 5, scoreMin: undefined });
+        search(store.index, embedder, { scope: scopeOf(tier), tier, query, topK: 5, scoreMin: undefined });
       const cold = await latencies([first ?? ""], 1, ask);
       const fresh = await latencies(others, 1, ask);
       const again = await latencies(others, ROUNDS, ask);

@@ -71,7 +71,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
   const chat = openChat({
     kb,
     agents: {
-      store: kb.store,
+      records: kb.records,
       configured: options.agents,
       defaultKnowledge: options.defaultKnowledge,
       nowMs: kb.nowMs,

@@ -4,7 +4,7 @@ import type { IngestStage } from "./ingest/ingest.ts";
 import type { LanguageState } from "./ingest/language-service.ts";
 import type { ModelState } from "./ingest/model.ts";
 import type { RerankerState } from "./search/reranker.ts";
-import type { Store } from "./store/store.ts";
+import type { Records, Store } from "./store/store.ts";
 import type { ServiceState } from "./http/admission.ts";
 
 /** The measured stages of ingesting a document: `fetch` of a link, the stages of ingest, then the write. */
@@ -56,14 +56,18 @@ export function timeWrites(store: Store, onStored: (seconds: number) => void): S
     onStored((performance.now() - startMs) / 1000);
     return written;
   };
+  const { records } = store;
   return {
     ...store,
-    createResource: (resource, chunking, sameTransaction) =>
-      timed(() => store.createResource(resource, chunking, sameTransaction)),
-    updateResource: (change, chunking, sameTransaction) => {
-      const write = (): ReturnType<Store["updateResource"]> =>
-        store.updateResource(change, chunking, sameTransaction);
-      return chunking === undefined ? write() : timed(write);
+    records: {
+      ...records,
+      createResource: (resource, chunking, sameTransaction) =>
+        timed(() => records.createResource(resource, chunking, sameTransaction)),
+      updateResource: (change, chunking, sameTransaction) => {
+        const write = (): ReturnType<Records["updateResource"]> =>
+          records.updateResource(change, chunking, sameTransaction);
+        return chunking === undefined ? write() : timed(write);
+      },
     },
   };
 }

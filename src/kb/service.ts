@@ -50,8 +50,8 @@ import { Refusal } from "./resources/refusal.ts";
 import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
-import { onDamage, isDamage } from "./store/damage.ts";
-import { onCommit } from "./store/on-commit.ts";
+import { isDamage } from "./store/damage.ts";
+import { onDamage, onCommit } from "./store/methods.ts";
 import type { KeyRecord } from "./store/records.ts";
 import { logDelivery } from "./webhooks/report.ts";
 import { openWebhooks } from "./webhooks/webhooks.ts";
@@ -120,7 +120,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
         else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
       },
     });
-  const serving = openServing(model, options.store, options.openEarlierEmbedder, steadyMs);
+  const serving = openServing(model, options.store.index, options.openEarlierEmbedder, steadyMs);
   const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
   const endpoint = options.languageModel && {
     chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
@@ -133,7 +133,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const language =
     endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), steadyMs, endpoint.watch);
   const backfill = openBackfill({
-    store: options.store,
+    index: options.store.index,
     model: () => model.get(),
     onChangedOver: () => {
       serving.changedOver();
@@ -148,7 +148,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
   const worker = randomUUID();
-  const leases = openLeases(store.queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
+  const { records, queue, index } = store;
+  const leases = openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
   let resourcesUrl = options.resourcesUrl;
 
   const fetching = {
@@ -157,7 +158,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     busy: () => new Refusal("ingest_busy", "Too many addresses are waiting to be fetched."),
   };
   const kb: KnowledgeBase = {
-    store,
+    records,
+    queue,
+    index,
     model,
     embedderFor: serving.embedderFor,
     reranker,
@@ -165,7 +168,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       model,
       language,
       embedderFor: serving.embedderFor,
-      embeddedChunks: (at, fingerprint) => store.embeddedChunks(at, fingerprint),
+      embeddedChunks: (at, fingerprint) => index.embeddedChunks(at, fingerprint),
       onOtherStrategy: (requested, used, reason) =>
         log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
       extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
@@ -181,7 +184,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     turns: openTurns(),
     leases,
     jobCompletions: openJobCompletions(),
-    collections: cacheCollections(store),
+    collections: cacheCollections(records),
     limits,
     explain: (error) => {
       const { status, retryAfterSeconds, body } = refusalAnswer(error);
@@ -196,7 +199,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const jobs = openJobRunner(kb, fail("the queue of documents is stuck; retrying"));
   const reachable = addressRules(options.webhookAllow ?? []);
   const webhooks = openWebhooks({
-    store,
+    records,
+    queue,
     leases,
     nowMs,
     steadyMs,
@@ -228,7 +232,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     onEnded: observer && ((outcome) => observer.question(outcome)),
   });
   const housekeeping = openHousekeeping({
-    store,
+    records,
+    queue,
     files: kb.files,
     retention,
     nowMs,
@@ -249,12 +254,12 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const server = await buildServer(
     {
       kb,
-      keyring: openKeyring(store, nowMs, {
+      keyring: openKeyring(records, nowMs, {
         take: (sha256) => {
           if (!isUnrated(sha256)) limiter.take(sha256, steadyMs());
         },
       }),
-      idempotency: openIdempotency(store, nowMs),
+      idempotency: openIdempotency(records, nowMs),
       admission,
       responseMemory: openResponseMemory(limits.answerBytes),
       urgent: openUrgent(),
@@ -307,10 +312,10 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       const url = await listen(server, host, options.port);
       resourcesUrl ??= url;
       log.debug({ url }, "listening");
-      const leftovers = await kb.files.recover(async (token) => (await store.file(token)) !== undefined);
+      const leftovers = await kb.files.recover(async (token) => (await records.file(token)) !== undefined);
       if (leftovers > 0)
         log.info({ files: leftovers }, "recovered the uploads that an earlier run left unfinished");
-      await store.queue.resume(worker, steadyMs(), options.sharesStore !== true);
+      await queue.resume(worker, steadyMs(), options.sharesStore !== true);
       admission.become("ready");
       // Continues what an earlier run left.
       jobs.wake();
@@ -318,24 +323,24 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       webhooks.deliveries.wake();
       housekeeping.start();
       // Continues an unfinished backfill. Without any vectors, no model is opened.
-      if ((await store.servingFingerprints()).length > 0) backfill.wake();
+      if ((await index.servingFingerprints()).length > 0) backfill.wake();
       return { url, port: Number(new URL(url).port) };
     },
     issueKey: async (grant) => {
       const key = generateKey();
-      await registerKey(store, key, grant);
+      await registerKey(records, key, grant);
       return key;
     },
-    acceptKey: (key, grant) => registerKey(store, key, grant),
-    knownKey: (key) => store.keyByHash(hashKey(key)),
+    acceptKey: (key, grant) => registerKey(records, key, grant),
+    knownKey: (key) => records.keyByHash(hashKey(key)),
     routes: () => server.routeTable.routes,
     health,
     figures: async () => {
       const [{ waiting, oldestMs }, failed, questions, messages] = await Promise.all([
-        store.queue.figures("ingest", undefined),
-        store.failedResources(undefined),
-        store.queue.figures("chat", undefined),
-        store.queue.figures("webhook", undefined),
+        queue.figures("ingest", undefined),
+        records.failedResources(undefined),
+        queue.figures("chat", undefined),
+        queue.figures("webhook", undefined),
       ]);
       const secondsSince = (ms: number | null): number =>
         ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);
@@ -356,7 +361,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       };
     },
     probe: async () => {
-      await Promise.allSettled([store.collections(""), store.ensureAccount(LOCAL_ACCOUNT)]);
+      await Promise.allSettled([records.collections(""), records.ensureAccount(LOCAL_ACCOUNT)]);
       const problem = store.problem();
       if (problem !== undefined) throw problem;
     },

@@ -13,11 +13,11 @@ const disk = mountDisk({ sizeKib: 96 * 1024 });
 process.env["SQLITE_TMPDIR"] = disk.path;
 const store = await openSqliteStore({ path: join(disk.path, "kb.sqlite") });
 try {
-  const { id: accountId } = await store.ensureAccount("local");
+  const { id: accountId } = await store.records.ensureAccount("local");
   const idOf = (at: number): string => at.toString(16).padStart(24, "0");
   for (const [at, chars] of SIZES.entries()) {
     const content = `text ${at} `.repeat(chars / 7);
-    await store.createResource(
+    await store.records.createResource(
       {
         accountId,
         id: idOf(at),
@@ -37,7 +37,7 @@ try {
   disk.fill();
   const outcomes: string[] = [];
   for (const at of SIZES.keys()) {
-    const deleting = store.deleteResource({ accountId, id: idOf(at), nowIso: NOW });
+    const deleting = store.records.deleteResource({ accountId, id: idOf(at), nowIso: NOW });
     outcomes.push(await deleting.then(() => "deleted", String));
   }
   process.stdout.write(JSON.stringify(outcomes));

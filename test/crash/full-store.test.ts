@@ -45,11 +45,11 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
       settings: DEFAULT_SETTINGS,
       createdAt: NOW,
     };
-    return store.createResource(resource, wordsOnly(content));
+    return store.records.createResource(resource, wordsOnly(content));
   };
 
   it("says so to every write, goes on reading, and writes again once there is space", async () => {
-    const account = await store.ensureAccount("local");
+    const account = await store.records.ensureAccount("local");
     let failures = 0;
     for (let tries = 0; tries < 80 && failures < 10; tries += 1) {
       const error: unknown = await create(account.id).then(
@@ -61,11 +61,13 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
       expect(error).toMatchObject({ code: "disk_full" });
     }
     expect(failures).toBe(10);
-    const [collection] = await store.collections(account.id);
+    const [collection] = await store.records.collections(account.id);
     expect(collection?.resources).toBeGreaterThan(0);
     disk.grow(64 * 1024);
     await create(account.id);
-    expect((await store.collections(account.id))[0]?.resources).toBe((collection?.resources ?? 0) + 1);
+    expect((await store.records.collections(account.id))[0]?.resources).toBe(
+      (collection?.resources ?? 0) + 1,
+    );
   });
 
   it("deletes every resource while no byte is free, and then writes again", async () => {
@@ -73,16 +75,20 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     disk.grow(64 * 1024);
     const path = join(disk.path, "roomy.sqlite");
     store = await openSqliteStore({ path });
-    const account = await store.ensureAccount("local");
+    const account = await store.records.ensureAccount("local");
     const first = made + 1;
     for (let tries = 0; tries < 6; tries += 1) await create(account.id);
     disk.fill();
     await expect(create(account.id)).rejects.toMatchObject({ code: "disk_full" });
     for (let number = first; number < first + 6; number += 1) {
-      const deleted = await store.deleteResource({ accountId: account.id, id: idOf(number), nowIso: NOW });
+      const deleted = await store.records.deleteResource({
+        accountId: account.id,
+        id: idOf(number),
+        nowIso: NOW,
+      });
       expect(deleted?.isDeleted).toBe(true);
     }
-    expect((await store.collections(account.id))[0]?.resources).toBe(0);
+    expect((await store.records.collections(account.id))[0]?.resources).toBe(0);
     disk.free();
     await create(account.id);
     // The answer comes before the reserve is taken; the next one behind it.
@@ -100,7 +106,7 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     await store.close();
     disk.grow(64 * 1024);
     store = await openSqliteStore({ path: join(disk.path, "roomy.sqlite") });
-    const account = await store.ensureAccount("local");
+    const account = await store.records.ensureAccount("local");
     const ids: string[] = [];
     for (let failures = 0; failures < 3;) {
       const created = await create(account.id).catch(() => undefined);
@@ -108,7 +114,7 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
       else ids.push(idOf(made));
     }
     for (const id of ids.slice(0, 10)) {
-      expect(await store.deleteResource({ accountId: account.id, id, nowIso: NOW })).toBeDefined();
+      expect(await store.records.deleteResource({ accountId: account.id, id, nowIso: NOW })).toBeDefined();
     }
     await create(account.id);
   });

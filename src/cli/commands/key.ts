@@ -83,7 +83,7 @@ export function addKey(program: Command, context: Context): void {
 
 async function create(context: Context, name: string, options: CreateOptions): Promise<void> {
   await withKeys(context, options, async ({ parts, keys }) => {
-    const { id: accountId } = await parts.store.ensureAccount(options.account);
+    const { id: accountId } = await parts.records.ensureAccount(options.account);
     const body = { name, scopes: [...options.scopes], expiresAt: options.expires };
     const { key, record } = await keys.createKey(parts, accountId, body);
     const shown = { account: options.account, ...keys.shownKey(record, context.nowMs()) };
@@ -161,14 +161,14 @@ async function withKeys(
   ]);
   const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
   try {
-    await work({ parts: { store, nowMs: context.nowMs }, state, keys });
+    await work({ parts: { records: store.records, nowMs: context.nowMs }, state, keys });
   } finally {
     await store.close();
   }
 }
 
-async function existing({ store }: KeyParts, name: string): Promise<Account> {
-  const accounts = await store.accounts();
+async function existing({ records }: KeyParts, name: string): Promise<Account> {
+  const accounts = await records.accounts();
   const found = accounts.find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new KbsyncError(`there is no account ${name}`, {

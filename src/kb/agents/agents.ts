@@ -4,7 +4,7 @@ import type { Turns } from "../../lib/turns.ts";
 import { DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import type { AgentBody, AgentChangeBody, AgentConfig, KnowledgePart } from "../../wire/agent.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
-import type { AgentKey, ChatStore, StoredAgent } from "../store/chat.ts";
+import type { AgentKey, ChatRecords, StoredAgent } from "../store/chat.ts";
 
 /** Configurable fields of an agent. */
 export interface AgentFields {
@@ -28,7 +28,7 @@ export interface Agent extends AgentFields {
 
 /** Dependencies of the operations on agents. */
 export interface Agents {
-  readonly store: Pick<ChatStore, "addAgent" | "changeAgent" | "removeAgent" | "agent" | "agents">;
+  readonly records: Pick<ChatRecords, "addAgent" | "changeAgent" | "removeAgent" | "agent" | "agents">;
   /** Agents of the configuration, available to every account. */
   readonly configured: readonly AgentConfig[];
   /** Knowledge of `default` unless configured or changed; called each time. */
@@ -47,7 +47,8 @@ const DEFAULT_PROMPT =
 
 /** Reads an agent. Throws `agent_not_found`; `field` is the field of the body that names the agent, if any. */
 export async function readAgent(agents: Agents, at: AgentKey, field?: string): Promise<Agent> {
-  const agent = fixedAgent(agents, at.id) ?? stored(await agents.store.agent(at)) ?? fallback(agents, at.id);
+  const agent =
+    fixedAgent(agents, at.id) ?? stored(await agents.records.agent(at)) ?? fallback(agents, at.id);
   if (agent === undefined) throw noAgent(at.id, field);
   return agent;
 }
@@ -55,7 +56,7 @@ export async function readAgent(agents: Agents, at: AgentKey, field?: string): P
 /** Lists the agents of the configuration, then the account's own by age. Always includes `default`. */
 export async function listAgents(agents: Agents, accountId: string): Promise<readonly Agent[]> {
   const configured = agents.configured.map((config) => configuredAgent(agents, config));
-  const own = (await agents.store.agents(accountId))
+  const own = (await agents.records.agents(accountId))
     .flatMap((row) => stored(row) ?? [])
     // An agent of the configuration shadows one of the account with the same id.
     .filter(({ id }) => fixedAgent(agents, id) === undefined);
@@ -82,7 +83,7 @@ export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChang
     const fields = changedFields(before, body);
     if (before.origin === "built-in") return insert(agents, at, fields);
     const updatedAt = nowIso(agents);
-    const isStored = await agents.store.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
+    const isStored = await agents.records.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
     if (!isStored) throw noAgent(at.id);
     return { ...before, ...fields, updatedAt };
   });
@@ -94,7 +95,7 @@ export async function removeAgent(agents: Agents, at: AgentKey): Promise<Agent> 
     const before = await readAgent(agents, at);
     if (before.origin !== "api") throw fixed(at.id);
     const keepsThreads = !isRemovable(before);
-    if (!(await agents.store.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
+    if (!(await agents.records.removeAgent({ ...at, keepsThreads }))) throw noAgent(at.id);
     return before;
   });
 }
@@ -120,7 +121,7 @@ async function insert(agents: Agents, at: AgentKey, fields: AgentFields): Promis
   const createdAt = nowIso(agents);
   const row: StoredAgent = { ...at, body: JSON.stringify(fields), createdAt, updatedAt: createdAt };
   try {
-    await agents.store.addAgent(row, AGENTS_MAX);
+    await agents.records.addAgent(row, AGENTS_MAX);
   } catch (error) {
     if (error instanceof KbsyncError && error.code === "agent_exists") throw agentExists(at.id);
     throw error;

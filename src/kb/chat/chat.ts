@@ -126,7 +126,7 @@ export function openChat(parts: ChatParts): Chat {
         nowMs: kb.nowMs(),
         jobsMax: JOBS_MAX,
       } as const;
-      await kb.store.addQuestion(job, noteOf(context, 202, kb.nowMs()));
+      await kb.records.addQuestion(job, noteOf(context, 202, kb.nowMs()));
       return { messageId };
     },
     threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {

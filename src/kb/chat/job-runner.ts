@@ -64,7 +64,7 @@ export interface ChatJobParts {
 
 /** Opens the runner. It does nothing before `wake`. */
 export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobParts): ChatJobRunner {
-  const { queue } = kb.store;
+  const { queue } = kb;
   /** How often each job found the disk full, by number. */
   const foundFull = new Map<number, number>();
   /** Failed questions by account. */
@@ -120,7 +120,7 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
       ...(field === undefined ? {} : { field }),
     };
     const body = ChatBody.parse(JSON.parse(job.body));
-    await kb.store.addTurn({
+    await kb.records.addTurn({
       accountId: job.accountId,
       agentId: body.agent_id,
       isStoredAgent: false,
@@ -137,8 +137,8 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     onEnded(job.name, code);
   };
   const runner = openRunner({
-    store: kb.store,
-    queue: "chat",
+    queue,
+    name: "chat",
     leases: kb.leases,
     nowMs: kb.steadyMs,
     perLine: 1,

@@ -153,7 +153,7 @@ async function readMemory(
 ): Promise<ThreadMemory> {
   const { thread_id: threadId } = body;
   if (threadId === null || threadId === undefined) return { turns: [], more: false, images: [] };
-  return kb.store.thread({
+  return kb.records.thread({
     accountId,
     agentId: agent.id,
     threadId: threadId.toWellFormed(),
@@ -178,7 +178,7 @@ async function addTurn(
 ): Promise<boolean> {
   if (result.turn === undefined && result.job === undefined) return false;
   try {
-    return await kb.store.addTurn({
+    return await kb.records.addTurn({
       accountId,
       agentId: agent.id,
       isStoredAgent: isRemovable(agent),

@@ -333,7 +333,7 @@ async function once(
         note.kind === "resource"
           ? note.resource
           : note.kind === "reference"
-            ? await kb.store.resource({ accountId, id: note.resourceId })
+            ? await kb.records.resource({ accountId, id: note.resourceId })
             : undefined;
       if (resource === undefined) throw new Refusal("resource_not_found", "The resource has been deleted.");
       return { ...resource, status: noted.status, isRepeated: true };

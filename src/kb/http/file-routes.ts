@@ -38,7 +38,7 @@ export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
 
 async function findFile({ kb }: HttpParts, request: FastifyRequest): Promise<StoredFile> {
   const { token, name } = request.params as { token: string; name: string }; // the route's two parameters
-  const file = await kb.store.file(token);
+  const file = await kb.records.file(token);
   const mayRead = request.caller === null || request.caller.accountId === file?.accountId;
   if (file !== undefined && file.name === name && mayRead) return file;
   throw noFile();

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { openTurns } from "../../lib/turns.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import type { Resource, StoredFile } from "../store/records.ts";
 
 /** Longest `Idempotency-Key` in characters, as in other services. */
@@ -35,7 +35,7 @@ export interface Idempotency {
 
 /** Opens idempotency over the notes of a store. */
 export function openIdempotency(
-  store: Pick<Store, "recall">,
+  records: Pick<Records, "recall">,
   nowMs: () => number,
   waitMs: number = WAIT_MS,
 ): Idempotency {
@@ -51,7 +51,7 @@ export function openIdempotency(
         const turn = turns.run(`${accountId}/${key}`, async () => {
           clearTimeout(timer);
           if (isLate) return;
-          const noted = await store.recall(accountId, key, nowMs());
+          const noted = await records.recall(accountId, key, nowMs());
           if (noted === undefined) resolve(await work());
           else if (noted.bodySha256 === sha256) resolve(await replay(noted));
           else throw conflict();

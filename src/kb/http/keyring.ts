@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { hashKey } from "../keys/keys.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { openRateLimiter } from "./rate.ts";
 import type { RateLimiter } from "./rate.ts";
@@ -28,7 +28,7 @@ export interface Keyring {
 
 /** Opens the keyring of a store. `rate` limits the requests of each key; default: unlimited. */
 export function openKeyring(
-  store: Pick<Store, "keyByHash">,
+  records: Pick<Records, "keyByHash">,
   nowMs: () => number,
   rate: RateLimiter = openRateLimiter(undefined),
 ): Keyring {
@@ -37,7 +37,7 @@ export function openKeyring(
 
   const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
     const before = generation;
-    const record = await store.keyByHash(sha256);
+    const record = await records.keyByHash(sha256);
     if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
     if (cache.size >= CACHE_KEYS_MAX) cache.clear();
     // A record that was read before a change must not be cached after it.

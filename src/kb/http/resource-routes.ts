@@ -60,7 +60,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     return recordAnswer(message, resource, recordOf(withReachableUrl(kb, resource)));
   };
   const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
-    const before = await kb.store.resource({ accountId, id });
+    const before = await kb.records.resource({ accountId, id });
     return before !== undefined && isQuickUpdate(before, body);
   };
   const updated = (resource: Resource, share: ResponseShare) => record(UPDATED, resource, share, liveRecord);

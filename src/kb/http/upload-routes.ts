@@ -45,9 +45,7 @@ const FORM_BYTES = 64 * 1024;
 export async function addUploadRoutes(scope: FastifyInstance, parts: HttpParts, chat: Chat): Promise<void> {
   const { kb } = parts;
   const { uploadBytes } = kb.limits;
-  const pace = openUploadPace(
-    async (accountId) => (await kb.store.queue.figures("ingest", accountId)).waiting,
-  );
+  const pace = openUploadPace(async (accountId) => (await kb.queue.figures("ingest", accountId)).waiting);
   await scope.register(multipart, {
     // One byte above the limit, so that the receiver detects the excess and refuses with its own message.
     limits: { fileSize: uploadBytes + 1, files: 1, fields: 20, parts: 21, fieldSize: 4096, headerPairs: 50 },

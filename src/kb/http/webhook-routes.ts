@@ -40,7 +40,7 @@ export function addWebhookRoutes(
   webhooks: Webhooks,
   questionsOf: (accountId: string) => Promise<QuestionFigures>,
 ): void {
-  const { store } = webhooks;
+  const { records } = webhooks;
   const one = `${ROUTES.webhooks}/:id`;
   const dead = `${ROUTES.webhooks}/dead`;
   const add = <const A extends RouteDoc["answers"]>(operation: Operation<A>): void =>
@@ -71,7 +71,7 @@ export function addWebhookRoutes(
     scope: "admin",
     doc: { summary: "Lists the endpoints of the account.", tag: TAG, answers: { 200: EndpointsAnswer } },
     handle: async (_request, accountId) => {
-      const endpoints = await store.endpoints(accountId);
+      const endpoints = await records.endpoints(accountId);
       return answer(200, "Endpoints fetched successfully", { endpoints: endpoints.map(recordOf) });
     },
   });
@@ -165,7 +165,7 @@ export function addWebhookRoutes(
     },
     handle: async (request, accountId) => {
       const { limit, cursor } = readInput(DeadQuery, request.query);
-      const page = await store.deadDeliveries({ accountId, beforeNumber: cursor, limit: limit + 1 });
+      const page = await records.deadDeliveries({ accountId, beforeNumber: cursor, limit: limit + 1 });
       const shown = page.slice(0, limit);
       const nextCursor = page.length > limit ? String(shown.at(-1)?.number ?? "") : null;
       return answer(200, "Dead letters fetched successfully", { dead: shown.map(deadOf), nextCursor });
@@ -203,10 +203,10 @@ export function addWebhookRoutes(
     },
     handle: async (_request, accountId) => {
       const [documents, failed, messages, endpoints, questions] = await Promise.all([
-        store.queue.figures("ingest", accountId),
-        store.failedResources(accountId),
-        store.queue.figures("webhook", accountId),
-        store.endpoints(accountId),
+        parts.kb.queue.figures("ingest", accountId),
+        records.failedResources(accountId),
+        parts.kb.queue.figures("webhook", accountId),
+        records.endpoints(accountId),
         questionsOf(accountId),
       ]);
       return answer(200, "Queues fetched successfully", {

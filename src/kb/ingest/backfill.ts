@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { Store } from "../store/store.ts";
-import type { Chunking, RowContext } from "../store/records.ts";
+import type { Chunking, ChunkRef } from "../store/records.ts";
+import type { Index, ChunkContext } from "../store/search-index.ts";
 import { CLOSE_WAIT_MS } from "./model.ts";
 import { giveSentences } from "./sentence-vectors.ts";
 import { openEmbeddingFailures } from "./embedding-failures.ts";
@@ -36,8 +37,8 @@ export interface BackfillReport {
 
 /** Dependencies of a backfill. */
 export interface BackfillParts {
-  readonly store: Pick<
-    Store,
+  readonly index: Pick<
+    Index,
     | "chunksWithoutVector"
     | "putVectors"
     | "serveComplete"
@@ -58,7 +59,7 @@ export interface BackfillParts {
 
 /** Opens the backfill. It runs only after `wake`. */
 export function openBackfill(parts: BackfillParts): Backfill {
-  const { store, model, report, onChangedOver, onLeft, retryAfterMs } = parts;
+  const { index, model, report, onChangedOver, onLeft, retryAfterMs } = parts;
   const stop = new AbortController();
   let running: Promise<void> | undefined;
   let again = false;
@@ -66,21 +67,21 @@ export function openBackfill(parts: BackfillParts): Backfill {
   let retiring = true;
   const failures = openEmbeddingFailures();
   /** Chunks whose sentences the model cannot embed; given up until the process ends. */
-  const leftSentences = new Set<number>();
+  const leftSentences = new Set<ChunkRef>();
   let retry: NodeJS.Timeout | undefined;
 
   const wakeLater = (): void => {
     clearTimeout(retry);
     retry = setTimeout(wake, retryAfterMs ?? RETRY_AFTER_MS).unref();
   };
-  const embedChunks = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<number> => {
+  const embedChunks = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<number> => {
     const vectors = await failures.embed(embedder, chunks, stop.signal);
-    await store.putVectors(embedder.fingerprint, vectors);
+    await index.putVectors(embedder.fingerprint, vectors);
     return vectors.length;
   };
   /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
   const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
-    const changed = await store.serveComplete(fingerprint, TIERS, failures.givenUp());
+    const changed = await index.serveComplete(fingerprint, TIERS, failures.givenUp());
     if (changed === 0) return;
     onChangedOver?.();
     wakeLater();
@@ -89,7 +90,7 @@ export function openBackfill(parts: BackfillParts): Backfill {
   const retire = async ({ fingerprint }: Embedder): Promise<void> => {
     if (!retiring) return;
     retiring = false;
-    while (!stop.signal.aborted && (await store.dropRetired(fingerprint, RETIRED_BATCH)) === RETIRED_BATCH);
+    while (!stop.signal.aborted && (await index.dropRetired(fingerprint, RETIRED_BATCH)) === RETIRED_BATCH);
   };
 
   const run = async (): Promise<void> => {
@@ -102,15 +103,15 @@ export function openBackfill(parts: BackfillParts): Backfill {
         return;
       }
       await retire(embedder);
-      const suspects: RowContext[] = [];
-      let after = -1;
+      const suspects: ChunkContext[] = [];
+      let after: ChunkRef | undefined;
       for (let pages = 1; !stop.signal.aborted; pages++) {
-        const page = await store.chunksWithoutVector(embedder.fingerprint, TIERS, PAGE, after);
+        const page = await index.chunksWithoutVector(embedder.fingerprint, TIERS, PAGE, after);
         const last = page.at(-1);
         if (last === undefined) break;
-        after = last.row;
-        suspects.push(...page.filter(({ row }) => failures.isSuspected(row) && !failures.isGivenUp(row)));
-        const plain = page.filter(({ row }) => !failures.isSuspected(row));
+        after = last.ref;
+        suspects.push(...page.filter(({ ref }) => failures.isSuspected(ref) && !failures.isGivenUp(ref)));
+        const plain = page.filter(({ ref }) => !failures.isSuspected(ref));
         for (let at = 0; at < plain.length; at += BATCH)
           chunks += await embedChunks(embedder, plain.slice(at, at + BATCH));
         // Each call scans all chunks so far. At doubling intervals, all calls together scan them twice.
@@ -120,13 +121,13 @@ export function openBackfill(parts: BackfillParts): Backfill {
       for (const suspect of suspects) {
         stop.signal.throwIfAborted();
         const vector = await failures.embedAlone(embedder, suspect);
-        if (vector !== undefined) await store.putVectors(embedder.fingerprint, [vector]);
+        if (vector !== undefined) await index.putVectors(embedder.fingerprint, [vector]);
         if (vector !== undefined) chunks++;
       }
-      if (suspects.some(({ row }) => failures.isSuspected(row) && !failures.isGivenUp(row))) wakeLater();
+      if (suspects.some(({ ref }) => failures.isSuspected(ref) && !failures.isGivenUp(ref))) wakeLater();
       await changeOver(embedder);
       // Comes after all chunk vectors: these find chunks, sentence vectors only rerank them.
-      chunks += await giveSentences(store, embedder, stop.signal, leftSentences);
+      chunks += await giveSentences(index, embedder, stop.signal, leftSentences);
       onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
       if (chunks > 0) report({ chunks });
     } catch (error) {
@@ -172,20 +173,25 @@ export function noticeMissingVectors(
   // An earlier model that still serves embeds new chunks, which then lack vectors of the current one.
   const isLacking = (chunking: Chunking, tier: Tier): boolean =>
     lacksVectors(chunking, tier) || (isChanging() && TIERS.includes(tier));
+  const { records } = store;
   return {
     ...store,
-    createResource: async (resource, chunking, sameTransaction) => {
-      const created = await store.createResource(resource, chunking, sameTransaction);
-      if (isLacking(chunking, created.tier)) wake();
-      return created;
-    },
-    updateResource: async (change, chunking, sameTransaction) => {
-      const updated = await store.updateResource(change, chunking, sameTransaction);
-      if (updated === undefined) return updated;
-      // The title is part of the embedded text: a new title makes all vectors stale.
-      const isRetitled = chunking === undefined && change.title !== undefined && TIERS.includes(updated.tier);
-      if (isRetitled || (chunking !== undefined && isLacking(chunking, updated.tier))) wake();
-      return updated;
+    records: {
+      ...records,
+      createResource: async (resource, chunking, sameTransaction) => {
+        const created = await records.createResource(resource, chunking, sameTransaction);
+        if (isLacking(chunking, created.tier)) wake();
+        return created;
+      },
+      updateResource: async (change, chunking, sameTransaction) => {
+        const updated = await records.updateResource(change, chunking, sameTransaction);
+        if (updated === undefined) return updated;
+        // The title is part of the embedded text: a new title makes all vectors stale.
+        const isRetitled =
+          chunking === undefined && change.title !== undefined && TIERS.includes(updated.tier);
+        if (isRetitled || (chunking !== undefined && isLacking(chunking, updated.tier))) wake();
+        return updated;
+      },
     },
   };
 }

@@ -1,6 +1,7 @@
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { Embedder } from "../embed/embedder.ts";
-import type { RowContext, RowVector } from "../store/records.ts";
+import type { ChunkRef } from "../store/records.ts";
+import type { ChunkContext, ChunkVector } from "../store/search-index.ts";
 
 /** Chunks per call of the model: a document that is being created waits for no more than these. */
 const STEP = 4;
@@ -16,45 +17,45 @@ export const PROBE = "A plain sentence.";
  * after all others, and gives up a chunk that fails while the model otherwise works.
  */
 export interface EmbeddingFailures {
-  isSuspected(this: void, row: number): boolean;
-  isGivenUp(this: void, row: number): boolean;
-  /** Rows given up until the process ends. */
-  givenUp(): readonly number[];
+  isSuspected(this: void, ref: ChunkRef): boolean;
+  isGivenUp(this: void, ref: ChunkRef): boolean;
+  /** Chunks given up until the process ends. */
+  givenUp(): readonly ChunkRef[];
   /** Embeds chunks that are not suspected. If it throws, the chunks of the failed call become suspects. */
-  embed(embedder: Embedder, chunks: readonly RowContext[], signal: AbortSignal): Promise<RowVector[]>;
+  embed(embedder: Embedder, chunks: readonly ChunkContext[], signal: AbortSignal): Promise<ChunkVector[]>;
   /** Embeds a suspected chunk. Returns undefined if only the chunk fails; throws if the model fails. */
-  embedAlone(embedder: Embedder, chunk: RowContext): Promise<RowVector | undefined>;
+  embedAlone(embedder: Embedder, chunk: ChunkContext): Promise<ChunkVector | undefined>;
 }
 
 /** Starts without suspects. */
 export function openEmbeddingFailures(): EmbeddingFailures {
-  const attempts = new Map<number, number>();
-  const count = (row: number): void => {
-    if (attempts.size < TRACKED_MAX || attempts.has(row)) attempts.set(row, (attempts.get(row) ?? 0) + 1);
+  const attempts = new Map<ChunkRef, number>();
+  const count = (ref: ChunkRef): void => {
+    if (attempts.size < TRACKED_MAX || attempts.has(ref)) attempts.set(ref, (attempts.get(ref) ?? 0) + 1);
   };
   // Passes no signal: a call is short, and the model must not be closed during one.
-  const vectorsOf = async (embedder: Embedder, chunks: readonly RowContext[]): Promise<RowVector[]> => {
+  const vectorsOf = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<ChunkVector[]> => {
     const vectors = await embedder.embed(chunks.map(embeddingText));
-    return chunks.map(({ row, staleSince }, at) => {
+    return chunks.map(({ ref, staleSince }, at) => {
       const vector = vectors[at];
       if (vector === undefined) throw new Error(`${vectors.length} vectors for ${chunks.length} texts`);
-      return { row, vector, staleSince };
+      return { ref, vector, staleSince };
     });
   };
 
   return {
-    isSuspected: (row) => attempts.has(row),
-    isGivenUp: (row) => (attempts.get(row) ?? 0) >= ATTEMPTS_MAX,
-    givenUp: () => [...attempts].flatMap(([row, times]) => (times >= ATTEMPTS_MAX ? row : [])),
+    isSuspected: (ref) => attempts.has(ref),
+    isGivenUp: (ref) => (attempts.get(ref) ?? 0) >= ATTEMPTS_MAX,
+    givenUp: () => [...attempts].flatMap(([ref, times]) => (times >= ATTEMPTS_MAX ? ref : [])),
     embed: async (embedder, chunks, signal) => {
-      const pairs: RowVector[] = [];
+      const pairs: ChunkVector[] = [];
       for (let at = 0; at < chunks.length; at += STEP) {
         signal.throwIfAborted();
         const step = chunks.slice(at, at + STEP);
         try {
           pairs.push(...(await vectorsOf(embedder, step)));
         } catch (error) {
-          for (const { row } of step) count(row);
+          for (const { ref } of step) count(ref);
           throw error;
         }
       }
@@ -63,11 +64,11 @@ export function openEmbeddingFailures(): EmbeddingFailures {
     embedAlone: async (embedder, chunk) => {
       try {
         const [pair] = await vectorsOf(embedder, [chunk]);
-        attempts.delete(chunk.row);
+        attempts.delete(chunk.ref);
         return pair;
       } catch {
         await embedder.embed([PROBE]);
-        count(chunk.row);
+        count(chunk.ref);
         return undefined;
       }
     },

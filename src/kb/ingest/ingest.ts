@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { openGate } from "../../lib/gate.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
-import type { EmbeddedChunk, ModelScope, ModelStore } from "../store/models.ts";
+import type { EmbeddedChunk, ModelScope, Index } from "../store/search-index.ts";
 import type { Chunking, ResourceKey } from "../store/records.ts";
 import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
@@ -97,7 +97,7 @@ export interface IngestParts {
   /** Returns the embedder that serves a scope. Default: the model. */
   readonly embedderFor?: (place: ModelScope) => Promise<ModelEmbedder | undefined>;
   /** Returns the chunks that have a vector already. Default: none. */
-  readonly embeddedChunks?: ModelStore["embeddedChunks"];
+  readonly embeddedChunks?: Index["embeddedChunks"];
   /** Timeout of embedding one resource before it is left to the backfill. Default 30 s. */
   readonly embeddingMs?: number;
   /** Called with the duration of each successful stage, queueing included. */

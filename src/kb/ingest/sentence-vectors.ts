@@ -1,7 +1,6 @@
 import type { Embedder } from "../embed/embedder.ts";
-import type { RowSentences } from "../store/sentences.ts";
-import type { Store } from "../store/store.ts";
-import type { RowText } from "../store/records.ts";
+import type { ChunkRef } from "../store/records.ts";
+import type { Index, ChunkSentences, ChunkText } from "../store/search-index.ts";
 import { PROBE } from "./embedding-failures.ts";
 import { newStops, nextSentenceEnd } from "./chunk/sentences.ts";
 
@@ -32,36 +31,36 @@ export async function embedSentences(
  * words and vector. Throws other errors of the model and the store; completed writes stay.
  */
 export async function giveSentences(
-  store: Pick<Store, "chunksWithoutSentences" | "putSentences">,
+  index: Pick<Index, "chunksWithoutSentences" | "putSentences">,
   embedder: Embedder,
   signal: AbortSignal,
-  left: Set<number> = new Set(),
+  left: Set<ChunkRef> = new Set(),
 ): Promise<number> {
   let embedded = 0;
-  // Continues after the last row read, so that a chunk deleted between read and write does not recur forever.
-  let after = 0;
+  // Continues after the last chunk read, so that a chunk deleted between read and write does not recur forever.
+  let after: ChunkRef | undefined;
   while (!signal.aborted) {
-    const page = await store.chunksWithoutSentences(embedder.fingerprint, after, PAGE);
+    const page = await index.chunksWithoutSentences(embedder.fingerprint, PAGE, after);
     for (let at = 0; at < page.length; at += BATCH) {
-      const wanted = page.slice(at, at + BATCH).filter(({ row }) => !left.has(row));
+      const wanted = page.slice(at, at + BATCH).filter(({ ref }) => !left.has(ref));
       const chunks = await sentencesOfChunks(embedder, wanted, signal, left);
-      await store.putSentences(embedder.fingerprint, chunks);
+      await index.putSentences(embedder.fingerprint, chunks);
       embedded += chunks.length;
     }
     const last = page.at(-1);
     if (last === undefined) break;
-    after = last.row;
+    after = last.ref;
   }
   return embedded;
 }
 
 async function sentencesOfChunks(
   embedder: Embedder,
-  chunks: readonly RowText[],
+  chunks: readonly ChunkText[],
   signal: AbortSignal,
-  left: Set<number>,
-): Promise<RowSentences[]> {
-  const done: RowSentences[] = [];
+  left: Set<ChunkRef>,
+): Promise<ChunkSentences[]> {
+  const done: ChunkSentences[] = [];
   for (let at = 0; at < chunks.length; at += STEP) {
     signal.throwIfAborted();
     const step = chunks.slice(at, at + STEP);
@@ -77,10 +76,10 @@ async function sentencesOfChunks(
 /** Embeds the sentences of one chunk of a failed call. Returns nothing if only the chunk fails; throws if the model fails. */
 async function sentencesAlone(
   embedder: Embedder,
-  chunk: RowText,
+  chunk: ChunkText,
   signal: AbortSignal,
-  left: Set<number>,
-): Promise<RowSentences[]> {
+  left: Set<ChunkRef>,
+): Promise<ChunkSentences[]> {
   signal.throwIfAborted();
   try {
     return await sentencesOfStep(embedder, [chunk]);
@@ -88,18 +87,18 @@ async function sentencesAlone(
     await embedder.embed([PROBE]);
     // If so many fail, the cause is not the texts.
     if (left.size >= LEFT_MAX) throw error;
-    left.add(chunk.row);
+    left.add(chunk.ref);
     return [];
   }
 }
 
 // Passes no signal: a call is short, and the model must not be closed during one.
-async function sentencesOfStep(embedder: Embedder, chunks: readonly RowText[]): Promise<RowSentences[]> {
+async function sentencesOfStep(embedder: Embedder, chunks: readonly ChunkText[]): Promise<ChunkSentences[]> {
   const vectors = await embedSentences(
     embedder,
     chunks.map(({ text }) => text),
   );
-  return chunks.map(({ row }, at) => ({ row, vectors: vectors[at] ?? [] }));
+  return chunks.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] }));
 }
 
 /** Shorter pieces (a heading, `No.`) carry too little meaning: they join the next sentence. */

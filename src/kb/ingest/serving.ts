@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { modelFingerprint } from "../embed/embedding-text.ts";
-import type { ModelScope, ModelStore } from "../store/models.ts";
+import type { Index, ModelScope } from "../store/search-index.ts";
 import { CLOSE_WAIT_MS, RETRY_AFTER_MS, WAITS } from "./model.ts";
 import type { FoundModel, Model, ModelEmbedder } from "./model.ts";
 
@@ -33,7 +33,7 @@ interface EarlierModel {
 /** `openEarlier` opens the model of an earlier fingerprint if it is available. */
 export function openServing(
   model: Pick<Model, "get">,
-  store: Pick<ModelStore, "servingFingerprint" | "servingFingerprints">,
+  index: Pick<Index, "servingFingerprint" | "servingFingerprints">,
   openEarlier: ((fingerprint: string) => Promise<FoundModel>) | undefined,
   nowMs: () => number,
   waits = WAITS,
@@ -44,7 +44,7 @@ export function openServing(
   let isSettled = true;
 
   const readSettled = (fingerprint: string): Promise<boolean> => {
-    const reading: Promise<boolean> = store.servingFingerprints().then(
+    const reading: Promise<boolean> = index.servingFingerprints().then(
       (all) => {
         const isOnly = all.every((serving) => serving === fingerprint);
         // Ignores a stale read that `changedOver` overtook.
@@ -98,7 +98,7 @@ export function openServing(
       if (current === undefined) return undefined;
       settled ??= readSettled(current.fingerprint);
       if (await settled) return current;
-      const serving = await store.servingFingerprint(place);
+      const serving = await index.servingFingerprint(place);
       if (serving === undefined || serving === current.fingerprint) return current;
       return (await earlierOne(serving)) ?? current;
     },

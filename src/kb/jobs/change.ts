@@ -32,13 +32,13 @@ export async function queueUpdate(
   { accountId, id, body, context }: UpdateRequest,
 ): Promise<Resource> {
   // Does not take the resource's turn, which a job may hold for minutes. The write itself detects an unexpected state.
-  const before = await kb.store.resource({ accountId, id });
+  const before = await kb.records.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(context, before);
   context.makeRoom?.(before);
   const queued = await usingFile(kb, body.url, async () => {
     await refuseUpdate(kb, before, body);
-    return kb.store.enqueueUpdate(
+    return kb.records.enqueueUpdate(
       { accountId, id, nowIso: nowIso(kb), ...expected },
       newJob(kb, { update: body }, fileTokenOf(kb, body.url)),
       noteOf(context, 202, kb.nowMs()),

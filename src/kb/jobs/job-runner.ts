@@ -103,7 +103,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     return started;
   };
   const find = async (): Promise<{ jobs: Running[]; nextMs: number }> => {
-    const { queue } = kb.store;
+    const { queue } = kb;
     for (;;) {
       const nowMs = kb.steadyMs();
       const read = await queue.after({ queue: "ingest", number: lastRead, limit: READ_MAX, nowMs });

@@ -40,7 +40,7 @@ export async function runJob(
 
 /** Puts a job back that has done nothing. */
 async function handBack(kb: KnowledgeBase, job: LeasedJob): Promise<"again"> {
-  await kb.store.queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: false });
+  await kb.queue.postpone(job, { dueMs: 0, nowMs: kb.steadyMs(), counts: false });
   return "again";
 }
 
@@ -76,7 +76,7 @@ function withUncountedWaits(kb: KnowledgeBase, job: LeasedJob, run: WhileWaiting
 async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "again" | WaitLimitReached> {
   if (isExhausted(job.crashes)) {
     const message = `The service crashed ${job.crashes} times while it processed this document, and does not try again.`;
-    await kb.store.failJob(job, { code: "internal", message }, nowIso(kb));
+    await kb.records.failJob(job, { code: "internal", message }, nowIso(kb));
     return "over";
   }
   try {
@@ -93,7 +93,7 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
     if (retryAfterSeconds !== undefined && job.attempts < POSTPONED_MAX) {
       const delayMs = Math.max(POSTPONED_MS * 2 ** job.attempts, retryAfterSeconds * 1000);
       const nowMs = kb.steadyMs();
-      await kb.store.queue.postpone(job, {
+      await kb.queue.postpone(job, {
         dueMs: nowMs + Math.min(POSTPONED_MS_MAX, delayMs),
         nowMs,
         counts: true,
@@ -101,7 +101,7 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
       return "again";
     }
     const shownMessage = hint === undefined ? message : `${message} ${hint}`;
-    await kb.store.failJob(job, { code, message: shownMessage }, nowIso(kb));
+    await kb.records.failJob(job, { code, message: shownMessage }, nowIso(kb));
     return "over";
   }
 }
@@ -127,7 +127,7 @@ export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<vo
 
 /** Reads the first job of a resource. */
 export function firstJob(kb: KnowledgeBase, line: string): Promise<QueuedJob | undefined> {
-  return kb.store.queue.first({ queue: "ingest", line, nowMs: kb.steadyMs() });
+  return kb.queue.first({ queue: "ingest", line, nowMs: kb.steadyMs() });
 }
 
 async function complete(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
@@ -143,7 +143,7 @@ async function completeCreate(
   { url, content }: Pick<CreateBody, "url" | "content">,
   job: Lease,
 ): Promise<void> {
-  const resource = await kb.store.resource(at);
+  const resource = await kb.records.resource(at);
   if (resource === undefined) return;
   const source = url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, resource, url);
   const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
@@ -152,7 +152,7 @@ async function completeCreate(
     place: { accountId: at.accountId, resourceId: at.id },
     behalf: behalfOf(kb, resource),
   });
-  await kb.store.updateResource(
+  await kb.records.updateResource(
     {
       accountId: at.accountId,
       id: at.id,

@@ -15,7 +15,7 @@ export async function waitForJobs(kb: KnowledgeBase, queued: Resource, waitMs: n
     // Listens before it reads the state: a job that ends in between shows in one or the other.
     const listening = kb.jobCompletions.listen(jobKey(queued), endMs - performance.now());
     try {
-      const current = await kb.store.resource({ accountId, id });
+      const current = await kb.records.resource({ accountId, id });
       if (current === undefined) throw noResource(id);
       resource = current;
       if (resource.status === "queued") await listening.ended;

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 import { newHexId } from "../../lib/ids.ts";
 import type { KeyBody, KeyChangeBody, KeyRecordAnswer, RotateBody } from "../../wire/key.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import type { KeyRecord, KeyScope } from "../store/records.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
 
@@ -41,17 +41,17 @@ export interface KeyGrant {
 }
 
 /** Creates the account if missing and stores the hash of `key` for it. Registering the same key again replaces the grant. */
-export async function registerKey(store: Store, key: string, grant: KeyGrant): Promise<KeyRecord> {
-  const account = await store.ensureAccount(grant.account);
+export async function registerKey(records: Records, key: string, grant: KeyGrant): Promise<KeyRecord> {
+  const account = await records.ensureAccount(grant.account);
   const record = recordOf(key, account.id, grant);
-  await store.putKey(record);
+  await records.putKey(record);
   // A key that was registered before keeps its id, and stays revoked if it was.
-  return (await store.keyByHash(record.sha256)) ?? record;
+  return (await records.keyByHash(record.sha256)) ?? record;
 }
 
 /** What the operations on keys work with: the store, and the clock by which keys expire. */
 export interface KeyParts {
-  readonly store: Store;
+  readonly records: Records;
   readonly nowMs: () => number;
 }
 
@@ -63,10 +63,10 @@ export interface NewKey {
 
 /** Creates a key for the account. Throws `key_limit`, and `invalid_field` for an expiry in the past. */
 export async function createKey(parts: KeyParts, accountId: string, body: KeyBody): Promise<NewKey> {
-  const { store, nowMs } = parts;
+  const { records, nowMs } = parts;
   const now = nowMs();
   refusePast(body.expiresAt, now);
-  const keys = await store.keys(accountId);
+  const keys = await records.keys(accountId);
   refuseRecords(keys);
   refuseValid(keys, now, "Revoke keys that nobody uses.");
   return putNew(parts, accountId, {
@@ -77,8 +77,8 @@ export async function createKey(parts: KeyParts, accountId: string, body: KeyBod
 }
 
 /** Lists all keys of the account, oldest first. */
-export function listKeys({ store }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
-  return store.keys(accountId);
+export function listKeys({ records }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
+  return records.keys(accountId);
 }
 
 /** Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key. */
@@ -96,7 +96,7 @@ export async function changeKey(
   refusePast(body.expiresAt, parts.nowMs());
   await unrevokedKey(parts, accountId, id);
   const { name, scopes, expiresAt } = body;
-  const changed = await parts.store.changeKey({
+  const changed = await parts.records.changeKey({
     accountId,
     id,
     ...(name === undefined ? {} : { name: name.toWellFormed() }),
@@ -111,7 +111,7 @@ export async function changeKey(
 export async function revokeKey(parts: KeyParts, accountId: string, id: string): Promise<KeyRecord> {
   await unrevokedKey(parts, accountId, id);
   const revokedAt = new Date(parts.nowMs()).toISOString();
-  const revoked = await parts.store.changeKey({ accountId, id, revokedAt });
+  const revoked = await parts.records.changeKey({ accountId, id, revokedAt });
   if (revoked === undefined) throw noKey(id);
   return revoked;
 }
@@ -129,7 +129,7 @@ export async function rotateKey(
   const now = parts.nowMs();
   refusePast(body.expiresAt, now);
   const old = await unrevokedKey(parts, accountId, id);
-  const keys = await parts.store.keys(accountId);
+  const keys = await parts.records.keys(accountId);
   refuseRecords(keys);
   // A key that ends at once frees its place: an account at the limit can replace a leaked key.
   const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
@@ -141,7 +141,7 @@ export async function rotateKey(
   const expiresAt = body.expiresAt === undefined ? sameLifetime(old, now) : body.expiresAt;
   const made = await putNew(parts, accountId, { name: old.name, scopes: old.scopes, expiresAt });
   const endMs = Math.min(now + body.overlapSeconds * 1000, expiryMs(old));
-  const previous = await parts.store.changeKey({ accountId, id, expiresAt: new Date(endMs).toISOString() });
+  const previous = await parts.records.changeKey({ accountId, id, expiresAt: new Date(endMs).toISOString() });
   if (previous === undefined) throw noKey(id);
   return { ...made, previous };
 }
@@ -168,14 +168,14 @@ export function keyState(record: KeyRecord, nowMs: number): KeyRecordAnswer["sta
 }
 
 async function putNew(
-  { store, nowMs }: KeyParts,
+  { records, nowMs }: KeyParts,
   accountId: string,
   grant: Pick<KeyGrant, "name" | "scopes" | "expiresAt">,
 ): Promise<NewKey> {
   const key = generateKey();
   const createdAt = new Date(nowMs()).toISOString();
   const record = recordOf(key, accountId, { ...grant, expiresAt: isoOf(grant.expiresAt), createdAt });
-  await store.putKey(record);
+  await records.putKey(record);
   return { key, record };
 }
 
@@ -194,8 +194,8 @@ function recordOf(key: string, accountId: string, grant: Omit<KeyGrant, "account
   };
 }
 
-async function unrevokedKey({ store }: KeyParts, accountId: string, id: string): Promise<KeyRecord> {
-  const found = (await store.keys(accountId)).find((key) => key.id === id);
+async function unrevokedKey({ records }: KeyParts, accountId: string, id: string): Promise<KeyRecord> {
+  const found = (await records.keys(accountId)).find((key) => key.id === id);
   if (found === undefined || found.revokedAt !== null) throw noKey(id);
   return found;
 }

@@ -35,6 +35,8 @@ export interface Queue {
   postpone(lease: Lease, wait: Wait): Promise<boolean>;
   /** Ends a lease and keeps the job as a dead letter. False: the lease was lost. */
   fail(lease: Lease, problem: string): Promise<boolean>;
+  /** Removes up to `limit` dead letters of jobs put before `beforeMs`. Returns how many. */
+  purgeDead(queue: QueueName, beforeMs: number, limit: number): Promise<number>;
   /** Ends the leases of a worker that stops. No job's crash count grows. */
   release(worker: string): Promise<void>;
   /**

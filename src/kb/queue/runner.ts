@@ -4,8 +4,8 @@ import type { LeasedJob, Queue, QueueName, WaitingJob } from "./queue.ts";
 
 /** The dependencies of a runner for one queue. */
 export interface RunnerParts {
-  readonly store: { readonly queue: Queue };
-  readonly queue: QueueName;
+  readonly queue: Queue;
+  readonly name: QueueName;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly nowMs: () => number;
@@ -23,7 +23,7 @@ export interface RunnerParts {
 }
 
 /** Opens a runner. It does nothing before `wake`. */
-export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts }: RunnerParts): Loop {
+export function openRunner({ queue, name, leases, nowMs, choose, work, ...parts }: RunnerParts): Loop {
   /** Jobs that wait in memory, and when they are due. */
   const parked = new Map<number, { readonly job: WaitingJob; readonly dueMs: number }>();
   const park = (job: WaitingJob, ms: number): void => {
@@ -31,13 +31,13 @@ export function openRunner({ store, queue, leases, nowMs, choose, work, ...parts
   };
   return openLoop<WaitingJob>({
     find: async (running) => {
-      const found = await store.queue.due({ queue, nowMs: nowMs(), perLine: parts.perLine });
+      const found = await queue.due({ queue: name, nowMs: nowMs(), perLine: parts.perLine });
       const numbers = new Set(running.map(({ number }) => number));
       const ready = [...parked.values()].filter(({ dueMs }) => dueMs <= nowMs());
       const free = found.filter(({ number }) => !numbers.has(number) && !parked.has(number));
       const jobs = choose([...ready.map(({ job }) => job), ...free], running);
       const parkedMs = [...parked.values()].map(({ dueMs }) => dueMs).filter((dueMs) => dueMs > nowMs());
-      const nextMs = Math.min((await store.queue.nextDueMs(queue, nowMs())) ?? Infinity, ...parkedMs);
+      const nextMs = Math.min((await queue.nextDueMs(name, nowMs())) ?? Infinity, ...parkedMs);
       return { jobs, nextMs: nextMs - nowMs() };
     },
     run: async (job, signal) => {

@@ -28,7 +28,7 @@ export function createResource(
       place: { accountId, tier, ownerId },
       behalf: behalfOf(kb, record),
     });
-    return kb.store.createResource(
+    return kb.records.createResource(
       { ...record, ...stored, fileToken: fileTokenOf(kb, source.url) },
       chunking,
       noteOf(context, 201, kb.nowMs()),
@@ -51,7 +51,7 @@ export function queueCreate(
     refuseBothOrNeither(body);
     if (content !== undefined) contentSource(kb, content);
     if (url !== undefined) await refuseAddress(kb, accountId, url);
-    return kb.store.enqueueCreate(
+    return kb.records.enqueueCreate(
       {
         ...recordOf(kb, accountId, body),
         origin: originOf(url, fileToken),

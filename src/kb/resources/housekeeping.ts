@@ -1,5 +1,5 @@
-import type { ChatStore } from "../store/chat.ts";
-import type { RetentionStore } from "../store/retention.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { Records } from "../store/store.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 
 /** How long unused data is retained. */
@@ -45,7 +45,16 @@ const BATCH_ROWS = 500;
 
 /** The dependencies of housekeeping. */
 export interface HousekeepingParts {
-  readonly store: RetentionStore & Pick<ChatStore, "purgeThreads" | "purgeThreadImages">;
+  readonly records: Pick<
+    Records,
+    | "unusedFiles"
+    | "removeUnusedFile"
+    | "sweepAnswers"
+    | "purgeDeleted"
+    | "purgeThreads"
+    | "purgeThreadImages"
+  >;
+  readonly queue: Pick<Queue, "purgeDead">;
   readonly files: Pick<FileArea, "remove">;
   readonly retention: Retention;
   readonly nowMs: () => number;
@@ -65,7 +74,7 @@ export interface Housekeeping {
 
 /** Opens housekeeping. It does nothing before `start` or `sweep`. */
 export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
-  const { store, files, retention, nowMs } = parts;
+  const { records, queue, files, retention, nowMs } = parts;
   const stop = new AbortController();
   let sweeping: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -85,20 +94,24 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const removeFiles = async (): Promise<number> => {
     const beforeIso = isoBefore(Math.max(retention.unusedFileDays, UPLOADED_FOR_DAYS));
     let removed = 0;
-    for (const token of await store.unusedFiles(beforeIso, BATCH_ROWS)) {
+    for (const token of await records.unusedFiles(beforeIso, BATCH_ROWS)) {
       if (stop.signal.aborted) break;
-      if (await files.remove(token, () => store.removeUnusedFile(token, beforeIso))) removed += 1;
+      if (await files.remove(token, () => records.removeUnusedFile(token, beforeIso))) removed += 1;
     }
     return removed;
   };
 
   const sweep = async (): Promise<Swept> => ({
-    answers: await all(() => store.sweepAnswers(nowMs(), BATCH_ROWS)),
-    records: await all(() => store.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
-    threadImages: await all(() => store.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS)),
-    turns: await all(() => store.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
+    answers: await all(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
+    records: await all(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
+    threadImages: await all(() =>
+      records.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS),
+    ),
+    turns: await all(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
     files: await all(removeFiles),
-    deadLetters: await all(() => store.purgeDead(nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS)),
+    deadLetters: await all(() =>
+      queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
+    ),
   });
   const start = (): void => {
     if (stop.signal.aborted) return;

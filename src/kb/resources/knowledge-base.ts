@@ -8,7 +8,9 @@ import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
 import type { Serving } from "../ingest/serving.ts";
 import type { Reranker } from "../search/reranker.ts";
-import type { Store } from "../store/store.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { Index } from "../store/search-index.ts";
+import type { Records } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
 import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
@@ -17,7 +19,9 @@ import type { Leases } from "../queue/leases.ts";
 
 /** The dependencies of the operations. The service creates them once. */
 export interface KnowledgeBase {
-  readonly store: Store;
+  readonly records: Records;
+  readonly queue: Queue;
+  readonly index: Index;
   readonly ingest: Ingest;
   readonly model: Model;
   /** Returns the embedder that serves a scope: the model's, or an earlier one's while the new model's vectors are being made. */
@@ -81,14 +85,14 @@ export interface Collections {
 /** Most accounts in the cache. A miss costs one read of the store. */
 const CACHED_ACCOUNTS_MAX = 1000;
 
-/** Caches the ids and tiers of `store.collections`. */
-export function cacheCollections(store: Store): Collections {
+/** Caches the ids and tiers of `Records.collections`. */
+export function cacheCollections(records: Pick<Records, "collections">): Collections {
   const cache = new Map<string, readonly Pick<CollectionRecord, "id" | "tier">[]>();
   return {
     tierOf: async (accountId, collectionId) => {
       let collections = cache.get(accountId);
       if (collections === undefined) {
-        collections = await store.collections(accountId);
+        collections = await records.collections(accountId);
         if (cache.size >= CACHED_ACCOUNTS_MAX) cache.clear();
         cache.set(accountId, collections);
       }

@@ -50,7 +50,7 @@ export async function linkText(
     const read = await textOf(kb, behalf, fetched);
     const text = read.text.toWellFormed();
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
-      await kb.store.noteLinkFetch({
+      await kb.records.noteLinkFetch({
         accountId,
         url: linkAddress(given),
         textSha256: hash("sha256", text, "hex"),
@@ -82,7 +82,7 @@ async function knownOf(
   given: string,
   content: string,
 ): Promise<Validators | undefined> {
-  const fetched = await kb.store.linkFetch(accountId, linkAddress(given));
+  const fetched = await kb.records.linkFetch(accountId, linkAddress(given));
   if (fetched === undefined || fetched.textSha256 !== hash("sha256", content, "hex")) return undefined;
   const { etag, lastModified } = fetched;
   return { ...(etag === null ? {} : { etag }), ...(lastModified === null ? {} : { lastModified }) };

@@ -51,7 +51,7 @@ export async function listResources(
   let more = false;
 
   const read = (count: number): Promise<ListPage> =>
-    kb.store.listResources({
+    kb.records.listResources({
       accountId,
       collectionId: query.collectionId,
       ownerId: query.ownerId,

@@ -1,21 +1,17 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { SearchBody } from "../../wire/search.ts";
 import { search } from "../search/search.ts";
-import type { SearchedStore, SearchOutcome } from "../search/search.ts";
-import type { Scope } from "../store/records.ts";
+import type { SearchOutcome } from "../search/search.ts";
+import type { Scope } from "../store/search-index.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
-/**
- * Operation 3. `results` are sorted by descending score, ties by id; `text` is their contents joined by blank lines. `store` is
- * the store to search, by default the knowledge base's own.
- */
+/** Operation 3. */
 export async function queryResources(
   kb: KnowledgeBase,
   accountId: string,
   body: SearchBody,
-  store: SearchedStore = kb.store,
 ): Promise<SearchOutcome> {
   const startMs = performance.now();
   const { scope: whole, tier } = await resolveTarget(kb, accountId, targetOf(body));
@@ -28,7 +24,7 @@ export async function queryResources(
     topK: body.top_k,
     scoreMin: body.score,
   };
-  const outcome = await search(store, model?.queries ?? model, request, kb.reranker);
+  const outcome = await search(kb.index, model?.queries ?? model, request, kb.reranker);
   kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
   return outcome;
 }
@@ -40,7 +36,7 @@ async function resolveTarget(
   target: Target,
 ): Promise<{ readonly scope: Scope; readonly tier: Tier }> {
   if (target.kind === "resource") {
-    const tier = await kb.store.tierOf({ accountId, id: target.docId });
+    const tier = await kb.records.tierOf({ accountId, id: target.docId });
     if (tier === undefined) throw noResource(target.docId);
     return { scope: { accountId, resourceId: target.docId }, tier };
   }

@@ -1,13 +1,13 @@
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noResource } from "./refusal.ts";
 
 /** Reads a live resource (an addition). */
 export async function readResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
-  const resource = await kb.store.resource({ accountId, id });
+  const resource = await kb.records.resource({ accountId, id });
   if (resource === undefined) throw noResource(id);
   return resource;
 }
@@ -15,7 +15,7 @@ export async function readResource(kb: KnowledgeBase, accountId: string, id: str
 /** Reads a resource, live or deleted. */
 export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
   const at = { accountId, id };
-  const resource = (await kb.store.resource(at)) ?? (await kb.store.deletedResource(at));
+  const resource = (await kb.records.resource(at)) ?? (await kb.records.deletedResource(at));
   if (resource === undefined) throw noResource(id);
   return resource;
 }
@@ -47,7 +47,7 @@ const CHANGES_MAX = 3;
 
 /** Reads all chunks of one version of a live resource (an addition). */
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
-  const found = await chunksOfVersion(kb.store, { accountId, id });
+  const found = await chunksOfVersion(kb.records, { accountId, id });
   if (found === undefined) throw noResource(id);
   return {
     resourceId: id,
@@ -63,21 +63,21 @@ function wireChunk(chunk: Chunk): ChunkList["chunks"][number] {
 }
 
 async function chunksOfVersion(
-  store: Pick<Store, "chunks">,
+  records: Pick<Records, "chunks">,
   at: ResourceKey,
 ): Promise<Pick<VersionChunks, "version" | "chunks"> | undefined> {
   for (let changes = 0; changes < CHANGES_MAX; changes++) {
-    let part = await store.chunks({ ...at, limit: CHUNKS_READ });
+    let part = await records.chunks({ ...at, limit: CHUNKS_READ });
     if (part === undefined) return undefined;
     const { version } = part;
     const chunks = [...part.chunks];
     while (part?.version === version && part.more) {
-      part = await store.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
+      part = await records.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
       if (part?.version === version) chunks.push(...part.chunks);
     }
     if (part?.version === version) return { version, chunks };
   }
-  return store.chunks(at);
+  return records.chunks(at);
 }
 
 /** Reads a page of the owners with resources in the account's collections (an addition). */
@@ -88,7 +88,7 @@ export async function readOwners(
 ): Promise<{ readonly owners: readonly OwnerEntry[]; readonly nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readOwnerCursor(cursor);
   // One extra row shows whether there are more.
-  const found = await kb.store.owners({ accountId, after, limit: limit + 1 });
+  const found = await kb.records.owners({ accountId, after, limit: limit + 1 });
   const page = found.slice(0, limit);
   return {
     owners: page.map(({ ownerId, collectionId, tier, resources, chunks }) => ({
@@ -118,7 +118,7 @@ export async function readCollections(
   kb: KnowledgeBase,
   accountId: string,
 ): Promise<readonly { _id: string; details: Tier; resources: number; chunks: number }[]> {
-  const collections = await kb.store.collections(accountId);
+  const collections = await kb.records.collections(accountId);
   return collections.map(({ id, tier, resources, chunks }) => ({
     _id: id,
     details: tier,

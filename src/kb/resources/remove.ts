@@ -17,12 +17,12 @@ export async function removeResource(
 ): Promise<Resource> {
   let expected: Expected = {};
   if (context.precondition !== undefined || context.makeRoom !== undefined) {
-    const before = await kb.store.resource({ accountId, id });
+    const before = await kb.records.resource({ accountId, id });
     if (before === undefined) throw noResource(id);
     expected = refuseUnexpected(context, before);
     context.makeRoom?.(before);
   }
-  const deleted = await kb.store.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
+  const deleted = await kb.records.deleteResource({ accountId, id, nowIso: nowIso(kb), ...expected });
   if (deleted === undefined) throw noResource(id);
   return deleted;
 }

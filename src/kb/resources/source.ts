@@ -80,7 +80,7 @@ export async function issuedFile(
   token: string,
 ): Promise<StoredFile> {
   const url = parseUrl(given);
-  const file = await kb.store.file(token);
+  const file = await kb.records.file(token);
   if (file === undefined || file.accountId !== accountId) throw notIssued(given);
   const exact = url.search === "" && url.hash === "" && url.username === "" && url.password === "";
   if (!exact || lastSegment(url) !== lastSegment(new URL(kb.addresses.urlOf(file)))) throw notIssued(given);

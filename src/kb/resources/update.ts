@@ -21,7 +21,7 @@ export async function applyUpdate(
   sameTransaction: SameTransaction,
   context: RequestContext = {},
 ): Promise<Resource> {
-  const before = await kb.store.resource({ accountId, id });
+  const before = await kb.records.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
   const expected = refuseUnexpected(context, before);
   refuseNothing(body);
@@ -34,7 +34,7 @@ export async function applyUpdate(
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The link's text is the stored one, so an earlier failure to read it no longer applies.
   const clearsError = body.url !== undefined && source === undefined;
-  const after = await kb.store.updateResource(
+  const after = await kb.records.updateResource(
     { ...change, ...fileToken, ...expected, clearsError },
     chunking,
     sameTransaction,

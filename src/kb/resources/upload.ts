@@ -87,7 +87,7 @@ async function recordUpload(
     };
     // The row is written before the file moves: after a crash in between, the next start finds the row and moves the file.
     const thread = context.thread === undefined ? {} : { thread: context.thread };
-    await kb.store.addFile(file, { ...noteOf(context, 200, kb.nowMs()), ...thread });
+    await kb.records.addFile(file, { ...noteOf(context, 200, kb.nowMs()), ...thread });
     return file;
   } catch (error) {
     await kb.files.discard(received.token);

@@ -1,4 +1,4 @@
-import type { DocumentMatch } from "../store/documents.ts";
+import type { DocumentMatch } from "../store/search-index.ts";
 import type { Ranked } from "./rerank.ts";
 
 /** Largest weight of the document's BM25 in a chunk's lexical score. */
@@ -18,23 +18,23 @@ export interface WordRanked extends Ranked {
  * Blends the BM25 of the whole document into the lexical score of each chunk. A short document has one subject, and the
  * chunk that names the subject is often not the chunk that answers. Scales the best document to the best lexical score
  * among the matched chunks, so that chunks of long documents, which have no match, neither gain nor lose. Sorts by mix,
- * ties by row. Pure.
+ * ties by ref. Pure.
  */
 export function mixDocuments<T extends WordRanked>(
   hits: readonly T[],
   matches: readonly DocumentMatch[],
 ): readonly T[] {
-  const byRow = new Map(matches.map((match) => [match.row, match]));
+  const byRef = new Map(matches.map((match) => [match.ref, match]));
   const bm25Max = Math.max(0, ...matches.map(({ bm25 }) => bm25));
   if (bm25Max === 0) return hits;
-  const scale = Math.max(0, ...hits.map(({ row, words }) => (byRow.has(row) ? words : 0))) / bm25Max;
+  const scale = Math.max(0, ...hits.map(({ ref, words }) => (byRef.has(ref) ? words : 0))) / bm25Max;
   return hits
     .map((hit) => {
-      const match = byRow.get(hit.row);
+      const match = byRef.get(hit.ref);
       if (match === undefined) return hit;
       const share = DOCUMENT_SHARE * Math.min(1, SHORT_CHUNKS / match.chunks);
       const gain = match.bm25 * scale - hit.words;
       return { ...hit, mix: hit.mix + share * hit.wordShare * gain };
     })
-    .sort((a, b) => b.mix - a.mix || a.row - b.row);
+    .sort((a, b) => b.mix - a.mix || a.ref - b.ref);
 }

@@ -1,4 +1,5 @@
-import type { LexicalHit, VectorHit } from "../store/records.ts";
+import type { ChunkRef } from "../store/records.ts";
+import type { LexicalHit, VectorHit } from "../store/search-index.ts";
 
 /** Number of chunks that each kind of search contributes to the fused list. */
 export const FUSED_DEPTH = 100;
@@ -7,7 +8,7 @@ const LEXICAL_SHARE = 0.5;
 
 /** A chunk in the fused list. */
 export interface Fused {
-  readonly row: number;
+  readonly ref: ChunkRef;
   /** Fused score, [0, 1]; 1 for a chunk that is best by words and by vector. */
   readonly mix: number;
   /** BM25 divided by the best BM25. */
@@ -27,7 +28,7 @@ export interface Fused {
  * A chunk without a vector is ranked by its lexical score alone: a vector that is still pending says nothing about the
  * chunk.
  *
- * On four judged sets this mean was never clearly below reciprocal rank fusion. Sorted by mix, ties by row. Pure.
+ * On four judged sets this mean was never clearly below reciprocal rank fusion. Sorted by mix, ties by ref. Pure.
  */
 export function fuse(
   lexical: readonly LexicalHit[],
@@ -37,19 +38,19 @@ export function fuse(
 ): Fused[] {
   const bm25Max = lexical[0]?.bm25 ?? 1;
   const cosines = [...nearest, ...others];
-  const wordsOf = new Map(lexical.map(({ row, bm25 }) => [row, bm25 / bm25Max]));
-  const cosineOf = new Map(cosines.map(({ row, cosine }) => [row, cosine]));
+  const wordsOf = new Map(lexical.map(({ ref, bm25 }) => [ref, bm25 / bm25Max]));
+  const cosineOf = new Map(cosines.map(({ ref, cosine }) => [ref, cosine]));
   const stretched = stretch(cosines, nearest.length < depth);
   // Without a lexical hit the cosine has all the weight.
   const share = lexical.length > 0 ? LEXICAL_SHARE : 0;
   return [...new Set([...wordsOf.keys(), ...cosineOf.keys()])]
-    .map((row) => {
-      const words = wordsOf.get(row) ?? 0;
-      const cosine = cosineOf.get(row);
-      if (cosine === undefined) return { row, mix: words, words, wordShare: 1, cosine };
-      return { row, mix: share * words + (1 - share) * stretched(cosine), words, wordShare: share, cosine };
+    .map((ref) => {
+      const words = wordsOf.get(ref) ?? 0;
+      const cosine = cosineOf.get(ref);
+      if (cosine === undefined) return { ref, mix: words, words, wordShare: 1, cosine };
+      return { ref, mix: share * words + (1 - share) * stretched(cosine), words, wordShare: share, cosine };
     })
-    .sort((a, b) => b.mix - a.mix || a.row - b.row);
+    .sort((a, b) => b.mix - a.mix || a.ref - b.ref);
 }
 
 /**

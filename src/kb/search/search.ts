@@ -3,8 +3,8 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { FoundResult } from "../../wire/answers.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
-import type { Store } from "../store/store.ts";
-import type { Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/records.ts";
+import type { ChunkRef } from "../store/records.ts";
+import type { Index, Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/search-index.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
 import { blend, meanJudgement, RERANKED_DEPTH, SENTENCE_SHARE } from "./rerank.ts";
@@ -36,10 +36,12 @@ export interface SearchOutcome {
   readonly results: readonly FoundResult[];
   /** Contents of the results, joined by a blank line. */
   readonly text: string;
+  /** The chunks of the results, in the same order. */
+  readonly chunks: readonly FoundChunk[];
 }
 
-/** The part of the store that a search reads. */
-export type SearchedStore = Pick<Store, "chunksByRow" | "documentMatches" | "evidence" | "sentenceMatches">;
+/** The part of the index that a search reads. */
+export type SearchedIndex = Pick<Index, "foundChunks" | "documentMatches" | "evidence" | "sentenceMatches">;
 
 /**
  * Depth of the lexical search in `high_accuracy`: a chunk that is near by meaning contributes its BM25 down to this rank.
@@ -56,7 +58,7 @@ const DEEP_WORDS = 300;
  * same in every tier (score.ts).
  */
 export async function search(
-  store: SearchedStore,
+  index: SearchedIndex,
   embedder: Embedder | undefined,
   request: SearchRequest,
   reranker?: Judge,
@@ -74,34 +76,38 @@ export async function search(
     const hits = candidates(evidence, total, limit);
     const shiftMax = shiftMaxOf(evidence.scopeChunks);
     if (!isDeep) return requested(scored(hits, shiftMax), request);
-    const judgements = reranker && (await judge(store, reranker, request, hits));
+    const judgements = reranker && (await judge(index, reranker, request, hits));
     if (judgements !== undefined) return requested(scoredByJudgement(hits, judgements, total), request);
     return requested(
-      scored(await rerankedBySentence(store, request, hits, total, vector), shiftMax),
+      scored(await rerankedBySentence(index, request, hits, total, vector), shiftMax),
       request,
     );
   };
 
-  let wanted = await ranked(await store.evidence({ ...ask, withChunks: false }));
-  let chunks = await store.chunksByRow(
+  let wanted = await ranked(await index.evidence({ ...ask, withChunks: false }));
+  let chunks = await index.foundChunks(
     scope,
-    wanted.map(({ row }) => row),
+    wanted.map(({ ref }) => ref),
   );
   if (chunks.length < wanted.length) {
     // An update replaced some chunks between the two reads. A resource must be found at every moment, so read both in one go.
-    const evidence = await store.evidence({ ...ask, withChunks: true });
+    const evidence = await index.evidence({ ...ask, withChunks: true });
     wanted = await ranked(evidence);
     chunks = evidence.chunks;
   }
-  const found = new Map(chunks.map((chunk) => [chunk.row, chunk]));
-  const results = wanted
-    .flatMap(({ row, score }) => {
-      const chunk = found.get(row);
-      return chunk === undefined ? [] : resultOf(chunk, score);
+  const found = new Map(chunks.map((chunk) => [chunk.ref, chunk]));
+  const best = wanted
+    .flatMap(({ ref, score }) => {
+      const chunk = found.get(ref);
+      return chunk === undefined ? [] : { chunk, score };
     })
-    .sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .sort((a, b) => b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1))
     .slice(0, topK);
-  return { results, text: answerText(results.map(({ payload }) => payload.content)) };
+  return {
+    results: best.map(({ chunk, score }) => resultOf(chunk, score)),
+    text: best.map(({ chunk }) => chunk.text).join("\n\n"),
+    chunks: best.map(({ chunk }) => chunk),
+  };
 }
 
 /** Returns the first `depth` lexical hits, and those of the rest that are near by meaning. */
@@ -110,8 +116,8 @@ function shallowOrNear(
   nearest: readonly VectorHit[],
   depth: number,
 ): readonly LexicalHit[] {
-  const near = new Set(nearest.map(({ row }) => row));
-  return hits.filter(({ row }, at) => at < depth || near.has(row));
+  const near = new Set(nearest.map(({ ref }) => ref));
+  return hits.filter(({ ref }, at) => at < depth || near.has(ref));
 }
 
 type Judge = Pick<Reranker, "judge">;
@@ -121,24 +127,24 @@ type Judge = Pick<Reranker, "judge">;
  * not answer.
  */
 async function judge(
-  store: SearchedStore,
+  index: SearchedIndex,
   reranker: Judge,
   { scope, query }: SearchRequest,
   hits: readonly Candidate[],
-): Promise<ReadonlyMap<number, number> | undefined> {
-  const rows = hits.slice(0, RERANKED_DEPTH).map(({ row }) => row);
-  const chunks = await store.chunksByRow(scope, rows);
+): Promise<ReadonlyMap<ChunkRef, number> | undefined> {
+  const refs = hits.slice(0, RERANKED_DEPTH).map(({ ref }) => ref);
+  const chunks = await index.foundChunks(scope, refs);
   const judged = await reranker.judge(
     query,
     chunks.map(({ text }) => text),
   );
   if (judged === undefined) return undefined;
-  const byRow = new Map<number, number>();
-  for (const [at, { row }] of chunks.entries()) {
+  const byRef = new Map<ChunkRef, number>();
+  for (const [at, { ref }] of chunks.entries()) {
     const judgement = judged[at];
-    if (judgement !== undefined) byRow.set(row, judgement);
+    if (judgement !== undefined) byRef.set(ref, judgement);
   }
-  return byRow;
+  return byRef;
 }
 
 /**
@@ -147,13 +153,13 @@ async function judge(
  */
 function scoredByJudgement(
   hits: readonly Candidate[],
-  judgements: ReadonlyMap<number, number>,
+  judgements: ReadonlyMap<ChunkRef, number>,
   total: number,
 ): Scored[] {
   return hits
-    .flatMap(({ row, score }) => {
-      const judgement = judgements.get(row);
-      return judgement === undefined ? [] : [{ row, score: judgedScore(score, judgement, total) }];
+    .flatMap(({ ref, score }) => {
+      const judgement = judgements.get(ref);
+      return judgement === undefined ? [] : [{ ref, score: judgedScore(score, judgement, total) }];
     })
     .sort((a, b) => b.score - a.score);
 }
@@ -163,22 +169,22 @@ function scoredByJudgement(
  * sentence leaves it without evidence.
  */
 async function rerankedBySentence(
-  store: SearchedStore,
+  index: SearchedIndex,
   { scope, query }: SearchRequest,
   hits: readonly Candidate[],
   total: number,
   vector: QueryVector | undefined,
 ): Promise<readonly Candidate[]> {
-  const rows = hits.map(({ row }) => row);
+  const refs = hits.map(({ ref }) => ref);
   const [documents, matches] = await Promise.all([
     // Within one document it would be the same for every chunk.
-    "resourceId" in scope ? [] : store.documentMatches({ scope, query, rows: rows.slice(0, RERANKED_DEPTH) }),
-    vector === undefined ? [] : store.sentenceMatches({ scope, ...vector, rows }),
+    "resourceId" in scope ? [] : index.documentMatches({ scope, query, refs: refs.slice(0, RERANKED_DEPTH) }),
+    vector === undefined ? [] : index.sentenceMatches({ scope, ...vector, refs }),
   ]);
-  const cosines = new Map(matches.map(({ row, cosine }) => [row, Math.max(0, cosine)]));
+  const cosines = new Map(matches.map(({ ref, cosine }) => [ref, Math.max(0, cosine)]));
   const rescored = hits
     .map((hit) => {
-      const sentence = cosines.get(hit.row);
+      const sentence = cosines.get(hit.ref);
       if (sentence === undefined || hit.cosine === undefined) return hit;
       const cosine = (1 - SENTENCE_SHARE) * hit.cosine + SENTENCE_SHARE * sentence;
       return { ...hit, score: scoreOf({ match: hit.match, total, cosine }) };
@@ -189,7 +195,7 @@ async function rerankedBySentence(
 type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;
 
 interface Scored {
-  readonly row: number;
+  readonly ref: ChunkRef;
   readonly score: number;
 }
 
@@ -200,10 +206,10 @@ function candidates(
   depth: number,
 ): Candidate[] {
   const hits = nearest === undefined ? lexical.hits : shallowOrNear(lexical.hits, nearest, depth);
-  const matchOf = new Map([...hits, ...nearestMatches].map(({ row, match }) => [row, match]));
+  const matchOf = new Map([...hits, ...nearestMatches].map(({ ref, match }) => [ref, match]));
   return fuse(hits, nearest ?? [], others, depth)
     .map((fused) => {
-      const match = matchOf.get(fused.row) ?? NO_WORDS;
+      const match = matchOf.get(fused.ref) ?? NO_WORDS;
       return Object.assign(fused, { match, score: scoreOf({ match, total, cosine: fused.cosine }) });
     })
     .filter(({ score }) => score > 0);
@@ -213,9 +219,9 @@ const NO_WORDS = { matched: 0, strength: 0 };
 
 /** Scores the hits, by descending score. Among equal mixes the stronger evidence goes first, whichever was stored first. */
 function scored(hits: readonly Candidate[], shiftMax: number): Scored[] {
-  const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.row - b.row);
+  const ranking = hits.toSorted((a, b) => b.mix - a.mix || b.score - a.score || a.ref - b.ref);
   const scores = reportedScores(ranking, shiftMax);
-  return ranking.map(({ row }, at) => ({ row, score: scores[at] ?? 0 })).sort((a, b) => b.score - a.score);
+  return ranking.map(({ ref }, at) => ({ ref, score: scores[at] ?? 0 })).sort((a, b) => b.score - a.score);
 }
 
 /** Returns the hits that the request asks for, and all that tie with the last of them: ids break the tie later. */
@@ -258,9 +264,4 @@ function resultOf(chunk: FoundChunk, score: number): FoundResult {
       ...(chunk.after !== undefined && { after: chunk.after }),
     },
   };
-}
-
-/** Returns the `text` of a search answer: the contents in result order, joined by a blank line; empty without results. */
-function answerText(contents: readonly string[]): string {
-  return contents.join("\n\n");
 }

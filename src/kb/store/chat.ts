@@ -9,7 +9,7 @@ import type { NewDelivery } from "./webhooks.ts";
  * - A turn is written whole or not at all: question, answer, images, the end of its job and the webhook message about it.
  * - Removing an agent removes its threads. A turn of a removed agent is not written.
  */
-export interface ChatStore {
+export interface ChatRecords {
   /** Throws `agent_exists`, and `too_many_agents` at `agentsMax`. */
   addAgent(agent: StoredAgent, agentsMax: number): Promise<void>;
   /** Returns false if the agent does not exist. */
@@ -27,9 +27,6 @@ export interface ChatStore {
 
   /** Puts a question into the queue `chat` and notes its request; the answer is the job's name. Throws `queue_full`. */
   addQuestion(job: NewJob, sameTransaction?: Pick<SameTransaction, "request">): Promise<void>;
-
-  /** Locates a chunk that a search found. Undefined: the chunk was replaced since. */
-  passage(at: PassageKey): Promise<PassagePosition | undefined>;
 
   /** Removes up to `limit` turns and threads not used since `beforeIso`. Returns the number of rows. */
   purgeThreads(beforeIso: string, limit: number): Promise<number>;
@@ -100,18 +97,4 @@ export interface NewTurn {
   /** The lease of the job that makes this write. */
   readonly job?: Lease;
   readonly delivery?: NewDelivery;
-}
-
-export interface PassageKey {
-  readonly accountId: string;
-  readonly resourceId: string;
-  readonly chunkId: string;
-  /** The row that the search returned. */
-  readonly row: number;
-}
-
-export interface PassagePosition {
-  readonly title: string;
-  /** UTF-16 offset of the chunk in the resource's content. */
-  readonly start: number;
 }

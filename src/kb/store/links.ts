@@ -8,17 +8,6 @@ export interface LinkFetch {
   readonly lastModified: string | null;
 }
 
-/** Validators of links fetched earlier, for conditional requests. */
-export interface LinkStore {
-  /**
-   * Returns the latest fetch of an address for the account; addresses are spelled as by `linkAddress`. The oldest entries
-   * are evicted above a bound, and an entry is removed when a resource of its address is deleted or gets another address.
-   * A missing entry costs a full response at the next update of a resource of that address.
-   */
-  linkFetch(accountId: string, url: string): Promise<LinkFetch | undefined>;
-  noteLinkFetch(fetch: LinkFetch): Promise<void>;
-}
-
 /** Normalises a link's address: removes the fragment, which is never sent. */
 export function linkAddress(given: string): string {
   const url = new URL(given);

@@ -1,7 +1,5 @@
-import type { Filter } from "../../wire/filter.ts";
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
-import type { WordMatch } from "../lexical/word-match.ts";
 
 export interface Account {
   /** 24 hex digits. */
@@ -28,6 +26,15 @@ export interface KeyRecord {
   readonly revokedAt: string | null;
 }
 
+/** The fields of a key that can change; a missing field stays as it is. */
+export interface KeyChange extends ResourceKey {
+  readonly name?: string;
+  readonly scopes?: KeyRecord["scopes"];
+  readonly expiresAt?: string | null;
+  /** Cannot be cleared once set. */
+  readonly revokedAt?: string;
+}
+
 export interface CollectionRecord {
   readonly id: string;
   readonly tier: Tier;
@@ -39,6 +46,23 @@ export interface CollectionRecord {
 export interface ResourceKey {
   readonly accountId: string;
   readonly id: string;
+}
+
+/** One owner's part of a collection, with the counts of what is live in it. */
+export interface OwnerCounts {
+  readonly ownerId: string;
+  readonly collectionId: string;
+  readonly tier: Tier;
+  readonly resources: number;
+  readonly chunks: number;
+}
+
+/** A page of an account's owners. */
+export interface OwnersQuery {
+  readonly accountId: string;
+  /** The page starts after this one; undefined: at the first. */
+  readonly after: Pick<OwnerCounts, "collectionId" | "ownerId"> | undefined;
+  readonly limit: number;
 }
 
 /** The state that a change expects. Checked in the transaction of the change. */
@@ -182,9 +206,14 @@ export interface VersionChunks {
   readonly more: boolean;
 }
 
+/**
+ * Names a chunk of one version of a resource within the store. It has no meaning but its identity and its order, which is
+ * the same in every read and breaks ties. It is never reused.
+ */
+export type ChunkRef = number;
+
 export interface Chunk extends Repeats {
-  /** Row number, unique in the store. Chunks of one resource version are consecutive. */
-  readonly row: number;
+  readonly ref: ChunkRef;
   /** UUID. */
   readonly id: string;
   readonly start: number;
@@ -192,111 +221,6 @@ export interface Chunk extends Repeats {
   readonly headings: readonly string[];
   /** `before`, the text between `start` and `end`, `after`. */
   readonly text: string;
-}
-
-export interface FoundChunk extends Chunk {
-  readonly resourceId: string;
-  /** Title of the resource. */
-  readonly title: string;
-  readonly collectionId: string;
-  readonly ownerId: string;
-  readonly version: number;
-}
-
-/** What a search covers: one resource, or one owner's part of a collection. Applied within the index lookup. */
-export type Scope = (
-  | { readonly accountId: string; readonly resourceId: string }
-  | { readonly accountId: string; readonly collectionId: string; readonly ownerId: string }
-) & {
-  /** Restricts the search to resources whose metadata matches. */
-  readonly filter?: Filter;
-};
-
-export interface LexicalQuery {
-  readonly scope: Scope;
-  readonly query: string;
-  /** Hits wanted, 1 – 1000. */
-  readonly limit: number;
-}
-
-export interface LexicalHits {
-  /** By descending score, ties by row. */
-  readonly hits: readonly LexicalHit[];
-  /**
-   * BM25 of a chunk that contains every query word as often as saturation allows, including words that occur nowhere: the
-   * sum of weight × (k1 + 1). 0 if no word of the query is known.
-   */
-  readonly ceiling: number;
-}
-
-export interface LexicalHit {
-  readonly row: number;
-  /** By the scope's own statistics: comparable only among the hits of one query. */
-  readonly bm25: number;
-  /** Depends on chunk and query only, not on the collection. */
-  readonly match: WordMatch;
-}
-
-/** How a chunk matches the words of a query. */
-export interface RowMatch {
-  readonly row: number;
-  readonly match: WordMatch;
-}
-
-export interface NearestQuery {
-  readonly scope: Scope;
-  readonly vector: Float32Array;
-  readonly fingerprint: string;
-  readonly limit: number;
-}
-
-export interface EvidenceQuery {
-  readonly scope: Scope;
-  readonly lexical: Omit<LexicalQuery, "scope">;
-  readonly nearest: Omit<NearestQuery, "scope"> | undefined;
-  /** Number of first hits by words whose cosines are returned if they are not among the nearest. */
-  readonly depth: number;
-  readonly withChunks: boolean;
-}
-
-export interface Evidence {
-  readonly lexical: LexicalHits;
-  /** Chunks of the owner's part of the collection, including those that the filter excludes. */
-  readonly scopeChunks: number;
-  /** Undefined if not requested. */
-  readonly nearest: readonly VectorHit[] | undefined;
-  /** Cosines of hits by words that are not among the nearest. Leaves out chunks without a vector. */
-  readonly others: readonly VectorHit[];
-  /** Word matches of the nearest that are not among the hits by words. */
-  readonly nearestMatches: readonly RowMatch[];
-  /** The chunk of every hit, each once, unordered; empty if not requested. */
-  readonly chunks: readonly FoundChunk[];
-}
-
-export interface VectorHit {
-  readonly row: number;
-  /** [-1, 1]. */
-  readonly cosine: number;
-}
-
-export interface RowText {
-  readonly row: number;
-  readonly text: string;
-}
-
-/** A chunk to be embedded, with its title and headings. */
-export interface RowContext extends RowText {
-  readonly title: string;
-  readonly headings: readonly string[];
-  /** Set if its document was retitled and it has no vector of the new title yet. Pass it to `putVectors` with the vector. */
-  readonly staleSince?: number;
-}
-
-export interface RowVector {
-  readonly row: number;
-  readonly vector: Float32Array;
-  /** The value that came with the text: the vector is ignored if the document was retitled since. */
-  readonly staleSince?: number | undefined;
 }
 
 export interface StoredFile {

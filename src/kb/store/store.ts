@@ -1,75 +1,73 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { Lease, NewJob, Queue } from "../queue/queue.ts";
-import type { ChatStore } from "./chat.ts";
-import type { DocumentStore } from "./documents.ts";
-import type { KeyStore } from "./keys.ts";
-import type { LinkStore } from "./links.ts";
-import type { OwnerStore } from "./owners.ts";
+import type { ChatRecords } from "./chat.ts";
+import type { LinkFetch } from "./links.ts";
 import type { SameTransaction, StoredAnswer } from "./request-note.ts";
 import type {
   Account,
-  KeyRecord,
-  CollectionRecord,
-  ResourceKey,
-  Expected,
-  NewResource,
   Chunking,
-  ResourceChange,
-  Resource,
-  ListQuery,
-  ListPage,
   ChunksQuery,
-  VersionChunks,
-  FoundChunk,
-  Scope,
-  LexicalQuery,
-  LexicalHits,
-  NearestQuery,
-  EvidenceQuery,
-  Evidence,
-  VectorHit,
-  RowContext,
-  RowVector,
+  CollectionRecord,
+  Expected,
+  KeyChange,
+  KeyRecord,
+  ListPage,
+  ListQuery,
+  NewResource,
+  OwnerCounts,
+  OwnersQuery,
+  Resource,
+  ResourceChange,
+  ResourceKey,
   StoredFile,
+  VersionChunks,
 } from "./records.ts";
-import type { RetentionStore } from "./retention.ts";
-import type { ModelStore } from "./models.ts";
-import type { SentenceStore } from "./sentences.ts";
-import type { WebhookStore } from "./webhooks.ts";
+import type { Index } from "./search-index.ts";
+import type { WebhookRecords } from "./webhooks.ts";
+
+/** The ports to one database. */
+export interface Ports {
+  readonly records: Records;
+  readonly queue: Queue;
+  readonly index: Index;
+}
+
+/** The storage of the service. */
+export interface Store extends Ports {
+  /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
+  problem(this: void): KbsyncError | undefined;
+  /** Resolves after every started write has succeeded or failed. */
+  close(): Promise<void>;
+}
 
 /**
- * The storage of the service. Promises (one contract suite, run on every implementation):
+ * The records of the service: accounts, keys, resources, files, threads, agents, endpoints. Each method is one transaction.
+ * Promises (one contract suite, run on every implementation):
  *
  * - A write is durable when its promise resolves, and visible to every read started afterwards.
- * - A resource is searchable at one version completely or not at all, even after a crash at any byte.
- * - Accounts are isolated: every read and write of a resource, file or search names the account and sees only its data.
- * - Two chunks of equal text remain two chunks.
+ * - Accounts are isolated: every read and write of a resource or file names the account and sees only its data.
+ * - A write indexes the chunks that it stores (`Index`), and puts the jobs that follow from it into the queue, in its own
+ *   transaction. So it does with the contents of `SameTransaction`.
  * - Reads never wait for writes.
- * - The events of a resource and the contents of `SameTransaction` are part of the write's transaction.
  */
-export interface Store
-  extends
-    WebhookStore,
-    RetentionStore,
-    KeyStore,
-    LinkStore,
-    OwnerStore,
-    DocumentStore,
-    SentenceStore,
-    ModelStore,
-    ChatStore {
-  /** The queue in the same store: a job and its result are written in one transaction. */
-  readonly queue: Queue;
-
+export interface Records extends WebhookRecords, ChatRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
+  /** All accounts, ordered by name. */
+  accounts(): Promise<readonly Account[]>;
   /** Stores a key by its hash. A known hash gets the new scopes, name and expiry. */
   putKey(key: KeyRecord): Promise<void>;
   keyByHash(sha256: string): Promise<KeyRecord | undefined>;
+  /** All keys of the account, including revoked ones, oldest first. */
+  keys(accountId: string): Promise<readonly KeyRecord[]>;
+  /** Returns undefined if the account has no such key. */
+  changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
 
   /** The account's three collections with their counts. They exist from the start, and their ids never change. */
   collections(accountId: string): Promise<readonly CollectionRecord[]>;
+  /** Owners with at least one live resource, ordered by collection, then by owner. */
+  owners(query: OwnersQuery): Promise<readonly OwnerCounts[]>;
 
   createResource(
     resource: NewResource,
@@ -122,50 +120,31 @@ export interface Store
   /** Chunks of a resource in text order, with their version; by default all. Undefined: the resource does not exist. */
   chunks(query: ChunksQuery): Promise<VersionChunks | undefined>;
 
-  /**
-   * Chunks that contain words of the query in their text, their headings or the title of their resource, best first, by
-   * BM25. The statistics are those of the owner's part of the collection, even in a search of one resource, so a chunk has
-   * the same score in both. May miss a few of the best if very many chunks contain the words.
-   */
-  lexical(query: LexicalQuery): Promise<LexicalHits>;
-  /**
-   * Chunks nearest to a vector by cosine, best first, among those that have a vector of that fingerprint. May miss a few of
-   * the true nearest (recall above 0.99); cosines are accurate to 0.002.
-   */
-  nearest(query: NearestQuery): Promise<readonly VectorHit[]>;
-  /**
-   * Collects what a search ranks by, from one snapshot: the results of `lexical` and `nearest`, and the cosines of hits that
-   * only the words found. Chunks that are read later may have been replaced since. `withChunks` returns the chunks of all
-   * hits from the same snapshot; it costs more, because most of them appear in no answer.
-   */
-  evidence(query: EvidenceQuery): Promise<Evidence>;
-  /** The chunks of these rows, in the given order. Leaves out rows that no longer exist. */
-  chunksByRow(scope: Scope, rows: readonly number[]): Promise<readonly FoundChunk[]>;
+  /** Returns the record of a deleted resource, without its text. */
+  deletedResource(at: ResourceKey): Promise<Resource | undefined>;
+  /** Removes the records of up to `limit` resources deleted before `beforeIso`. Returns how many. */
+  purgeDeleted(beforeIso: string, limit: number): Promise<number>;
 
   /** Records an uploaded file whose bytes are in the file area under `token`. */
   addFile(file: StoredFile, sameTransaction?: SameTransaction): Promise<void>;
   file(token: string): Promise<StoredFile | undefined>;
+  /** Tokens of up to `limit` files that are older than `beforeIso` and unused since then. */
+  unusedFiles(beforeIso: string, limit: number): Promise<readonly string[]>;
+  /** Removes the record of such a file. Returns false if the file is in use again or gone. */
+  removeUnusedFile(token: string, beforeIso: string): Promise<boolean>;
 
   /** The result of the request noted under an idempotency key; undefined after 24 h. The first note under a key stays. */
   recall(accountId: string, key: string, nowMs: number): Promise<StoredAnswer | undefined>;
+  /** Removes up to `limit` of these results older than 24 hours. Returns how many. */
+  sweepAnswers(nowMs: number, limit: number): Promise<number>;
 
   /**
-   * Returns up to `limit` chunks of collections of these tiers, ordered by row, that have no vector of this fingerprint or
-   * one of an older title. Starts after row `afterRow` (default: at the first).
+   * Returns the latest fetch of an address for the account; addresses are spelled as by `linkAddress`. The oldest entries
+   * are evicted above a bound, and an entry is removed when a resource of its address is deleted or gets another address.
+   * A missing entry costs a full response at the next update of a resource of that address.
    */
-  chunksWithoutVector(
-    fingerprint: string,
-    tiers: readonly Tier[],
-    limit: number,
-    afterRow?: number,
-  ): Promise<readonly RowContext[]>;
-  /** Ignores vectors of chunks that no longer exist or whose document was retitled since they were read. */
-  putVectors(fingerprint: string, vectors: readonly RowVector[]): Promise<void>;
-
-  /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
-  problem(this: void): KbsyncError | undefined;
-  /** Resolves after every started write has succeeded or failed. */
-  close(): Promise<void>;
+  linkFetch(accountId: string, url: string): Promise<LinkFetch | undefined>;
+  noteLinkFetch(fetch: LinkFetch): Promise<void>;
 }
 
 /** A job that ingests a resource. `jobKey` names its line, and its name is the resource's id. */

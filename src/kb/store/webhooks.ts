@@ -6,7 +6,7 @@ import type { Lease } from "../queue/queue.ts";
  * - An event of a resource is written in the transaction of its change, once for each endpoint that subscribes to it.
  * - A delivery stays until it is settled or its endpoint is removed; its `eventId` never changes.
  */
-export interface WebhookStore {
+export interface WebhookRecords {
   /** Throws `too_many_endpoints` at `endpointsMax`. */
   addEndpoint(endpoint: NewEndpoint, endpointsMax: number): Promise<Endpoint>;
   /** Returns undefined if the endpoint does not exist. */

@@ -1,8 +1,8 @@
 import { fitsShare } from "../../lib/shares.ts";
 import type { Leases } from "../queue/leases.ts";
-import type { LeasedJob, WaitingJob } from "../queue/queue.ts";
+import type { LeasedJob, Queue, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import { receiverOf, stateOf, type DeliveryBody, type DeliveryOutcome } from "../store/webhooks.ts";
 import { openEndpointHealth, type Transition } from "./endpoint-health.ts";
 import { nextWaitMs } from "./schedule.ts";
@@ -34,7 +34,8 @@ export interface DeliveryRunner {
 
 /** The dependencies of a delivery runner. */
 export interface DeliveryRunnerParts extends SendParts {
-  readonly store: Pick<Store, "queue" | "endpoint" | "settleDelivery">;
+  readonly records: Pick<Records, "endpoint" | "settleDelivery">;
+  readonly queue: Queue;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
@@ -60,13 +61,13 @@ export interface DeliveryReport {
 
 /** Opens the runner. It does nothing before `wake`. The caller owns the dispatcher. */
 export function openDeliveryRunner(parts: DeliveryRunnerParts): DeliveryRunner {
-  const { store, nowMs, steadyMs } = parts;
+  const { records, nowMs, steadyMs } = parts;
   const health = openEndpointHealth();
 
   const deliver = async (job: LeasedJob, signal: AbortSignal): Promise<void> => {
     const { accountId, line, name: eventId, attempts } = job;
     const { target, body } = JSON.parse(job.body) as DeliveryBody; // written by the store
-    const endpoint = target === undefined ? await store.endpoint({ accountId, id: line }) : undefined;
+    const endpoint = target === undefined ? await records.endpoint({ accountId, id: line }) : undefined;
     // The messages of a removed endpoint are removed too.
     if (target === undefined && endpoint === undefined) return;
     const to = target ?? { url: endpoint?.url ?? "", secrets: endpoint?.secrets ?? [], headers: {} };
@@ -82,11 +83,11 @@ export function openDeliveryRunner(parts: DeliveryRunnerParts): DeliveryRunner {
     const receiver = receiverOf(line);
     const transition = health.note(receiver, outcome.kind);
     parts.report({ eventId, attempts: attempts + 1, line: receiver, problem, transition });
-    await store.settleDelivery(job, { ...outcome, ...(endpoint && { endpointState: stateOf(endpoint) }) });
+    await records.settleDelivery(job, { ...outcome, ...(endpoint && { endpointState: stateOf(endpoint) }) });
   };
   const runner = openRunner({
-    store,
-    queue: "webhook",
+    queue: parts.queue,
+    name: "webhook",
     leases: parts.leases,
     nowMs: steadyMs,
     perLine: PER_ENDPOINT_MAX,

@@ -2,7 +2,7 @@ import { newHexId } from "../../lib/ids.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { EndpointBody, EndpointChangeBody, RotateSecretBody } from "../../wire/webhook.ts";
 import { invalidField, Refusal, shown } from "../resources/refusal.ts";
-import type { Store } from "../store/store.ts";
+import type { Records } from "../store/store.ts";
 import type { Endpoint, EndpointKey, SigningSecret } from "../store/webhooks.ts";
 import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN } from "./sign.ts";
 
@@ -14,7 +14,7 @@ const HOUR_MS = 60 * 60 * 1000;
 
 /** What the operations on endpoints work with. */
 export interface EndpointParts {
-  readonly store: Store;
+  readonly records: Records;
   readonly nowMs: () => number;
   /** Reports whether messages may go to a host, judged by its name or literal address. The dial checks the resolved address. */
   readonly allowsHost: (host: string) => boolean;
@@ -36,7 +36,7 @@ export async function createEndpoint(
 ): Promise<NewSecret> {
   const url = checkedUrl(parts, body.url);
   const secret = givenSecret(body.secret) ?? newSecret();
-  const endpoint = await parts.store.addEndpoint(
+  const endpoint = await parts.records.addEndpoint(
     {
       id: newHexId(parts.nowMs()),
       accountId,
@@ -70,7 +70,7 @@ export async function changeEndpoint(
       hint: "Send at least one of url, events, description and enabled.",
     });
   }
-  return found(await parts.store.changeEndpoint({ ...at, ...change, nowIso: nowIso(parts) }), at.id);
+  return found(await parts.records.changeEndpoint({ ...at, ...change, nowIso: nowIso(parts) }), at.id);
 }
 
 /** Adds a new signing secret. The previous ones keep signing for the overlap. */
@@ -99,19 +99,19 @@ async function addSecret(
     untilMs: Math.min(each.untilMs ?? Infinity, untilMs),
   }));
   const secrets = [{ secret, untilMs: null }, ...secretsInForce(old, nowMs)].slice(0, SECRETS_MAX);
-  const changed = await parts.store.changeEndpoint({ ...at, secrets, nowIso: nowIso(parts) });
+  const changed = await parts.records.changeEndpoint({ ...at, secrets, nowIso: nowIso(parts) });
   return found(changed, at.id);
 }
 
 /** Reads an endpoint. Throws `endpoint_not_found`. */
 export async function readEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
-  return found(await parts.store.endpoint(at), at.id);
+  return found(await parts.records.endpoint(at), at.id);
 }
 
 /** Removes an endpoint and its waiting messages. Throws `endpoint_not_found`. */
 export async function removeEndpoint(parts: EndpointParts, at: EndpointKey): Promise<Endpoint> {
   const before = await readEndpoint(parts, at);
-  if (!(await parts.store.removeEndpoint(at))) throw notFound(at.id);
+  if (!(await parts.records.removeEndpoint(at))) throw notFound(at.id);
   return before;
 }
 

@@ -3,6 +3,7 @@ import { Agent } from "undici";
 import type { buildConnector } from "undici";
 import type { ReplayBody } from "../../wire/webhook.ts";
 import type { Leases } from "../queue/leases.ts";
+import type { Queue } from "../queue/queue.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
 import { openDeliveryRunner } from "./delivery-runner.ts";
@@ -31,6 +32,7 @@ export interface WebhookOptions extends EndpointParts {
   readonly connect: buildConnector.connector;
   /** The `user-agent` header. */
   readonly agent: string;
+  readonly queue: Queue;
   readonly leases: Leases;
   /** A clock that is never set back. */
   readonly steadyMs: () => number;
@@ -42,7 +44,7 @@ export interface WebhookOptions extends EndpointParts {
 
 /** Opens the webhooks. Sends nothing before the delivery runner is woken. */
 export function openWebhooks(options: WebhookOptions): Webhooks {
-  const { store, nowMs, allowsHost, turns } = options;
+  const { records, nowMs, allowsHost, turns } = options;
   const dispatcher = new Agent({
     connect: options.connect,
     headersTimeout: ATTEMPT_TIMEOUT_MS,
@@ -55,7 +57,7 @@ export function openWebhooks(options: WebhookOptions): Webhooks {
   const stop = new AbortController();
 
   return {
-    store,
+    records,
     nowMs,
     allowsHost,
     turns,
@@ -83,7 +85,7 @@ export async function replayDead(webhooks: Webhooks, accountId: string, body: Re
     if (!endpoint.enabled) throw disabled(endpointId);
   }
   const query = { accountId, eventId: webhookId, endpointId, nowMs: webhooks.nowMs() };
-  const replayed = await webhooks.store.replayDeliveries(query);
+  const replayed = await webhooks.records.replayDeliveries(query);
   if (webhookId !== undefined && replayed.replayed === 0) {
     if (replayed.disabled > 0) throw disabled(webhookId);
     throw new Refusal("delivery_not_found", `This key has no dead letter ${shown(webhookId)}.`);

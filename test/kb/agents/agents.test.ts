@@ -14,7 +14,7 @@ describe("the knowledge of a configured agent", () => {
   let accountId: string;
   beforeAll(async () => {
     store = await openSqliteStore();
-    accountId = (await store.ensureAccount("local")).id;
+    accountId = (await store.records.ensureAccount("local")).id;
   });
   afterAll(() => store.close());
 
@@ -26,7 +26,7 @@ describe("the knowledge of a configured agent", () => {
     ["another agent searches the knowledge it names", { id: "desk", knowledge: [...OWN] }, OWN],
   ])("%s", async (_title, config, knowledge) => {
     const agents: Agents = {
-      store,
+      records: store.records,
       configured: [{ ...config, systemPrompt: "" }],
       defaultKnowledge: () => DEFAULT,
       nowMs: Date.now,

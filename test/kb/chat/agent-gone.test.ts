@@ -5,6 +5,7 @@ import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoin
 import { fileForm, type Running } from "../service/running.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, eventsOf, filesOf, openAsking } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 // Deletes an agent while it works. Later questions are in threads.test.ts.
 
@@ -21,13 +22,15 @@ let beforeFile: () => Promise<unknown>;
 beforeAll(async () => {
   endpoint = await openModelEndpoint();
   receiver = await openReceiver();
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    addFile: async (file, sameTransaction) => {
-      await beforeFile();
-      return store.addFile(file, sameTransaction);
-    },
-  });
+  const wrapStore = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        addFile: async (file, sameTransaction) => {
+          await beforeFile();
+          return store.records.addFile(file, sameTransaction);
+        },
+      },
+    });
   running = await openAsking(endpoint, {}, { wrapStore });
   admin = await running.issueKey("local", ["admin"]);
 }, 60_000);

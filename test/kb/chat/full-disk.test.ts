@@ -3,6 +3,7 @@ import { KbsyncError } from "../../../src/lib/failure.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, openAsking } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 /** Generous, for a busy machine. */
 const WAIT = { timeout: 60_000, interval: 20 };
@@ -27,17 +28,19 @@ async function openFull(path: string, { renews }: { readonly renews: boolean }) 
   let nowMs = Date.now();
   let others = 0;
   const disk = { isFull: true, tries: 0 };
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    queue: { ...store.queue, renew: async (renewal) => (renews ? store.queue.renew(renewal) : noRoom()) },
-    addTurn: async (turn) => {
-      const isOurs = JSON.stringify(turn.delivery?.to).includes(`"${url}"`);
-      const isFailure = turn.delivery?.body.startsWith('{"success":false') === true;
-      if (!disk.isFull || !isOurs || isFailure) return store.addTurn(turn);
-      disk.tries += 1;
-      return noRoom();
-    },
-  });
+  const wrapStore = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        addTurn: async (turn) => {
+          const isOurs = JSON.stringify(turn.delivery?.to).includes(`"${url}"`);
+          const isFailure = turn.delivery?.body.startsWith('{"success":false') === true;
+          if (!disk.isFull || !isOurs || isFailure) return store.records.addTurn(turn);
+          disk.tries += 1;
+          return noRoom();
+        },
+      },
+      queue: { renew: async (renewal) => (renews ? store.queue.renew(renewal) : noRoom()) },
+    });
   const running = await openAsking(undefined, {}, { wrapStore, nowMs: () => nowMs });
   const told = (of: string) => receiver.messages.filter((each) => each.path === of).map(({ json }) => json);
   expect((await ask(running, { user: "Hello", webhook: { url } })).status).toBe(202);

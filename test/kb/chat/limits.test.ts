@@ -5,6 +5,7 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { openWeb, type Page, type Web } from "../fetch/web.ts";
 import { fileForm, type Answered, type Running } from "../service/running.ts";
 import { ask, CHAT, filesOf, openAsking } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 // Every limit of a question, an agent and an upload's fields: a value at the limit is accepted, one above it is refused with the
 // field's name and leaves nothing. Limits of bytes and pixels are in images.test.ts.
@@ -29,14 +30,16 @@ beforeAll(async () => {
   for (let at = 0; at < 21; at++) pages[`/${at}.png`] = show;
   pages[pathOf(8192)] = show;
   // Questions with a webhook stay in the queue, where the tests count them.
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    queue: { ...store.queue, due: async (query) => (query.queue === "chat" ? [] : store.queue.due(query)) },
-    thread: async (query) => {
-      if (query.threadId === "line") await held.promise;
-      return store.thread(query);
-    },
-  });
+  const wrapStore = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        thread: async (query) => {
+          if (query.threadId === "line") await held.promise;
+          return store.records.thread(query);
+        },
+      },
+      queue: { due: async (query) => (query.queue === "chat" ? [] : store.queue.due(query)) },
+    });
   const agents = [{ id: "filled", systemPrompt: "{{a}}{{b}}", knowledge: [] }];
   running = await openAsking(undefined, { agents }, { wrapStore, ocr: { pagesMax: 0 } });
   admin = await running.issueKey("local", ["admin"]);
@@ -217,7 +220,7 @@ it(
   async () => {
     const { _id } = (await running.send("GET", "/v1/agents", { key: admin })).json.data.agents[0];
     const webhook = { url: HOOK };
-    const [account] = await running.store.accounts();
+    const [account] = await running.store.records.accounts();
     const { waiting } = await running.store.queue.figures("chat", undefined);
     const body = JSON.stringify({ agent_id: _id, user: "Hello", webhook });
     const job = { accountId: account?.id ?? "", body, nowMs: Date.now(), jobsMax: JOBS_MAX };

@@ -10,6 +10,7 @@ import {
 } from "../../fakes/model-endpoint.ts";
 import type { Running } from "../service/running.ts";
 import { ask, begin, CHAT, eventsOf, KNOWLEDGE, openAsking, remember } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let endpoint: ModelEndpoint;
 let running: Running;
@@ -483,7 +484,8 @@ describe("a streamed answer", () => {
     const busy = (): never => {
       throw new KbsyncError("the store is busy", { code: "store_busy" });
     };
-    const wrapStore = (store: Store): Store => ({ ...store, addTurn: async () => busy() });
+    const wrapStore = (store: Store): Store =>
+      withMethods(store, { records: { addTurn: async () => busy() } });
     const own = await openAsking(endpoint, {}, { wrapStore });
     try {
       const { status, events } = await stream({ user: "Hello", thread_id: "unkept" }, own);

@@ -9,6 +9,7 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { fileForm } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { ask, begin, filesOf, openAsking } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -192,14 +193,16 @@ describe("a client that goes away", () => {
 it("remembers nothing of an answer whose client went away before it was stored", async () => {
   const held = Promise.withResolvers<void>();
   let reads = 0;
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    thread: async (query) => {
-      reads += 1;
-      if (reads === 1) await held.promise;
-      return store.thread(query);
-    },
-  });
+  const wrapStore = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        thread: async (query) => {
+          reads += 1;
+          if (reads === 1) await held.promise;
+          return store.records.thread(query);
+        },
+      },
+    });
   // Without a model, nothing between here and the store checks for a disconnect.
   const plain = await openAsking(undefined, {}, { wrapStore });
   const leaving = new AbortController();
@@ -211,9 +214,9 @@ it("remembers nothing of an answer whose client went away before it was stored",
   for (let times = 0; times < 3; times += 1) await plain.send("GET", "/v1/queues");
   held.resolve();
   expect((await ask(plain, { user: "Second?", thread_id: "left" })).status).toBe(200);
-  const { id: accountId } = await plain.store.ensureAccount("local");
+  const { id: accountId } = await plain.store.records.ensureAccount("local");
   const query = { accountId, agentId: "default", threadId: "left", turnsMax: 9, charsMax: 9999 };
-  const memory = await plain.store.thread({ ...query, imagesMax: 9, imagesSinceIso: "" });
+  const memory = await plain.store.records.thread({ ...query, imagesMax: 9, imagesSinceIso: "" });
   expect(memory.turns.map(({ user }) => user)).toEqual(["Second?"]);
   await plain.close();
 });
@@ -222,14 +225,16 @@ describe("an answer that was stored", () => {
   it("returns a stored answer although its image cannot be moved, and does not lose the image", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-keep-"));
     // The row is written by then; a folder at the target path prevents the move.
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      addTurn: async (turn) => {
-        for (const { token } of turn.files)
-          await mkdir(join(stateDir, "uploads", token, "in the way"), { recursive: true });
-        return store.addTurn(turn);
-      },
-    });
+    const wrapStore = (store: Store): Store =>
+      withMethods(store, {
+        records: {
+          addTurn: async (turn) => {
+            for (const { token } of turn.files)
+              await mkdir(join(stateDir, "uploads", token, "in the way"), { recursive: true });
+            return store.records.addTurn(turn);
+          },
+        },
+      });
     const blocked = await openAsking(endpoint, {}, { stateDir, wrapStore });
     const user_urls = [{ type: "image", url: web.url("/blue.png").href }];
     try {
@@ -293,8 +298,8 @@ describe("an agent deleted in mid-thread", () => {
       status: 404,
       json: { error: { code: "agent_not_found", field: "agent_id" } },
     });
-    const memory = await running.store.thread({
-      accountId: (await running.store.accounts()).find(({ name }) => name === "local")?.id ?? "",
+    const memory = await running.store.records.thread({
+      accountId: (await running.store.records.accounts()).find(({ name }) => name === "local")?.id ?? "",
       agentId: "going",
       threadId: "g",
       turnsMax: 10,

@@ -5,6 +5,7 @@ import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoin
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import type { Running } from "../service/running.ts";
 import { ask, openAsking } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 // Questions of one thread whose answers go to webhooks are answered in the order in which they were accepted.
 
@@ -23,17 +24,19 @@ const full = new Set<string>();
 beforeAll(async () => {
   endpoint = await openModelEndpoint();
   receiver = await openReceiver();
-  const wrapStore = (store: Store): Store => ({
-    ...store,
-    thread: async (query) => {
-      if (busy.delete(query.threadId)) throw new KbsyncError("busy", { code: "store_busy" });
-      return store.thread(query);
-    },
-    addTurn: async (turn) => {
-      if (full.delete(turn.threadId ?? "")) throw new KbsyncError("no space", { code: "disk_full" });
-      return store.addTurn(turn);
-    },
-  });
+  const wrapStore = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        thread: async (query) => {
+          if (busy.delete(query.threadId)) throw new KbsyncError("busy", { code: "store_busy" });
+          return store.records.thread(query);
+        },
+        addTurn: async (turn) => {
+          if (full.delete(turn.threadId ?? "")) throw new KbsyncError("no space", { code: "disk_full" });
+          return store.records.addTurn(turn);
+        },
+      },
+    });
   running = await openAsking(endpoint, {}, { wrapStore, nowMs: () => nowMs });
 }, 60_000);
 afterAll(async () => {

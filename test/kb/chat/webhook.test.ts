@@ -6,6 +6,7 @@ import { ChatAccepted, ChatDelivery } from "../../../src/wire/chat.ts";
 import { type Behaviour, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
 import { openReceiver, signedBy, type Receiver } from "../webhooks/receiver.ts";
 import { ask, CHAT, openAsking, remember } from "./asking.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
 
@@ -180,15 +181,17 @@ describe("an answer by webhook", () => {
       ["never", { left: 3, error: failing("extraction_failed", "no process could be had") }],
       ["broken", { left: 1, error: Object.assign(new Error("/secret/place is broken"), { code: "EIO" }) }],
     ]);
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      thread: async (query) => {
-        const met = trouble.get(query.threadId);
-        if (met === undefined || met.left === 0) return store.thread(query);
-        met.left -= 1;
-        throw met.error;
-      },
-    });
+    const wrapStore = (store: Store): Store =>
+      withMethods(store, {
+        records: {
+          thread: async (query) => {
+            const met = trouble.get(query.threadId);
+            if (met === undefined || met.left === 0) return store.records.thread(query);
+            met.left -= 1;
+            throw met.error;
+          },
+        },
+      });
     const running = await openAsking(undefined, {}, { wrapStore });
     try {
       const send = (path: string, body: object) =>
@@ -240,13 +243,12 @@ describe("an answer by webhook", () => {
 
   it("delays an answer by webhook while too many questions wait, and refuses direct ones", async () => {
     let postponed = 0;
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      queue: {
-        ...store.queue,
-        postpone: (...given) => store.queue.postpone(...given).finally(() => (postponed += 1)),
-      },
-    });
+    const wrapStore = (store: Store): Store =>
+      withMethods(store, {
+        queue: {
+          postpone: (...given) => store.queue.postpone(...given).finally(() => (postponed += 1)),
+        },
+      });
     const running = await openAsking(endpoint, {}, { wrapStore });
     try {
       const held = Promise.withResolvers<Behaviour>();

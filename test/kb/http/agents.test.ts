@@ -76,8 +76,8 @@ describe("agents", () => {
     const changes = [{ name: "New" }, { temperature: 1.5 }, { systemPrompt: "Mine." }, { model: "m" }];
     // Calls at once, so that each would read the agent before the first has written it.
     const parts = { configured: [], defaultKnowledge: () => [], nowMs: Date.now, turns: openTurns() };
-    const agents = { ...parts, store: running.store };
-    const account = await running.store.ensureAccount(LOCAL_ACCOUNT);
+    const agents = { ...parts, records: running.store.records };
+    const account = await running.store.records.ensureAccount(LOCAL_ACCOUNT);
     const at = { accountId: account.id, id };
     await Promise.all(changes.map((change) => changeAgent(agents, at, change)));
     expect((await send("GET", `/${id}`)).json.data).toMatchObject(Object.assign({}, ...changes));

@@ -11,6 +11,7 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { typeOf } from "../service/answer-check.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let running: Running;
 beforeAll(async () => {
@@ -213,13 +214,15 @@ describe("the timeouts of a bulk create", () => {
   let hasty: Running;
   let createMs = 0;
   beforeAll(async () => {
-    const wrapStore = (store: Store): Store => ({
-      ...store,
-      createResource: async (...given) => {
-        await delay(createMs);
-        return store.createResource(...given);
-      },
-    });
+    const wrapStore = (store: Store): Store =>
+      withMethods(store, {
+        records: {
+          createResource: async (...given) => {
+            await delay(createMs);
+            return store.records.createResource(...given);
+          },
+        },
+      });
     hasty = await openRunning({ wrapStore, limits: { requestMs: REQUEST_MS } });
   });
   afterAll(() => hasty.close());

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { asyncPreference, etagOf, isKnown, preconditionOf } from "../../../src/kb/http/conditions.ts";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const RESOURCE = { id: "a".repeat(24), revision: 3 };
 const TAG = etagOf(RESOURCE);
@@ -51,17 +52,19 @@ describe("ETag", () => {
   let beforeWrite: (id: string) => Promise<unknown> = async () => undefined;
   beforeAll(async () => {
     running = await openRunning({
-      wrapStore: (store) => ({
-        ...store,
-        updateResource: async (...given) => {
-          await beforeWrite(given[0].id);
-          return store.updateResource(...given);
-        },
-        deleteResource: async (at) => {
-          await beforeWrite(at.id);
-          return store.deleteResource(at);
-        },
-      }),
+      wrapStore: (store) =>
+        withMethods(store, {
+          records: {
+            updateResource: async (...given) => {
+              await beforeWrite(given[0].id);
+              return store.records.updateResource(...given);
+            },
+            deleteResource: async (at) => {
+              await beforeWrite(at.id);
+              return store.records.deleteResource(at);
+            },
+          },
+        }),
     });
   });
   afterAll(() => running.close());

@@ -192,16 +192,16 @@ beforeAll(async () => {
 /** Adds a dead letter of the owner's endpoint, and a waiting document of the owner. */
 async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> {
   const { store } = running;
-  const accountId = (await store.accounts()).find(({ name }) => name === "local")?.id ?? "";
+  const accountId = (await store.records.accounts()).find(({ name }) => name === "local")?.id ?? "";
   const nowIso = new Date().toISOString();
   // Due tomorrow, so that no runner takes them during the test.
   const nowMs = Date.now() + 24 * 60 * 60 * 1000;
   const letter = { eventId: LETTER, type: "resource.created", body: "{}", to: { endpointId } };
-  await store.addDelivery({ accountId, ...letter, nowMs });
+  await store.records.addDelivery({ accountId, ...letter, nowMs });
   for (const { number } of await store.queue.due({ queue: "webhook", nowMs, perLine: 10 })) {
     const job = await store.queue.lease({ number, worker: "test", nowMs });
     if (job?.name === LETTER)
-      await store.settleDelivery(job, {
+      await store.records.settleDelivery(job, {
         nowIso,
         kind: "dead",
         problem: "The owner's problem",
@@ -209,7 +209,7 @@ async function leaveWaiting(ownerId: string, endpointId: string): Promise<void> 
       });
   }
   const text = { origin: "content", title: WAITING, description: "", url: null, content: "" } as const;
-  await store.enqueueCreate(
+  await store.records.enqueueCreate(
     {
       accountId,
       id: WAITING,

@@ -287,9 +287,9 @@ describe("across runs", () => {
     await writeFile(join(incoming, "half"), "hal");
     const token = "T".repeat(43);
     await writeFile(join(incoming, token), "whole");
-    await next.store.addFile({
+    await next.store.records.addFile({
       token,
-      accountId: (await next.store.ensureAccount("local")).id,
+      accountId: (await next.store.records.ensureAccount("local")).id,
       name: "whole.txt",
       mediaType: "text/plain",
       sizeBytes: 5,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openIdempotency } from "../../../src/kb/http/idempotency.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -115,8 +116,8 @@ describe("Idempotency-Key", () => {
     await update();
     await running.send("DELETE", path);
     expect(await update()).toMatchObject({ status: 404, json: { error: { code: "resource_not_found" } } });
-    const { id } = await running.store.ensureAccount("local");
-    expect((await running.store.recall(id, "u3", nowMs))?.body).not.toContain("Private");
+    const { id } = await running.store.records.ensureAccount("local");
+    expect((await running.store.records.recall(id, "u3", nowMs))?.body).not.toContain("Private");
     // The answer to a create has no text.
     expect(await create("c10")).toMatchObject({ status: 201, text: made.text });
   });
@@ -136,8 +137,8 @@ describe("Idempotency-Key", () => {
       data: { title: "Later", content },
     });
     expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
-    const { id } = await running.store.ensureAccount("local");
-    const kept = await running.store.recall(id, "u2", nowMs);
+    const { id } = await running.store.records.ensureAccount("local");
+    const kept = await running.store.records.recall(id, "u2", nowMs);
     expect(kept?.body.length).toBeLessThan(100);
     await running.send("DELETE", path);
     expect((await update()).status).toBe(404);
@@ -188,15 +189,17 @@ describe("Idempotency-Key of an upload", () => {
   it("answers a repeated upload once its bytes can be moved to their folder", async () => {
     let block: string | undefined;
     const own = await openRunning({
-      wrapStore: (store) => ({
-        ...store,
-        addFile: async (file, sameTransaction) => {
-          block = join(own.stateDir, "uploads", file.token);
-          // A non-empty folder with the file's name makes the rename fail.
-          await mkdir(join(block, "in the way"), { recursive: true });
-          return store.addFile(file, sameTransaction);
-        },
-      }),
+      wrapStore: (store) =>
+        withMethods(store, {
+          records: {
+            addFile: async (file, sameTransaction) => {
+              block = join(own.stateDir, "uploads", file.token);
+              // A non-empty folder with the file's name makes the rename fail.
+              await mkdir(join(block, "in the way"), { recursive: true });
+              return store.records.addFile(file, sameTransaction);
+            },
+          },
+        }),
     });
     try {
       const send = (): Promise<Answered> =>

@@ -95,12 +95,12 @@ describe("a revoked key", () => {
 
   it("refuses a key that another process revoked within seconds, even if the clock is set back", async () => {
     const { _id, key } = await make();
-    const account = (await running.store.accounts()).find(({ name }) => name === "local")?.id ?? "";
+    const account = (await running.store.records.accounts()).find(({ name }) => name === "local")?.id ?? "";
     expect(await statusOf(key)).toBe(200);
     nowMs += HOUR_MS;
     expect(await statusOf(key)).toBe(200);
     const revokedAt = new Date(nowMs).toISOString();
-    await running.store.changeKey({ accountId: account, id: _id, revokedAt });
+    await running.store.records.changeKey({ accountId: account, id: _id, revokedAt });
     nowMs -= HOUR_MS;
     expect(await statusOf(key)).toBe(401);
   });
@@ -174,11 +174,16 @@ describe("a rotation", () => {
 
 it("bounds the keys made by rotations, with a hint", async () => {
   const tenant = await running.issueKey("turner", ["admin"]);
-  const first = (await running.store.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
+  const first = (await running.store.records.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
   const over = new Date(START - HOUR_MS).toISOString();
   const others = Array.from({ length: KEY_RECORDS_MAX - 2 }, (_, at) => {
     const id = at.toString(16).padStart(23, "0") + "t";
-    return running.store.putKey({ ...first, id, sha256: `t${id.padStart(63, "0")}`, expiresAt: over });
+    return running.store.records.putKey({
+      ...first,
+      id,
+      sha256: `t${id.padStart(63, "0")}`,
+      expiresAt: over,
+    });
   });
   await Promise.all(others);
   const rotate = (id: string) => running.send("POST", `/v1/keys/${id}/rotate`, { key: tenant });
@@ -193,10 +198,10 @@ it("bounds the keys of an account", async () => {
   const tenant = await running.issueKey("tenant", ["admin"]);
   const create = () =>
     running.send("POST", "/v1/keys", { key: tenant, body: { name: "one of many", scopes: ["read"] } });
-  const first = (await running.store.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
+  const first = (await running.store.records.keyByHash(hashKey(tenant))) as KeyRecord; // issued just now
   const others = Array.from({ length: KEYS_MAX - 2 }, (_, at) => {
     const id = at.toString(16).padStart(24, "0");
-    return running.store.putKey({ ...first, id, sha256: id.padStart(64, "0") });
+    return running.store.records.putKey({ ...first, id, sha256: id.padStart(64, "0") });
   });
   await Promise.all(others);
   const last = (await create()).json.data;

@@ -3,20 +3,23 @@ import { connect } from "node:net";
 import { expect, it, vi } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { createBody, openRunning } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const WAIT = { timeout: 10_000 };
 
 it("refuses too many concurrent documents with 503 and Retry-After, but no search", async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   let started = 0;
-  const slow = (store: Store): Store => ({
-    ...store,
-    createResource: async (...argument) => {
-      started += 1;
-      await released;
-      return store.createResource(...argument);
-    },
-  });
+  const slow = (store: Store): Store =>
+    withMethods(store, {
+      records: {
+        createResource: async (...argument) => {
+          started += 1;
+          await released;
+          return store.records.createResource(...argument);
+        },
+      },
+    });
   const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
   const first = running.send("POST", "/api/rag/resource", { body: createBody() });
   await vi.waitFor(() => expect(started).toBe(1), WAIT);
@@ -106,14 +109,16 @@ for (const [name, path, type] of [
   it(`counts ${name} as in flight until its work ends, even if its client disconnects`, async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     let started = 0;
-    const slow = (store: Store): Store => ({
-      ...store,
-      createResource: async (...argument) => {
-        started += 1;
-        await released;
-        return store.createResource(...argument);
-      },
-    });
+    const slow = (store: Store): Store =>
+      withMethods(store, {
+        records: {
+          createResource: async (...argument) => {
+            started += 1;
+            await released;
+            return store.records.createResource(...argument);
+          },
+        },
+      });
     const running = await openRunning({ wrapStore: slow, limits: { ingests: 1 } });
     const create = () => running.send("POST", "/api/rag/resource", { body: createBody() });
     const body = JSON.stringify(createBody());
@@ -137,17 +142,16 @@ it("ends an upload whose client disconnects while the account's documents are co
   const counted = Promise.withResolvers<void>();
   let counts = 0;
   const running = await openRunning({
-    wrapStore: (store) => ({
-      ...store,
-      queue: {
-        ...store.queue,
-        figures: async (...argument) => {
-          counts += 1;
-          if (counts === 1) await counted.promise;
-          return store.queue.figures(...argument);
+    wrapStore: (store) =>
+      withMethods(store, {
+        queue: {
+          figures: async (...argument) => {
+            counts += 1;
+            if (counts === 1) await counted.promise;
+            return store.queue.figures(...argument);
+          },
         },
-      },
-    }),
+      }),
   });
   const form = `--b\r\ncontent-disposition: form-data; name=file; filename=a\r\n\r\nabc\r\n--b--\r\n`;
   const socket = connect(Number(new URL(running.url).port), "127.0.0.1");

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let running: Running;
 let textsRead = 0;
@@ -10,19 +11,21 @@ let chunksRead: number[] = [];
 let meanwhile = async (): Promise<void> => {};
 beforeAll(async () => {
   running = await openRunning({
-    wrapStore: (store) => ({
-      ...store,
-      resource: (at) => {
-        textsRead += 1;
-        return store.resource(at);
-      },
-      chunks: async (query) => {
-        const part = await store.chunks(query);
-        chunksRead.push(part?.chunks.length ?? 0);
-        await meanwhile();
-        return part;
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          resource: (at) => {
+            textsRead += 1;
+            return store.records.resource(at);
+          },
+          chunks: async (query) => {
+            const part = await store.records.chunks(query);
+            chunksRead.push(part?.chunks.length ?? 0);
+            await meanwhile();
+            return part;
+          },
+        },
+      }),
   });
 });
 afterAll(() => running.close());

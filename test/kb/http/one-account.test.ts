@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let running: Running | undefined;
 const sockets: Socket[] = [];
@@ -175,19 +176,18 @@ it("delays the lines of an account that has sent too many invalid ones, and no o
 it("lets uploads of an account wait while hundreds of its documents do, and no other's", async () => {
   let hostileId = "";
   const on = (running = await openRunning({
-    wrapStore: (store) => ({
-      ...store,
-      queue: {
-        ...store.queue,
-        figures: async (queue, accountId) => ({
-          ...(await store.queue.figures(queue, accountId)),
-          waiting: accountId === hostileId ? 500 : 0,
-        }),
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        queue: {
+          figures: async (queue, accountId) => ({
+            ...(await store.queue.figures(queue, accountId)),
+            waiting: accountId === hostileId ? 500 : 0,
+          }),
+        },
+      }),
   }));
   const hostile = await on.issueKey("hostile");
-  hostileId = (await on.store.accounts()).find(({ name }) => name === "hostile")?.id ?? "";
+  hostileId = (await on.store.records.accounts()).find(({ name }) => name === "hostile")?.id ?? "";
   const upload = async (key: string): Promise<number> =>
     (await on.send("POST", "/image/processing/upload", { key, body: fileForm("words") })).status;
   const startMs = performance.now();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const WAIT = { timeout: 10_000, interval: 20 };
 const ASYNC = { prefer: "respond-async" };
@@ -16,22 +17,23 @@ let aheadMs = 0;
 beforeAll(async () => {
   running = await openRunning({
     nowMs: () => Date.now() + aheadMs,
-    wrapStore: (store) => ({
-      ...store,
-      queue: {
-        ...store.queue,
-        lease: async (request) => {
-          waiting += 1;
-          await held;
-          waiting -= 1;
-          return store.queue.lease(request);
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          updateResource: async (...given) => {
+            if (diskIsFull) throw Object.assign(new Error("write"), { code: "ENOSPC" });
+            return store.records.updateResource(...given);
+          },
         },
-      },
-      updateResource: async (...given) => {
-        if (diskIsFull) throw Object.assign(new Error("write"), { code: "ENOSPC" });
-        return store.updateResource(...given);
-      },
-    }),
+        queue: {
+          lease: async (request) => {
+            waiting += 1;
+            await held;
+            waiting -= 1;
+            return store.queue.lease(request);
+          },
+        },
+      }),
   });
 });
 afterAll(() => running.close());
@@ -368,4 +370,4 @@ describe("Prefer: respond-async", () => {
   });
 });
 
-const account = async (): Promise<string> => (await running.store.ensureAccount("local")).id;
+const account = async (): Promise<string> => (await running.store.records.ensureAccount("local")).id;

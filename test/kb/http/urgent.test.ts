@@ -5,6 +5,7 @@ import type { HttpParts } from "../../../src/kb/http/operation.ts";
 import { addSearchRoutes } from "../../../src/kb/http/search-routes.ts";
 import { openUrgent } from "../../../src/kb/http/urgent.ts";
 import { createBody, openRunning, type Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 let running: Running | undefined;
 afterEach(() => running?.close());
@@ -48,14 +49,16 @@ it("continues a bulk create while a search does not end", async () => {
   const reached = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
   running = await openRunning({
-    wrapStore: (store) => ({
-      ...store,
-      evidence: async (query) => {
-        reached.resolve();
-        await end.promise;
-        return await store.evidence(query);
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        index: {
+          evidence: async (query) => {
+            reached.resolve();
+            await end.promise;
+            return await store.index.evidence(query);
+          },
+        },
+      }),
   });
   const made = await running.send("POST", "/api/rag/resource", { body: createBody() });
   const search = running.send("POST", "/rag/query", { body: { doc_id: made.json.data._id, query: "words" } });

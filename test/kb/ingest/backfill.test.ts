@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { noticeMissingVectors, openBackfill } from "../../../src/kb/ingest/backfill.ts";
 import type { Backfill, BackfillReport } from "../../../src/kb/ingest/backfill.ts";
-import type { RowContext } from "../../../src/kb/store/records.ts";
+import type { ChunkContext } from "../../../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
@@ -11,17 +11,17 @@ import { wordsOnly } from "../store/store-fixture.ts";
 
 /** What a backfill asks of a store, over a map. */
 function memory(chunks: number) {
-  const lacking = new Map<number, RowContext>();
-  const add = (row: number, text = `text ${row}`): unknown =>
-    lacking.set(row, { row, text, title: "", headings: [] });
-  for (let row = 0; row < chunks; row++) add(row);
+  const lacking = new Map<number, ChunkContext>();
+  const add = (ref: number, text = `text ${ref}`): unknown =>
+    lacking.set(ref, { ref, text, title: "", headings: [] });
+  for (let ref = 0; ref < chunks; ref++) add(ref);
   return {
     lacking,
     add,
     chunksWithoutVector: async (_fingerprint: string, _tiers: unknown, limit: number, after = -1) =>
-      [...lacking.values()].filter(({ row }) => row > after).slice(0, limit),
-    putVectors: async (_fingerprint: string, vectors: readonly { readonly row: number }[]) => {
-      for (const { row } of vectors) lacking.delete(row);
+      [...lacking.values()].filter(({ ref }) => ref > after).slice(0, limit),
+    putVectors: async (_fingerprint: string, vectors: readonly { readonly ref: number }[]) => {
+      for (const { ref } of vectors) lacking.delete(ref);
     },
     serveComplete: async (): Promise<number> => 0,
     dropRetired: async (_fingerprint: string, _limit: number): Promise<number> => 0,
@@ -44,7 +44,7 @@ describe("backfill", () => {
     onLeft?: (chunks: number) => void,
   ): void => {
     backfill = openBackfill({
-      store,
+      index: store,
       model: async () => model,
       report: (report) => reports.push(report),
       retryAfterMs: 1,
@@ -79,7 +79,7 @@ describe("backfill", () => {
     const store = memory(10);
     let looks = 0;
     backfill = openBackfill({
-      store,
+      index: store,
       model: async () => (++looks < 3 ? undefined : hashedEmbedder()),
       report: (report) => reports.push(report),
       retryAfterMs: 1,
@@ -215,12 +215,12 @@ describe("noticeMissingVectors", () => {
   ])("%s", async (_title, tier, has, wakes) => {
     let woken = 0;
     const noticing = noticeMissingVectors(store, () => woken++);
-    const { id: accountId } = await store.ensureAccount("local");
+    const { id: accountId } = await store.records.ensureAccount("local");
     const id = (++made).toString().padStart(24, "0");
     const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
     const createdAt = "2026-01-01T00:00:00.000Z";
     const vectors = await embedder.embed([CONTENT]);
-    await noticing.createResource(
+    await noticing.records.createResource(
       { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
       {
         ...wordsOnly(CONTENT),

@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { embeddingText } from "../../../src/kb/embed/embedding-text.ts";
 import { openEmbeddingFailures, PROBE } from "../../../src/kb/ingest/embedding-failures.ts";
-import type { RowContext } from "../../../src/kb/store/records.ts";
+import type { ChunkContext } from "../../../src/kb/store/search-index.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
-const chunkOf = (row: number): RowContext => ({
-  row,
-  staleSince: row + 100,
+const chunkOf = (ref: number): ChunkContext => ({
+  ref,
+  staleSince: ref + 100,
   title: "",
   headings: [],
-  text: `text ${row}`,
+  text: `text ${ref}`,
 });
-const chunks = (count: number): RowContext[] => Array.from({ length: count }, (_, row) => chunkOf(row));
+const chunks = (count: number): ChunkContext[] => Array.from({ length: count }, (_, ref) => chunkOf(ref));
 const never = new AbortController().signal;
 
 /** An embedder that fails for the texts that are named, and notes its calls. */
@@ -30,24 +30,24 @@ function openPicky(isBad: (text: string) => boolean) {
 }
 
 describe("chunks that a model may not embed", () => {
-  it("are embedded four at a time, each with its row", async () => {
+  it("are embedded four at a time, each with its ref", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
     const found = await failures.embed(embedder, chunks(10), never);
     expect(calls.map((texts) => texts.length)).toEqual([4, 4, 2]);
     expect(calls.flat()).toEqual(chunks(10).map(embeddingText));
-    expect(found.map(({ row, staleSince }) => [row, staleSince])).toEqual(
-      chunks(10).map(({ row, staleSince }) => [row, staleSince]),
+    expect(found.map(({ ref, staleSince }) => [ref, staleSince])).toEqual(
+      chunks(10).map(({ ref, staleSince }) => [ref, staleSince]),
     );
-    expect(chunks(10).some(({ row }) => failures.isSuspected(row))).toBe(false);
+    expect(chunks(10).some(({ ref }) => failures.isSuspected(ref))).toBe(false);
   });
 
   it("are suspected with all of their call, and no others", async () => {
     const failures = openEmbeddingFailures();
     const { embedder } = openPicky((text) => text.includes("text 5"));
     await expect(failures.embed(embedder, chunks(12), never)).rejects.toThrow("it crashed");
-    const suspects = chunks(12).filter(({ row }) => failures.isSuspected(row));
-    expect(suspects.map(({ row }) => row)).toEqual([4, 5, 6, 7]);
+    const suspects = chunks(12).filter(({ ref }) => failures.isSuspected(ref));
+    expect(suspects.map(({ ref }) => ref)).toEqual([4, 5, 6, 7]);
     expect(failures.givenUp()).toEqual([]);
   });
 
@@ -56,7 +56,7 @@ describe("chunks that a model may not embed", () => {
     const { embedder, calls } = openPicky((text) => text.includes("text 1"));
     await expect(failures.embed(embedder, chunks(2), never)).rejects.toThrow("it crashed");
     calls.length = 0;
-    expect(await failures.embedAlone(embedder, chunkOf(0))).toMatchObject({ row: 0, staleSince: 100 });
+    expect(await failures.embedAlone(embedder, chunkOf(0))).toMatchObject({ ref: 0, staleSince: 100 });
     expect(failures.isSuspected(0)).toBe(false);
     expect(await failures.embedAlone(embedder, chunkOf(1))).toBeUndefined();
     expect([failures.isGivenUp(1), failures.givenUp()]).toEqual([false, []]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { embedSentences, giveSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
-import type { RowSentences } from "../../../src/kb/store/sentences.ts";
+import type { ChunkSentences } from "../../../src/kb/store/search-index.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const TEXT = "The heron waits by the river. The otter swims under the ice.";
@@ -12,15 +12,15 @@ function memory(chunks: number, gone: readonly number[] = []) {
   return {
     given,
     asked,
-    chunksWithoutSentences: async (_fingerprint: string, after: number, limit: number) => {
+    chunksWithoutSentences: async (_fingerprint: string, limit: number, after = 0) => {
       asked.push(after);
-      const rows = Array.from({ length: chunks }, (_, at) => at + 1).filter(
-        (row) => row > after && !given.has(row),
+      const refs = Array.from({ length: chunks }, (_, at) => at + 1).filter(
+        (ref) => ref > after && !given.has(ref),
       );
-      return rows.slice(0, limit).map((row) => ({ row, text: row % 3 === 0 ? "---" : TEXT }));
+      return refs.slice(0, limit).map((ref) => ({ ref, text: ref % 3 === 0 ? "---" : TEXT }));
     },
-    putSentences: async (_fingerprint: string, list: readonly RowSentences[]) => {
-      for (const { row, vectors } of list) if (!gone.includes(row)) given.set(row, vectors.length);
+    putSentences: async (_fingerprint: string, list: readonly ChunkSentences[]) => {
+      for (const { ref, vectors } of list) if (!gone.includes(ref)) given.set(ref, vectors.length);
     },
   };
 }
@@ -83,7 +83,7 @@ describe("giveSentences", () => {
     const store = memory(20);
     const look = store.chunksWithoutSentences;
     store.chunksWithoutSentences = async (...asked) =>
-      (await look(...asked)).map(({ row, text }) => ({ row, text: row === bad ? "Cursed words." : text }));
+      (await look(...asked)).map(({ ref, text }) => ({ ref, text: ref === bad ? "Cursed words." : text }));
     return store;
   };
 

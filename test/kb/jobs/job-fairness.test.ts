@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { openWeb } from "../fetch/web.ts";
 import { createBody, openRunning, type Running, type RunningOptions } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const WAIT = { timeout: 20_000, interval: 20 };
 /** More than the slots of documents in ingestion. */
@@ -79,18 +80,20 @@ it("an account with more documents than slots leaves slots to other accounts", a
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const started: string[] = [];
   const service = await open({
-    wrapStore: (store) => ({
-      ...store,
-      updateResource: async (...given) => {
-        started.push(given[0].accountId);
-        await released;
-        return store.updateResource(...given);
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          updateResource: async (...given) => {
+            started.push(given[0].accountId);
+            await released;
+            return store.records.updateResource(...given);
+          },
+        },
+      }),
   });
   const other = await service.issueKey("other");
   for (let at = 0; at < MANY; at += 1) await queue(service, service.key, { title: `${at}` });
-  const { id: busy } = await service.store.ensureAccount("local");
+  const { id: busy } = await service.store.records.ensureAccount("local");
   await vi.waitFor(() => expect(started.length).toBeGreaterThan(20), WAIT);
   await queue(service, other, {});
   await vi.waitFor(() => expect(started.some((accountId) => accountId !== busy)).toBe(true), WAIT);

@@ -16,9 +16,9 @@ describe("API keys", () => {
     const store = await openSqliteStore();
     const key = generateKey();
     const grant = { account: "local", name: "first", createdAt: new Date().toISOString(), expiresAt: null };
-    await registerKey(store, key, { ...grant, scopes: ["read"] });
-    await registerKey(store, key, { ...grant, scopes: ["read", "write"] });
-    const record = await store.keyByHash(hashKey(key));
+    await registerKey(store.records, key, { ...grant, scopes: ["read"] });
+    await registerKey(store.records, key, { ...grant, scopes: ["read", "write"] });
+    const record = await store.records.keyByHash(hashKey(key));
     expect(record).toMatchObject({ scopes: ["read", "write"], name: "first" });
     expect(JSON.stringify(record)).not.toContain(key);
     await store.close();

@@ -76,15 +76,15 @@ export async function runHistory(seed: number, { workers, steps, queries }: Amou
 async function settle(on: Running, fingerprint: string): Promise<void> {
   await noJobs(on);
   await vi.waitFor(async () => {
-    expect(await on.store.chunksWithoutVector(fingerprint, VECTOR_TIERS, 1)).toEqual([]);
-    expect(await on.store.chunksWithoutSentences(fingerprint, 0, 1)).toEqual([]);
-    expect(await on.store.servingFingerprints()).toEqual([fingerprint]);
+    expect(await on.store.index.chunksWithoutVector(fingerprint, VECTOR_TIERS, 1)).toEqual([]);
+    expect(await on.store.index.chunksWithoutSentences(fingerprint, 1)).toEqual([]);
+    expect(await on.store.index.servingFingerprints()).toEqual([fingerprint]);
   }, PATIENCE);
 }
 
 async function noJobs(on: Running): Promise<void> {
   await vi.waitFor(async () => {
     expect(await on.store.queue.figures("ingest", undefined)).toMatchObject({ waiting: 0 });
-    expect(await on.store.failedResources(undefined)).toBe(0);
+    expect(await on.store.records.failedResources(undefined)).toBe(0);
   }, PATIENCE);
 }

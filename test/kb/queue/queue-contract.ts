@@ -23,8 +23,8 @@ export function queueContract(
       opened = await open();
       const [first, second] = opened.stores;
       [one, other] = [first.queue, second.queue];
-      ({ id: accountId } = await first.ensureAccount("one"));
-      ({ id: otherAccountId } = await first.ensureAccount("other"));
+      ({ id: accountId } = await first.records.ensureAccount("one"));
+      ({ id: otherAccountId } = await first.records.ensureAccount("other"));
     });
     afterEach(() => opened.empty());
     afterAll(() => opened.close());

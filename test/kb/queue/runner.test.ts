@@ -22,7 +22,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "kbsync-runner-"));
   const path = join(folder, "kb.sqlite");
   stores = [await openSqliteStore({ path }), await openSqliteStore({ path })];
-  accountId = (await stores[0]?.ensureAccount("one"))?.id ?? "";
+  accountId = (await stores[0]?.records.ensureAccount("one"))?.id ?? "";
 }, 60_000);
 afterEach(async () => {
   for (const runner of runners.splice(0)) await runner.close();
@@ -43,8 +43,8 @@ function open(at: number, work: RunnerParts["work"], more: Partial<RunnerParts> 
   const leases = openLeases(storeAt(at).queue, `worker ${at}`, Date.now, () => undefined);
   opened.push(leases);
   const runner = openRunner({
-    store: storeAt(at),
-    queue: "chat",
+    queue: storeAt(at).queue,
+    name: "chat",
     leases,
     nowMs: Date.now,
     perLine: 1,

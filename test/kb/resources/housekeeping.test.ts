@@ -7,6 +7,7 @@ import { DEFAULT_RETENTION, openHousekeeping } from "../../../src/kb/resources/h
 import type { Housekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -19,7 +20,8 @@ async function open(): Promise<Housekeeping> {
   nowMs = Date.now();
   running = await openRunning({ nowMs: () => nowMs });
   return openHousekeeping({
-    store: running.store,
+    records: running.store.records,
+    queue: running.store.queue,
     files: await openFileArea(join(running.stateDir, "uploads")),
     retention: DEFAULT_RETENTION,
     nowMs: () => nowMs,
@@ -86,29 +88,33 @@ describe("housekeeping", () => {
     running = await openRunning({
       stateDir: running.stateDir,
       nowMs: () => nowMs,
-      wrapStore: (store) => ({
-        ...store,
-        unusedFiles: async (...given) => {
-          await found.promise;
-          return store.unusedFiles(...given);
-        },
-        purgeDead: async (...given) => {
-          swept.resolve();
-          return store.purgeDead(...given);
-        },
-        createResource: async (...given) => {
-          await late();
-          return store.createResource(...given);
-        },
-        enqueueCreate: async (...given) => {
-          await late();
-          return store.enqueueCreate(...given);
-        },
-        updateResource: async (...given) => {
-          await late();
-          return store.updateResource(...given);
-        },
-      }),
+      wrapStore: (store) =>
+        withMethods(store, {
+          records: {
+            unusedFiles: async (...given) => {
+              await found.promise;
+              return store.records.unusedFiles(...given);
+            },
+            createResource: async (...given) => {
+              await late();
+              return store.records.createResource(...given);
+            },
+            enqueueCreate: async (...given) => {
+              await late();
+              return store.records.enqueueCreate(...given);
+            },
+            updateResource: async (...given) => {
+              await late();
+              return store.records.updateResource(...given);
+            },
+          },
+          queue: {
+            purgeDead: async (...given) => {
+              swept.resolve();
+              return store.queue.purgeDead(...given);
+            },
+          },
+        }),
     });
     const here = url.replace(new URL(url).origin, running.url);
     const body = method === "PUT" ? { url: here } : createBody({ content: undefined, url: here });
@@ -120,7 +126,8 @@ describe("housekeeping", () => {
   it("does not remove an upload within an hour, however short the retention", async () => {
     await open();
     const eager = openHousekeeping({
-      store: running.store,
+      records: running.store.records,
+      queue: running.store.queue,
       files: await openFileArea(join(running.stateDir, "uploads")),
       retention: { ...DEFAULT_RETENTION, unusedFileDays: 0 },
       nowMs: () => nowMs,
@@ -142,7 +149,7 @@ describe("housekeeping", () => {
     for (const token of [recorded, gone])
       await rename(join(uploads, token), join(uploads, "incoming", token));
     nowMs += 8 * DAY_MS;
-    await running.store.removeUnusedFile(gone, new Date(nowMs).toISOString());
+    await running.store.records.removeUnusedFile(gone, new Date(nowMs).toISOString());
     await running.service.close();
     const again = await openRunning({ stateDir: running.stateDir });
     expect([bytesAt(recorded), bytesAt(gone)]).toEqual([true, false]);

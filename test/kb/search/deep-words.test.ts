@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import { scoreOf } from "../../../src/kb/search/score.ts";
-import { search, type SearchedStore } from "../../../src/kb/search/search.ts";
-import type { FoundChunk } from "../../../src/kb/store/records.ts";
+import { search, type SearchedIndex } from "../../../src/kb/search/search.ts";
+import type { FoundChunk } from "../../../src/kb/store/search-index.ts";
 
 const QUERY = "impeller";
 /** The only chunk that is near by meaning. Its rank by words lies beyond the depth of the fused list. */
@@ -11,31 +11,31 @@ const NEAR = 140;
 const COSINE = 0.9;
 const match = { matched: 1, strength: 0.9 };
 
-/** A store of 150 chunks with the query word, best first. */
-const store: SearchedStore = {
+/** An index of 150 chunks with the query word, best first. */
+const index: SearchedIndex = {
   evidence: async ({ lexical }) => ({
     lexical: {
-      hits: Array.from({ length: lexical.limit }, (_, row) => ({ row, bm25: 1000 - row, match })).slice(
+      hits: Array.from({ length: lexical.limit }, (_, ref) => ({ ref, bm25: 1000 - ref, match })).slice(
         0,
         150,
       ),
       ceiling: 2000,
     },
     scopeChunks: 150,
-    nearest: [{ row: NEAR, cosine: COSINE }],
-    others: Array.from({ length: 100 }, (_, row) => ({ row, cosine: 0 })),
-    nearestMatches: lexical.limit > NEAR ? [] : [{ row: NEAR, match }],
+    nearest: [{ ref: NEAR, cosine: COSINE }],
+    others: Array.from({ length: 100 }, (_, ref) => ({ ref, cosine: 0 })),
+    nearestMatches: lexical.limit > NEAR ? [] : [{ ref: NEAR, match }],
     chunks: [],
   }),
-  chunksByRow: async (_scope, rows) =>
-    rows.map((row): FoundChunk => ({
-      row,
-      id: String(row).padStart(3, "0"),
-      text: `Chunk ${row}`,
+  foundChunks: async (_scope, refs) =>
+    refs.map((ref): FoundChunk => ({
+      ref,
+      id: String(ref).padStart(3, "0"),
+      text: `Chunk ${ref}`,
       start: 0,
       end: 1,
       headings: [],
-      resourceId: String(row),
+      resourceId: String(ref),
       title: "",
       collectionId: "c",
       ownerId: "ann",
@@ -55,9 +55,9 @@ const embedder: Embedder = {
 it("high_accuracy counts the words of a near chunk beyond the lexical depth, and admits no other chunk from there", async () => {
   const scope = { accountId: "a", collectionId: "c", ownerId: "ann" };
   const asked = { scope, tier: "high_accuracy" as const, query: QUERY, topK: 100, scoreMin: undefined };
-  const { results } = await search(store, embedder, asked);
+  const { results } = await search(index, embedder, asked);
   const ids = results.map(({ id }) => Number(id));
-  expect(ids.filter((row) => row >= 100)).toEqual([NEAR]);
+  expect(ids.filter((ref) => ref >= 100)).toEqual([NEAR]);
   const { total } = queryWords(QUERY);
   expect(results[0]?.score).toBeCloseTo(scoreOf({ match, total, cosine: COSINE }), 6);
   expect(ids[0]).toBe(NEAR);

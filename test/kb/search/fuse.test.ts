@@ -2,10 +2,10 @@ import { array, assert, double, nat, property, record, uniqueArray } from "fast-
 import { describe, expect, it } from "vitest";
 import { fuse, FUSED_DEPTH } from "../../../src/kb/search/fuse.ts";
 
-const words = (scores: readonly [row: number, bm25: number][]) =>
-  scores.map(([row, bm25]) => ({ row, bm25, match: { matched: 1, strength: 0.5 } }));
-const vectors = (scores: readonly [row: number, cosine: number][]) =>
-  scores.map(([row, cosine]) => ({ row, cosine }));
+const words = (scores: readonly [ref: number, bm25: number][]) =>
+  scores.map(([ref, bm25]) => ({ ref, bm25, match: { matched: 1, strength: 0.5 } }));
+const vectors = (scores: readonly [ref: number, cosine: number][]) =>
+  scores.map(([ref, cosine]) => ({ ref, cosine }));
 
 describe("fuse", () => {
   it("fuse ranks a chunk in both lists before a chunk in one", () => {
@@ -20,13 +20,13 @@ describe("fuse", () => {
       ]),
       vectors([[1, 0]]),
     );
-    expect(fused.map(({ row }) => row)).toEqual([2, 1, 3]);
+    expect(fused.map(({ ref }) => ref)).toEqual([2, 1, 3]);
     expect(fused[1]?.mix).toBeCloseTo(0.5, 10);
   });
 
   it("fuse gives 1 to the best chunk of both lists", () => {
     expect(fuse(words([[1, 8]]), vectors([[1, 0.9]]))).toEqual([
-      { row: 1, mix: 1, words: 1, wordShare: 0.5, cosine: 0.9 },
+      { ref: 1, mix: 1, words: 1, wordShare: 0.5, cosine: 0.9 },
     ]);
   });
 
@@ -42,15 +42,15 @@ describe("fuse", () => {
         [],
       ),
     ).toEqual([
-      { row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined },
-      { row: 2, mix: 0.25, words: 0.25, wordShare: 1, cosine: undefined },
+      { ref: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined },
+      { ref: 2, mix: 0.25, words: 0.25, wordShare: 1, cosine: undefined },
     ]);
   });
 
   it("fuse stretches the cosines of a full list from the smallest known cosine, of a short list from 0", () => {
     const full = Array.from({ length: FUSED_DEPTH }, (_, at): [number, number] => [at, 0.9 - at / 1000]);
     const found = fuse(words([[500, 7]]), vectors(full), vectors([[500, 0.4]]));
-    const mixOf = (row: number): number => found.find((each) => each.row === row)?.mix ?? -1;
+    const mixOf = (ref: number): number => found.find((each) => each.ref === ref)?.mix ?? -1;
     expect(mixOf(500)).toBeCloseTo(0.5, 10);
     expect(mixOf(0)).toBeCloseTo(0.5, 10);
     expect(mixOf(99)).toBeCloseTo((0.5 * (0.801 - 0.4)) / 0.5, 10);
@@ -77,7 +77,7 @@ describe("fuse", () => {
         [2, 0.8],
       ]),
     );
-    expect(far.map(({ row }) => row)).toEqual([2, 1, 3]);
+    expect(far.map(({ ref }) => ref)).toEqual([2, 1, 3]);
   });
 
   it("fuse ranks a chunk without a vector by its words alone", () => {
@@ -91,17 +91,17 @@ describe("fuse", () => {
         [3, 0.2],
       ]),
     );
-    expect(fused.map(({ row }) => row)).toEqual([1, 2, 3]);
-    expect(fused[0]).toEqual({ row: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined });
+    expect(fused.map(({ ref }) => ref)).toEqual([1, 2, 3]);
+    expect(fused[0]).toEqual({ ref: 1, mix: 1, words: 1, wordShare: 1, cosine: undefined });
   });
 
-  it("fuse gives equal cosines of a full list 1, and orders ties by row", () => {
+  it("fuse gives equal cosines of a full list 1, and orders ties by ref", () => {
     const equal = vectors([
       [3, 0.5],
       [1, 0.5],
       [2, 0.5],
     ]);
-    expect(fuse([], equal, [], equal.length).map(({ row, mix }) => [row, mix])).toEqual([
+    expect(fuse([], equal, [], equal.length).map(({ ref, mix }) => [ref, mix])).toEqual([
       [1, 1],
       [2, 1],
       [3, 1],
@@ -114,20 +114,20 @@ describe("fuse", () => {
 
   it("fuse returns each chunk once, by descending mix within [0, 1]", () => {
     const score = double({ min: 0.01, max: 1, noNaN: true });
-    const hits = uniqueArray(record({ row: nat({ max: 60 }), score }), {
-      selector: ({ row }) => row,
+    const hits = uniqueArray(record({ ref: nat({ max: 60 }), score }), {
+      selector: ({ ref }) => ref,
       maxLength: 40,
     }).map((list) => list.toSorted((a, b) => b.score - a.score));
     assert(
       property(hits, hits, (lexical, nearest) => {
         const fused = fuse(
-          words(lexical.map(({ row, score: bm25 }) => [row, bm25])),
-          vectors(nearest.map(({ row, score: cosine }) => [row, cosine])),
+          words(lexical.map(({ ref, score: bm25 }) => [ref, bm25])),
+          vectors(nearest.map(({ ref, score: cosine }) => [ref, cosine])),
         );
-        expect(new Set(fused.map(({ row }) => row))).toEqual(
-          new Set([...lexical, ...nearest].map(({ row }) => row)),
+        expect(new Set(fused.map(({ ref }) => ref))).toEqual(
+          new Set([...lexical, ...nearest].map(({ ref }) => ref)),
         );
-        expect(fused).toHaveLength(new Set(fused.map(({ row }) => row)).size);
+        expect(fused).toHaveLength(new Set(fused.map(({ ref }) => ref)).size);
         for (const [at, { mix }] of fused.entries()) {
           expect(mix).toBeGreaterThanOrEqual(0);
           expect(mix).toBeLessThanOrEqual(1);
@@ -138,7 +138,7 @@ describe("fuse", () => {
     assert(
       property(
         array(nat()),
-        (rows) => fuse([], vectors(rows.slice(0, 1).map((row) => [row, 0.5]))).length < 2,
+        (refs) => fuse([], vectors(refs.slice(0, 1).map((ref) => [ref, 0.5]))).length < 2,
       ),
     );
   });

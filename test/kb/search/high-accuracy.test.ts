@@ -4,7 +4,8 @@ import { embedSentences } from "../../../src/kb/ingest/sentence-vectors.ts";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account, Scope } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/records.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
@@ -28,8 +29,10 @@ describe("high_accuracy", () => {
   let scope: Scope;
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
-    const collection = (await store.collections(account.id)).find(({ tier }) => tier === "high_accuracy");
+    account = await store.records.ensureAccount("local");
+    const collection = (await store.records.collections(account.id)).find(
+      ({ tier }) => tier === "high_accuracy",
+    );
     scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
     await create("1", LIST, true);
     await create("2", STORY, true);
@@ -46,7 +49,7 @@ describe("high_accuracy", () => {
   ): Promise<void> => {
     const { spans } = wordsOnly(content);
     const texts = spans.map(({ start, end }) => content.slice(start, end));
-    await store.createResource(
+    await store.records.createResource(
       {
         accountId: account.id,
         id: id.padStart(24, "0"),
@@ -78,7 +81,7 @@ describe("high_accuracy", () => {
   }) => {
     const request = { scope: options.within ?? scope, tier: "high_accuracy", query: QUERY, topK: 5 } as const;
     const { results } = await search(
-      store,
+      store.index,
       "by" in options ? options.by : embedder,
       { ...request, scoreMin: undefined },
       options.judge && { judge: options.judge },
@@ -90,7 +93,7 @@ describe("high_accuracy", () => {
 
   it("high_accuracy lifts the chunk with the nearest sentence above the chunk with more query words", async () => {
     const request = { scope, tier: "moderate", query: QUERY, topK: 5, scoreMin: undefined } as const;
-    const { results } = await search(store, embedder, request);
+    const { results } = await search(store.index, embedder, request);
     expect(results[0]?.payload.content).toBe(LIST);
     expect((await contents())[0]).toBe(STORY);
   });
@@ -110,7 +113,7 @@ describe("high_accuracy", () => {
     const within = { ...scope, ...carol };
     const request = { scope: within, query: "heron river", topK: 5, scoreMin: undefined } as const;
     const scoresOf = async (tier: "moderate" | "high_accuracy"): Promise<[other: number, heron: number]> => {
-      const { results } = await search(store, undefined, { ...request, tier });
+      const { results } = await search(store.index, undefined, { ...request, tier });
       const scoreOf = (id: string): number =>
         results.find(
           ({ payload }) => payload.resourceId.endsWith(id) && payload.content.startsWith("The river"),
@@ -123,7 +126,11 @@ describe("high_accuracy", () => {
     expect(above).toBeGreaterThan(below);
     // Within one document it changes nothing.
     const one = { accountId: account.id, resourceId: "7".padStart(24, "0") };
-    const { results } = await search(store, undefined, { ...request, scope: one, tier: "high_accuracy" });
+    const { results } = await search(store.index, undefined, {
+      ...request,
+      scope: one,
+      tier: "high_accuracy",
+    });
     expect(results.map(({ payload }) => payload.content)).toEqual([
       "The heron waits there.",
       "The river is high in spring.",
@@ -139,9 +146,9 @@ describe("high_accuracy", () => {
     await create("8", chunk, true, "dora", faint);
     const within = { ...scope, ownerId: "dora" };
     const request = { scope: within, query: "Elsewhere", topK: 5, scoreMin: undefined } as const;
-    const moderate = await search(store, faint, { ...request, tier: "moderate" });
+    const moderate = await search(store.index, faint, { ...request, tier: "moderate" });
     expect(moderate.results).toHaveLength(1);
-    expect((await search(store, faint, { ...request, tier: "high_accuracy" })).results).toEqual([]);
+    expect((await search(store.index, faint, { ...request, tier: "high_accuracy" })).results).toEqual([]);
   });
 
   it("high_accuracy has the reranker judge the texts of the top hits instead of their sentences", async () => {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account, Scope } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/records.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { wordsOnly } from "../store/store-fixture.ts";
@@ -25,26 +26,26 @@ describe("pending vectors", () => {
   let made = 0;
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
+    account = await store.records.ensureAccount("local");
   });
   afterAll(() => store.close());
 
   const create = async (tier: Tier, ownerId: string, content: string, by?: string): Promise<void> => {
     const vectors = by === undefined ? undefined : await embedder.embed([content]);
-    // Ids fall while rows rise, so that order by row differs from order by id.
+    // Ids fall while refs rise, so that order by ref differs from order by id.
     const id = (10 ** 6 - ++made).toString(16).padStart(24, "0");
     const resource = { accountId: account.id, id, tier, ownerId, origin: "content" as const };
     const texts = { title: "Boat", description: "", url: null, content, settings: DEFAULT_SETTINGS };
-    await store.createResource(
+    await store.records.createResource(
       { ...resource, ...texts, createdAt: "2026-01-01T00:00:00.000Z" },
       { ...wordsOnly(content), vectors, fingerprint: vectors && by },
     );
   };
   const ask = async (tier: Tier, ownerId: string, query: string, topK = 10, hasModel = true) => {
-    const collection = (await store.collections(account.id)).find((each) => each.tier === tier);
+    const collection = (await store.records.collections(account.id)).find((each) => each.tier === tier);
     const scope: Scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId };
     const request = { scope, tier, query, topK, scoreMin: undefined };
-    return (await search(store, hasModel ? embedder : undefined, request)).results;
+    return (await search(store.index, hasModel ? embedder : undefined, request)).results;
   };
 
   it.each(WITH_VECTORS)(

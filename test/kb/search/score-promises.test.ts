@@ -55,7 +55,7 @@ describe("scores", () => {
   let made = 0;
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
+    account = await store.records.ensureAccount("local");
     for (const tier of TIERS) {
       for (const ownerId of ["three", "ten thousand"])
         for (const text of ANSWERS) await create(tier, ownerId, [text]);
@@ -85,7 +85,7 @@ describe("scores", () => {
       title: "",
       description: "",
     };
-    await store.createResource(
+    await store.records.createResource(
       { ...resource, url: null, content, settings: DEFAULT_SETTINGS, createdAt: "2026-01-01T00:00:00.000Z" },
       {
         ...wordsOnly(content),
@@ -101,9 +101,9 @@ describe("scores", () => {
     query: string,
     { topK = 100, reranker }: { topK?: number; reranker?: Pick<Reranker, "judge"> } = {},
   ) => {
-    const collection = (await store.collections(account.id)).find((each) => each.tier === tier);
+    const collection = (await store.records.collections(account.id)).find((each) => each.tier === tier);
     const scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId };
-    return (await search(store, embedder, { scope, tier, query, topK, scoreMin: undefined }, reranker))
+    return (await search(store.index, embedder, { scope, tier, query, topK, scoreMin: undefined }, reranker))
       .results;
   };
   const scoreOf = async (tier: Tier, ownerId: string, query: string, content: string): Promise<number> => {

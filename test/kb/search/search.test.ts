@@ -3,7 +3,8 @@ import type { Embedder } from "../../../src/kb/embed/embedder.ts";
 import { search } from "../../../src/kb/search/search.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
-import type { Account, Scope } from "../../../src/kb/store/records.ts";
+import type { Account } from "../../../src/kb/store/records.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { unit, wordsOnly } from "../store/store-fixture.ts";
 
@@ -41,8 +42,8 @@ describe("search", () => {
 
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
-    for (const { id: collectionId, tier } of await store.collections(account.id)) {
+    account = await store.records.ensureAccount("local");
+    for (const { id: collectionId, tier } of await store.records.collections(account.id)) {
       scopes.set(tier, { accountId: account.id, collectionId, ownerId: "ann" });
       for (const [at, content] of TEXTS.entries()) await create(tier, `${tier.length}${at}`, content, "ann");
     }
@@ -58,7 +59,7 @@ describe("search", () => {
       content,
       settings: DEFAULT_SETTINGS,
     };
-    await store.createResource(
+    await store.records.createResource(
       {
         accountId: account.id,
         id: id.padStart(24, "0"),
@@ -78,7 +79,13 @@ describe("search", () => {
   ) => {
     const scope = scopes.get(tier) ?? { accountId: account.id, resourceId: "" };
     const { topK = 5, scoreMin } = options;
-    return search(store, "by" in options ? options.by : embedder, { scope, tier, query, topK, scoreMin });
+    return search(store.index, "by" in options ? options.by : embedder, {
+      scope,
+      tier,
+      query,
+      topK,
+      scoreMin,
+    });
   };
   const contents = async (...parts: Parameters<typeof ask>): Promise<string[]> =>
     (await ask(...parts)).results.map(({ payload }) => payload.content);
@@ -153,7 +160,7 @@ describe("search", () => {
         topK: 5,
         scoreMin: undefined,
       };
-      const { results } = await search(store, undefined, asked);
+      const { results } = await search(store.index, undefined, asked);
       return results.map(({ score, payload }) => [payload.content, score]);
     };
     const scores = await scoresOf("a1", [rare, common]);
@@ -175,13 +182,13 @@ describe("search", () => {
   it("a search of an unknown scope returns nothing", async () => {
     const scope = { accountId: account.id, resourceId: "f".repeat(24) };
     const request = { scope, tier: "moderate", query: "cat", topK: 5, scoreMin: undefined } as const;
-    expect(await search(store, embedder, request)).toEqual({ results: [], text: "" });
+    expect(await search(store.index, embedder, request)).toEqual({ results: [], text: "", chunks: [] });
   });
 
   it("a search finds a resource at every moment of its updates", async () => {
     const at = { accountId: account.id, id: "a".repeat(24) };
     const content = (version: number): string => `The ocelot of version ${version}.`;
-    await store.createResource(
+    await store.records.createResource(
       {
         ...at,
         tier: "fastest",
@@ -200,7 +207,7 @@ describe("search", () => {
     const updates = async (): Promise<void> => {
       for (let version = 1; version < 150; version++) {
         const change = { ...at, content: content(version), nowIso: NOW };
-        await store.updateResource(change, wordsOnly(change.content));
+        await store.records.updateResource(change, wordsOnly(change.content));
       }
       done.abort();
     };
@@ -209,7 +216,7 @@ describe("search", () => {
       const scope = { accountId: account.id, resourceId: at.id };
       while (!done.signal.aborted) {
         const request = { scope, tier: "fastest", query: "ocelot", topK: 5, scoreMin: undefined } as const;
-        found.push((await search(store, undefined, request)).results.length);
+        found.push((await search(store.index, undefined, request)).results.length);
       }
     };
     await Promise.all([updates(), searches(), searches(), searches()]);

@@ -34,7 +34,7 @@ const find = async (query: string, docId: string): Promise<string[]> => {
 };
 const health = async () => (await running.send("GET", "/v1/health")).json;
 const lacking = async (): Promise<number> =>
-  (await running.store.chunksWithoutSentences(hashedEmbedder().fingerprint, 0, 1000)).length;
+  (await running.store.index.chunksWithoutSentences(hashedEmbedder().fingerprint, 1000)).length;
 
 describe("high_accuracy", () => {
   it("high_accuracy stores sentence vectors before a document is answered, and searches them", async () => {

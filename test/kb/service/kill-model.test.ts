@@ -66,7 +66,11 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
     collectionId = json.data.collectionId;
   }
   const before = await chunksOf(first, ids);
-  const place = { accountId: (await first.store.ensureAccount("local")).id, collectionId, ownerId: "ann" };
+  const place = {
+    accountId: (await first.store.records.ensureAccount("local")).id,
+    collectionId,
+    ownerId: "ann",
+  };
   await first.close();
 
   const path = join(stateDir, "kb.sqlite");
@@ -74,8 +78,8 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
   for (let kill = 0; kill < KILLS; kill += 1) {
     await bringInAndKill(stateDir);
     const store = await openSqliteStore({ path });
-    expect(await store.servingFingerprint(place)).toBe("one/64");
-    const chunks = await store.chunksWithoutVector("two/64", ["moderate"], DOCUMENTS * PARAGRAPHS);
+    expect(await store.index.servingFingerprint(place)).toBe("one/64");
+    const chunks = await store.index.chunksWithoutVector("two/64", ["moderate"], DOCUMENTS * PARAGRAPHS);
     lacking.push(chunks.length);
     await store.close();
   }
@@ -107,10 +111,13 @@ it("after kill -9 during a change of the embedding model the old one serves, no 
   // The new model is held, so these are the old one's.
   await expectAllFound();
   resolve();
-  await vi.waitFor(async () => expect(await last.store.servingFingerprint(place)).toBe("two/64"), PATIENCE);
+  await vi.waitFor(
+    async () => expect(await last.store.index.servingFingerprint(place)).toBe("two/64"),
+    PATIENCE,
+  );
   await expectAllFound();
   expect(await chunksOf(last, ids)).toEqual(before);
-  expect(await last.store.chunksWithoutVector("two/64", ["moderate"], 1)).toEqual([]);
+  expect(await last.store.index.chunksWithoutVector("two/64", ["moderate"], 1)).toEqual([]);
   expect(last.log().split("searches use the new embedding model")).toHaveLength(2);
   await last.close();
   expect(checkStore(path)?.findings).toEqual([]);

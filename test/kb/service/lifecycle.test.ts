@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest
 import type { Store } from "../../../src/kb/store/store.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running, RunningOptions } from "./running.ts";
+import { withMethods } from "../store/with-methods.ts";
 
 /** Ample for a busy machine; a condition that holds ends the wait at once. */
 const WAIT = { timeout: 10_000 };
@@ -27,14 +28,16 @@ function slowStore(): { wrapStore: (store: Store) => Store; begun(): number; rel
   return {
     begun: () => begun,
     release: resolve,
-    wrapStore: (store) => ({
-      ...store,
-      createResource: async (...given) => {
-        begun += 1;
-        await promise;
-        return store.createResource(...given);
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          createResource: async (...given) => {
+            begun += 1;
+            await promise;
+            return store.records.createResource(...given);
+          },
+        },
+      }),
   };
 }
 
@@ -46,13 +49,15 @@ let shared: Running;
 let storeFailure: Error | undefined;
 beforeAll(async () => {
   shared = await openRunning({
-    wrapStore: (store) => ({
-      ...store,
-      createResource: async (...given) => {
-        if (storeFailure !== undefined) throw storeFailure;
-        return store.createResource(...given);
-      },
-    }),
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          createResource: async (...given) => {
+            if (storeFailure !== undefined) throw storeFailure;
+            return store.records.createResource(...given);
+          },
+        },
+      }),
   });
 });
 afterAll(() => shared.close());
@@ -86,13 +91,15 @@ describe("starting", () => {
     const release = Promise.withResolvers<void>();
     const running = await open({
       start: false,
-      wrapStore: (store) => ({
-        ...store,
-        file: async (token) => {
-          await release.promise;
-          return store.file(token);
-        },
-      }),
+      wrapStore: (store) =>
+        withMethods(store, {
+          records: {
+            file: async (token) => {
+              await release.promise;
+              return store.records.file(token);
+            },
+          },
+        }),
     });
     await writeFile(join(running.stateDir, "uploads", "incoming", "left"), "x");
     const started = running.service.start();
@@ -189,7 +196,9 @@ describe("draining", () => {
     const failing = async (): Promise<never> => {
       throw new Error("the disk is full");
     };
-    const running = await open({ wrapStore: (store) => ({ ...store, collections: failing }) });
+    const running = await open({
+      wrapStore: (store) => withMethods(store, { records: { collections: failing } }),
+    });
     await expect(running.service.probe()).resolves.toBeUndefined();
   });
 
@@ -200,13 +209,16 @@ describe("draining", () => {
     const running = await open({
       limits: { drainMs: 50 },
       wrapStore: (store) => ({
-        ...store,
-        updateResource: () => {
-          taken += 1;
-          return broken.promise;
-        },
+        ...withMethods(store, {
+          records: {
+            updateResource: () => {
+              taken += 1;
+              return broken.promise;
+            },
+          },
+        }),
         close: async () => {
-          const at = { accountId: (await store.ensureAccount("local")).id, id };
+          const at = { accountId: (await store.records.ensureAccount("local")).id, id };
           const line = `${at.accountId}/${id}`;
           broken.reject(new Error("what reads it is gone by now"));
           await new Promise(setImmediate);
@@ -216,7 +228,7 @@ describe("draining", () => {
             worker: "next",
             nowMs: Date.now(),
           });
-          left = { crashes: leased?.crashes, status: (await store.resource(at))?.status };
+          left = { crashes: leased?.crashes, status: (await store.records.resource(at))?.status };
           await store.close();
         },
       }),
@@ -234,19 +246,21 @@ describe("draining", () => {
     let begun = 0;
     const running = await open({
       wrapStore: (store) => ({
-        ...store,
-        updateResource: async (...given) => {
-          holding.resolve();
-          await held.promise;
-          return await store.updateResource(...given).finally(changed.resolve);
-        },
-        queue: {
-          ...store.queue,
-          lease: async (request) => {
-            begun += 1;
-            return store.queue.lease(request);
+        ...withMethods(store, {
+          records: {
+            updateResource: async (...given) => {
+              holding.resolve();
+              await held.promise;
+              return await store.records.updateResource(...given).finally(changed.resolve);
+            },
           },
-        },
+          queue: {
+            lease: async (request) => {
+              begun += 1;
+              return store.queue.lease(request);
+            },
+          },
+        }),
         close: async () => {
           // The queue has ended, and now the turn comes that a document waited for.
           held.resolve();
@@ -372,7 +386,8 @@ describe("a damaged store", () => {
       code: "SQLITE_CORRUPT_VTAB",
     });
     const running = await open({
-      wrapStore: (store) => ({ ...store, createResource: async () => Promise.reject(damaged) }),
+      wrapStore: (store) =>
+        withMethods(store, { records: { createResource: async () => Promise.reject(damaged) } }),
     });
     for (let count = 0; count < 3; count += 1) {
       const answer = await create(running);

@@ -108,12 +108,12 @@ describe("vectors of documents that change", () => {
     asked.splice(0);
     const body = { content: paragraphs.with(50, paragraph("omega")).join("\n\n") };
     await vi.waitFor(
-      async () => expect(await on.store.chunksWithoutVector("one/64", ["moderate"], 1)).toEqual([]),
+      async () => expect(await on.store.index.chunksWithoutVector("one/64", ["moderate"], 1)).toEqual([]),
       PATIENCE,
     );
     await on.send("PUT", `/api/rag/resource/${id}`, { body });
     expect(asked).toEqual([embeddingText({ title: "Words", headings: [], text: paragraph("omega") })]);
-    expect(await on.store.chunksWithoutVector("one/64", ["moderate"], 1)).toEqual([]);
+    expect(await on.store.index.chunksWithoutVector("one/64", ["moderate"], 1)).toEqual([]);
   });
 
   it("lets the earlier model serve until the new one has all vectors, then the new one", async () => {
@@ -132,13 +132,17 @@ describe("vectors of documents that change", () => {
       openEarlierEmbedder: async () => earlier.embedder,
     };
     const second = await start(options);
-    const place = { accountId: (await second.store.ensureAccount("local")).id, collectionId, ownerId: "ann" };
+    const place = {
+      accountId: (await second.store.records.ensureAccount("local")).id,
+      collectionId,
+      ownerId: "ann",
+    };
     const key = { key: second.key };
     // Nothing of the new model yet: a search and a new document are the earlier one's.
     expect(await found(second, collectionId, "alpha")).toContain(paragraph("alpha"));
     expect(earlier.asked).toEqual(["alpha"]);
     await create(second, paragraph("gamma"), { owner_id: "ann", ...key });
-    expect(await second.store.servingFingerprint(place)).toBe("one/64");
+    expect(await second.store.index.servingFingerprint(place)).toBe("one/64");
     expect(await found(second, collectionId, "gamma")).toContain(paragraph("gamma"));
     expect(two.asked).toEqual([]);
     // Ended in the middle, it goes on with the next start.
@@ -147,10 +151,10 @@ describe("vectors of documents that change", () => {
 
     const third = await start({ ...options, openEmbedder: async () => watchedEmbedder("two/64").embedder });
     await vi.waitFor(
-      async () => expect(await third.store.servingFingerprint(place)).toBe("two/64"),
+      async () => expect(await third.store.index.servingFingerprint(place)).toBe("two/64"),
       PATIENCE,
     );
-    expect(await third.store.chunksWithoutVector("two/64", ["moderate"], 1)).toEqual([]);
+    expect(await third.store.index.chunksWithoutVector("two/64", ["moderate"], 1)).toEqual([]);
     expect(await found(third, collectionId, "gamma")).toContain(paragraph("gamma"));
   });
 

@@ -34,7 +34,7 @@ async function createModerate(content: string): Promise<string> {
 }
 
 const withoutVector = async (): Promise<number> =>
-  (await running.store.chunksWithoutVector(hashedEmbedder().fingerprint, ["moderate"], 1000)).length;
+  (await running.store.index.chunksWithoutVector(hashedEmbedder().fingerprint, ["moderate"], 1000)).length;
 
 const health = async () => (await running.send("GET", "/v1/health")).json.embedder;
 

@@ -3,13 +3,13 @@ import type { LeasedJob, NewJob } from "../../../src/kb/queue/queue.ts";
 import type { NewTurn, ThreadQuery } from "../../../src/kb/store/chat.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { StoredFile } from "../../../src/kb/store/records.ts";
-import { LATER, NOW, type StoreFixture, wordsOnly } from "./store-fixture.ts";
+import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
 const FAR = "2026-06-01T00:00:00.000Z";
 
 /** Agents, threads and questions with a later answer. */
 export function chatContract(fixture: StoreFixture): void {
-  const { alone, create, find, newId } = fixture;
+  const { alone, newId } = fixture;
   const accountId = (): string => fixture.account.id;
   const agent = (id: string, createdAt = NOW) => ({
     accountId: accountId(),
@@ -51,9 +51,9 @@ export function chatContract(fixture: StoreFixture): void {
     ...more,
   });
   const asked = async (store: Store, more: Partial<ThreadQuery> = {}): Promise<string[]> =>
-    (await store.thread(query(more))).turns.map(({ user }) => user);
+    (await store.records.thread(query(more))).turns.map(({ user }) => user);
   const imagesOf = async (store: Store, more: Partial<ThreadQuery> = {}): Promise<string[]> =>
-    (await store.thread(query(more))).images.map(({ token }) => token);
+    (await store.records.thread(query(more))).images.map(({ token }) => token);
   const job = (name = newId(), body = "{}"): NewJob => ({
     queue: "chat",
     accountId: accountId(),
@@ -64,7 +64,7 @@ export function chatContract(fixture: StoreFixture): void {
     jobsMax: 100,
   });
   const leased = async (store: Store, name: string): Promise<LeasedJob> => {
-    await store.addQuestion(job(name));
+    await store.records.addQuestion(job(name));
     for (const { number, line } of await store.queue.due({ queue: "chat", nowMs: 1000, perLine: 1 })) {
       const found = line === name ? await store.queue.lease({ number, worker: "w", nowMs: 1000 }) : undefined;
       if (found !== undefined) return found;
@@ -91,42 +91,46 @@ export function chatContract(fixture: StoreFixture): void {
   describe("an agent", () => {
     it("adds, reads, lists by age, changes and removes an agent, for its account alone", async () => {
       const { store } = fixture;
-      await store.addAgent(agent("young", LATER), 10);
-      await store.addAgent(agent("old"), 10);
-      expect(await store.agent(at("old"))).toEqual(agent("old"));
-      expect((await store.agents(accountId())).map(({ id }) => id)).toEqual(["old", "young"]);
-      const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
-      expect(await store.agents(foreign)).toEqual([]);
-      expect(await store.agent({ accountId: foreign, id: "old" })).toBeUndefined();
+      await store.records.addAgent(agent("young", LATER), 10);
+      await store.records.addAgent(agent("old"), 10);
+      expect(await store.records.agent(at("old"))).toEqual(agent("old"));
+      expect((await store.records.agents(accountId())).map(({ id }) => id)).toEqual(["old", "young"]);
+      const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
+      expect(await store.records.agents(foreign)).toEqual([]);
+      expect(await store.records.agent({ accountId: foreign, id: "old" })).toBeUndefined();
       const change = { body: '{"name":"New"}', updatedAt: LATER };
-      expect(await store.changeAgent({ ...at("old"), ...change })).toBe(true);
-      expect(await store.agent(at("old"))).toEqual({ ...agent("old"), ...change });
-      expect(await store.changeAgent({ ...at("nobody"), ...change })).toBe(false);
-      expect(await store.removeAgent({ accountId: foreign, id: "old", keepsThreads: false })).toBe(false);
-      expect(await store.removeAgent({ ...at("old"), keepsThreads: false })).toBe(true);
-      expect(await store.agent(at("old"))).toBeUndefined();
+      expect(await store.records.changeAgent({ ...at("old"), ...change })).toBe(true);
+      expect(await store.records.agent(at("old"))).toEqual({ ...agent("old"), ...change });
+      expect(await store.records.changeAgent({ ...at("nobody"), ...change })).toBe(false);
+      expect(await store.records.removeAgent({ accountId: foreign, id: "old", keepsThreads: false })).toBe(
+        false,
+      );
+      expect(await store.records.removeAgent({ ...at("old"), keepsThreads: false })).toBe(true);
+      expect(await store.records.agent(at("old"))).toBeUndefined();
     });
 
     it("refuses an agent with a taken id, and more agents than the maximum", async () => {
       const { store } = fixture;
-      await store.addAgent(agent("one"), 2);
-      await expect(store.addAgent(agent("one"), 2)).rejects.toMatchObject({ code: "agent_exists" });
-      await store.addAgent(agent("two"), 2);
-      await expect(store.addAgent(agent("three"), 2)).rejects.toMatchObject({ code: "too_many_agents" });
+      await store.records.addAgent(agent("one"), 2);
+      await expect(store.records.addAgent(agent("one"), 2)).rejects.toMatchObject({ code: "agent_exists" });
+      await store.records.addAgent(agent("two"), 2);
+      await expect(store.records.addAgent(agent("three"), 2)).rejects.toMatchObject({
+        code: "too_many_agents",
+      });
     });
 
     it("removes the threads of a removed agent, unless told to keep them", async () => {
       const { store } = fixture;
-      await store.addFile(file("seen"));
+      await store.records.addFile(file("seen"));
       for (const [id, keepsThreads] of [
         ["desk", false],
         ["kept", true],
       ] as const) {
-        await store.addAgent(agent(id), 10);
-        await store.addTurn(turn("a", { agentId: id, isStoredAgent: true, images: ["seen"] }));
-        expect(await store.removeAgent({ ...at(id), keepsThreads })).toBe(true);
+        await store.records.addAgent(agent(id), 10);
+        await store.records.addTurn(turn("a", { agentId: id, isStoredAgent: true, images: ["seen"] }));
+        expect(await store.records.removeAgent({ ...at(id), keepsThreads })).toBe(true);
       }
-      expect(await store.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await store.records.thread(query())).toEqual({ turns: [], more: false, images: [] });
       expect(await asked(store, { agentId: "kept" })).toEqual(["a"]);
       expect(await imagesOf(store, { agentId: "kept" })).toEqual(["seen"]);
     });
@@ -135,12 +139,12 @@ export function chatContract(fixture: StoreFixture): void {
   describe("a thread", () => {
     it("returns the turns of a thread oldest first, for its account and agent alone", async () => {
       const { store } = fixture;
-      for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
-      await store.addTurn(turn("other agent", { agentId: "other" }));
-      await store.addTurn(turn("other thread", { threadId: "u" }));
-      const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
-      await store.addTurn(turn("other account", { accountId: foreign }));
-      expect((await store.thread(query())).turns).toEqual([
+      for (const user of ["a", "b", "c"]) await store.records.addTurn(turn(user));
+      await store.records.addTurn(turn("other agent", { agentId: "other" }));
+      await store.records.addTurn(turn("other thread", { threadId: "u" }));
+      const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
+      await store.records.addTurn(turn("other account", { accountId: foreign }));
+      expect((await store.records.thread(query())).turns).toEqual([
         { user: "a", answer: "a!" },
         { user: "b", answer: "b!" },
         { user: "c", answer: "c!" },
@@ -150,27 +154,27 @@ export function chatContract(fixture: StoreFixture): void {
 
     it("bounds the turns of a thread by number and by characters, and reports whether there are older ones", async () => {
       const { store } = fixture;
-      for (const user of ["a", "b", "c"]) await store.addTurn(turn(user));
-      const bounded = await store.thread(query({ turnsMax: 2 }));
+      for (const user of ["a", "b", "c"]) await store.records.addTurn(turn(user));
+      const bounded = await store.records.thread(query({ turnsMax: 2 }));
       expect([bounded.turns.map(({ user }) => user), bounded.more]).toEqual([["b", "c"], true]);
-      expect(await store.thread(query({ charsMax: 3 }))).toMatchObject({
+      expect(await store.records.thread(query({ charsMax: 3 }))).toMatchObject({
         turns: [{ user: "c" }],
         more: true,
       });
-      expect((await store.thread(query({ turnsMax: 3 }))).more).toBe(false);
+      expect((await store.records.thread(query({ turnsMax: 3 }))).more).toBe(false);
     });
 
     it("stores the newest thousand turns and hundred images of a thread", { timeout: 60_000 }, async () => {
       const { store } = fixture;
       const turns = Array.from({ length: 1002 }, (_, index) => turn(String(index)));
-      await Promise.all(turns.map((each) => store.addTurn(each)));
-      const all = await store.thread(query({ turnsMax: 5000, charsMax: 1_000_000 }));
+      await Promise.all(turns.map((each) => store.records.addTurn(each)));
+      const all = await store.records.thread(query({ turnsMax: 5000, charsMax: 1_000_000 }));
       expect([all.turns.length, all.turns[0]?.user, all.more]).toEqual([1000, "2", false]);
       const linkedAt = (index: number) => new Date(Date.parse(NOW) + index).toISOString();
       for (let index = 0; index < 101; index++) {
         const token = `image ${index}`;
         const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: false };
-        await store.addFile(file(token), { thread: { ...link, nowIso: linkedAt(index) } });
+        await store.records.addFile(file(token), { thread: { ...link, nowIso: linkedAt(index) } });
       }
       const images = await imagesOf(store, { imagesMax: 500 });
       expect([images.length, images[0], images.at(-1)]).toEqual([100, "image 100", "image 1"]);
@@ -178,15 +182,15 @@ export function chatContract(fixture: StoreFixture): void {
 
     it("returns the images linked to a thread since a time, newest first; linking one again renews it", async () => {
       const { store } = fixture;
-      for (const token of ["one", "two"]) await store.addFile(file(token));
-      await store.addTurn(turn("a", { images: ["one"] }));
-      await store.addTurn(turn("b", { images: ["two"], nowIso: LATER }));
+      for (const token of ["one", "two"]) await store.records.addFile(file(token));
+      await store.records.addTurn(turn("a", { images: ["one"] }));
+      await store.records.addTurn(turn("b", { images: ["two"], nowIso: LATER }));
       expect(await imagesOf(store)).toEqual(["two", "one"]);
       expect(await imagesOf(store, { imagesSinceIso: LATER })).toEqual(["two"]);
-      await store.addTurn(turn("c", { images: ["one"], nowIso: FAR }));
+      await store.records.addTurn(turn("c", { images: ["one"], nowIso: FAR }));
       expect(await imagesOf(store)).toEqual(["one", "two"]);
       expect(await imagesOf(store, { imagesMax: 1 })).toEqual(["one"]);
-      expect((await store.thread(query())).images[0]).toEqual({ ...file("one"), turnAt: 2 });
+      expect((await store.records.thread(query())).images[0]).toEqual({ ...file("one"), turnAt: 2 });
     });
 
     it("writes nothing of a turn whose agent was removed: no file, no image, no end of its job", async () => {
@@ -199,44 +203,44 @@ export function chatContract(fixture: StoreFixture): void {
         job: gone,
         delivery: delivery("msg_gone"),
       });
-      await expect(store.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
-      expect(await store.thread(query())).toEqual({ turns: [], more: false, images: [] });
-      expect(await store.file("fetched")).toBeUndefined();
+      await expect(store.records.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
+      expect(await store.records.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await store.records.file("fetched")).toBeUndefined();
       expect(await store.queue.complete(gone)).toBe(true);
       expect(await due(store)).not.toContain("msg_gone");
       const link = { accountId: accountId(), agentId: "desk", threadId: "t", isStoredAgent: true };
-      await expect(store.addFile(file("linked"), { thread: { ...link, nowIso: NOW } })).rejects.toMatchObject(
-        { code: "agent_gone" },
-      );
-      expect(await store.file("linked")).toBeUndefined();
+      await expect(
+        store.records.addFile(file("linked"), { thread: { ...link, nowIso: NOW } }),
+      ).rejects.toMatchObject({ code: "agent_gone" });
+      expect(await store.records.file("linked")).toBeUndefined();
     });
 
     it("purges a thread together with its turns", () =>
       alone(async (store) => {
-        for (const id of ["a", "b"]) await store.addTurn(turn(id, { threadId: id }));
-        await store.addTurn(turn("c", { threadId: "c", nowIso: LATER }));
-        expect(await store.purgeThreads(LATER, 3)).toBe(3);
-        expect(await store.purgeThreads(LATER, 3)).toBe(1);
-        expect(await store.purgeThreads(LATER, 3)).toBe(0);
+        for (const id of ["a", "b"]) await store.records.addTurn(turn(id, { threadId: id }));
+        await store.records.addTurn(turn("c", { threadId: "c", nowIso: LATER }));
+        expect(await store.records.purgeThreads(LATER, 3)).toBe(3);
+        expect(await store.records.purgeThreads(LATER, 3)).toBe(1);
+        expect(await store.records.purgeThreads(LATER, 3)).toBe(0);
         expect(await asked(store, { threadId: "c" })).toEqual(["c"]);
       }));
 
     it("purges unused threads, then images by their own age, and then their files", () =>
       alone(async (store) => {
-        for (const token of ["old", "new"]) await store.addFile(file(token));
-        await store.addTurn(turn("a", { images: ["old"] }));
-        await store.addTurn(turn("b", { images: ["new"], nowIso: LATER }));
-        await store.addTurn(turn("c", { threadId: "idle" }));
-        expect(await store.unusedFiles(FAR, 10)).toEqual([]);
-        expect(await store.purgeThreadImages(LATER, 10)).toBe(1);
+        for (const token of ["old", "new"]) await store.records.addFile(file(token));
+        await store.records.addTurn(turn("a", { images: ["old"] }));
+        await store.records.addTurn(turn("b", { images: ["new"], nowIso: LATER }));
+        await store.records.addTurn(turn("c", { threadId: "idle" }));
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual([]);
+        expect(await store.records.purgeThreadImages(LATER, 10)).toBe(1);
         expect(await imagesOf(store)).toEqual(["new"]);
-        expect(await store.unusedFiles(FAR, 10)).toEqual(["old"]);
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual(["old"]);
         // Removes the idle thread and its turn; the thread in use stays whole.
-        expect(await store.purgeThreads(LATER, 10)).toBe(2);
+        expect(await store.records.purgeThreads(LATER, 10)).toBe(2);
         expect(await asked(store, { threadId: "idle" })).toEqual([]);
-        expect(await store.purgeThreads(LATER, 10)).toBe(0);
+        expect(await store.records.purgeThreads(LATER, 10)).toBe(0);
         expect(await asked(store)).toEqual(["a", "b"]);
-        expect(await store.purgeThreads(FAR, 1)).toBe(1);
+        expect(await store.records.purgeThreads(FAR, 1)).toBe(1);
         expect(await asked(store)).toEqual(["b"]);
       }));
   });
@@ -246,13 +250,15 @@ export function chatContract(fixture: StoreFixture): void {
       alone(async (store) => {
         const [first, second] = [await leased(store, "first"), await leased(store, "second")];
         const ended = turn("a", { job: first, delivery: delivery("msg_first") });
-        expect(await store.addTurn(ended)).toBe(true);
-        expect(await store.addTurn({ ...ended, turn: undefined })).toBe(false);
-        expect(await store.addTurn({ ...ended, messageId: newId() })).toBe(false);
+        expect(await store.records.addTurn(ended)).toBe(true);
+        expect(await store.records.addTurn({ ...ended, turn: undefined })).toBe(false);
+        expect(await store.records.addTurn({ ...ended, messageId: newId() })).toBe(false);
         expect(await due(store)).toEqual(["msg_first"]);
         // A failed question leaves no turn, but its message.
         const failed = { turn: undefined, threadId: undefined, job: second };
-        await store.addTurn(turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }));
+        await store.records.addTurn(
+          turn("b", { ...failed, isStoredAgent: true, delivery: delivery("msg_second") }),
+        );
         expect(await store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
         expect(await due(store)).toEqual(["msg_first", "msg_second"]);
         expect(await asked(store)).toEqual(["a"]);
@@ -264,45 +270,24 @@ export function chatContract(fixture: StoreFixture): void {
         await store.queue.resume("next", 1000, true);
         const { number } = lost;
         const next = await store.queue.lease({ number, worker: "next", nowMs: 1000 });
-        expect(await store.addTurn(turn("late", { job: lost, delivery: delivery("msg") }))).toBe(false);
+        expect(await store.records.addTurn(turn("late", { job: lost, delivery: delivery("msg") }))).toBe(
+          false,
+        );
         expect([await due(store), await asked(store)]).toEqual([[], []]);
         expect(next).toMatchObject({ number });
         expect(
-          await store.addTurn(turn("once", { ...(next && { job: next }), delivery: delivery("msg") })),
+          await store.records.addTurn(
+            turn("once", { ...(next && { job: next }), delivery: delivery("msg") }),
+          ),
         ).toBe(true);
         expect([await due(store), await asked(store)]).toEqual([["msg"], ["once"]]);
       }));
 
     it("does not count the uploads that a waiting question names as unused", () =>
       alone(async (store) => {
-        await store.addFile(file("named"));
-        await store.addQuestion(job("a", JSON.stringify({ url: "http://h/files/named/a.png" })));
-        expect(await store.unusedFiles(FAR, 10)).toEqual([]);
+        await store.records.addFile(file("named"));
+        await store.records.addQuestion(job("a", JSON.stringify({ url: "http://h/files/named/a.png" })));
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual([]);
       }));
-  });
-
-  it("locates a chunk that a search found by title and offset, until its resource changes", async () => {
-    const { store } = fixture;
-    const made = await create("First words here.\n\nThe second paragraph.", { title: "Two" });
-    const [hit] = await find("second");
-    const [other] = await find("first");
-    const key = { accountId: accountId(), resourceId: made.id, chunkId: hit?.id ?? "", row: hit?.row ?? 0 };
-    expect(await store.passage(key)).toEqual({ title: "Two", start: 19 });
-    const foreign = (await store.ensureAccount(`foreign ${newId()}`)).id;
-    expect(await store.passage({ ...key, accountId: foreign })).toBeUndefined();
-    expect(await store.passage({ ...key, chunkId: "another" })).toBeUndefined();
-    // Reads only the chunk of that row: a long document has tens of thousands.
-    expect(await store.passage({ ...key, row: other?.row ?? 0 })).toBeUndefined();
-    expect(await store.passage({ ...key, row: key.row + 1 })).toBeUndefined();
-    const two = at(made.id);
-    await store.updateResource({ ...two, title: "Titled", nowIso: LATER }, undefined);
-    expect(await store.passage(key)).toEqual({ title: "Titled", start: 19 });
-    await store.updateResource(
-      { ...two, content: "The second paragraph.", nowIso: LATER },
-      wordsOnly("The second paragraph."),
-    );
-    expect(await store.passage(key)).toBeUndefined();
-    await store.deleteResource({ ...two, nowIso: LATER });
-    expect(await store.passage(key)).toBeUndefined();
   });
 }

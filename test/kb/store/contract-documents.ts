@@ -7,9 +7,9 @@ export function documentsContract(fixture: StoreFixture): void {
 
   describe("whole documents by words", () => {
     const rowsOf = async (id: string): Promise<number[]> =>
-      (await chunks({ accountId: fixture.account.id, id })).map(({ row }) => row);
-    const matches = async (query: string, rows: readonly number[], ownerId = "ann") =>
-      fixture.store.documentMatches({ scope: await scope(ownerId), query, rows });
+      (await chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
+    const matches = async (query: string, refs: readonly number[], ownerId = "ann") =>
+      fixture.store.index.documentMatches({ scope: await scope(ownerId), query, refs });
     /** Texts that keep the words of the others rare. */
     const rest = (count: number): string =>
       Array.from({ length: count }, (_, at) => `Something else, part ${at}.`).join("\n\n");
@@ -21,7 +21,7 @@ export function documentsContract(fixture: StoreFixture): void {
       const [first = 0, second = 0] = await rowsOf(both.id);
       const [other = 0] = await rowsOf(one.id);
       const found = await matches("heron river", [second, other, first]);
-      expect(found.map(({ row, chunks: count }) => [row, count])).toEqual([
+      expect(found.map(({ ref, chunks: count }) => [ref, count])).toEqual([
         [second, 2],
         [other, 2],
         [first, 2],
@@ -33,9 +33,9 @@ export function documentsContract(fixture: StoreFixture): void {
 
     it("returns no scores for words that occur nowhere", async () => {
       const { id } = await create("The heron waits.");
-      const [row = 0] = await rowsOf(id);
-      expect(await matches("albatross", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
-      expect(await matches("", [row])).toEqual([{ row, bm25: 0, chunks: 1 }]);
+      const [ref = 0] = await rowsOf(id);
+      expect(await matches("albatross", [ref])).toEqual([{ ref, bm25: 0, chunks: 1 }]);
+      expect(await matches("", [ref])).toEqual([{ ref, bm25: 0, chunks: 1 }]);
     });
 
     it("leaves out long documents, other owners' documents and deleted ones", async () => {
@@ -47,9 +47,13 @@ export function documentsContract(fixture: StoreFixture): void {
       const [fittingRow = 0] = await rowsOf(fitting.id);
       const [goneRow = 0] = await rowsOf(gone.id);
       const [otherRow = 0] = await rowsOf(others.id);
-      await fixture.store.deleteResource({ accountId: fixture.account.id, id: gone.id, nowIso: LATER });
+      await fixture.store.records.deleteResource({
+        accountId: fixture.account.id,
+        id: gone.id,
+        nowIso: LATER,
+      });
       const found = await matches("something", [longRow, fittingRow, goneRow, otherRow, 77]);
-      expect(found.map(({ row, chunks: count }) => [row, count])).toEqual([[fittingRow, 8]]);
+      expect(found.map(({ ref, chunks: count }) => [ref, count])).toEqual([[fittingRow, 8]]);
       expect(await matches("something", [fittingRow], "nobody")).toEqual([]);
     });
   });

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { metadataEntries } from "../../../src/kb/store/metadata.ts";
 import type { Filter, MetadataScalar, RangeBound } from "../../../src/wire/filter.ts";
-import { LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+import { byVector, byWords, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -79,22 +79,22 @@ export function filterContract(fixture: StoreFixture): void {
       const metadata = { lang: "de", year: 2024, deep: { tags: ["a", "b"], none: null } };
       const { id } = await create("moon words", { metadata });
       const at = { accountId: fixture.account.id, id };
-      expect((await fixture.store.resource(at))?.metadata).toEqual(metadata);
+      expect((await fixture.store.records.resource(at))?.metadata).toEqual(metadata);
       const within = await scope();
       expect(await texts("moon", { ...within, filter: lang("de") })).toEqual(["moon words"]);
-      const changed = await fixture.store.updateResource(
+      const changed = await fixture.store.records.updateResource(
         { ...at, metadata: { lang: "en" }, nowIso: LATER },
         undefined,
       );
       expect(changed).toMatchObject({ metadata: { lang: "en" }, version: 1, revision: 2 });
       expect(await texts("moon", { ...within, filter: lang("de") })).toEqual([]);
       expect(await texts("moon", { ...within, filter: lang("en") })).toEqual(["moon words"]);
-      await fixture.store.updateResource(
+      await fixture.store.records.updateResource(
         { ...at, content: "moon anew", nowIso: LATER },
         wordsOnly("moon anew"),
       );
       expect(await texts("moon", { ...within, filter: lang("en") })).toEqual(["moon anew"]);
-      await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      await fixture.store.records.deleteResource({ ...at, nowIso: LATER });
       expect(await texts("moon", { ...within, filter: { kind: "not", of: lang("x") } })).toEqual([]);
     });
 
@@ -113,12 +113,12 @@ export function filterContract(fixture: StoreFixture): void {
       await Promise.all(made);
       const filter: Filter = { kind: "in", path: "rare", values: [true] };
       const within = { ...(await scope("ann", "moderate")), filter };
-      const { hits } = await fixture.store.lexical({ scope: within, query: "moon", limit: 3 });
-      const nearest = await fixture.store.nearest({ scope: within, vector, fingerprint: "f", limit: 3 });
+      const { hits } = await byWords(fixture.store, { scope: within, query: "moon", limit: 3 });
+      const nearest = await byVector(fixture.store, { scope: within, vector, fingerprint: "f", limit: 3 });
       expect([hits.length, nearest.length]).toEqual([3, 3]);
-      expect(new Set(hits.map(({ row }) => row))).toEqual(new Set(nearest.map(({ row }) => row)));
+      expect(new Set(hits.map(({ ref }) => ref))).toEqual(new Set(nearest.map(({ ref }) => ref)));
       const often: Filter = { kind: "not", of: filter };
-      const most = await fixture.store.nearest({
+      const most = await byVector(fixture.store, {
         scope: { ...within, filter: often },
         vector,
         fingerprint: "f",
@@ -131,8 +131,8 @@ export function filterContract(fixture: StoreFixture): void {
       await create("moon and sea", { metadata: { lang: "de" } });
       await create("moon alone", { metadata: { lang: "en" } });
       const within = await scope();
-      const all = await fixture.store.lexical({ scope: within, query: "moon sea", limit: 5 });
-      const some = await fixture.store.lexical({
+      const all = await byWords(fixture.store, { scope: within, query: "moon sea", limit: 5 });
+      const some = await byWords(fixture.store, {
         scope: { ...within, filter: lang("de") },
         query: "moon sea",
         limit: 5,
@@ -150,7 +150,7 @@ export function filterContract(fixture: StoreFixture): void {
       const within = await scope();
       await fc.assert(
         fc.asyncProperty(anyFilter, async (filter) => {
-          const { hits } = await fixture.store.lexical({
+          const { hits } = await byWords(fixture.store, {
             scope: { ...within, filter },
             query: "moon",
             limit: 100,

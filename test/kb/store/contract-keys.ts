@@ -21,54 +21,65 @@ export function keysContract(fixture: StoreFixture): void {
   };
   const put = async (change?: Partial<KeyRecord>): Promise<KeyRecord> => {
     const key = record(change);
-    await fixture.store.putKey(key);
+    await fixture.store.records.putKey(key);
     return key;
   };
 
   describe("keys", () => {
     it("lists the keys of an account oldest first, and no others", async () => {
-      const other = await fixture.store.ensureAccount("another account of keys");
+      const other = await fixture.store.records.ensureAccount("another account of keys");
       const late = await put({ createdAt: LATER });
       const early = await put();
       await put({ accountId: other.id });
-      expect(await fixture.store.keys(fixture.account.id)).toEqual([early, late]);
-      expect(await fixture.store.keys("0".repeat(24))).toEqual([]);
+      expect(await fixture.store.records.keys(fixture.account.id)).toEqual([early, late]);
+      expect(await fixture.store.records.keys("0".repeat(24))).toEqual([]);
     });
 
     it("changes the given fields of a key and leaves the others as they are", async () => {
       const key = await put();
       const at = { accountId: key.accountId, id: key.id };
-      expect(await fixture.store.changeKey({ ...at, name: "renamed" })).toEqual({ ...key, name: "renamed" });
+      expect(await fixture.store.records.changeKey({ ...at, name: "renamed" })).toEqual({
+        ...key,
+        name: "renamed",
+      });
       const ends = { ...at, scopes: ["chat", "write"], expiresAt: LATER } as const;
       const changed = { ...key, name: "renamed", scopes: ["chat", "write"], expiresAt: LATER };
-      expect(await fixture.store.changeKey(ends)).toEqual(changed);
-      expect(await fixture.store.keyByHash(key.sha256)).toEqual(changed);
-      expect(await fixture.store.changeKey({ ...at, expiresAt: null })).toMatchObject({ expiresAt: null });
+      expect(await fixture.store.records.changeKey(ends)).toEqual(changed);
+      expect(await fixture.store.records.keyByHash(key.sha256)).toEqual(changed);
+      expect(await fixture.store.records.changeKey({ ...at, expiresAt: null })).toMatchObject({
+        expiresAt: null,
+      });
     });
 
     it("finds no keys of another account", async () => {
       const key = await put();
-      const other = await fixture.store.ensureAccount("another account of keys");
+      const other = await fixture.store.records.ensureAccount("another account of keys");
       expect(
-        await fixture.store.changeKey({ accountId: other.id, id: key.id, name: "taken" }),
+        await fixture.store.records.changeKey({ accountId: other.id, id: key.id, name: "taken" }),
       ).toBeUndefined();
-      expect(await fixture.store.changeKey({ accountId: key.accountId, id: "0".repeat(24) })).toBeUndefined();
-      expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
+      expect(
+        await fixture.store.records.changeKey({ accountId: key.accountId, id: "0".repeat(24) }),
+      ).toBeUndefined();
+      expect(await fixture.store.records.keyByHash(key.sha256)).toEqual(key);
     });
 
     it("leaves a revoked key revoked, with its id, when it is put again", async () => {
       const key = await put();
       const at = { accountId: key.accountId, id: key.id };
-      await fixture.store.changeKey({ ...at, revokedAt: NOW });
-      await fixture.store.changeKey({ ...at, revokedAt: LATER });
-      await fixture.store.putKey({ ...key, id: fixture.newId(), name: "again" });
-      expect(await fixture.store.keyByHash(key.sha256)).toEqual({ ...key, name: "again", revokedAt: NOW });
+      await fixture.store.records.changeKey({ ...at, revokedAt: NOW });
+      await fixture.store.records.changeKey({ ...at, revokedAt: LATER });
+      await fixture.store.records.putKey({ ...key, id: fixture.newId(), name: "again" });
+      expect(await fixture.store.records.keyByHash(key.sha256)).toEqual({
+        ...key,
+        name: "again",
+        revokedAt: NOW,
+      });
     });
 
     it("lists accounts by name", async () => {
-      await fixture.store.ensureAccount("zebra");
-      await fixture.store.ensureAccount("aardvark");
-      const names = (await fixture.store.accounts()).map(({ name }) => name);
+      await fixture.store.records.ensureAccount("zebra");
+      await fixture.store.records.ensureAccount("aardvark");
+      const names = (await fixture.store.records.accounts()).map(({ name }) => name);
       expect(names).toEqual(names.toSorted());
       expect(names).toEqual(expect.arrayContaining(["aardvark", "zebra", fixture.account.name]));
     });
@@ -76,7 +87,7 @@ export function keysContract(fixture: StoreFixture): void {
 
   describe("the fetch of a link", () => {
     it("returns the latest fetch of an address for its account", async () => {
-      const other = await fixture.store.ensureAccount("another account of links");
+      const other = await fixture.store.records.ensureAccount("another account of links");
       const url = "https://a.example/page";
       const fetch = {
         accountId: fixture.account.id,
@@ -85,19 +96,19 @@ export function keysContract(fixture: StoreFixture): void {
         etag: '"1"',
         lastModified: null,
       };
-      expect(await fixture.store.linkFetch(fixture.account.id, url)).toBeUndefined();
-      await fixture.store.noteLinkFetch(fetch);
-      await fixture.store.noteLinkFetch({ ...fetch, accountId: other.id, etag: '"other"' });
-      expect(await fixture.store.linkFetch(fixture.account.id, url)).toEqual(fetch);
+      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toBeUndefined();
+      await fixture.store.records.noteLinkFetch(fetch);
+      await fixture.store.records.noteLinkFetch({ ...fetch, accountId: other.id, etag: '"other"' });
+      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toEqual(fetch);
       const newer = {
         ...fetch,
         textSha256: "b".repeat(64),
         etag: null,
         lastModified: "Sat, 21 Nov 2026 10:00:00 GMT",
       };
-      await fixture.store.noteLinkFetch(newer);
-      expect(await fixture.store.linkFetch(fixture.account.id, url)).toEqual(newer);
-      expect(await fixture.store.linkFetch(fixture.account.id, `${url}?`)).toBeUndefined();
+      await fixture.store.records.noteLinkFetch(newer);
+      expect(await fixture.store.records.linkFetch(fixture.account.id, url)).toEqual(newer);
+      expect(await fixture.store.records.linkFetch(fixture.account.id, `${url}?`)).toBeUndefined();
     });
   });
 }

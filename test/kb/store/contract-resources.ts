@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
-import type { Scope } from "../../../src/kb/store/records.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import { Tier } from "../../../src/wire/primitives.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
@@ -13,17 +13,17 @@ export function resourceContract(fixture: StoreFixture): void {
 
   describe("accounts, keys and collections", () => {
     it("returns the same account for the same name", async () => {
-      expect(await fixture.store.ensureAccount(fixture.account.name)).toEqual(fixture.account);
-      expect((await fixture.store.ensureAccount("somebody")).id).not.toBe(fixture.account.id);
+      expect(await fixture.store.records.ensureAccount(fixture.account.name)).toEqual(fixture.account);
+      expect((await fixture.store.records.ensureAccount("somebody")).id).not.toBe(fixture.account.id);
       expect(fixture.account.id).toMatch(/^[0-9a-f]{24}$/);
     });
 
     it("has three collections with stable ids for a new account", async () => {
-      const before = await fixture.store.collections(fixture.account.id);
+      const before = await fixture.store.records.collections(fixture.account.id);
       expect(before.map(({ tier }) => tier)).toEqual(Tier.options);
       expect(new Set(before.map(({ id }) => id)).size).toBe(3);
       await create("some text");
-      const after = await fixture.store.collections(fixture.account.id);
+      const after = await fixture.store.records.collections(fixture.account.id);
       expect(after.map(({ id }) => id)).toEqual(before.map(({ id }) => id));
     });
 
@@ -31,7 +31,11 @@ export function resourceContract(fixture: StoreFixture): void {
       const one = await create("one two\n\nthree four");
       await create("five");
       expect(await collection()).toMatchObject({ resources: 2, chunks: 3 });
-      await fixture.store.deleteResource({ accountId: fixture.account.id, id: one.id, nowIso: LATER });
+      await fixture.store.records.deleteResource({
+        accountId: fixture.account.id,
+        id: one.id,
+        nowIso: LATER,
+      });
       expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
     });
 
@@ -41,10 +45,13 @@ export function resourceContract(fixture: StoreFixture): void {
       await create("one\n\ntwo", { ownerId: "ann", tier: "moderate" });
       await create("other text", { ownerId: "ann" });
       await create("more text", { ownerId: "ann" });
-      const stranger = await store.ensureAccount(`stranger to ${account.name}`);
-      await store.createResource({ ...resource("hidden"), accountId: stranger.id }, wordsOnly("hidden"));
+      const stranger = await store.records.ensureAccount(`stranger to ${account.name}`);
+      await store.records.createResource(
+        { ...resource("hidden"), accountId: stranger.id },
+        wordsOnly("hidden"),
+      );
 
-      const all = await store.owners({ accountId: account.id, after: undefined, limit: 10 });
+      const all = await store.records.owners({ accountId: account.id, after: undefined, limit: 10 });
       const shown = all.map(({ ownerId, tier, resources, chunks }) => [ownerId, tier, resources, chunks]);
       expect(shown.toSorted((a, b) => String(a).localeCompare(String(b)))).toEqual([
         ["ann", "fastest", 2, 2],
@@ -53,14 +60,14 @@ export function resourceContract(fixture: StoreFixture): void {
       ]);
       const paged = [];
       for (let after = undefined as (typeof all)[number] | undefined; ; after = paged.at(-1)) {
-        const page = await store.owners({ accountId: account.id, after, limit: 1 });
+        const page = await store.records.owners({ accountId: account.id, after, limit: 1 });
         if (page.length === 0) break;
         paged.push(...page);
       }
       expect(paged).toEqual(all);
 
-      await store.deleteResource({ accountId: account.id, id: one.id, nowIso: LATER });
-      const left = await store.owners({ accountId: account.id, after: undefined, limit: 10 });
+      await store.records.deleteResource({ accountId: account.id, id: one.id, nowIso: LATER });
+      const left = await store.records.owners({ accountId: account.id, after: undefined, limit: 10 });
       expect(left.map(({ ownerId }) => ownerId)).toEqual(["ann", "ann"]);
     });
 
@@ -76,12 +83,12 @@ export function resourceContract(fixture: StoreFixture): void {
         expiresAt: null,
         revokedAt: null,
       } as const;
-      await fixture.store.putKey(key);
-      expect(await fixture.store.keyByHash(key.sha256)).toEqual(key);
+      await fixture.store.records.putKey(key);
+      expect(await fixture.store.records.keyByHash(key.sha256)).toEqual(key);
       const again = { ...key, name: "second", scopes: ["read"], expiresAt: LATER } as const;
-      await fixture.store.putKey(again);
-      expect(await fixture.store.keyByHash(key.sha256)).toEqual(again);
-      expect(await fixture.store.keyByHash("b".repeat(64))).toBeUndefined();
+      await fixture.store.records.putKey(again);
+      expect(await fixture.store.records.keyByHash(key.sha256)).toEqual(again);
+      expect(await fixture.store.records.keyByHash("b".repeat(64))).toBeUndefined();
     });
   });
 
@@ -94,21 +101,21 @@ export function resourceContract(fixture: StoreFixture): void {
         nowMs: 0,
         jobsMax: 9,
       };
-      const changed = await fixture.store.updateResource(
+      const changed = await fixture.store.records.updateResource(
         { ...at, title: "B", expectedRevision: revision },
         undefined,
       );
       expect(changed?.title).toBe("B");
       const stale = { ...at, expectedRevision: revision };
       const refused = { code: "precondition_failed" };
-      await expect(fixture.store.updateResource({ ...stale, title: "C" }, undefined)).rejects.toMatchObject(
-        refused,
-      );
-      await expect(fixture.store.enqueueUpdate(stale, job)).rejects.toMatchObject(refused);
-      await expect(fixture.store.deleteResource(stale)).rejects.toMatchObject(refused);
-      expect(await fixture.store.resource(at)).toEqual(changed);
       await expect(
-        fixture.store.deleteResource({ ...at, expectedRevision: revision + 1 }),
+        fixture.store.records.updateResource({ ...stale, title: "C" }, undefined),
+      ).rejects.toMatchObject(refused);
+      await expect(fixture.store.records.enqueueUpdate(stale, job)).rejects.toMatchObject(refused);
+      await expect(fixture.store.records.deleteResource(stale)).rejects.toMatchObject(refused);
+      expect(await fixture.store.records.resource(at)).toEqual(changed);
+      await expect(
+        fixture.store.records.deleteResource({ ...at, expectedRevision: revision + 1 }),
       ).resolves.toMatchObject({ isDeleted: true });
     });
 
@@ -118,7 +125,7 @@ export function resourceContract(fixture: StoreFixture): void {
         description: "letters",
         url: "u",
       });
-      const created = await fixture.store.createResource(wanted, wordsOnly(wanted.content));
+      const created = await fixture.store.records.createResource(wanted, wordsOnly(wanted.content));
       expect(created).toEqual({
         ...wanted,
         collectionId: (await collection()).id,
@@ -135,7 +142,7 @@ export function resourceContract(fixture: StoreFixture): void {
         strategyUsed: "recursive",
         warning: null,
       });
-      expect(await fixture.store.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
+      expect(await fixture.store.records.resource({ accountId: fixture.account.id, id: created.id })).toEqual(
         created,
       );
     });
@@ -157,15 +164,14 @@ export function resourceContract(fixture: StoreFixture): void {
         fc.asyncProperty(textWithSpans(), async ({ text, spans }) => {
           const { id } = await create(text, {}, { spans, vectors: undefined, fingerprint: undefined });
           const at = { accountId: fixture.account.id, id };
-          expect((await fixture.store.resource(at))?.content).toBe(text);
+          expect((await fixture.store.records.resource(at))?.content).toBe(text);
           const chunks = await fixture.chunks(at);
           expect(chunks.map(({ start, end, headings }) => ({ start, end, headings }))).toEqual(spans);
           expect(chunks.map((chunk) => chunk.text)).toEqual(
             spans.map((span) => text.slice(span.start, span.end)),
           );
-          expect(chunks.map(({ row }) => row)).toEqual(
-            chunks.map((_, index) => (chunks[0]?.row ?? 0) + index),
-          );
+          const refs = chunks.map(({ ref }) => ref);
+          expect(refs).toEqual([...new Set(refs)].toSorted((a, b) => a - b));
           expect(new Set(chunks.map((chunk) => chunk.id)).size).toBe(chunks.length);
           for (const chunk of chunks)
             expect(chunk.id).toMatch(/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
@@ -177,14 +183,19 @@ export function resourceContract(fixture: StoreFixture): void {
     it("stores a text without chunks", async () => {
       const { id, chunkCount } = await create(" \n ");
       expect(chunkCount).toBe(0);
-      expect((await fixture.store.resource({ accountId: fixture.account.id, id }))?.content).toBe(" \n ");
+      expect((await fixture.store.records.resource({ accountId: fixture.account.id, id }))?.content).toBe(
+        " \n ",
+      );
     });
 
     it("changes fields of a resource without chunking again", async () => {
       const { id } = await create("The body stays.", { title: "Old", description: "was" });
       const at = { accountId: fixture.account.id, id };
       const before = await fixture.chunks(at);
-      const updated = await fixture.store.updateResource({ ...at, title: "Fresh", nowIso: LATER }, undefined);
+      const updated = await fixture.store.records.updateResource(
+        { ...at, title: "Fresh", nowIso: LATER },
+        undefined,
+      );
       expect(updated).toMatchObject({
         title: "Fresh",
         description: "was",
@@ -194,14 +205,14 @@ export function resourceContract(fixture: StoreFixture): void {
         updatedAt: LATER,
         createdAt: NOW,
       });
-      expect(await fixture.store.resource(at)).toEqual(updated);
+      expect(await fixture.store.records.resource(at)).toEqual(updated);
       expect(await fixture.chunks(at)).toEqual(before);
     });
 
     it("finds chunks by the new title and not by the old one", async () => {
       const { id } = await create("The body stays.", { title: "Zebra" });
       expect(await texts("zebra")).toEqual(["The body stays."]);
-      await fixture.store.updateResource(
+      await fixture.store.records.updateResource(
         { accountId: fixture.account.id, id, title: "Giraffe", nowIso: LATER },
         undefined,
       );
@@ -214,7 +225,7 @@ export function resourceContract(fixture: StoreFixture): void {
       const at = { accountId: fixture.account.id, id };
       const before = await fixture.chunks(at);
       const content = "cherry\n\ndate\n\nelder";
-      const updated = await fixture.store.updateResource(
+      const updated = await fixture.store.records.updateResource(
         { ...at, content, nowIso: LATER },
         wordsOnly(content),
       );
@@ -225,9 +236,9 @@ export function resourceContract(fixture: StoreFixture): void {
       const ids = new Set(before.map((chunk) => chunk.id));
       expect((await fixture.chunks(at)).some((chunk) => ids.has(chunk.id))).toBe(false);
       expect(
-        await fixture.store.chunksByRow(
+        await fixture.store.index.foundChunks(
           await scope(),
-          before.map(({ row }) => row),
+          before.map(({ ref }) => ref),
         ),
       ).toEqual([]);
     });
@@ -237,7 +248,7 @@ export function resourceContract(fixture: StoreFixture): void {
       const sent = Array.from({ length: 20 }, (_, index) => `word${index}`);
       const answers = await Promise.all(
         sent.map((content) =>
-          fixture.store.updateResource(
+          fixture.store.records.updateResource(
             { accountId: fixture.account.id, id, content, nowIso: LATER },
             wordsOnly(content),
           ),
@@ -251,18 +262,18 @@ export function resourceContract(fixture: StoreFixture): void {
     it("removes a deleted resource from every read at once, and returns it once", async () => {
       const { id } = await create("kiwi\n\nlemon");
       const at = { accountId: fixture.account.id, id };
-      const rows = (await fixture.chunks(at)).map(({ row }) => row);
-      expect(await fixture.store.tierOf(at)).toBe("fastest");
-      const deleted = await fixture.store.deleteResource({ ...at, nowIso: LATER });
-      expect(await fixture.store.tierOf(at)).toBeUndefined();
+      const refs = (await fixture.chunks(at)).map(({ ref }) => ref);
+      expect(await fixture.store.records.tierOf(at)).toBe("fastest");
+      const deleted = await fixture.store.records.deleteResource({ ...at, nowIso: LATER });
+      expect(await fixture.store.records.tierOf(at)).toBeUndefined();
       expect(deleted).toMatchObject({ id, isDeleted: true, updatedAt: LATER, content: "kiwi\n\nlemon" });
-      expect(await fixture.store.resource(at)).toBeUndefined();
+      expect(await fixture.store.records.resource(at)).toBeUndefined();
       expect(await fixture.chunks(at)).toEqual([]);
-      expect(await fixture.store.chunksByRow(await scope(), rows)).toEqual([]);
+      expect(await fixture.store.index.foundChunks(await scope(), refs)).toEqual([]);
       expect(await texts("kiwi lemon")).toEqual([]);
-      expect(await fixture.store.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
+      expect(await fixture.store.records.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
       expect(
-        await fixture.store.updateResource({ ...at, title: "x", nowIso: LATER }, undefined),
+        await fixture.store.records.updateResource({ ...at, title: "x", nowIso: LATER }, undefined),
       ).toBeUndefined();
     });
 
@@ -270,7 +281,11 @@ export function resourceContract(fixture: StoreFixture): void {
       const one = await create("the same words");
       const two = await create("the same words");
       expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([one.id, two.id]);
-      await fixture.store.deleteResource({ accountId: fixture.account.id, id: one.id, nowIso: LATER });
+      await fixture.store.records.deleteResource({
+        accountId: fixture.account.id,
+        id: one.id,
+        nowIso: LATER,
+      });
       expect((await find("same words")).map(({ resourceId }) => resourceId)).toEqual([two.id]);
     });
 
@@ -281,7 +296,11 @@ export function resourceContract(fixture: StoreFixture): void {
       await create("elsewhere", { tier: "moderate" });
       const gone = listed[1];
       if (gone !== undefined)
-        await fixture.store.deleteResource({ accountId: fixture.account.id, id: gone.id, nowIso: LATER });
+        await fixture.store.records.deleteResource({
+          accountId: fixture.account.id,
+          id: gone.id,
+          nowIso: LATER,
+        });
       const query = {
         accountId: fixture.account.id,
         collectionId: (await collection()).id,
@@ -292,7 +311,7 @@ export function resourceContract(fixture: StoreFixture): void {
       const pages: string[][] = [];
       let afterId: string | undefined;
       do {
-        const page = await fixture.store.listResources({ ...query, afterId });
+        const page = await fixture.store.records.listResources({ ...query, afterId });
         pages.push(page.resources.map(({ content }) => content));
         afterId = page.more ? page.resources.at(-1)?.id : undefined;
       } while (afterId !== undefined);
@@ -306,7 +325,12 @@ export function resourceContract(fixture: StoreFixture): void {
       for (const length of [10, 10, 100, 1]) await create("x".repeat(length), { title: "" });
       const query = { accountId: fixture.account.id, collectionId: (await collection()).id, ownerId: "ann" };
       const lengths = async (charsMax: number, limit: number) => {
-        const page = await fixture.store.listResources({ ...query, afterId: undefined, limit, charsMax });
+        const page = await fixture.store.records.listResources({
+          ...query,
+          afterId: undefined,
+          limit,
+          charsMax,
+        });
         return [page.resources.map(({ content }) => content.length), page.more];
       };
       expect(await lengths(1, 10)).toEqual([[10], true]);
@@ -320,34 +344,40 @@ export function resourceContract(fixture: StoreFixture): void {
     it("returns chunks with their version", async () => {
       const { id } = await create("one\n\ntwo");
       const at = { accountId: fixture.account.id, id };
-      expect((await fixture.store.chunks(at))?.version).toBe(1);
-      await fixture.store.updateResource({ ...at, content: "three", nowIso: LATER }, wordsOnly("three"));
-      expect(await fixture.store.chunks(at)).toMatchObject({ version: 2, chunks: [{ text: "three" }] });
-      await fixture.store.deleteResource({ ...at, nowIso: LATER });
-      expect(await fixture.store.chunks(at)).toBeUndefined();
+      expect((await fixture.store.records.chunks(at))?.version).toBe(1);
+      await fixture.store.records.updateResource(
+        { ...at, content: "three", nowIso: LATER },
+        wordsOnly("three"),
+      );
+      expect(await fixture.store.records.chunks(at)).toMatchObject({
+        version: 2,
+        chunks: [{ text: "three" }],
+      });
+      await fixture.store.records.deleteResource({ ...at, nowIso: LATER });
+      expect(await fixture.store.records.chunks(at)).toBeUndefined();
     });
   });
 
   describe("isolation of accounts", () => {
     it("reads, writes and finds nothing of another account", async () => {
       const mine = await create("secret words");
-      const other = await fixture.store.ensureAccount("other");
+      const other = await fixture.store.records.ensureAccount("other");
       const at = { accountId: other.id, id: mine.id };
-      expect(await fixture.store.resource(at)).toBeUndefined();
-      expect(await fixture.store.tierOf(at)).toBeUndefined();
+      expect(await fixture.store.records.resource(at)).toBeUndefined();
+      expect(await fixture.store.records.tierOf(at)).toBeUndefined();
       expect(await fixture.chunks(at)).toEqual([]);
       expect(
-        await fixture.store.updateResource({ ...at, title: "stolen", nowIso: LATER }, undefined),
+        await fixture.store.records.updateResource({ ...at, title: "stolen", nowIso: LATER }, undefined),
       ).toBeUndefined();
-      expect(await fixture.store.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
+      expect(await fixture.store.records.deleteResource({ ...at, nowIso: LATER })).toBeUndefined();
       const { id: collectionId } = await collection();
       const foreign: Scope = { accountId: other.id, collectionId, ownerId: "ann" };
       expect(await texts("secret", foreign)).toEqual([]);
       expect(await texts("secret", { accountId: other.id, resourceId: mine.id })).toEqual([]);
-      const rows = (await fixture.chunks({ accountId: fixture.account.id, id: mine.id })).map(
-        ({ row }) => row,
+      const refs = (await fixture.chunks({ accountId: fixture.account.id, id: mine.id })).map(
+        ({ ref }) => ref,
       );
-      expect(await fixture.store.chunksByRow(foreign, rows)).toEqual([]);
+      expect(await fixture.store.index.foundChunks(foreign, refs)).toEqual([]);
       const page = {
         accountId: other.id,
         collectionId,
@@ -356,7 +386,7 @@ export function resourceContract(fixture: StoreFixture): void {
         limit: 10,
         charsMax: 100,
       };
-      expect(await fixture.store.listResources(page)).toEqual({ resources: [], more: false });
+      expect(await fixture.store.records.listResources(page)).toEqual({ resources: [], more: false });
       expect(await texts("secret")).toEqual(["secret words"]);
     });
   });
@@ -373,18 +403,20 @@ export function resourceContract(fixture: StoreFixture): void {
         sha256: "c".repeat(64),
         createdAt: NOW,
       };
-      await fixture.store.addFile(file);
-      expect(await fixture.store.file(file.token)).toEqual(file);
-      expect(await fixture.store.file("unknown")).toBeUndefined();
+      await fixture.store.records.addFile(file);
+      expect(await fixture.store.records.file(file.token)).toEqual(file);
+      expect(await fixture.store.records.file("unknown")).toBeUndefined();
     });
 
     it("notes a request with its write: the first for a day, separately for each account", async () => {
       const nowMs = 1_800_000_000_000;
       const make = (status: number, atMs: number) => {
         const request = { key: "key", bodySha256: "d".repeat(64), status, nowMs: atMs };
-        return fixture.store.createResource(resource("some words"), wordsOnly("some words"), { request });
+        return fixture.store.records.createResource(resource("some words"), wordsOnly("some words"), {
+          request,
+        });
       };
-      const recall = (atMs: number) => fixture.store.recall(fixture.account.id, "key", atMs);
+      const recall = (atMs: number) => fixture.store.records.recall(fixture.account.id, "key", atMs);
       const { content: _, ...made } = await make(201, nowMs);
       await make(500, nowMs + 1);
       const first = await recall(nowMs + 2);
@@ -392,11 +424,11 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(JSON.parse(first?.body ?? "")).toEqual({ resource: made });
       expect(await recall(nowMs + DAY_MS - 1)).toEqual(first);
       expect(await recall(nowMs + DAY_MS)).toBeUndefined();
-      const other = await fixture.store.ensureAccount("other");
-      expect(await fixture.store.recall(other.id, "key", nowMs)).toBeUndefined();
+      const other = await fixture.store.records.ensureAccount("other");
+      expect(await fixture.store.records.recall(other.id, "key", nowMs)).toBeUndefined();
       await make(200, nowMs + DAY_MS);
       expect(await recall(nowMs + DAY_MS + 1)).toMatchObject({ status: 200 });
-      expect(await fixture.store.sweepAnswers(nowMs + 3 * DAY_MS, 10)).toBe(1);
+      expect(await fixture.store.records.sweepAnswers(nowMs + 3 * DAY_MS, 10)).toBe(1);
       expect(await recall(nowMs + DAY_MS + 1)).toBeUndefined();
     });
 
@@ -404,10 +436,10 @@ export function resourceContract(fixture: StoreFixture): void {
       const made = await create("some words");
       const request = { key: "failed", bodySha256: "d".repeat(64), status: 201, nowMs: 1 };
       const again = resource("some words", { id: made.id });
-      await expect(fixture.store.createResource(again, wordsOnly("some words"), { request })).rejects.toThrow(
-        /./,
-      );
-      expect(await fixture.store.recall(fixture.account.id, "failed", 2)).toBeUndefined();
+      await expect(
+        fixture.store.records.createResource(again, wordsOnly("some words"), { request }),
+      ).rejects.toThrow(/./);
+      expect(await fixture.store.records.recall(fixture.account.id, "failed", 2)).toBeUndefined();
     });
   });
 
@@ -428,8 +460,10 @@ export function resourceContract(fixture: StoreFixture): void {
       await create("last words");
       await own.close();
       await own.close();
-      await expect(own.resource({ accountId: fixture.account.id, id: "0".repeat(24) })).rejects.toThrow(/./);
-      await expect(own.ensureAccount("late")).rejects.toThrow(/./);
+      await expect(
+        own.records.resource({ accountId: fixture.account.id, id: "0".repeat(24) }),
+      ).rejects.toThrow(/./);
+      await expect(own.records.ensureAccount("late")).rejects.toThrow(/./);
     }));
 }
 

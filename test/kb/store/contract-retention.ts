@@ -34,17 +34,17 @@ export function retentionContract(fixture: StoreFixture): void {
     it("returns the record of a deleted resource, without its text, until it is purged", () =>
       alone(async (store) => {
         const { id } = await create("kiwi", { title: "Fruit", metadata: { a: 1 } });
-        expect(await store.deletedResource(at(id))).toBeUndefined();
-        await store.deleteResource({ ...at(id), nowIso: LATER });
-        const deleted = await store.deletedResource(at(id));
+        expect(await store.records.deletedResource(at(id))).toBeUndefined();
+        await store.records.deleteResource({ ...at(id), nowIso: LATER });
+        const deleted = await store.records.deletedResource(at(id));
         expect(deleted).toMatchObject({ title: "Fruit", content: "", isDeleted: true, updatedAt: LATER });
         const { id: collectionId } = await fixture.collection();
         const query = { accountId: fixture.account.id, collectionId, ownerId: "ann", afterId: undefined };
-        const page = await store.listResources({ ...query, limit: 10, charsMax: 100, deleted: true });
+        const page = await store.records.listResources({ ...query, limit: 10, charsMax: 100, deleted: true });
         expect(page.resources).toEqual([deleted]);
-        expect(await store.purgeDeleted(LATER, 10)).toBe(0);
-        expect(await store.purgeDeleted(FAR, 10)).toBe(1);
-        expect(await store.deletedResource(at(id))).toBeUndefined();
+        expect(await store.records.purgeDeleted(LATER, 10)).toBe(0);
+        expect(await store.records.purgeDeleted(FAR, 10)).toBe(1);
+        expect(await store.records.deletedResource(at(id))).toBeUndefined();
       }));
 
     it("forgets the fetch of a link when its resource is deleted or gets another address", () =>
@@ -52,7 +52,7 @@ export function retentionContract(fixture: StoreFixture): void {
         const { id: accountId } = fixture.account;
         const page = "https://a.example/page";
         const note = (url: string) =>
-          store.noteLinkFetch({
+          store.records.noteLinkFetch({
             accountId,
             url,
             textSha256: "a".repeat(64),
@@ -62,45 +62,49 @@ export function retentionContract(fixture: StoreFixture): void {
         for (const url of [page, `${page}/moved`, `${page}/kept`]) await note(url);
         const { id } = await create("one", { origin: "link", url: `${page}#part` });
         await create("kept", { origin: "link", url: `${page}/kept` });
-        await store.updateResource({ ...at(id), nowIso: LATER, url: page }, undefined);
-        expect(await store.linkFetch(accountId, page)).toBeDefined();
-        await store.updateResource({ ...at(id), nowIso: LATER, url: `${page}/moved` }, undefined);
-        expect(await store.linkFetch(accountId, page)).toBeUndefined();
-        await store.deleteResource({ ...at(id), nowIso: LATER });
-        expect(await store.linkFetch(accountId, `${page}/moved`)).toBeUndefined();
-        expect(await store.linkFetch(accountId, `${page}/kept`)).toBeDefined();
+        await store.records.updateResource({ ...at(id), nowIso: LATER, url: page }, undefined);
+        expect(await store.records.linkFetch(accountId, page)).toBeDefined();
+        await store.records.updateResource({ ...at(id), nowIso: LATER, url: `${page}/moved` }, undefined);
+        expect(await store.records.linkFetch(accountId, page)).toBeUndefined();
+        await store.records.deleteResource({ ...at(id), nowIso: LATER });
+        expect(await store.records.linkFetch(accountId, `${page}/moved`)).toBeUndefined();
+        expect(await store.records.linkFetch(accountId, `${page}/kept`)).toBeDefined();
       }));
 
     it("removes a file that has been unused for long enough", () =>
       alone(async (store) => {
-        for (const token of ["used", "unused", "queued", "released"]) await store.addFile(file(token));
+        for (const token of ["used", "unused", "queued", "released"])
+          await store.records.addFile(file(token));
         await create("used", { fileToken: "used", origin: "file" });
         const released = await create("released", { fileToken: "released", origin: "file" });
         const waiting = await create("waiting");
-        await store.enqueueUpdate({ ...at(waiting.id), nowIso: LATER }, job({}, { fileToken: "queued" }));
-        expect(await store.unusedFiles(NOW, 10)).toEqual([]);
-        expect(await store.unusedFiles(FAR, 10)).toEqual(["unused"]);
-        await store.deleteResource({ ...at(released.id), nowIso: LATER });
-        expect(await store.unusedFiles(LATER, 10)).toEqual(["unused"]);
-        expect(await store.unusedFiles(FAR, 10)).toEqual(["released", "unused"]);
-        expect(await store.removeUnusedFile("used", FAR)).toBe(false);
-        expect(await store.removeUnusedFile("unused", FAR)).toBe(true);
-        expect(await store.file("unused")).toBeUndefined();
-        expect(await store.file("used")).toBeDefined();
+        await store.records.enqueueUpdate(
+          { ...at(waiting.id), nowIso: LATER },
+          job({}, { fileToken: "queued" }),
+        );
+        expect(await store.records.unusedFiles(NOW, 10)).toEqual([]);
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual(["unused"]);
+        await store.records.deleteResource({ ...at(released.id), nowIso: LATER });
+        expect(await store.records.unusedFiles(LATER, 10)).toEqual(["unused"]);
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual(["released", "unused"]);
+        expect(await store.records.removeUnusedFile("used", FAR)).toBe(false);
+        expect(await store.records.removeUnusedFile("unused", FAR)).toBe(true);
+        expect(await store.records.file("unused")).toBeUndefined();
+        expect(await store.records.file("used")).toBeDefined();
       }));
   });
 
   describe("a change of a resource", () => {
     it("releases the previous file of a resource that gets another one", () =>
       alone(async (store) => {
-        for (const token of ["before", "now"]) await store.addFile(file(token));
+        for (const token of ["before", "now"]) await store.records.addFile(file(token));
         const { id } = await create("one", { fileToken: "before", origin: "file" });
-        await store.updateResource({ ...at(id), nowIso: LATER, title: "Other" }, undefined);
-        expect(await store.unusedFiles(FAR, 10)).toEqual(["now"]);
-        await store.updateResource({ ...at(id), nowIso: LATER, fileToken: "now" }, undefined);
+        await store.records.updateResource({ ...at(id), nowIso: LATER, title: "Other" }, undefined);
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual(["now"]);
+        await store.records.updateResource({ ...at(id), nowIso: LATER, fileToken: "now" }, undefined);
         // The file was in use until then.
-        expect(await store.unusedFiles(LATER, 10)).toEqual([]);
-        expect(await store.unusedFiles(FAR, 10)).toEqual(["before"]);
+        expect(await store.records.unusedFiles(LATER, 10)).toEqual([]);
+        expect(await store.records.unusedFiles(FAR, 10)).toEqual(["before"]);
       }));
 
     it("keeps the warning of an unchanged text and replaces it with that of a new one", () =>
@@ -108,7 +112,7 @@ export function retentionContract(fixture: StoreFixture): void {
         const warning = "Two pages hold no text.";
         const { id } = await create("one", {}, { ...wordsOnly("one"), warning });
         const after = async (change: object, chunking?: Chunking) =>
-          (await store.updateResource({ ...at(id), nowIso: LATER, ...change }, chunking))?.warning;
+          (await store.records.updateResource({ ...at(id), nowIso: LATER, ...change }, chunking))?.warning;
         expect(await after({ title: "Other" })).toBe(warning);
         expect(await after({ content: "two" }, { ...wordsOnly("two"), warning: "None." })).toBe("None.");
         expect(await after({ content: "three" }, wordsOnly("three"))).toBeNull();
@@ -118,7 +122,8 @@ export function retentionContract(fixture: StoreFixture): void {
       alone(async (store) => {
         const { id } = await create("one");
         const after = async (change: object) =>
-          (await store.updateResource({ ...at(id), nowIso: LATER, ...change }, undefined))?.refreshedAt;
+          (await store.records.updateResource({ ...at(id), nowIso: LATER, ...change }, undefined))
+            ?.refreshedAt;
         expect(await after({ completesCreate: true })).toBeNull();
         expect(await after({ title: "Other" })).toBe(LATER);
       }));
@@ -143,7 +148,7 @@ export function retentionContract(fixture: StoreFixture): void {
         const one = await create("one");
         const two = await create("two");
         const put = (id: string, body: object) =>
-          store.enqueueUpdate({ ...at(id), nowIso: LATER }, job(body));
+          store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job(body));
         expect(await put(one.id, { n: 1 })).toMatchObject({ status: "queued", revision: 2, version: 1 });
         await put(one.id, { n: 2 });
         await put(two.id, { n: 3 });
@@ -170,59 +175,68 @@ export function retentionContract(fixture: StoreFixture): void {
     it("ends a job in the transaction of its write or of its failure", () =>
       alone(async (store) => {
         const { id } = await create("old words");
-        const put = () => store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        const put = () => store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
         const fail = async () =>
-          store.failJob(await lease(store, id), { code: "damaged_pdf", message: "it is broken" }, LATER);
+          store.records.failJob(
+            await lease(store, id),
+            { code: "damaged_pdf", message: "it is broken" },
+            LATER,
+          );
         await put();
         await put();
         await fail();
         // Another job waits, so the state stays `queued`.
-        expect(await store.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
-        expect(await store.failedResources(undefined)).toBe(0);
+        expect(await store.records.resource(at(id))).toMatchObject({ status: "queued", statusMessage: null });
+        expect(await store.records.failedResources(undefined)).toBe(0);
         await fail();
-        expect(await store.resource(at(id))).toMatchObject({
+        expect(await store.records.resource(at(id))).toMatchObject({
           status: "error",
           statusMessage: "it is broken",
           statusError: "damaged_pdf",
           content: "old words",
           version: 1,
         });
-        expect(await store.failedResources(fixture.account.id)).toBe(1);
-        await store.updateResource({ ...at(id), title: "x", nowIso: LATER }, undefined);
-        expect(await store.resource(at(id))).toMatchObject({ status: "error" });
-        await store.updateResource({ ...at(id), clearsError: true, nowIso: LATER }, undefined);
-        expect(await store.resource(at(id))).toMatchObject({
+        expect(await store.records.failedResources(fixture.account.id)).toBe(1);
+        await store.records.updateResource({ ...at(id), title: "x", nowIso: LATER }, undefined);
+        expect(await store.records.resource(at(id))).toMatchObject({ status: "error" });
+        await store.records.updateResource({ ...at(id), clearsError: true, nowIso: LATER }, undefined);
+        expect(await store.records.resource(at(id))).toMatchObject({
           status: "chunked",
           statusMessage: null,
           statusError: null,
         });
         await put();
         const change = { ...at(id), content: "new words", nowIso: LATER };
-        await store.updateResource(change, wordsOnly("new words"), { job: await lease(store, id) });
+        await store.records.updateResource(change, wordsOnly("new words"), { job: await lease(store, id) });
         expect(await first(store, id)).toBeUndefined();
-        expect(await store.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
+        expect(await store.records.resource(at(id))).toMatchObject({ status: "chunked", version: 2 });
         await put();
-        await store.deleteResource({ ...at(id), nowIso: LATER });
+        await store.records.deleteResource({ ...at(id), nowIso: LATER });
         expect(await after(store, 0)).toEqual([]);
       }));
 
     it("writes nothing for a job whose lease was lost", () =>
       alone(async (store) => {
         const { id } = await create("old words");
-        await store.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
+        await store.records.enqueueUpdate({ ...at(id), nowIso: LATER }, job({}));
         const lost = await lease(store, id);
         const held = await lease(store, id);
         const change = { ...at(id), content: "new words", nowIso: LATER };
-        const write = (of: LeasedJob) => store.updateResource(change, wordsOnly("new words"), { job: of });
+        const write = (of: LeasedJob) =>
+          store.records.updateResource(change, wordsOnly("new words"), { job: of });
         await expect(write(lost)).rejects.toMatchObject({ code: "lease_lost" });
-        await store.failJob(lost, { code: "damaged_pdf", message: "it is broken" }, LATER);
-        expect(await store.resource(at(id))).toMatchObject({ status: "queued", content: "old words" });
+        await store.records.failJob(lost, { code: "damaged_pdf", message: "it is broken" }, LATER);
+        expect(await store.records.resource(at(id))).toMatchObject({
+          status: "queued",
+          content: "old words",
+        });
         expect(await write(held)).toMatchObject({ status: "chunked", content: "new words" });
       }));
 
     it("refuses documents above the maximum number and size of waiting jobs", () =>
       alone(async (store) => {
-        const put = (body: object, more: object) => store.enqueueCreate(resource(""), job(body, more));
+        const put = (body: object, more: object) =>
+          store.records.enqueueCreate(resource(""), job(body, more));
         await put({}, { charsMax: 1 });
         await expect(put({}, { charsMax: 3 })).rejects.toMatchObject({ code: "queue_full", retryable: true });
         await put({}, { jobsMax: 3 });
@@ -232,9 +246,9 @@ export function retentionContract(fixture: StoreFixture): void {
 
     it("reserves a share of the queue for documents of another account", () =>
       alone(async (store) => {
-        const other = await store.ensureAccount("another");
+        const other = await store.records.ensureAccount("another");
         const put = (accountId: string, more: object) =>
-          store.enqueueCreate(resource("", { accountId }), job({}, more));
+          store.records.enqueueCreate(resource("", { accountId }), job({}, more));
         const own = fixture.account.id;
         for (let number = 0; number < 2; number += 1) await put(own, {});
         for (const bounds of [{ jobsMax: 3 }, { charsMax: 6 }]) {
@@ -243,7 +257,7 @@ export function retentionContract(fixture: StoreFixture): void {
         // Updates count like creates.
         const [job1] = await after(store, 0, 1);
         const update = { ...at(job1?.line.split("/")[1] ?? ""), nowIso: LATER };
-        await expect(store.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
+        await expect(store.records.enqueueUpdate(update, job({}, { jobsMax: 3 }))).rejects.toMatchObject({
           code: "queue_full",
         });
         await put(other.id, { jobsMax: 3, charsMax: 6 });
@@ -272,15 +286,15 @@ export function retentionContract(fixture: StoreFixture): void {
 
     it("queues a message for each endpoint, and orders addresses given with messages by host", () =>
       alone(async (store) => {
-        await store.addEndpoint(endpoint("one"), 2);
-        await store.addEndpoint(endpoint("two"), 2);
-        await expect(store.addEndpoint(endpoint("three"), 2)).rejects.toMatchObject({
+        await store.records.addEndpoint(endpoint("one"), 2);
+        await store.records.addEndpoint(endpoint("two"), 2);
+        await expect(store.records.addEndpoint(endpoint("three"), 2)).rejects.toMatchObject({
           code: "too_many_endpoints",
         });
         await create("some words");
         const accountId = fixture.account.id;
         const message = { accountId, eventId: "own", type: "chat", body: "{}" };
-        await store.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
+        await store.records.addDelivery({ ...message, to: { target }, nowMs: NOW_MS });
         const due = await lease(store);
         const byLine = new Map(due.map(({ line, name, body }) => [line, { name, ...JSON.parse(body) }]));
         expect([...byLine.keys()].toSorted()).toEqual([`${accountId} example.com`, "one", "two"]);
@@ -299,38 +313,49 @@ export function retentionContract(fixture: StoreFixture): void {
     it("settles delivered, failed and dead messages, and replays dead ones", () =>
       alone(async (store) => {
         const accountId = fixture.account.id;
-        await store.addEndpoint(endpoint("one"), 2);
+        await store.records.addEndpoint(endpoint("one"), 2);
         for (const text of ["a", "b", "c"]) await create(text);
         const [a, b, c] = await lease(store);
         if (a === undefined || b === undefined || c === undefined) throw new Error("three were written");
         const retry = { kind: "retry", dueMs: NOW_MS + 5, nowMs: NOW_MS, problem: "slow" } as const;
-        await store.settleDelivery(a, { nowIso: LATER, kind: "delivered" });
-        await store.settleDelivery(b, { nowIso: LATER, ...retry });
-        await store.settleDelivery(c, { nowIso: LATER, kind: "dead", problem: "gone", disable: true });
+        await store.records.settleDelivery(a, { nowIso: LATER, kind: "delivered" });
+        await store.records.settleDelivery(b, { nowIso: LATER, ...retry });
+        await store.records.settleDelivery(c, {
+          nowIso: LATER,
+          kind: "dead",
+          problem: "gone",
+          disable: true,
+        });
         // Their leases have ended.
-        for (const each of [a, b, c]) await store.settleDelivery(each, { nowIso: LATER, kind: "delivered" });
+        for (const each of [a, b, c])
+          await store.records.settleDelivery(each, { nowIso: LATER, kind: "delivered" });
         const key = { accountId, id: "one" };
-        expect(await store.endpoint(key)).toMatchObject({
+        expect(await store.records.endpoint(key)).toMatchObject({
           waiting: 1,
           dead: 1,
           enabled: false,
           problem: "gone",
         });
         expect(await store.queue.nextDueMs("webhook", NOW_MS)).toBe(NOW_MS + 5);
-        const [dead] = await store.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
+        const [dead] = await store.records.deadDeliveries({ accountId, beforeNumber: undefined, limit: 10 });
         expect(dead).toMatchObject({ number: c.number, problem: "gone", attempts: 1, endpointId: "one" });
         const other = { accountId: "f".repeat(24), eventId: undefined, endpointId: undefined, nowMs: 1 };
         const wanted = { ...other, accountId, eventId: dead?.eventId };
-        expect(await store.replayDeliveries(other)).toEqual({ replayed: 0, disabled: 0 });
-        expect(await store.replayDeliveries(wanted)).toEqual({ replayed: 0, disabled: 1 });
-        await store.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
-        expect(await store.replayDeliveries(wanted)).toEqual({ replayed: 1, disabled: 0 });
+        expect(await store.records.replayDeliveries(other)).toEqual({ replayed: 0, disabled: 0 });
+        expect(await store.records.replayDeliveries(wanted)).toEqual({ replayed: 0, disabled: 1 });
+        await store.records.changeEndpoint({ ...key, enabled: true, nowIso: LATER });
+        expect(await store.records.replayDeliveries(wanted)).toEqual({ replayed: 1, disabled: 0 });
         expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 2, dead: 0 });
         const again = (await lease(store)).find(({ number }) => number === c.number) ?? c;
-        await store.settleDelivery(again, { nowIso: LATER, kind: "dead", problem: "gone", disable: false });
-        expect(await store.purgeDead(NOW_MS + DAY_MS, 10)).toBe(1);
-        expect(await store.removeEndpoint(key)).toBe(true);
-        expect(await store.removeEndpoint(key)).toBe(false);
+        await store.records.settleDelivery(again, {
+          nowIso: LATER,
+          kind: "dead",
+          problem: "gone",
+          disable: false,
+        });
+        expect(await store.queue.purgeDead("webhook", NOW_MS + DAY_MS, 10)).toBe(1);
+        expect(await store.records.removeEndpoint(key)).toBe(true);
+        expect(await store.records.removeEndpoint(key)).toBe(false);
         expect(await store.queue.figures("webhook", accountId)).toMatchObject({ waiting: 0, dead: 0 });
       }));
 
@@ -342,17 +367,17 @@ export function retentionContract(fixture: StoreFixture): void {
       (_name, change) =>
         alone(async (store) => {
           const key = { accountId: fixture.account.id, id: "one" };
-          await store.addEndpoint(endpoint("one"), 2);
+          await store.records.addEndpoint(endpoint("one"), 2);
           for (const text of ["a", "b"]) await create(text);
           const [a, b] = await lease(store);
-          const before = await store.endpoint(key);
+          const before = await store.records.endpoint(key);
           if (a === undefined || b === undefined || before === undefined) throw new Error("two were written");
-          await store.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
+          await store.records.changeEndpoint({ ...key, ...change, nowIso: "2026-01-02T04:00:00.000Z" });
           const late = { endpointState: stateOf(before), nowIso: LATER, problem: "gone" };
           const retry = { kind: "retry", dueMs: NOW_MS + DAY_MS * 9, nowMs: NOW_MS } as const;
-          await store.settleDelivery(a, { ...late, kind: "dead", disable: true });
-          await store.settleDelivery(b, { ...late, ...retry });
-          expect(await store.endpoint(key)).toMatchObject({
+          await store.records.settleDelivery(a, { ...late, kind: "dead", disable: true });
+          await store.records.settleDelivery(b, { ...late, ...retry });
+          expect(await store.records.endpoint(key)).toMatchObject({
             enabled: true,
             problem: null,
             waiting: 2,
@@ -361,21 +386,25 @@ export function retentionContract(fixture: StoreFixture): void {
           const again = await lease(store, Date.parse(LATER));
           expect(again.map(({ name }) => name)).toEqual([a.name, b.name]);
           const [now] = again;
-          const after = await store.endpoint(key);
+          const after = await store.records.endpoint(key);
           if (now === undefined || after === undefined) throw new Error("two wait");
-          await store.settleDelivery(now, {
+          await store.records.settleDelivery(now, {
             ...late,
             endpointState: stateOf(after),
             kind: "dead",
             disable: true,
           });
-          expect(await store.endpoint(key)).toMatchObject({ enabled: false, problem: "gone", dead: 1 });
+          expect(await store.records.endpoint(key)).toMatchObject({
+            enabled: false,
+            problem: "gone",
+            dead: 1,
+          });
         }),
     );
 
     it("queues no message for a change that is rolled back", () =>
       alone(async (store) => {
-        await store.addEndpoint(endpoint("one"), 2);
+        await store.records.addEndpoint(endpoint("one"), 2);
         const { id } = await create("a");
         await expect(create("b", { id })).rejects.toMatchObject({ code: "conflict" });
         expect(await store.queue.figures("webhook", fixture.account.id)).toMatchObject({ waiting: 1 });

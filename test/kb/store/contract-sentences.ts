@@ -19,17 +19,17 @@ export function sentencesContract(fixture: StoreFixture): void {
       return { spans, vectors: spans.map(() => BETWEEN), fingerprint, sentences };
     };
     const rowsOf = async (id: string): Promise<number[]> =>
-      (await chunks({ accountId: fixture.account.id, id })).map(({ row }) => row);
-    const matches = async (rows: readonly number[], fingerprint = "m1", vector = NORTH) =>
-      fixture.store.sentenceMatches({ scope: await scope("ann", tier), vector, fingerprint, rows });
+      (await chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
+    const matches = async (refs: readonly number[], fingerprint = "m1", vector = NORTH) =>
+      fixture.store.index.sentenceMatches({ scope: await scope("ann", tier), vector, fingerprint, refs });
     const missing = async (fingerprint = "m1", after = 0, limit = 100): Promise<number[]> =>
-      (await fixture.store.chunksWithoutSentences(fingerprint, after, limit)).map(({ row }) => row);
+      (await fixture.store.index.chunksWithoutSentences(fingerprint, limit, after)).map(({ ref }) => ref);
 
     it("scores the best sentence of each given chunk", async () => {
       const { id } = await create(TEXT, { tier }, withSentences());
       const [first = 0, second = 0] = await rowsOf(id);
       const found = await matches([second, first]);
-      expect(found.map(({ row }) => row)).toEqual([second, first]);
+      expect(found.map(({ ref }) => ref)).toEqual([second, first]);
       expect(found[1]?.cosine).toBeCloseTo(1, 1);
       expect(found[0]?.cosine).toBeCloseTo(Math.SQRT1_2, 1);
     });
@@ -38,24 +38,24 @@ export function sentencesContract(fixture: StoreFixture): void {
       const { id } = await create(TEXT, { tier }, withSentences());
       const bare = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
       const other = await create(TEXT, { tier, ownerId: "bob" }, withSentences());
-      const rows = await rowsOf(id);
-      expect(await matches(rows, "m2")).toEqual([]);
+      const refs = await rowsOf(id);
+      expect(await matches(refs, "m2")).toEqual([]);
       expect(await matches([...(await rowsOf(bare.id)), ...(await rowsOf(other.id)), 77])).toEqual([]);
-      expect(await matches(rows)).toHaveLength(2);
+      expect(await matches(refs)).toHaveLength(2);
     });
 
     it("accepts sentence vectors later, replaces those of an older model, and ignores chunks that are gone", async () => {
       const { id } = await create(TEXT, { tier }, { ...withSentences(), sentences: undefined });
-      const rows = await rowsOf(id);
-      const [first = 0] = rows;
-      await fixture.store.putSentences("m1", [
-        { row: first, vectors: [NORTH] },
-        { row: first + 1_000_000, vectors: [NORTH] },
+      const refs = await rowsOf(id);
+      const [first = 0] = refs;
+      await fixture.store.index.putSentences("m1", [
+        { ref: first, vectors: [NORTH] },
+        { ref: first + 1_000_000, vectors: [NORTH] },
       ]);
-      expect((await matches(rows)).map(({ row }) => row)).toEqual([first]);
-      await fixture.store.putSentences("m2", [{ row: first, vectors: [EAST] }]);
-      expect(await matches(rows)).toEqual([]);
-      expect(await matches(rows, "m2", EAST)).toHaveLength(1);
+      expect((await matches(refs)).map(({ ref }) => ref)).toEqual([first]);
+      await fixture.store.index.putSentences("m2", [{ ref: first, vectors: [EAST] }]);
+      expect(await matches(refs)).toEqual([]);
+      expect(await matches(refs, "m2", EAST)).toHaveLength(1);
       expect(await matches([first + 1_000_000])).toEqual([]);
     });
 
@@ -63,14 +63,14 @@ export function sentencesContract(fixture: StoreFixture): void {
       const { id } = await create(TEXT, { tier }, withSentences());
       const before = await rowsOf(id);
       const at = { accountId: fixture.account.id, id };
-      await fixture.store.updateResource(
+      await fixture.store.records.updateResource(
         { ...at, content: "Another paragraph.", nowIso: LATER },
         withSentences("Another paragraph."),
       );
       const after = await rowsOf(id);
-      expect(await matches(before.filter((row) => !after.includes(row)))).toEqual([]);
+      expect(await matches(before.filter((ref) => !after.includes(ref)))).toEqual([]);
       expect(await matches(after)).toHaveLength(1);
-      await fixture.store.deleteResource({ ...at, nowIso: LATER });
+      await fixture.store.records.deleteResource({ ...at, nowIso: LATER });
       expect(await matches(after)).toEqual([]);
     });
 
@@ -88,9 +88,9 @@ export function sentencesContract(fixture: StoreFixture): void {
         expect(await missing("m1", first)).toEqual([second, ...others]);
         expect(await missing("m1", second)).toEqual(others);
         expect(await missing("m2")).toEqual([...(await rowsOf(whole.id)), first, second, ...others]);
-        await fixture.store.putSentences("m1", [{ row: first, vectors: [] }]);
+        await fixture.store.index.putSentences("m1", [{ ref: first, vectors: [] }]);
         expect(await missing("m1", 0, 1)).toEqual([second]);
-        const [page] = await fixture.store.chunksWithoutSentences("m1", 0, 1);
+        const [page] = await fixture.store.index.chunksWithoutSentences("m1", 1);
         expect(page?.text).toBe("Second paragraph.");
       }));
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Chunking } from "../../../src/kb/store/records.ts";
-import { dot, LATER, unit, wordsOnly, type StoreFixture } from "./store-fixture.ts";
+import { byVector, byWords, dot, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
 
 /** Search by vector. */
 export function vectorsContract(fixture: StoreFixture): void {
@@ -18,9 +18,12 @@ export function vectorsContract(fixture: StoreFixture): void {
       await create("a\n\nb\n\nc", { tier: "moderate" }, withVectors("a\n\nb\n\nc", vectors));
       const within = await scope("ann", "moderate");
       const vector = unit([1, 0.1, 0]);
-      const hits = await fixture.store.nearest({ scope: within, vector, fingerprint: "m1", limit: 2 });
-      const rows = hits.map(({ row }) => row);
-      expect((await fixture.store.chunksByRow(within, rows)).map(({ text }) => text)).toEqual(["a", "b"]);
+      const hits = await byVector(fixture.store, { scope: within, vector, fingerprint: "m1", limit: 2 });
+      const refs = hits.map(({ ref }) => ref);
+      expect((await fixture.store.index.foundChunks(within, refs)).map(({ text }) => text)).toEqual([
+        "a",
+        "b",
+      ]);
       expect(hits[0]?.cosine).toBeCloseTo(dot(vector, vectors[0] ?? vector), 2);
     });
 
@@ -30,15 +33,17 @@ export function vectorsContract(fixture: StoreFixture): void {
       const lexical = { query: "b", limit: 5 };
       const nearest = { vector: unit([1, 0]), fingerprint: "m1", limit: 5 };
       const ask = { scope: within, lexical, nearest, depth: 5, withChunks: true };
-      const both = await fixture.store.evidence(ask);
-      expect(both.lexical).toEqual(await fixture.store.lexical({ scope: within, ...lexical }));
-      expect(both.nearest).toEqual(await fixture.store.nearest({ scope: within, ...nearest }));
+      const both = await fixture.store.index.evidence(ask);
+      expect(both.lexical).toEqual(await byWords(fixture.store, { scope: within, ...lexical }));
+      expect(both.nearest).toEqual(await byVector(fixture.store, { scope: within, ...nearest }));
       expect(both.chunks.map(({ text }) => text).toSorted()).toEqual(["a", "b"]);
-      const words = await fixture.store.evidence({ ...ask, nearest: undefined });
+      const words = await fixture.store.index.evidence({ ...ask, nearest: undefined });
       expect(words).toMatchObject({ nearest: undefined, others: [] });
       expect(words.chunks.map(({ text }) => text)).toEqual(["b"]);
-      expect((await fixture.store.evidence({ ...ask, withChunks: false })).chunks).toEqual([]);
-      expect(await fixture.store.evidence({ ...ask, scope: await scope("nobody", "moderate") })).toEqual({
+      expect((await fixture.store.index.evidence({ ...ask, withChunks: false })).chunks).toEqual([]);
+      expect(
+        await fixture.store.index.evidence({ ...ask, scope: await scope("nobody", "moderate") }),
+      ).toEqual({
         lexical: { hits: [], ceiling: 0 },
         scopeChunks: 0,
         nearest: [],
@@ -54,7 +59,7 @@ export function vectorsContract(fixture: StoreFixture): void {
       const within = await scope("ann", "moderate");
       const nearest = { vector: unit([1, 0]), fingerprint: "m1", limit: 1 };
       const ask = (limit: number) =>
-        fixture.store.evidence({
+        fixture.store.index.evidence({
           scope: within,
           lexical: { query: "moon", limit },
           nearest,
@@ -63,9 +68,9 @@ export function vectorsContract(fixture: StoreFixture): void {
         });
       const [all, one] = [await ask(5), await ask(1)];
       expect(all.nearestMatches).toEqual([]);
-      const row = one.nearest?.[0]?.row;
+      const ref = one.nearest?.[0]?.ref;
       expect(one.nearestMatches).toEqual([
-        { row, match: all.lexical.hits.find((hit) => hit.row === row)?.match },
+        { ref, match: all.lexical.hits.find((hit) => hit.ref === ref)?.match },
       ]);
     });
 
@@ -80,11 +85,11 @@ export function vectorsContract(fixture: StoreFixture): void {
       const ask = async (depth: number, fingerprint = "m1") => {
         const nearest = { vector: unit([1, 0]), fingerprint, limit: 1 };
         const ranked = { scope: within, lexical, nearest, depth, withChunks: true };
-        const found = await fixture.store.evidence(ranked);
-        const textOf = new Map(found.chunks.map((chunk) => [chunk.row, chunk.text]));
+        const found = await fixture.store.index.evidence(ranked);
+        const textOf = new Map(found.chunks.map((chunk) => [chunk.ref, chunk.text]));
         return {
-          nearest: found.nearest?.map(({ row }) => textOf.get(row)),
-          others: found.others.map(({ row, cosine }) => [textOf.get(row), Number(cosine.toFixed(1))]),
+          nearest: found.nearest?.map(({ ref }) => textOf.get(ref)),
+          others: found.others.map(({ ref, cosine }) => [textOf.get(ref), Number(cosine.toFixed(1))]),
         };
       };
       expect(await ask(5)).toEqual({
@@ -103,8 +108,8 @@ export function vectorsContract(fixture: StoreFixture): void {
     it("uses only vectors of the given fingerprint", async () => {
       await create("a", { tier: "moderate" }, withVectors("a", [unit([1, 0])]));
       const query = { scope: await scope("ann", "moderate"), vector: unit([1, 0]), limit: 5 };
-      expect(await fixture.store.nearest({ ...query, fingerprint: "m2" })).toEqual([]);
-      expect(await fixture.store.nearest({ ...query, fingerprint: "m1" })).toHaveLength(1);
+      expect(await byVector(fixture.store, { ...query, fingerprint: "m2" })).toEqual([]);
+      expect(await byVector(fixture.store, { ...query, fingerprint: "m1" })).toHaveLength(1);
     });
 
     it("refuses vectors that do not match the spans, and writes nothing", async () => {
@@ -119,23 +124,23 @@ export function vectorsContract(fixture: StoreFixture): void {
       alone(async () => {
         await create("a\n\nb", { tier: "moderate" });
         await create("c", { tier: "fastest" });
-        const lacking = await fixture.store.chunksWithoutVector("m1", ["moderate"], 10);
+        const lacking = await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 10);
         expect(lacking.map(({ text }) => text)).toEqual(["a", "b"]);
-        expect(await fixture.store.chunksWithoutVector("m1", ["moderate"], 1)).toHaveLength(1);
-        await fixture.store.putVectors("m1", [
-          ...lacking.map(({ row }, at) => ({ row, vector: unit([1, at]) })),
-          { row: 12345, vector: unit([1, 0]) },
+        expect(await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 1)).toHaveLength(1);
+        await fixture.store.index.putVectors("m1", [
+          ...lacking.map(({ ref }, at) => ({ ref, vector: unit([1, at]) })),
+          { ref: 12345, vector: unit([1, 0]) },
         ]);
-        expect(await fixture.store.chunksWithoutVector("m1", ["moderate"], 10)).toEqual([]);
-        expect(await fixture.store.chunksWithoutVector("m2", ["moderate"], 10)).toHaveLength(2);
+        expect(await fixture.store.index.chunksWithoutVector("m1", ["moderate"], 10)).toEqual([]);
+        expect(await fixture.store.index.chunksWithoutVector("m2", ["moderate"], 10)).toHaveLength(2);
         const query = {
           scope: await scope("ann", "moderate"),
           vector: unit([1, 0]),
           fingerprint: "m1",
           limit: 5,
         };
-        expect((await fixture.store.nearest(query)).map(({ row }) => row)).toEqual(
-          lacking.map(({ row }) => row),
+        expect((await byVector(fixture.store, query)).map(({ ref }) => ref)).toEqual(
+          lacking.map(({ ref }) => ref),
         );
       }));
 
@@ -144,24 +149,28 @@ export function vectorsContract(fixture: StoreFixture): void {
       const two = await create("b", { tier: "moderate" }, withVectors("b", [unit([1, 0.1])]));
       const within = await scope("ann", "moderate");
       const near = async (): Promise<string[]> => {
-        const hits = await fixture.store.nearest({
+        const hits = await byVector(fixture.store, {
           scope: within,
           vector: unit([1, 0]),
           fingerprint: "m1",
           limit: 5,
         });
         return (
-          await fixture.store.chunksByRow(
+          await fixture.store.index.foundChunks(
             within,
-            hits.map(({ row }) => row),
+            hits.map(({ ref }) => ref),
           )
         ).map(({ text }) => text);
       };
       expect(await near()).toEqual(["a", "b"]);
       const change = { accountId: fixture.account.id, id: one.id, content: "n", nowIso: LATER };
-      await fixture.store.updateResource(change, withVectors("n", [unit([0, 1])]));
+      await fixture.store.records.updateResource(change, withVectors("n", [unit([0, 1])]));
       expect(await near()).toEqual(["b", "n"]);
-      await fixture.store.deleteResource({ accountId: fixture.account.id, id: two.id, nowIso: LATER });
+      await fixture.store.records.deleteResource({
+        accountId: fixture.account.id,
+        id: two.id,
+        nowIso: LATER,
+      });
       expect(await near()).toEqual(["n"]);
     });
   });

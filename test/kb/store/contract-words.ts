@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
-import type { Scope } from "../../../src/kb/store/records.ts";
+import type { Scope } from "../../../src/kb/store/search-index.ts";
 import type { StoreFixture } from "./store-fixture.ts";
+import { byWords } from "./store-fixture.ts";
 
 /** Search by words. */
 export function wordsContract(fixture: StoreFixture): void {
@@ -25,6 +26,11 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("検索")).toEqual(["データベースの検索"]);
     });
 
+    it("returns a chunk with its resource's title and its offset in the text", async () => {
+      await create("First words here.\n\nThe second paragraph.", { title: "Two" });
+      expect(await find("second")).toMatchObject([{ title: "Two", start: 19, end: 40 }]);
+    });
+
     it("treats a query as plain words", async () => {
       await create("plain words only");
       for (const query of [
@@ -39,7 +45,7 @@ export function wordsContract(fixture: StoreFixture): void {
         "(",
         "'; --",
       ]) {
-        const { hits } = await fixture.store.lexical({ scope: await scope(), query, limit: 5 });
+        const { hits } = await byWords(fixture.store, { scope: await scope(), query, limit: 5 });
         expect(hits.length).toBe(/plain|words/.test(query) ? 1 : 0);
       }
       expect(await texts('NOT "plain" OR (')).toEqual(["plain words only"]);
@@ -47,22 +53,22 @@ export function wordsContract(fixture: StoreFixture): void {
     });
 
     it("returns no hits for a query without words", async () => {
-      expect(await fixture.store.lexical({ scope: await scope(), query: "x", limit: 5 })).toEqual({
+      expect(await byWords(fixture.store, { scope: await scope(), query: "x", limit: 5 })).toEqual({
         hits: [],
         ceiling: 0,
       });
       await create("some words");
-      expect(await fixture.store.lexical({ scope: await scope(), query: "?!", limit: 5 })).toEqual({
+      expect(await byWords(fixture.store, { scope: await scope(), query: "?!", limit: 5 })).toEqual({
         hits: [],
         ceiling: 0,
       });
-      const unknown = await fixture.store.lexical({ scope: await scope(), query: "xylophone", limit: 5 });
+      const unknown = await byWords(fixture.store, { scope: await scope(), query: "xylophone", limit: 5 });
       expect(unknown).toEqual({ hits: [], ceiling: 0 });
     });
 
     it("ranks chunks by BM25, below the ceiling, with the word match of each", async () => {
       await create("common rare\n\ncommon only here\n\ncommon again and again common\n\nnothing");
-      const { hits, ceiling } = await fixture.store.lexical({
+      const { hits, ceiling } = await byWords(fixture.store, {
         scope: await scope(),
         query: "common rare",
         limit: 10,
@@ -76,17 +82,17 @@ export function wordsContract(fixture: StoreFixture): void {
         expect(hit.match.strength).toBeLessThan(hit.match.matched);
       }
       expect(
-        (await fixture.store.lexical({ scope: await scope(), query: "common rare", limit: 1 })).hits,
+        (await byWords(fixture.store, { scope: await scope(), query: "common rare", limit: 1 })).hits,
       ).toEqual(hits.slice(0, 1));
     });
 
     it("gives a chunk and a query the same match, whatever else the owner has", async () => {
       const query = "how the tides follow the moon";
       const matchOf = async () => {
-        const { hits } = await fixture.store.lexical({ scope: await scope(), query, limit: 100 });
-        const found = await fixture.store.chunksByRow(
+        const { hits } = await byWords(fixture.store, { scope: await scope(), query, limit: 100 });
+        const found = await fixture.store.index.foundChunks(
           await scope(),
-          hits.map(({ row }) => row),
+          hits.map(({ ref }) => ref),
         );
         const at = found.findIndex(({ text }) => text.startsWith("The moon"));
         return hits[at]?.match;
@@ -110,15 +116,15 @@ export function wordsContract(fixture: StoreFixture): void {
     it("searches one resource with the weights and scores of its collection", async () => {
       const one = await create("needle hay\n\nhay hay");
       await create("needle again\n\nmore hay");
-      const whole = await fixture.store.lexical({ scope: await scope(), query: "needle hay", limit: 10 });
+      const whole = await byWords(fixture.store, { scope: await scope(), query: "needle hay", limit: 10 });
       const part: Scope = { accountId: fixture.account.id, resourceId: one.id };
-      const inside = await fixture.store.lexical({ scope: part, query: "needle hay", limit: 10 });
-      const rows = new Set(
-        (await fixture.chunks({ accountId: fixture.account.id, id: one.id })).map(({ row }) => row),
+      const inside = await byWords(fixture.store, { scope: part, query: "needle hay", limit: 10 });
+      const refs = new Set(
+        (await fixture.chunks({ accountId: fixture.account.id, id: one.id })).map(({ ref }) => ref),
       );
       expect(inside).toEqual({
         ceiling: whole.ceiling,
-        hits: whole.hits.filter(({ row }) => rows.has(row)),
+        hits: whole.hits.filter(({ ref }) => refs.has(ref)),
       });
       expect(inside.hits).toHaveLength(2);
     });

@@ -6,12 +6,19 @@ import type {
   Chunk,
   Chunking,
   CollectionRecord,
-  FoundChunk,
   NewResource,
   Resource,
   ResourceKey,
-  Scope,
 } from "../../../src/kb/store/records.ts";
+import type {
+  EvidenceQuery,
+  FoundChunk,
+  LexicalHits,
+  LexicalQuery,
+  NearestQuery,
+  Scope,
+  VectorHit,
+} from "../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 
 export const NOW = "2026-01-02T03:04:05.678Z";
@@ -52,7 +59,7 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
   });
   afterAll(() => store.close());
   beforeEach(async () => {
-    account = await store.ensureAccount(`account ${++made}`);
+    account = await store.records.ensureAccount(`account ${++made}`);
   });
 
   const newId = (): string => (++made).toString(16).padStart(24, "0");
@@ -71,7 +78,7 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
     ...fields,
   });
   const collection = async (tier: Tier = "fastest"): Promise<CollectionRecord> => {
-    const found = (await store.collections(account.id)).find((each) => each.tier === tier);
+    const found = (await store.records.collections(account.id)).find((each) => each.tier === tier);
     if (found === undefined) throw new Error(`no collection ${tier}`);
     return found;
   };
@@ -82,10 +89,10 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
   });
   const find = async (query: string, within?: Scope, limit = 10): Promise<readonly FoundChunk[]> => {
     const at = within ?? (await scope());
-    const { hits } = await store.lexical({ scope: at, query, limit });
-    return store.chunksByRow(
+    const { hits } = await byWords(store, { scope: at, query, limit });
+    return store.index.foundChunks(
       at,
-      hits.map(({ row }) => row),
+      hits.map(({ ref }) => ref),
     );
   };
 
@@ -99,17 +106,17 @@ export function openFixture(open: () => Promise<Store>): StoreFixture {
     newId,
     resource,
     create: (content, fields = {}, chunking = wordsOnly(content)) =>
-      store.createResource(resource(content, fields), chunking),
+      store.records.createResource(resource(content, fields), chunking),
     collection,
     scope,
     find,
-    chunks: async (at) => (await store.chunks(at))?.chunks ?? [],
+    chunks: async (at) => (await store.records.chunks(at))?.chunks ?? [],
     texts: async (query, within) => (await find(query, within)).map(({ text }) => text),
     alone: async (run) => {
       const shared = store;
       store = await open();
       try {
-        account = await store.ensureAccount("local");
+        account = await store.records.ensureAccount("local");
         await run(store);
       } finally {
         await store.close();
@@ -137,4 +144,22 @@ export function unit(values: readonly number[]): Float32Array {
 /** Dot product of two vectors. */
 export function dot(a: Float32Array, b: Float32Array): number {
   return a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0);
+}
+
+/** Searches by words alone. */
+export async function byWords(
+  { index }: Store,
+  { scope, ...query }: LexicalQuery & Pick<EvidenceQuery, "scope">,
+): Promise<LexicalHits> {
+  const evidence = { scope, lexical: query, nearest: undefined, depth: 0, withChunks: false };
+  return (await index.evidence(evidence)).lexical;
+}
+
+/** Searches by vector alone. */
+export async function byVector(
+  { index }: Store,
+  { scope, ...query }: NearestQuery & Pick<EvidenceQuery, "scope">,
+): Promise<readonly VectorHit[]> {
+  const evidence = { scope, lexical: { query: "", limit: 1 }, nearest: query, depth: 0, withChunks: false };
+  return (await index.evidence(evidence)).nearest ?? [];
 }

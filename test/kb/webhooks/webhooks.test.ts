@@ -278,13 +278,13 @@ describe("deliveries", () => {
 
 describe("addresses of their own", () => {
   it("a message's own address that never answers delays no other address", async () => {
-    const { id: accountId } = await running.store.ensureAccount(`webhooks ${accounts}`);
+    const { id: accountId } = await running.store.records.ensureAccount(`webhooks ${accounts}`);
     const stalled = await openReceiver();
     try {
       stalled.answer = () => new Promise(() => undefined);
       const to = ({ url }: Receiver, count: number): Promise<void>[] =>
         Array.from({ length: count }, (_, at) =>
-          running.store.addDelivery({
+          running.store.records.addDelivery({
             accountId,
             eventId: `own ${url} ${at}`,
             type: "chat",
@@ -344,10 +344,17 @@ describe("endpoints that never answer", () => {
       expect(receiver.open("/never")).toBeLessThanOrEqual(20);
       // Messages that wait for another of the same host do not hide another account's messages either.
       const toHost = async (account: string, host: string, path: string): Promise<void> => {
-        const { id: accountId } = await held.store.ensureAccount(account);
+        const { id: accountId } = await held.store.records.ensureAccount(account);
         const url = receiver.url.replace("127.0.0.1", host) + path;
         const to = { target: { url, secrets: [], headers: {} } };
-        await held.store.addDelivery({ accountId, eventId: path, type: "chat", body: "{}", to, nowMs });
+        await held.store.records.addDelivery({
+          accountId,
+          eventId: path,
+          type: "chat",
+          body: "{}",
+          to,
+          nowMs,
+        });
       };
       for (let at = 0; at < 5; at += 1) await toHost("hostile", "localhost", "/never");
       await toHost("other", "127.0.0.1", "/own");
@@ -408,7 +415,8 @@ describe("reports of deliveries", () => {
     const gone = new KbsyncError("the store ended", { code: "worker_gone" });
     const leases = openLeases(running.store.queue, "test", Date.now, () => undefined);
     const deliveries = openDeliveryRunner({
-      store: { ...running.store, queue: { ...running.store.queue, due: () => Promise.reject(gone) } },
+      records: running.store.records,
+      queue: { ...running.store.queue, due: () => Promise.reject(gone) },
       leases,
       dispatcher: new Agent(),
       agent: "test",
@@ -494,9 +502,9 @@ describe("endpoints", () => {
   it("two rotations at the same instant leave both new secrets and the previous one signing", async () => {
     const { json } = await register();
     // Called without a request in between, so that each could read the secrets before the other writes its own.
-    const { store } = running;
-    const parts = { store, nowMs: () => nowMs, allowsHost: () => true, turns: openTurns() };
-    const account = await store.ensureAccount(`webhooks ${accounts}`);
+    const { records } = running.store;
+    const parts = { records, nowMs: () => nowMs, allowsHost: () => true, turns: openTurns() };
+    const account = await records.ensureAccount(`webhooks ${accounts}`);
     const at = { accountId: account.id, id: json.data._id };
     const rotate = () => rotateSecret(parts, at, { overlapHours: 24 });
     const rotated = await Promise.all([rotate(), rotate()]);

@@ -8,6 +8,7 @@ import type { DaemonObserver } from "../../../src/sync/remote/observer.ts";
 import { openRunning, type Running } from "../../kb/service/running.ts";
 import { buildPdf, textPage } from "../../kb/ingest/extract/pdf-fixture.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
+import { withMethods } from "../../kb/store/with-methods.ts";
 
 /** Shorter than the held work takes. */
 const TIMEOUT: Record<string, unknown> = { requestTimeoutMs: 1000 };
@@ -25,21 +26,22 @@ let owner = 0;
 beforeAll(async () => {
   running = await openRunning({
     ocr: { pagesMax: 1 },
-    wrapStore: (store) => ({
-      ...store,
-      createResource: async (...given) => {
-        await held;
-        return store.createResource(...given);
-      },
-      queue: {
-        ...store.queue,
-        lease: async (request) => {
-          jobs.add(request.number);
-          await held;
-          return store.queue.lease(request);
+    wrapStore: (store) =>
+      withMethods(store, {
+        records: {
+          createResource: async (...given) => {
+            await held;
+            return store.records.createResource(...given);
+          },
         },
-      },
-    }),
+        queue: {
+          lease: async (request) => {
+            jobs.add(request.number);
+            await held;
+            return store.queue.lease(request);
+          },
+        },
+      }),
   });
 });
 afterAll(() => running.close());

@@ -1,15 +1,21 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { answerCalls } from "../../../lib/worker-calls.ts";
-import { openSearcher, type Searcher } from "./searcher.ts";
+import { answerMethods, type MethodCall } from "../methods.ts";
+import { openReader, type Reader } from "./reader.ts";
 
-/** The calls of the reader thread: first `open`, then the methods of a Searcher. */
-export type ReaderMethods = Searcher & { open(nothing: undefined): void };
+/** The calls of the reader thread. The first one is `open`. */
+export type ReaderMethods = Pick<Reader, "completeScopes" | "close"> & {
+  open(nothing: undefined): void;
+  /** Calls a method of the ports. */
+  run(call: MethodCall): unknown;
+};
 
 if (parentPort === null) throw new Error("reader-worker.ts runs as a worker only");
 
 const methods: Partial<ReaderMethods> = {
   open: () => {
-    Object.assign(methods, openSearcher(workerData as string)); // the path; open.ts starts this worker
+    const reader = openReader(workerData as string); // the path; open.ts starts this worker
+    Object.assign(methods, { ...reader, run: answerMethods(reader) });
   },
 };
 // A method called before `open` is refused as unknown.

@@ -1,12 +1,14 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { answerCalls } from "../../../lib/worker-calls.ts";
+import { answerMethods, type MethodCall } from "../methods.ts";
 import { openWriter, type Writer } from "./writer.ts";
 
-/**
- * The calls of the writer thread: first `open`, then the methods of a Writer. `open` returns a message for the log if it
- * upgraded the store.
- */
-export type WriterMethods = Writer & { open(nothing: undefined): string | undefined };
+/** The calls of the writer thread. The first one is `open`; it returns a message for the log if it upgraded the store. */
+export type WriterMethods = Pick<Writer, "serve" | "close"> & {
+  open(nothing: undefined): string | undefined;
+  /** Calls a method of the ports. */
+  run(call: MethodCall): unknown;
+};
 
 if (parentPort === null) throw new Error("writer-worker.ts runs as a worker only");
 
@@ -15,7 +17,8 @@ const methods: Partial<WriterMethods> = {
   open: () => {
     let upgraded: string | undefined;
     const path = workerData as string; // open.ts starts this worker
-    Object.assign(methods, openWriter(path, { done: (message) => (upgraded = message) }));
+    const writer = openWriter(path, { done: (message) => (upgraded = message) });
+    Object.assign(methods, { ...writer, run: answerMethods(writer) });
     return upgraded;
   },
 };

@@ -1,37 +1,23 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import { newHexId } from "../../../lib/ids.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
-import type { NewJob } from "../../queue/queue.ts";
-import type { ResourceJob } from "../store.ts";
+import { Tier } from "../../../wire/primitives.ts";
+import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
 import type { SameTransaction } from "../request-note.ts";
-import type {
-  Chunking,
-  Expected,
-  KeyRecord,
-  NewResource,
-  ResourceChange,
-  ResourceKey,
-  Account,
-  Resource,
-  RowVector,
-  StoredFile,
-} from "../records.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts";
-import type { KeyChange } from "../keys.ts";
-import type { LinkFetch } from "../links.ts";
-import { prepareChatWrites, type ChatWrites } from "./chat/chat-writes.ts";
-import type { RowSentences } from "../sentences.ts";
+import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareKeyWrites } from "./accounts/key-rows.ts";
 import { openReserve } from "./database/reserve.ts";
-import { prepareRetentionWrites, type RetentionWrites } from "./resources/retention.ts";
+import { prepareRetentionWrites } from "./resources/retention.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareSmallWrites } from "./accounts/small-writes.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
-import { prepareQueueWrites, type QueueWrites } from "./queue/queue-writes.ts";
-import { prepareWebhookWrites, type WebhookWrites } from "./queue/webhook-writes.ts";
-import { prepareResourceWrites, type ResourceWrites } from "./resources/writes.ts";
+import { prepareQueueWrites } from "./queue/queue-writes.ts";
+import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
+import { prepareResourceWrites } from "./resources/writes.ts";
 
 /** Maximum writes in one transaction; keeps a commit short. A crash loses no acknowledged write. */
 const BATCH_WRITES_MAX = 256;
@@ -42,59 +28,13 @@ const WAL_BYTES_MAX = 64 * 1024 * 1024;
 /** Size of the log above which it is checkpointed when no write waits. */
 const WAL_BYTES_IDLE = 4 * 1024 * 1024;
 
-/**
- * The only writer of a store file. All writes that wait when a transaction begins share it and its flush to disk.
- * Each method takes one argument, so that it can be called on a worker thread.
- */
-export type Writer = {
-  ensureAccount(argument: { name: string; ids: readonly string[] }): Promise<Account>;
-  putKey(key: KeyRecord): Promise<void>;
-  changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
-  noteLinkFetch(fetch: LinkFetch): Promise<void>;
-  /** Returns the resource without its content, which the caller has. */
-  createResource(argument: {
-    resource: NewResource;
-    chunking: Chunking;
-    sameTransaction: SameTransaction | undefined;
-  }): Promise<Omit<Resource, "content">>;
-  updateResource(argument: {
-    change: ResourceChange;
-    chunking: Chunking | undefined;
-    sameTransaction: SameTransaction | undefined;
-  }): Promise<Resource | undefined>;
-  enqueueCreate(argument: {
-    resource: NewResource;
-    job: ResourceJob;
-    sameTransaction: SameTransaction | undefined;
-  }): Promise<Omit<Resource, "content">>;
-  /** Returns the resource without its content. */
-  enqueueUpdate(argument: {
-    at: ResourceKey & Expected & { readonly nowIso: string };
-    job: ResourceJob;
-    sameTransaction: SameTransaction | undefined;
-  }): Promise<Resource | undefined>;
-  deleteResource(at: ResourceKey & Expected & { readonly nowIso: string }): Promise<Resource | undefined>;
-  addFile(argument: { file: StoredFile; sameTransaction: SameTransaction | undefined }): Promise<void>;
-  addQuestion(argument: {
-    job: NewJob;
-    sameTransaction: Pick<SameTransaction, "request"> | undefined;
-  }): Promise<void>;
-  putVectors(argument: { fingerprint: string; vectors: readonly RowVector[] }): Promise<void>;
-  putSentences(argument: { fingerprint: string; chunks: readonly RowSentences[] }): Promise<void>;
+/** The only writer of a store file. All writes that wait when a transaction begins share it and its flush to disk. */
+export interface Writer extends MethodsOf<"write" | "free"> {
+  /** Completes `serveComplete`. */
+  serve(this: void, argument: Parameters<ServingWrites["serve"]>[0]): Promise<number>;
   /** Commits waiting writes, checkpoints the log and closes the file. */
-  close(): Promise<void>;
-} & Queued<WebhookWrites> &
-  Queued<ChatWrites> &
-  Queued<QueueWrites> &
-  Queued<RetentionWrites> &
-  Queued<Pick<ResourceWrites, "failJob">> &
-  Queued<Pick<AnswerNotes, "sweep">> &
-  Queued<ServingWrites>;
-
-/** The same writes; each resolves when its transaction is on disk. */
-type Queued<W> = {
-  [K in keyof W]: W[K] extends (argument: infer A) => infer R ? (argument: A) => Promise<R> : never;
-};
+  close(this: void): Promise<void>;
+}
 
 /** Batches between checks of the log's size, each of which costs a system call. */
 const CHECKPOINT_EVERY = 16;
@@ -112,6 +52,7 @@ interface Waiting {
 
 /** Opens the store file. Blocks its thread, so it needs one of its own. Notifies `listener` of an upgrade. */
 export function openWriter(path: string, listener: UpgradeListener = {}): Writer {
+  const newId = (): string => newHexId(Date.now());
   const db = openForWriting(path, listener);
   const index = collectIndexChanges(db);
   const vectors = prepareVectorWrites(db);
@@ -123,6 +64,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const resources = prepareResourceWrites(db, index, vectors, queue, { ...keys, ...notes });
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
+  const serving = prepareServingWrites(db);
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
   const rollback = db.prepare("ROLLBACK");
@@ -140,18 +82,6 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       inbox.push({ run, triesOnFull, resolve, reject });
       schedule();
     });
-  }
-
-  /** Wraps the writes of an object so that each goes through the inbox. */
-  function queued<W extends Record<keyof W, (argument: never) => unknown>>(
-    writes: W,
-    triesOnFull = 0,
-  ): Queued<W> {
-    const wrapped = Object.entries<(argument: never) => unknown>(writes).map(([name, write]) => [
-      name,
-      (argument: never) => enqueue(() => write(argument), triesOnFull),
-    ]);
-    return Object.fromEntries(wrapped) as Queued<W>; // the same names
   }
 
   /** Notes the request with the resource that it created or changed. */
@@ -275,42 +205,52 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     }
   }
 
-  return {
-    ensureAccount: ({ name, ids }) => enqueue(() => small.ensureAccount(name, ids)),
-    putKey: (key) => enqueue(() => keys.putKey(key)),
-    changeKey: (change) => enqueue(() => keys.changeKey(change)),
-    noteLinkFetch: (fetch) => enqueue(() => keys.noteLinkFetch(fetch)),
-    createResource: ({ resource, chunking, sameTransaction }) =>
-      enqueue(() => withNote(resources.create(resource, chunking), sameTransaction)),
-    updateResource: ({ change, chunking, sameTransaction }) =>
-      enqueue(() => withNote(resources.update(change, chunking, sameTransaction?.job), sameTransaction)),
-    enqueueCreate: ({ resource, job, sameTransaction }) =>
-      enqueue(() => withNote(resources.enqueueCreate(resource, job), sameTransaction)),
-    enqueueUpdate: ({ at, job, sameTransaction }) =>
-      enqueue(() => withNote(resources.enqueueUpdate(at, job), sameTransaction)),
-    deleteResource: (at) => enqueue(() => resources.remove(at), FREEING_TRIES),
-    addFile: ({ file, sameTransaction }) =>
-      enqueue(() => {
-        small.addFile(file);
-        if (sameTransaction?.thread !== undefined)
-          chat.linkImage({ link: sameTransaction.thread, token: file.token });
-        if (sameTransaction?.request !== undefined) notes.file(file, sameTransaction.request);
+  const writes: Inside<"write" | "free"> = {
+    records: {
+      ...keys,
+      ...webhooks,
+      ...chat,
+      ...retention,
+      ensureAccount: (name) => small.ensureAccount(name, [newId(), ...Tier.options.map(() => newId())]),
+      createResource: (resource, chunking, sameTransaction) => ({
+        ...withNote(resources.create(resource, chunking), sameTransaction),
+        content: "",
       }),
-    ...queued(webhooks),
-    ...queued(chat),
-    ...queued(queue),
-    addQuestion: ({ job, sameTransaction }) =>
-      enqueue(() => {
+      updateResource: (change, chunking, sameTransaction) =>
+        withNote(resources.update(change, chunking, sameTransaction?.job), sameTransaction),
+      enqueueCreate: (resource, job, sameTransaction) => ({
+        ...withNote(resources.enqueueCreate(resource, job), sameTransaction),
+        content: "",
+      }),
+      enqueueUpdate: (at, job, sameTransaction) =>
+        withNote(resources.enqueueUpdate(at, job), sameTransaction),
+      failJob: resources.failJob,
+      deleteResource: (at) => resources.remove(at),
+      addFile: (file, sameTransaction) => {
+        small.addFile(file);
+        if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);
+        if (sameTransaction?.request !== undefined) notes.file(file, sameTransaction.request);
+      },
+      addQuestion: (job, sameTransaction) => {
         queue.put(job);
         if (sameTransaction?.request !== undefined)
           notes.question(job.accountId, job.name, sameTransaction.request);
-      }),
-    ...queued(retention, FREEING_TRIES),
-    ...queued({ failJob: resources.failJob }),
-    ...queued({ sweep: notes.sweep }),
-    ...queued(prepareServingWrites(db)),
-    putVectors: (argument) => enqueue(() => vectors.put(argument.fingerprint, argument.vectors)),
-    putSentences: ({ fingerprint, chunks }) => enqueue(() => vectors.putSentences(fingerprint, chunks)),
+      },
+      sweepAnswers: notes.sweep,
+    },
+    queue,
+    index: { ...vectors, ...serving },
+  };
+
+  return {
+    ...deriveMethods(
+      ["write", "free"],
+      writes,
+      (run, { kind }) =>
+        (...given) =>
+          enqueue(() => run(...given), kind === "free" ? FREEING_TRIES : 0),
+    ),
+    serve: (argument) => enqueue(() => serving.serve(argument)),
     async close() {
       try {
         while (inbox.length > 0) writeBatch(inbox);

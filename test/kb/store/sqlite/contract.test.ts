@@ -1,4 +1,6 @@
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
-import { storeContract } from "../store-contract.ts";
+import { indexContract } from "../index-contract.ts";
+import { recordsContract } from "../records-contract.ts";
 
-storeContract("SQLite", () => openSqliteStore());
+recordsContract("SQLite", () => openSqliteStore());
+indexContract("SQLite", () => openSqliteStore());

@@ -22,7 +22,7 @@ export function contentOf(resource: number, version: number): string {
 
 async function write(path: string, round: number): Promise<void> {
   const store = await openSqliteStore({ path });
-  const account = await store.ensureAccount("local");
+  const account = await store.records.ensureAccount("local");
   const lane = async (number: number): Promise<void> => {
     for (let step = 0; ; step++) {
       const resource = 1 + round * 100_000 + number * 10_000 + step;
@@ -40,18 +40,18 @@ async function write(path: string, round: number): Promise<void> {
         createdAt: NOW,
         metadata: { step, parity: step % 2 === 0 },
       } as const;
-      await store.createResource(created, chunkingOf(content));
+      await store.records.createResource(created, chunkingOf(content));
       say(`done ${resource} 1`);
       if (step % 3 === 1) {
         say(`begin ${resource}`);
         const newer = contentOf(resource, 2);
         const change = { ...at, content: newer, metadata: { step, newer: [1, 2] }, nowIso: NOW };
-        await store.updateResource(change, chunkingOf(newer));
+        await store.records.updateResource(change, chunkingOf(newer));
         say(`done ${resource} 2`);
       }
       if (step % 5 === 4) {
         say(`begin ${resource}`);
-        await store.deleteResource({ ...at, nowIso: NOW });
+        await store.records.deleteResource({ ...at, nowIso: NOW });
         say(`done ${resource} gone`);
       }
     }

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
 import { contentOf, crashId } from "./crash-writer.ts";
+import { byWords } from "../store-fixture.ts";
 
 /** Number of kills; the crash suite sets a higher one. */
 const KILLS = Number(process.env["KBSYNC_TEST_KILLS"] ?? 3);
@@ -78,19 +79,19 @@ async function writeAndKill(path: string, round: number): Promise<Acknowledged> 
 }
 
 async function expectKnown(store: Store, known: Acknowledged): Promise<void> {
-  const account = await store.ensureAccount("local");
+  const account = await store.records.ensureAccount("local");
   for (const [resource, version] of known) {
     const at = { accountId: account.id, id: crashId(resource) };
-    const found = await store.resource(at);
+    const found = await store.records.resource(at);
     expect(found && { content: found.content, version: found.version }).toEqual(
       version === undefined ? undefined : { content: contentOf(resource, version), version },
     );
     if (version === undefined) continue;
-    const { chunks } = (await store.chunks(at)) ?? { chunks: [] };
+    const { chunks } = (await store.records.chunks(at)) ?? { chunks: [] };
     expect(chunks).toHaveLength(found?.chunkCount ?? -1);
     const part = { accountId: account.id, resourceId: at.id };
     const query = `v${resource}x${version}`;
-    const { hits } = await store.lexical({ scope: part, query, limit: 100 });
+    const { hits } = await byWords(store, { scope: part, query, limit: 100 });
     expect(hits).toHaveLength(chunks.length);
   }
 }

@@ -21,16 +21,16 @@ describe("openSqliteStore", () => {
 
   it("creates the file and its folder, and finds all data after reopening", async () => {
     const first = await openSqliteStore({ path });
-    const account = await first.ensureAccount("local");
+    const account = await first.records.ensureAccount("local");
     await first.close();
     const second = await openSqliteStore({ path });
-    expect(await second.ensureAccount("local")).toEqual(account);
+    expect(await second.records.ensureAccount("local")).toEqual(account);
     await second.close();
   });
 
   it("leaves nothing of a deleted or replaced text in the file after a checkpoint", async () => {
     const store = await openSqliteStore({ path });
-    const account = await store.ensureAccount("local");
+    const account = await store.records.ensureAccount("local");
     const make = async (id: number, content: string): Promise<string> => {
       const at = { accountId: account.id, id: String(id).padStart(24, "0") };
       const fields = {
@@ -41,7 +41,7 @@ describe("openSqliteStore", () => {
         description: "",
         url: null,
       } as const;
-      await store.createResource(
+      await store.records.createResource(
         { ...at, ...fields, content, settings: DEFAULT_SETTINGS, createdAt: NOW },
         wordsOnly(content),
       );
@@ -53,10 +53,10 @@ describe("openSqliteStore", () => {
     const long = await make(2, `${SECRET} long. `.repeat(2000));
     const changed = await make(3, `${SECRET} changed.`);
     await make(4, "It stays.");
-    await store.deleteResource({ accountId: account.id, id: short, nowIso: NOW });
-    await store.deleteResource({ accountId: account.id, id: long, nowIso: NOW });
+    await store.records.deleteResource({ accountId: account.id, id: short, nowIso: NOW });
+    await store.records.deleteResource({ accountId: account.id, id: long, nowIso: NOW });
     const at = { accountId: account.id, id: changed, nowIso: NOW };
-    await store.updateResource({ ...at, content: "Calm." }, wordsOnly("Calm."));
+    await store.records.updateResource({ ...at, content: "Calm." }, wordsOnly("Calm."));
     await store.close();
     const bytes = readFileSync(path, "latin1");
     expect(bytes).toContain("It stays.");

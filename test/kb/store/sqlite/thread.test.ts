@@ -34,8 +34,8 @@ async function withStore(run: (store: Store) => Promise<void>): Promise<void> {
 }
 
 it.each([
-  ["writer", 0, (store: Store) => store.ensureAccount("local")],
-  ["reader", 1, (store: Store) => store.collections("local")],
+  ["writer", 0, (store: Store) => store.records.ensureAccount("local")],
+  ["reader", 1, (store: Store) => store.records.collections("local")],
 ] as const)("restarts a %s thread that ended, and reports the problem until then", (_name, which, use) =>
   withStore(async (store) => {
     await use(store);
@@ -50,7 +50,7 @@ it.each([
 
 it("settles a write in flight when its thread ends, and closes without the thread", async () => {
   const store = await openSqliteStore();
-  const write = store.ensureAccount("other").then(
+  const write = store.records.ensureAccount("other").then(
     () => "done",
     (error: unknown) => codeOf(error),
   );

@@ -47,7 +47,7 @@ afterEach(() => {
 });
 
 const account = (writer: Writer, name: string): Promise<string> =>
-  writer.ensureAccount({ name, ids: name.split("").map((each) => each.repeat(24)) }).then(
+  writer.records.ensureAccount(name).then(
     () => "done",
     () => "failed",
   );
@@ -66,9 +66,14 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
 );
 
 /** Creates a document with one chunk per paragraph. */
-async function create(writer: Writer, id: string, content: string): Promise<"done" | "failed"> {
-  const resource = { ...TEXTS, accountId: "f".repeat(24), id: id.repeat(24), content };
-  return writer.createResource({ resource, chunking: wordsOnly(content), sameTransaction: undefined }).then(
+async function create(
+  writer: Writer,
+  accountId: string,
+  id: string,
+  content: string,
+): Promise<"done" | "failed"> {
+  const resource = { ...TEXTS, accountId, id: id.repeat(24), content };
+  return writer.records.createResource(resource, wordsOnly(content)).then(
     () => "done" as const,
     () => "failed" as const,
   );
@@ -93,10 +98,10 @@ it.each([
   async (_name, isLost, expected) => {
     const path = join(folder, "kb.sqlite");
     const writer = openWriter(path);
-    await writer.ensureAccount({ name: "local", ids: ["f", "a", "b", "c"].map((each) => each.repeat(24)) });
+    const { id } = await writer.records.ensureAccount("local");
     once = { sql: "RELEASE one", runsBefore: 1, isLost };
     const contents = ["one\n\none more", "two\n\ntwo more\n\nand more", "three"];
-    const writes = contents.map((content, at) => create(writer, String(at), content));
+    const writes = contents.map((content, at) => create(writer, id, String(at), content));
     expect(await Promise.all(writes)).toEqual(expected);
     await writer.close();
     const db = new Database(path);
@@ -124,8 +129,8 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT", "ROLLBACK"
 
 it("deletes on a full disk: first with the reserve alone, then with the log emptied too", async () => {
   const writer = openWriter(join(folder, "kb.sqlite"));
-  await writer.ensureAccount({ name: "local", ids: ["f", "a", "b", "c"].map((each) => each.repeat(24)) });
-  expect(await create(writer, "1", "one")).toBe("done");
+  const { id: accountId } = await writer.records.ensureAccount("local");
+  expect(await create(writer, accountId, "1", "one")).toBe("done");
   const steps: string[] = [];
   // Called with the database of each call.
   // oxlint-disable-next-line typescript/unbound-method
@@ -136,8 +141,8 @@ it("deletes on a full disk: first with the reserve alone, then with the log empt
     return pragma.call(this, sql, options);
   });
   full = { commits: 2, steps };
-  const at = { accountId: "f".repeat(24), id: "1".repeat(24), nowIso: TEXTS.createdAt };
-  expect(await writer.deleteResource(at)).toMatchObject({ isDeleted: true });
+  const at = { accountId, id: "1".repeat(24), nowIso: TEXTS.createdAt };
+  expect(await writer.records.deleteResource(at)).toMatchObject({ isDeleted: true });
   expect(steps.slice(0, 4)).toEqual(["disk full", "disk full", "log emptied", "committed"]);
   await writer.close();
 });

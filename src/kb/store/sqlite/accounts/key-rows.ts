@@ -1,6 +1,6 @@
-import type { KeyChange } from "../../keys.ts";
 import { linkAddress, type LinkFetch } from "../../links.ts";
 import type { Account, KeyRecord, ResourceKey } from "../../records.ts";
+import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { keyOf, type KeyRow } from "../database/records.ts";
 
@@ -10,13 +10,10 @@ const LINK_FETCHES_MAX = 100_000;
 const REMOVED_MAX = 4;
 
 /** Writes of keys and link fetches. Each runs inside a transaction of the caller. */
-export interface KeyWrites {
-  putKey(key: KeyRecord): void;
-  changeKey(change: KeyChange): KeyRecord | undefined;
-  noteLinkFetch(fetch: LinkFetch): void;
+export type KeyWrites = Pick<Inside<"write">["records"], "putKey" | "changeKey" | "noteLinkFetch"> & {
   /** Removes the stored fetch of a link. `url` is as sent by the client. */
   forgetLink(accountId: string, url: string): void;
-}
+};
 
 /** Prepares the statements on the writing connection. */
 export function prepareKeyWrites(db: Connection): KeyWrites {
@@ -63,11 +60,7 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
 }
 
 /** Reads of keys, accounts and link fetches. */
-export interface KeyLookups {
-  readonly keys: (accountId: string) => KeyRecord[];
-  readonly accounts: () => Account[];
-  readonly linkFetch: (accountId: string, url: string) => LinkFetch | undefined;
-}
+export type KeyLookups = Pick<Inside<"lookup">["records"], "keys" | "accounts" | "linkFetch">;
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareKeyLookups(db: Connection): KeyLookups {

@@ -1,30 +1,10 @@
-import type {
-  AgentKey,
-  PassageKey,
-  PassagePosition,
-  StoredAgent,
-  ThreadImage,
-  ThreadMemory,
-  ThreadQuery,
-  Turn,
-} from "../../chat.ts";
+import type { StoredAgent, ThreadImage, Turn } from "../../chat.ts";
+import type { Inside } from "../../methods.ts";
 import type { StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { chunkId } from "../resources/lookups.ts";
 
 /** Reads of agents and threads. */
-export interface ChatReads {
-  readonly agent: (at: AgentKey) => StoredAgent | undefined;
-  readonly agents: (accountId: string) => StoredAgent[];
-  readonly thread: (query: ThreadQuery) => ThreadMemory;
-  readonly passage: (at: PassageKey) => PassagePosition | undefined;
-}
-
-interface ResourceRows {
-  readonly title: string;
-  readonly version: number;
-  readonly first_row: number;
-}
+export type ChatReads = Pick<Inside<"read" | "lookup">["records"], "agent" | "agents" | "thread">;
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareChatReads(db: Connection): ChatReads {
@@ -48,10 +28,6 @@ export function prepareChatReads(db: Connection): ChatReads {
       created_at AS createdAt, after_turn AS afterTurn
     FROM chat_image JOIN stored_file ON stored_file.token = chat_image.token
     WHERE thread = ? AND linked_at >= ? ORDER BY position DESC, linked_at DESC, stored_file.token LIMIT ?`);
-  const selectResource = db.prepare<[string, string], ResourceRows>(
-    "SELECT title, version, first_row FROM resource WHERE id = ? AND account_id = ? AND is_deleted = 0",
-  );
-  const selectStart = db.prepare<[number], number>("SELECT start FROM chunk WHERE row = ?").pluck();
 
   return {
     agent: ({ accountId, id }) => selectAgent.get(accountId, id),
@@ -77,14 +53,6 @@ export function prepareChatReads(db: Connection): ChatReads {
           return Object.assign(file, { turnAt: at === -1 ? undefined : at });
         });
       return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
-    },
-    passage: ({ accountId, resourceId, chunkId: wanted, row }) => {
-      const resource = selectResource.get(resourceId, accountId);
-      if (resource === undefined) return undefined;
-      // The id identifies version and index of the chunk: if it differs, the chunk that the search found was replaced.
-      if (chunkId(resourceId, resource.version, row - resource.first_row) !== wanted) return undefined;
-      const start = selectStart.get(row);
-      return start === undefined ? undefined : { title: resource.title, start };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { AgentKey, NewTurn, StoredAgent } from "../../chat.ts";
+import type { Inside } from "../../methods.ts";
 import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
@@ -10,16 +10,13 @@ const TURNS_MAX = 1000;
 /** Maximum images linked to one thread; the oldest are evicted first. */
 const THREAD_IMAGES_MAX = 100;
 
-/** Writes of agents and threads. Each takes one argument and runs inside a transaction of the caller. */
-export type ChatWrites = {
-  addAgent(argument: { readonly agent: StoredAgent; readonly agentsMax: number }): void;
-  changeAgent(agent: Omit<StoredAgent, "createdAt">): boolean;
-  removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): boolean;
-  addTurn(turn: NewTurn): boolean;
+/** Writes of agents and threads. Each runs inside a transaction of the caller. */
+export type ChatWrites = Pick<
+  Inside<"write">["records"],
+  "addAgent" | "changeAgent" | "removeAgent" | "addTurn" | "purgeThreads" | "purgeThreadImages"
+> & {
   /** Links a file to a thread. Throws `agent_gone`. */
-  linkImage(argument: { readonly link: ThreadLink; readonly token: string }): void;
-  purgeThreads(argument: { readonly beforeIso: string; readonly limit: number }): number;
-  purgeThreadImages(argument: { readonly beforeIso: string; readonly limit: number }): number;
+  linkImage(link: ThreadLink, token: string): void;
 };
 
 /** Prepares the statements on the writing connection. `addFile` records a file. */
@@ -102,7 +99,7 @@ export function prepareChatWrites(
   };
 
   return {
-    addAgent: ({ agent, agentsMax }) => {
+    addAgent: (agent, agentsMax) => {
       if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
         throw new KbsyncError("an agent with that id already exists", { code: "agent_exists" });
       }
@@ -139,15 +136,15 @@ export function prepareChatWrites(
       if (delivery !== undefined) deliveries.add(delivery);
       return true;
     },
-    linkImage: ({ link: at, token }) => {
+    linkImage: (at, token) => {
       refuseGone(at);
       const thread = openThread(at);
       link(thread, token, at.nowIso, selectLastTurn.get(thread) ?? 0);
     },
-    purgeThreads: ({ beforeIso, limit }) => {
+    purgeThreads: (beforeIso, limit) => {
       const turns = purgeTurns.run(beforeIso, limit).changes;
       return turns + purgeThreads.run(beforeIso, limit - turns).changes;
     },
-    purgeThreadImages: ({ beforeIso, limit }) => purgeImages.run(beforeIso, limit).changes,
+    purgeThreadImages: (beforeIso, limit) => purgeImages.run(beforeIso, limit).changes,
   };
 }

@@ -24,7 +24,7 @@ export interface AnswerNotes {
   /** Removes the text of a deleted resource from its notes: a repeated request is answered from its id, as deleted. */
   forgetText(at: ResourceKey): void;
   /** Removes up to `limit` expired notes. Returns how many. */
-  sweep(this: void, argument: { readonly nowMs: number; readonly limit: number }): number;
+  sweep(this: void, nowMs: number, limit: number): number;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -73,6 +73,6 @@ export function prepareAnswerNotes(db: Connection, notesMax = NOTES_MAX): Answer
     file: (file, request) => note(file.accountId, { file }, request, null),
     question: (accountId, messageId, request) => note(accountId, { messageId }, request, null),
     forgetText: (at) => void dropText.run(at),
-    sweep: ({ nowMs, limit }) => removeOld.run(nowMs - ANSWER_TTL_MS, limit).changes,
+    sweep: (nowMs, limit) => removeOld.run(nowMs - ANSWER_TTL_MS, limit).changes,
   };
 }

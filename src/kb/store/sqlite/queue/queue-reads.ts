@@ -6,26 +6,20 @@ import {
   type FirstQuery,
   type QueuedJob,
   type QueueFigures,
+  type QueueName,
   type WaitingJob,
 } from "../../../queue/queue.ts";
-import type { QueueName } from "../../../queue/queue.ts";
+import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Reads of the queue. */
-export interface QueueReads {
+export type QueueReads = Inside<"read" | "lookup">["queue"] & {
   /** Returns the due jobs of the next lines after `afterLine`; `lastLine` is undefined at the end. */
   duePart(
     this: void,
     query: DueQuery & { readonly afterLine: string },
   ): { readonly jobs: readonly WaitingJob[]; readonly lastLine: string | undefined };
-  after(this: void, query: AfterQuery): readonly QueuedJob[];
-  first(this: void, query: FirstQuery): QueuedJob | undefined;
-  nextDueMs(this: void, argument: { readonly queue: QueueName; readonly nowMs: number }): number | undefined;
-  queueFigures(
-    this: void,
-    argument: { readonly queue: QueueName; readonly accountId: string | undefined },
-  ): QueueFigures;
-}
+};
 
 /** Lines read in one go, in about 3 ms. */
 const LINES_MAX = 500;
@@ -96,8 +90,8 @@ export function prepareQueueReads(db: Connection): QueueReads {
     },
     after: (query) => selectAfter.all(query),
     first: (query) => selectHead.get(query),
-    nextDueMs: ({ queue, nowMs }) => selectNext.get(queue, nowMs) ?? undefined,
-    queueFigures: ({ queue, accountId }) =>
+    nextDueMs: (queue, nowMs) => selectNext.get(queue, nowMs) ?? undefined,
+    figures: (queue, accountId) =>
       selectFigures.get({ queue, accountId: accountId ?? null }) ?? { waiting: 0, dead: 0, oldestMs: null },
   };
 }

@@ -1,29 +1,12 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { fitsShare } from "../../../../lib/shares.ts";
-import {
-  IN_ORDER,
-  LEASE_MS,
-  type Lease,
-  type LeasedJob,
-  type LeaseRequest,
-  type NewJob,
-  type Renewal,
-  type Wait,
-} from "../../../queue/queue.ts";
+import { IN_ORDER, LEASE_MS, type LeasedJob, type NewJob } from "../../../queue/queue.ts";
+import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { IS_FREE } from "./queue-reads.ts";
 
-/** Writes of the queue. Each takes one argument and runs inside a transaction of the caller. */
-export type QueueWrites = {
-  put(job: NewJob): void;
-  lease(request: LeaseRequest): LeasedJob | undefined;
-  renew(renewal: Renewal): readonly number[];
-  complete(lease: Lease): boolean;
-  postpone(argument: { readonly lease: Lease; readonly wait: Wait }): boolean;
-  fail(argument: { readonly lease: Lease; readonly problem: string }): boolean;
-  release(worker: string): void;
-  resume(argument: { readonly worker: string; readonly nowMs: number; readonly isAlone: boolean }): void;
-};
+/** Writes of the queue. Each runs inside a transaction of the caller. */
+export type QueueWrites = Inside<"write" | "free">["queue"];
 
 /** Maximum difference between two machines' clocks: a wait that starts further in the future was written by another clock. */
 const CLOCKS_APART_MS = 60_000;
@@ -63,6 +46,9 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
     UPDATE job SET worker = NULL, due_ms = @dueMs, waits_from_ms = @nowMs, attempts = attempts + @counts WHERE ${ofLease}`);
   const bury = db.prepare(`
     UPDATE job SET worker = NULL, is_dead = 1, problem = @problem, attempts = attempts + 1 WHERE ${ofLease}`);
+  const purgeDead = db.prepare(`
+    DELETE FROM job WHERE number IN (
+      SELECT number FROM job WHERE queue = ? AND is_dead = 1 AND created_ms < ? LIMIT ?)`);
   const release = db.prepare("UPDATE job SET worker = NULL WHERE worker = ?");
   const endOthers = db.prepare(
     "UPDATE job SET crashes = crashes + is_working, worker = NULL WHERE worker IS NOT NULL AND worker <> ?",
@@ -92,11 +78,12 @@ export function prepareQueueWrites(db: Connection): QueueWrites {
         renew.all({ number, token, worker, nowMs, isWorking: Number(isWorking) }),
       ),
     complete: ({ number, token }) => remove.run({ number, token }).changes > 0,
-    postpone: ({ lease: { number, token }, wait: { dueMs, nowMs, counts } }) =>
+    postpone: ({ number, token }, { dueMs, nowMs, counts }) =>
       postpone.run({ number, token, dueMs, nowMs, counts: Number(counts) }).changes > 0,
-    fail: ({ lease: { number, token }, problem }) => bury.run({ number, token, problem }).changes > 0,
+    fail: ({ number, token }, problem) => bury.run({ number, token, problem }).changes > 0,
+    purgeDead: (queue, beforeMs, limit) => purgeDead.run(queue, beforeMs, limit).changes,
     release: (worker) => void release.run(worker),
-    resume: ({ worker, nowMs, isAlone }) => {
+    resume: (worker, nowMs, isAlone) => {
       if (isAlone) endOthers.run(worker);
       endWaits.run(nowMs + CLOCKS_APART_MS);
     },

@@ -1,12 +1,12 @@
-import type { DeadDelivery, DeadQuery, Endpoint, EndpointKey, SigningSecret } from "../../webhooks.ts";
+import type { Inside } from "../../methods.ts";
+import type { DeadDelivery, Endpoint, SigningSecret } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Reads of endpoints and dead letters. */
-export interface WebhookReads {
-  endpoint(at: EndpointKey): Endpoint | undefined;
-  endpoints(this: void, accountId: string): Endpoint[];
-  deadDeliveries(this: void, query: DeadQuery): DeadDelivery[];
-}
+export type WebhookReads = Pick<
+  Inside<"read" | "lookup">["records"],
+  "endpoint" | "endpoints" | "deadDeliveries"
+>;
 
 interface EndpointRow {
   readonly number: number;

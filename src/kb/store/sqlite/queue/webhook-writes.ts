@@ -1,30 +1,17 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { Lease } from "../../../queue/queue.ts";
+import type { Inside } from "../../methods.ts";
 import { stateOf } from "../../webhooks.ts";
-import type {
-  DeliveryOutcome,
-  Endpoint,
-  EndpointChange,
-  EndpointKey,
-  NewDelivery,
-  NewEndpoint,
-  Replayed,
-  ReplayQuery,
-} from "../../webhooks.ts";
+import type { Endpoint, EndpointKey, NewEndpoint, WebhookRecords } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "./delivery-queue.ts";
 import type { QueueWrites } from "./queue-writes.ts";
 import { prepareWebhookReads } from "./webhook-reads.ts";
 
-/** Writes of endpoints and deliveries. Each takes one argument and runs inside a transaction of the caller. */
-export type WebhookWrites = {
-  addEndpoint(argument: { readonly endpoint: NewEndpoint; readonly endpointsMax: number }): Endpoint;
-  changeEndpoint(change: EndpointChange): Endpoint | undefined;
-  removeEndpoint(at: EndpointKey): boolean;
-  addDelivery(delivery: NewDelivery): void;
-  settleDelivery(argument: { readonly job: Lease; readonly outcome: DeliveryOutcome }): void;
-  replayDeliveries(query: ReplayQuery): Replayed;
-};
+/** Writes of endpoints and deliveries. Each runs inside a transaction of the caller. */
+export type WebhookWrites = Pick<
+  Inside<"write">["records"],
+  keyof WebhookRecords & keyof Inside<"write">["records"]
+>;
 
 /** Prepares the statements on the writing connection. */
 export function prepareWebhookWrites(db: Connection, queue: QueueWrites): WebhookWrites {
@@ -74,7 +61,7 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
   };
 
   return {
-    addEndpoint: ({ endpoint, endpointsMax }) => {
+    addEndpoint: (endpoint, endpointsMax) => {
       if (reads.endpoints(endpoint.accountId).length >= endpointsMax) {
         throw new KbsyncError(`an account has at most ${endpointsMax} endpoints`, {
           code: "too_many_endpoints",
@@ -96,7 +83,7 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
       return true;
     },
     addDelivery: (delivery) => deliveries.add(delivery),
-    settleDelivery: ({ job, outcome }) => {
+    settleDelivery: (job, outcome) => {
       const delivery = selectDelivery.get(job.number);
       if (delivery === undefined) return;
       const { line: endpoint, account_id: accountId, updated_at: updatedAt, url } = delivery;
@@ -109,15 +96,15 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
         endpointState !== undefined &&
         endpointState !== stateOf({ updatedAt: updatedAt ?? "", url: url ?? "" })
       ) {
-        queue.postpone({ lease: job, wait: { dueMs: 0, nowMs: 0, counts: true } });
+        queue.postpone(job, { dueMs: 0, nowMs: 0, counts: true });
         return;
       }
       const { problem } = outcome;
       if (kind === "retry") {
         const { dueMs, nowMs } = outcome;
-        const isLeased = queue.postpone({ lease: job, wait: { dueMs, nowMs, counts: true } });
+        const isLeased = queue.postpone(job, { dueMs, nowMs, counts: true });
         if (isLeased) noteProblem.run({ problem, disable: 0, endpoint });
-      } else if (queue.fail({ lease: job, problem })) {
+      } else if (queue.fail(job, problem)) {
         noteProblem.run({ problem, disable: Number(outcome.disable), endpoint });
         deliveries.trimDead(accountId);
       }

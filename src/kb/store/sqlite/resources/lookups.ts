@@ -1,16 +1,7 @@
 import type { StoredAnswer } from "../../request-note.ts";
-import type {
-  ChunksQuery,
-  CollectionRecord,
-  FoundChunk,
-  KeyRecord,
-  ListPage,
-  ListQuery,
-  Resource,
-  ResourceKey,
-  StoredFile,
-  VersionChunks,
-} from "../../records.ts";
+import type { Inside } from "../../methods.ts";
+import type { CollectionRecord, Resource, StoredFile } from "../../records.ts";
+import type { FoundChunk } from "../../search-index.ts";
 import { createHash } from "node:crypto";
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Connection } from "../database/connection.ts";
@@ -20,21 +11,23 @@ import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } fro
 import type { RowRange } from "../../../index/rows.ts";
 import { ANSWER_TTL_MS } from "../database/answer-notes.ts";
 
-/** Synchronous reads over one connection. */
-export interface Lookups {
-  readonly keyByHash: (sha256: string) => KeyRecord | undefined;
-  readonly collections: (accountId: string) => CollectionRecord[];
-  readonly resource: (at: ResourceKey) => Resource | undefined;
-  readonly failedResources: (accountId: string | undefined) => number;
-  readonly tierOf: (at: ResourceKey) => Tier | undefined;
-  readonly deletedResource: (at: ResourceKey) => Resource | undefined;
-  readonly listResources: (query: ListQuery) => ListPage;
-  readonly chunks: (query: ChunksQuery) => VersionChunks | undefined;
+/** Reads of resources, files and stored answers. */
+export type Lookups = Pick<
+  Inside<"read" | "lookup">["records"],
+  | "keyByHash"
+  | "collections"
+  | "resource"
+  | "failedResources"
+  | "tierOf"
+  | "deletedResource"
+  | "listResources"
+  | "chunks"
+  | "file"
+  | "recall"
+> & {
   /** Chunks of the rows within the range, in the given order. Leaves out missing rows. */
-  readonly chunksByRow: (range: RowRange, rows: readonly number[]) => FoundChunk[];
-  readonly file: (token: string) => StoredFile | undefined;
-  readonly recall: (accountId: string, key: string, nowMs: number) => StoredAnswer | undefined;
-}
+  readonly foundChunks: (range: RowRange, rows: readonly number[]) => FoundChunk[];
+};
 
 interface ChunkRow {
   readonly row: number;
@@ -140,7 +133,7 @@ export function prepareLookups(db: Connection): Lookups {
       const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
       const chunks = rows.map(({ row, start, text, headings }, index) =>
         Object.assign(readChunk(headings, text), {
-          row,
+          ref: row,
           id: chunkId(resource.id, resource.version, offset + index),
           start,
           end: start + text.length,
@@ -148,12 +141,12 @@ export function prepareLookups(db: Connection): Lookups {
       );
       return { version: resource.version, chunks, more: end < resource.chunks };
     },
-    chunksByRow: (range, rows) =>
+    foundChunks: (range, rows) =>
       rows.flatMap((number) => {
         const row = number < range.first || number > range.last ? undefined : selectFound.get(number);
         if (row === undefined) return [];
         return {
-          row: row.row,
+          ref: row.row,
           id: chunkId(row.resource_id, row.version, row.row - row.first_row),
           start: row.start,
           end: row.start + row.text.length,

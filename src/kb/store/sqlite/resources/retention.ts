@@ -1,11 +1,8 @@
+import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 
-/** Removal of expired records. Each write takes one argument and runs inside a transaction of the caller. */
-export type RetentionWrites = {
-  purgeDeleted(argument: { readonly beforeIso: string; readonly limit: number }): number;
-  removeUnusedFile(argument: { readonly token: string; readonly beforeIso: string }): boolean;
-  purgeDead(argument: { readonly beforeMs: number; readonly limit: number }): number;
-};
+/** Removal of expired records. Each write runs inside a transaction of the caller. */
+export type RetentionWrites = Pick<Inside<"free">["records"], "purgeDeleted" | "removeUnusedFile">;
 
 /** True of a file that nothing uses, and that was created and last released before the time given as a parameter. */
 const UNUSED = `
@@ -22,22 +19,16 @@ export function prepareRetentionWrites(db: Connection): RetentionWrites {
     DELETE FROM resource WHERE number IN (
       SELECT number FROM resource WHERE is_deleted = 1 AND updated_at < ? LIMIT ?)`);
   const removeFile = db.prepare(`DELETE FROM stored_file WHERE token = ? AND ${UNUSED}`);
-  const purgeDead = db.prepare(`
-    DELETE FROM job WHERE number IN (
-      SELECT number FROM job WHERE queue = 'webhook' AND is_dead = 1 AND created_ms < ? LIMIT ?)`);
   return {
-    purgeDeleted: ({ beforeIso, limit }) => purge.run(beforeIso, limit).changes,
-    removeUnusedFile: ({ token, beforeIso }) => removeFile.run(token, beforeIso).changes > 0,
-    purgeDead: ({ beforeMs, limit }) => purgeDead.run(beforeMs, limit).changes,
+    purgeDeleted: (beforeIso, limit) => purge.run(beforeIso, limit).changes,
+    removeUnusedFile: (token, beforeIso) => removeFile.run(token, beforeIso).changes > 0,
   };
 }
 
 /** Prepares the search for unused files, on a connection of either kind. */
-export function prepareUnusedFiles(
-  db: Connection,
-): (argument: { readonly beforeIso: string; readonly limit: number }) => string[] {
+export function prepareUnusedFiles(db: Connection): Inside<"read">["records"]["unusedFiles"] {
   const select = db
     .prepare<[string, number], string>(`SELECT token FROM stored_file WHERE ${UNUSED} LIMIT ?`)
     .pluck();
-  return ({ beforeIso, limit }) => select.all(beforeIso, limit);
+  return (beforeIso, limit) => select.all(beforeIso, limit);
 }

@@ -12,6 +12,7 @@ import type {
   ResourceKey,
   ResourceStatus,
 } from "../../records.ts";
+import type { Inside } from "../../methods.ts";
 import type { ResourceJob } from "../../store.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
@@ -40,15 +41,7 @@ export interface ResourceWrites {
   /** Returns the resource without its content. */
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
   /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
-  failJob(
-    this: void,
-    argument: {
-      readonly job: Lease;
-      readonly code: string;
-      readonly message: string;
-      readonly nowIso: string;
-    },
-  ): void;
+  failJob: Inside<"write">["records"]["failJob"];
   remove(at: ChangeKey): Resource | undefined;
 }
 
@@ -323,7 +316,7 @@ export function prepareResourceWrites(
       return resourceOf(existing(read(at)), "");
     },
 
-    failJob({ job, code, message, nowIso }) {
+    failJob(job, { code, message }, nowIso) {
       const at = selectResourceOf.get(job.number);
       const before = at === undefined ? undefined : read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;

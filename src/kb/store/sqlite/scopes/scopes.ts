@@ -1,4 +1,4 @@
-import type { Scope } from "../../records.ts";
+import type { Scope } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareFilters } from "./filters.ts";
 import type { RowSet } from "../../../index/row-set.ts";

@@ -1,5 +1,4 @@
-import type { SentenceMatch } from "../../sentences.ts";
-import type { RowText, VectorHit } from "../../records.ts";
+import type { SentenceMatch, ChunkText, VectorHit } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
 import { bestSentence } from "../../../index/sentence-codes.ts";
@@ -19,7 +18,7 @@ export interface SentenceReads {
     vector: Float32Array,
     rows: readonly number[],
   ) => SentenceMatch[];
-  readonly missing: (fingerprint: string, afterRow: number, limit: number) => RowText[];
+  readonly missing: (fingerprint: string, afterRow: number, limit: number) => ChunkText[];
 }
 
 /** Prepares the statements on a connection of either kind. */
@@ -34,8 +33,8 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
     .prepare<[number, number], Buffer>("SELECT vectors FROM sentence_vectors WHERE row = ? AND model = ?")
     .pluck();
   // CROSS JOIN fixes the order of the loops, scopes by number and their chunks by row, so that nothing is sorted.
-  const selectMissing = db.prepare<{ model: number; after: number; limit: number }, RowText>(`
-    SELECT chunk.row, chunk.text FROM scope
+  const selectMissing = db.prepare<{ model: number; after: number; limit: number }, ChunkText>(`
+    SELECT chunk.row AS ref, chunk.text FROM scope
       CROSS JOIN chunk ON chunk.row BETWEEN max(scope.number << 32, @after + 1) AND (scope.number << 32) + 4294967295
     WHERE scope.number >= @after >> 32
       AND (SELECT tier FROM collection WHERE collection.id = scope.collection_id) = 'high_accuracy'
@@ -49,7 +48,7 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
       return rows.flatMap((row) => {
         const value = row < first || row > last ? undefined : selectVector.get(row, model);
         if (value === undefined || dimensionsOf(value) !== vector.length) return [];
-        return { row, cosine: dotQuantized(vector, value) };
+        return { ref: row, cosine: dotQuantized(vector, value) };
       });
     },
     matches({ first, last }, fingerprint, vector, rows) {
@@ -58,7 +57,7 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
       return rows.flatMap((row) => {
         const packed = row < first || row > last ? undefined : selectSentences.get(row, model);
         const cosine = packed && bestSentence(vector, packed);
-        return cosine === undefined ? [] : { row, cosine };
+        return cosine === undefined ? [] : { ref: row, cosine };
       });
     },
     // No model has number 0: a model without a number has made no vector yet, so every chunk is missing.

@@ -1,6 +1,6 @@
 import type { Tier } from "../../../../wire/primitives.ts";
-import type { EmbeddedChunk, ModelScope } from "../../models.ts";
-import type { ResourceKey, RowContext } from "../../records.ts";
+import type { Inside } from "../../methods.ts";
+import type { ChunkContext } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { readChunk } from "../database/parts.ts";
 import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
@@ -21,9 +21,10 @@ interface Step {
 }
 
 /** Reads of serving models and missing vectors. */
-export interface ServingReads {
-  readonly servingFingerprint: (scope: ModelScope) => string | undefined;
-  readonly servingFingerprints: () => string[];
+export type ServingReads = Pick<
+  Inside<"read" | "lookup">["index"],
+  "servingFingerprint" | "servingFingerprints" | "embeddedChunks"
+> & {
   /** Checks the next chunks after a row. Returns their scope if the step reaches its end without finding a missing vector. */
   readonly completeScope: (argument: {
     fingerprint: string;
@@ -37,9 +38,8 @@ export interface ServingReads {
     tiers: readonly Tier[];
     limit: number;
     afterRow: number;
-  }) => Step & { readonly chunks: readonly RowContext[] };
-  readonly embeddedChunks: (argument: ResourceKey & { fingerprint: string }) => EmbeddedChunk[];
-}
+  }) => Step & { readonly chunks: readonly ChunkContext[] };
+};
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareServingReads(db: Connection): ServingReads {
@@ -104,15 +104,13 @@ export function prepareServingReads(db: Connection): ServingReads {
   /** No model has this number, so all its vectors are missing. */
   const UNKNOWN = -1;
 
-  const contextsOf = (rows: readonly number[]): RowContext[] =>
+  const contextsOf = (rows: readonly number[]): ChunkContext[] =>
     rows.flatMap((row) => {
       const found = selectContext.get(row);
       if (found === undefined) return [];
       const { title, staleSince } = found;
       const { headings, text } = readChunk(found.headings, found.text);
-      return staleSince === null
-        ? { row, text, title, headings }
-        : { row, text, title, headings, staleSince };
+      return { ref: row, text, title, headings, ...(staleSince !== null && { staleSince }) };
     });
   /** Finds the next window of chunks after a row, within one scope. At the end of the scope, `end` is its last row. */
   const nextWindow = (tiers: readonly Tier[], afterRow: number) => {
@@ -154,7 +152,7 @@ export function prepareServingReads(db: Connection): ServingReads {
       const chunks = contextsOf(rows.map(({ row }) => row));
       return { chunks, checkedTo: rows.length === limit ? undefined : window.end };
     },
-    embeddedChunks: ({ id, accountId, fingerprint }) =>
+    embeddedChunks: ({ id, accountId }, fingerprint) =>
       selectEmbedded
         .all(id, accountId, fingerprint)
         .map((row) => readChunk(row.headings, row.text))
@@ -163,10 +161,9 @@ export function prepareServingReads(db: Connection): ServingReads {
 }
 
 /** Writes of serving models. Each runs inside a transaction of the caller. */
-export type ServingWrites = {
+export type ServingWrites = Pick<Inside<"write">["index"], "dropRetired"> & {
   /** Switches scopes to a model, except scopes where a chunk was added since. Returns the number of scopes switched. */
   serve(argument: { fingerprint: string; scopes: readonly CompleteScope[] }): number;
-  dropRetired(argument: { fingerprint: string; limit: number }): number;
 };
 
 /** Prepares the statements on the writing connection. */
@@ -193,7 +190,7 @@ export function prepareServingWrites(db: Connection): ServingWrites {
         (sum, { scope, nextSequence }) => sum + change.run(fingerprint, scope, nextSequence).changes,
         0,
       ),
-    dropRetired({ fingerprint, limit }) {
+    dropRetired(fingerprint, limit) {
       let dropped = 0;
       for (const model of selectRetired.all(fingerprint)) {
         dropped += dropVectors.run(model, limit - dropped).changes;

@@ -1,16 +1,17 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import type { Chunking, RowVector } from "../../records.ts";
+import type { Chunking } from "../../records.ts";
+import type { ChunkSentences } from "../../search-index.ts";
+import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { quantize } from "../../../index/quantized.ts";
 import { scopeOfRow } from "../../../index/rows.ts";
-import type { RowSentences } from "../../sentences.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
 
-/** Length of the change log for searchers. A searcher that missed more reads its vectors again. */
+/** Length of the change log for readers. A reader that missed more reads its vectors again. */
 const CHANGES_MAX = 20_000;
 
-/** Writes of vectors. Each runs inside a transaction of the caller. */
-export interface VectorWrites {
+/** Writes of vectors. Each runs inside a transaction of the caller. `removeRange` removes sentence vectors too. */
+export type VectorWrites = Pick<Inside<"write">["index"], "putVectors" | "putSentences"> & {
   /** Adds vectors of consecutive rows of one scope. */
   addRange(
     scope: number,
@@ -21,14 +22,7 @@ export interface VectorWrites {
   /** Logs that vectors of a range of rows were added or removed. */
   noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
-  /**
-   * Adds or replaces vectors of any rows. Ignores vectors of chunks that no longer exist, or whose document was retitled
-   * since the text of the vector was read.
-   */
-  put(fingerprint: string, vectors: readonly RowVector[]): void;
-  /** Replaces the sentence vectors of any chunks; `removeRange` removes them too. */
-  putSentences(fingerprint: string, chunks: readonly RowSentences[]): void;
-}
+};
 
 /** Prepares the statements on the writing connection. */
 export function prepareVectorWrites(db: Connection): VectorWrites {
@@ -81,9 +75,9 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
     putSentences(fingerprint, chunks) {
       if (chunks.length > 0) sentences.put(model(fingerprint), chunks);
     },
-    put(fingerprint, vectors) {
+    putVectors(fingerprint, vectors) {
       const number = model(fingerprint);
-      for (const { row, vector, staleSince } of vectors) {
+      for (const { ref: row, vector, staleSince } of vectors) {
         const value = quantize(vector);
         const { changes } = insert.run({ row, model: number, value, staleSince: staleSince ?? null });
         if (changes === 0) continue;
@@ -114,7 +108,7 @@ export function writeVectors(
   }
   writes.addRange(scope, firstRow, vectors, fingerprint);
   const rows = (sentences ?? []).flatMap((of, at) =>
-    of === undefined ? [] : { row: firstRow + at, vectors: of },
+    of === undefined ? [] : { ref: firstRow + at, vectors: of },
   );
   writes.putSentences(fingerprint, rows.slice(0, spans.length));
 }
@@ -122,7 +116,7 @@ export function writeVectors(
 /** Writes of sentence vectors. Each runs inside a transaction of the caller. */
 interface SentenceWrites {
   /** `model` is the number of the embedding model. Ignores chunks that no longer exist. */
-  put(model: number, chunks: readonly RowSentences[]): void;
+  put(model: number, chunks: readonly ChunkSentences[]): void;
   removeRange(firstRow: number, lastRow: number): void;
 }
 
@@ -135,7 +129,7 @@ function prepareSentenceWrites(db: Connection): SentenceWrites {
   const deleteRange = db.prepare("DELETE FROM sentence_vectors WHERE row BETWEEN ? AND ?");
   return {
     put(model, chunks) {
-      for (const { row, vectors } of chunks) insert.run({ row, model, vectors: packSentences(vectors) });
+      for (const { ref: row, vectors } of chunks) insert.run({ row, model, vectors: packSentences(vectors) });
     },
     removeRange(firstRow, lastRow) {
       deleteRange.run(firstRow, lastRow);

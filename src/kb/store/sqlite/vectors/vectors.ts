@@ -1,4 +1,4 @@
-import type { VectorHit } from "../../records.ts";
+import type { VectorHit } from "../../search-index.ts";
 import { makeCodeList, type CodeList } from "../../../index/codes.ts";
 import type { Connection } from "../database/connection.ts";
 import { dequantize, dimensionsOf, dotQuantized } from "../../../index/quantized.ts";
@@ -182,7 +182,7 @@ export function prepareVectors(db: Connection): Vectors {
       const hits: VectorHit[] = [];
       const add = (row: number): void => {
         const value = selectOne.get(row, model);
-        if (value !== undefined) hits.push({ row, cosine: dotQuantized(vector, value) });
+        if (value !== undefined) hits.push({ ref: row, cosine: dotQuantized(vector, value) });
       };
       const base = rowOf(scope, 0);
       const few = allowed?.within({ first: range.first - base, last: range.last - base }, count);
@@ -190,7 +190,7 @@ export function prepareVectors(db: Connection): Vectors {
         for (const sequence of few) add(base + sequence);
       } else if (rangeChunks <= count && allowed === undefined) {
         for (const [row, value] of selectRange.iterate(range.first, range.last, model, -1)) {
-          hits.push({ row, cosine: dotQuantized(vector, value) });
+          hits.push({ ref: row, cosine: dotQuantized(vector, value) });
         }
       } else {
         const partition = partitionOf(target, model, isLast);
@@ -202,10 +202,10 @@ export function prepareVectors(db: Connection): Vectors {
           const row = codes.rowAt(at);
           const cosine = codes.cosineAt(at, vector);
           if (cosine === undefined) add(row);
-          else hits.push({ row, cosine });
+          else hits.push({ ref: row, cosine });
         }
       }
-      return hits.sort((a, b) => b.cosine - a.cosine || a.row - b.row).slice(0, limit);
+      return hits.sort((a, b) => b.cosine - a.cosine || a.ref - b.ref).slice(0, limit);
     },
   };
 }

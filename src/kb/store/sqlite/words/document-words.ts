@@ -1,7 +1,7 @@
 import { countTerms } from "../../../lexical/analyzer.ts";
 import { documentScores, type WholeDocument } from "../../../lexical/documents.ts";
 import { queryWords } from "../../../lexical/word-match.ts";
-import type { DocumentMatch } from "../../documents.ts";
+import type { DocumentMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText } from "../database/parts.ts";
 import { knownTerms, type QueryTerms } from "./query-terms.ts";
@@ -73,7 +73,7 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
     const scoreOf = new Map([...documents.keys()].map((number, at) => [number, scores[at] ?? 0]));
     return [...numberOf].flatMap(([row, number]) => {
       const bm25 = scoreOf.get(number);
-      return bm25 === undefined ? [] : { row, bm25, chunks: documents.get(number)?.chunks ?? 1 };
+      return bm25 === undefined ? [] : { ref: row, bm25, chunks: documents.get(number)?.chunks ?? 1 };
     });
   };
 }

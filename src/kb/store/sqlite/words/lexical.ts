@@ -1,7 +1,7 @@
 import { countTerms } from "../../../lexical/analyzer.ts";
 import { K1, saturation } from "../../../lexical/bm25.ts";
 import { matchOf, type QueryWords } from "../../../lexical/word-match.ts";
-import type { LexicalHit, LexicalHits, RowMatch } from "../../records.ts";
+import type { LexicalHit, LexicalHits, ChunkMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareEstimate } from "./estimate.ts";
 import { indexedText } from "../database/parts.ts";
@@ -27,7 +27,7 @@ export interface Lexical {
   /** Finds chunks by the words of a query, best first; undefined: call again. */
   search(target: SearchTarget, words: QueryWords, limit: number): LexicalHits | undefined;
   /** Matches these chunks against the query's words. Leaves out rows that no longer exist. */
-  matches(target: SearchTarget, words: QueryWords, rows: readonly number[]): RowMatch[];
+  matches(target: SearchTarget, words: QueryWords, rows: readonly number[]): ChunkMatch[];
 }
 
 /**
@@ -52,7 +52,7 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
       if (found === undefined) return [];
       const [title, headings, text, words] = found;
       const counts = countTerms(indexedText(title, headings, text), query.terms);
-      return { row, match: matchOf(query.weights, counts, words) };
+      return { ref: row, match: matchOf(query.weights, counts, words) };
     });
 
   const search: Lexical["search"] = (target, query, limit) => {
@@ -82,7 +82,7 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
         const times = counts[at] ?? 0;
         if (times > 0) bm25 += weight * saturation(times, words, mean);
       }
-      if (bm25 > 0) best.add({ row, bm25, match: matchOf(query.weights, counts, words) });
+      if (bm25 > 0) best.add({ ref: row, bm25, match: matchOf(query.weights, counts, words) });
     }
     return { hits: best.sorted(), ceiling: total * (K1 + 1) };
   };
@@ -119,5 +119,5 @@ class BestHits {
 
 function isBefore(hit: LexicalHit, other: LexicalHit | undefined): boolean {
   if (other === undefined || hit.bm25 !== other.bm25) return hit.bm25 > (other?.bm25 ?? -1);
-  return hit.row < other.row;
+  return hit.ref < other.ref;
 }

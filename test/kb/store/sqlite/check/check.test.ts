@@ -18,10 +18,10 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-check-"));
   sound = join(folder, "sound.sqlite");
   const store = await openSqliteStore({ path: sound });
-  const { id: accountId } = await store.ensureAccount("local");
+  const { id: accountId } = await store.records.ensureAccount("local");
   for (const [number, content] of ["The moon pulls the sea.", "Flour and water.", "Gone soon."].entries()) {
     const vector = new Float32Array([1, 0, 0, 0]);
-    await store.createResource(
+    await store.records.createResource(
       {
         accountId,
         id: String(number).padStart(24, "0"),
@@ -43,7 +43,7 @@ beforeAll(async () => {
       },
     );
   }
-  await store.deleteResource({ accountId, id: "2".padStart(24, "0"), nowIso: NOW });
+  await store.records.deleteResource({ accountId, id: "2".padStart(24, "0"), nowIso: NOW });
   await store.close();
 });
 afterAll(() => {

@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import { dequantize, dotQuantized, quantize } from "../../../../../src/kb/index/quantized.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
-import type { Account, Chunking, Scope } from "../../../../../src/kb/store/records.ts";
+import type { Account, Chunking } from "../../../../../src/kb/store/records.ts";
+import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
-import { dot, unit, wordsOnly } from "../../store-fixture.ts";
+import { byVector, dot, unit, wordsOnly } from "../../store-fixture.ts";
 
 const DIMENSIONS = 384;
 const CLUSTERS = 40;
@@ -53,7 +54,7 @@ describe("search by vector in a large scope", () => {
     return { ...wordsOnly(names.join("\n\n")), vectors: own, fingerprint: "m" };
   };
   const create = (names: readonly string[], ownerId = "ann", chunks = chunking(names)) =>
-    store.createResource(
+    store.records.createResource(
       {
         accountId: account.id,
         id: (++made).toString(16).padStart(24, "0"),
@@ -70,11 +71,11 @@ describe("search by vector in a large scope", () => {
       chunks,
     );
   const nearest = async (vector: Float32Array, limit: number): Promise<string[]> => {
-    const hits = await store.nearest({ scope, vector, fingerprint: "m", limit });
+    const hits = await byVector(store, { scope, vector, fingerprint: "m", limit });
     return (
-      await store.chunksByRow(
+      await store.index.foundChunks(
         scope,
-        hits.map(({ row }) => row),
+        hits.map(({ ref }) => ref),
       )
     ).map(({ text }) => text);
   };
@@ -96,8 +97,8 @@ describe("search by vector in a large scope", () => {
 
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
-    const collection = (await store.collections(account.id)).find(({ tier }) => tier === "moderate");
+    account = await store.records.ensureAccount("local");
+    const collection = (await store.records.collections(account.id)).find(({ tier }) => tier === "moderate");
     scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
     for (let at = 0; at < 30; at++)
       await create(Array.from({ length: 100 }, (_, index) => `n${at}x${index}`));
@@ -114,11 +115,11 @@ describe("search by vector in a large scope", () => {
     const own = vectors.get("fresh") ?? unit([1]);
     expect((await nearest(own, 1))[0]).toBe("fresh");
     const at = { accountId: account.id, id: added.id };
-    await store.updateResource({ ...at, content: "newer", nowIso: NOW }, chunking(["newer"]));
+    await store.records.updateResource({ ...at, content: "newer", nowIso: NOW }, chunking(["newer"]));
     vectors.delete("fresh");
     expect(await nearest(own, 500)).not.toContain("fresh");
     expect((await nearest(vectors.get("newer") ?? own, 1))[0]).toBe("newer");
-    await store.deleteResource({ ...at, nowIso: NOW });
+    await store.records.deleteResource({ ...at, nowIso: NOW });
     vectors.delete("newer");
     expect(await nearest(own, 500)).not.toContain("newer");
     expect(await recall()).toBeGreaterThanOrEqual(0.95);
@@ -128,9 +129,9 @@ describe("search by vector in a large scope", () => {
     const { id } = await create(["moved"]);
     const own = vectors.get("moved") ?? unit([1]);
     expect((await nearest(own, 1))[0]).toBe("moved");
-    const chunk = (await store.chunks({ accountId: account.id, id }))?.chunks[0];
+    const chunk = (await store.records.chunks({ accountId: account.id, id }))?.chunks[0];
     const opposite = own.map((value) => -value);
-    await store.putVectors("m", [{ row: chunk?.row ?? 0, vector: opposite }]);
+    await store.index.putVectors("m", [{ ref: chunk?.ref ?? 0, vector: opposite }]);
     vectors.set("moved", opposite);
     expect((await nearest(own, 1))[0]).not.toBe("moved");
     expect((await nearest(opposite, 1))[0]).toBe("moved");
@@ -139,12 +140,12 @@ describe("search by vector in a large scope", () => {
   it("searches one resource by vector", async () => {
     const { id } = await create(["one", "two"]);
     const part: Scope = { accountId: account.id, resourceId: id };
-    const hits = await store.nearest({ scope: part, vector: near(3), fingerprint: "m", limit: 10 });
+    const hits = await byVector(store, { scope: part, vector: near(3), fingerprint: "m", limit: 10 });
     expect(
       (
-        await store.chunksByRow(
+        await store.index.foundChunks(
           part,
-          hits.map(({ row }) => row),
+          hits.map(({ ref }) => ref),
         )
       )
         .map(({ text }) => text)
@@ -156,12 +157,12 @@ describe("search by vector in a large scope", () => {
     const texts = Array.from({ length: 500 }, (_, at) => `bare ${at}`);
     const { id } = await create(texts, "bob", wordsOnly(texts.join("\n\n")));
     const within = { ...scope, ownerId: "bob" };
-    const ask = async () => store.nearest({ scope: within, vector: near(1), fingerprint: "m", limit: 10 });
+    const ask = async () => byVector(store, { scope: within, vector: near(1), fingerprint: "m", limit: 10 });
     expect(await ask()).toEqual([]);
-    const chunks = (await store.chunks({ accountId: account.id, id }))?.chunks ?? [];
-    await store.putVectors(
+    const chunks = (await store.records.chunks({ accountId: account.id, id }))?.chunks ?? [];
+    await store.index.putVectors(
       "m",
-      chunks.slice(0, 5).map(({ row }, at) => ({ row, vector: near(at) })),
+      chunks.slice(0, 5).map(({ ref }, at) => ({ ref, vector: near(at) })),
     );
     expect(await ask()).toHaveLength(5);
     expect(await ask()).toHaveLength(5);
@@ -173,20 +174,20 @@ it("reads the vectors again if a searcher missed more changes than the log holds
   const path = join(folder, "kb.sqlite");
   const store = await openSqliteStore({ path });
   try {
-    const account = await store.ensureAccount("local");
-    const collection = (await store.collections(account.id)).find(({ tier }) => tier === "moderate");
+    const account = await store.records.ensureAccount("local");
+    const collection = (await store.records.collections(account.id)).find(({ tier }) => tier === "moderate");
     const scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
     const create = async (id: string, vectors: readonly Float32Array[]): Promise<void> => {
       const content = vectors.map((_, at) => `${id} ${at}`).join("\n\n");
       const texts = { title: "Title", description: "", url: null, content, settings: DEFAULT_SETTINGS };
       const key = { accountId: account.id, id: id.repeat(24), ownerId: "ann", createdAt: NOW };
-      await store.createResource(
+      await store.records.createResource(
         { ...key, ...texts, tier: "moderate", origin: "content" },
         { ...wordsOnly(content), vectors, fingerprint: "m" },
       );
     };
     const nearest = async (vector: Float32Array): Promise<number> =>
-      (await store.nearest({ scope, vector, fingerprint: "m", limit: 1 }))[0]?.cosine ?? 0;
+      (await byVector(store, { scope, vector, fingerprint: "m", limit: 1 }))[0]?.cosine ?? 0;
     // More than are compared one by one without codes.
     await create(
       "a",

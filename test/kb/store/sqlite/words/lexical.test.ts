@@ -3,9 +3,10 @@ import { analyze } from "../../../../../src/kb/lexical/analyzer.ts";
 import { idf, K1, queryFactor, saturation } from "../../../../../src/kb/lexical/bm25.ts";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
-import type { Account, Scope } from "../../../../../src/kb/store/records.ts";
+import type { Account } from "../../../../../src/kb/store/records.ts";
+import type { Scope } from "../../../../../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS } from "../../../../../src/wire/primitives.ts";
-import { wordsOnly } from "../../store-fixture.ts";
+import { byWords, wordsOnly } from "../../store-fixture.ts";
 
 const CHUNKS = 3000;
 const NOW = "2026-01-01T00:00:00.000Z";
@@ -49,7 +50,7 @@ describe("search by words in a large scope", () => {
   let made = 0;
 
   const create = (content: string, ownerId = "ann") =>
-    store.createResource(
+    store.records.createResource(
       {
         accountId: account.id,
         id: (++made).toString(16).padStart(24, "0"),
@@ -66,18 +67,18 @@ describe("search by words in a large scope", () => {
       wordsOnly(content),
     );
   const top = async (query: string, limit = 10): Promise<{ text: string; bm25: number }[]> => {
-    const { hits } = await store.lexical({ scope, query, limit });
-    const chunks = await store.chunksByRow(
+    const { hits } = await byWords(store, { scope, query, limit });
+    const chunks = await store.index.foundChunks(
       scope,
-      hits.map(({ row }) => row),
+      hits.map(({ ref }) => ref),
     );
     return chunks.map(({ text }, at) => ({ text, bm25: hits[at]?.bm25 ?? 0 }));
   };
 
   beforeAll(async () => {
     store = await openSqliteStore();
-    account = await store.ensureAccount("local");
-    const collection = (await store.collections(account.id))[0];
+    account = await store.records.ensureAccount("local");
+    const collection = (await store.records.collections(account.id))[0];
     scope = { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "ann" };
     for (let at = 0; at < CHUNKS; at += 100) await create(texts.slice(at, at + 100).join("\n\n"));
   });
@@ -113,20 +114,20 @@ describe("search by words in a large scope", () => {
     expect((await top(query))[0]?.text).toMatch(/added$/);
     const at = { accountId: account.id, id: added.id };
 
-    await store.updateResource({ ...at, title: "q62x", nowIso: NOW }, undefined);
+    await store.records.updateResource({ ...at, title: "q62x", nowIso: NOW }, undefined);
     await top("q62x q63x");
-    await store.updateResource({ ...at, title: "q63x", nowIso: NOW }, undefined);
+    await store.records.updateResource({ ...at, title: "q63x", nowIso: NOW }, undefined);
     const of = async (word: string): Promise<boolean> => {
       const part: Scope = { accountId: account.id, resourceId: added.id };
-      return (await store.lexical({ scope: part, query: word, limit: 5 })).hits.length > 0;
+      return (await byWords(store, { scope: part, query: word, limit: 5 })).hits.length > 0;
     };
     expect([await of("q63x"), await of("q62x")]).toEqual([true, false]);
 
     const content = `${"q60x q61x ".repeat(40)}replaced`;
-    await store.updateResource({ ...at, content, nowIso: NOW }, wordsOnly(content));
+    await store.records.updateResource({ ...at, content, nowIso: NOW }, wordsOnly(content));
     expect((await top(query))[0]?.text).toMatch(/replaced$/);
 
-    await store.deleteResource({ ...at, nowIso: NOW });
+    await store.records.deleteResource({ ...at, nowIso: NOW });
     expect((await top(query)).some(({ text }) => /added|replaced/.test(text))).toBe(false);
   });
 
@@ -140,7 +141,7 @@ describe("search by words in a large scope", () => {
       return Math.floor((state / 0x7fffffff) * below);
     };
     const held = async (word: string): Promise<number> =>
-      (await store.lexical({ scope: within, query: word, limit: 1000 })).hits.length;
+      (await byWords(store, { scope: within, query: word, limit: 1000 })).hits.length;
     for (let round = 0; round < 120; round++) {
       const chunks = Array.from({ length: 1 + random(random(5) === 0 ? 70 : 6) }, () => {
         const word = words[random(words.length)] ?? "";
@@ -154,7 +155,7 @@ describe("search by words in a large scope", () => {
     const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
     for (const word of words) {
       const count = counts.get(word) ?? 0;
-      const { hits, ceiling } = await store.lexical({ scope: within, query: word, limit: 1000 });
+      const { hits, ceiling } = await byWords(store, { scope: within, query: word, limit: 1000 });
       expect([word, hits.length]).toEqual([word, count]);
       expect(ceiling).toBeCloseTo(idf(count, all) * (K1 + 1), 10);
     }
@@ -163,7 +164,7 @@ describe("search by words in a large scope", () => {
   it("adds new chunks of very many words to the lists too", async () => {
     const within = { ...scope, ownerId: "dave" };
     const held = async (word: string): Promise<number> =>
-      (await store.lexical({ scope: within, query: word, limit: 100 })).hits.length;
+      (await byWords(store, { scope: within, query: word, limit: 100 })).hits.length;
     await create("bulk goods", "dave");
     expect(await held("bulk")).toBe(1);
     const long = Array.from({ length: 6 }, (_, at) => `bulk part${at} ${"filler ".repeat(12_000)}`);
@@ -172,7 +173,7 @@ describe("search by words in a large scope", () => {
     expect(await held("part5")).toBe(1);
     await create("bulk again, part5", "dave");
     expect([await held("bulk"), await held("part5"), await held("bulk")]).toEqual([8, 2, 8]);
-    const { ceiling } = await store.lexical({ scope: within, query: "part5", limit: 100 });
+    const { ceiling } = await byWords(store, { scope: within, query: "part5", limit: 100 });
     expect(ceiling).toBeCloseTo(idf(2, 8) * (K1 + 1), 10);
   });
 
@@ -184,8 +185,8 @@ describe("search by words in a large scope", () => {
         .join("\n\n"),
     );
     expect(await top("leaving")).toHaveLength(10);
-    await store.deleteResource({ accountId: account.id, id: gone.id, nowIso: NOW });
-    expect(await store.lexical({ scope, query: "leaving", limit: 5 })).toEqual({ hits: [], ceiling: 0 });
+    await store.records.deleteResource({ accountId: account.id, id: gone.id, nowIso: NOW });
+    expect(await byWords(store, { scope, query: "leaving", limit: 5 })).toEqual({ hits: [], ceiling: 0 });
   });
 
   it("finds words of every chunk while lists still name a few deleted chunks", async () => {
@@ -195,10 +196,10 @@ describe("search by words in a large scope", () => {
     for (let at = 0; at < pages.length; at += 60) {
       ids.push((await create(pages.slice(at, at + 60).join("\n\n"), "bob")).id);
     }
-    const ask = async (query: string) => store.lexical({ scope: within, query, limit: 5 });
+    const ask = async (query: string) => byWords(store, { scope: within, query, limit: 5 });
     const before = await ask("report q700x");
     expect((await ask("report")).hits).toHaveLength(5);
-    await store.deleteResource({ accountId: account.id, id: ids[0] ?? "", nowIso: NOW });
+    await store.records.deleteResource({ accountId: account.id, id: ids[0] ?? "", nowIso: NOW });
     expect((await ask("report")).hits).toHaveLength(5);
     const after = await ask("report q700x");
     expect(after.hits).toHaveLength(5);
@@ -208,15 +209,18 @@ describe("search by words in a large scope", () => {
   it("finds the newest version of a document while lists still name older ones", async () => {
     const id = (await create(handbook("first"), "bob")).id;
     const within = { ...scope, ownerId: "bob" };
-    const ask = async (query: string) => store.lexical({ scope: within, query, limit: 5 });
+    const ask = async (query: string) => byWords(store, { scope: within, query, limit: 5 });
     for (const version of ["second", "third"]) {
       expect((await ask("kilimanjaro")).hits).toHaveLength(5);
       const content = handbook(version);
-      await store.updateResource({ accountId: account.id, id, content, nowIso: NOW }, wordsOnly(content));
+      await store.records.updateResource(
+        { accountId: account.id, id, content, nowIso: NOW },
+        wordsOnly(content),
+      );
     }
     const { hits } = await ask("kilimanjaro");
-    const rows = hits.map(({ row }) => row);
-    const found = (await store.chunksByRow(within, rows)).map(({ text }) => text);
+    const refs = hits.map(({ ref }) => ref);
+    const found = (await store.index.foundChunks(within, refs)).map(({ text }) => text);
     expect(found).toHaveLength(5);
     for (const text of found) expect(text).toMatch(/third/);
   });
