@@ -288,6 +288,16 @@ describe("imports run one way", () => {
     expect(breaches).toEqual([]);
   });
 
+  it("only the store's own folder and one file of the program name the database", () => {
+    const breaches = imports.filter(
+      ({ file, specifier }) =>
+        /(^|\/)sqlite\//.test(specifier) &&
+        !file.startsWith("kb/store/sqlite/") &&
+        file !== "cli/state/embedded-store.ts",
+    );
+    expect(breaches).toEqual([]);
+  });
+
   it.each(["sync/plan/", "kb/ingest/chunk/", "kb/lexical/"])(
     "%s imports no package and no node: module",
     (folder) => {

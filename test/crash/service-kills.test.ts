@@ -8,8 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkUploads } from "../../src/kb/uploads/check-files.ts";
 import { generateKey } from "../../src/kb/keys/keys.ts";
-import { checkStore } from "../../src/kb/store/sqlite/check/check.ts";
-import { knownUploads } from "../../src/kb/store/sqlite/resources/known-uploads.ts";
+import { sqliteMaintenance } from "../../src/kb/store/sqlite/maintenance.ts";
 import { type Chance, openChance, wholeNumberOf } from "./chance.ts";
 import { actOn, type KillClient, openKillClient, OWNER, UnexpectedAnswer } from "./kill-client.ts";
 import { editionIn, markerOf, openSlots, paragraphsOf, type Slot, textOf, TOP_K } from "./slots.ts";
@@ -103,9 +102,9 @@ async function killInStart(): Promise<void> {
 /** Everything in the state folder that does not fit together. */
 async function problems(): Promise<readonly string[]> {
   const path = join(stateDir, "kb.sqlite");
-  const report = checkStore(path);
+  const report = sqliteMaintenance(path).check();
   const signal = AbortSignal.timeout(60_000);
-  const files = await checkUploads(join(stateDir, "uploads"), knownUploads(path), { signal });
+  const files = await checkUploads(join(stateDir, "uploads"), sqliteMaintenance(path).uploads(), { signal });
   return [...(report?.findings ?? []), ...files].map(({ message }) => message);
 }
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import type { KeyParts } from "../../kb/keys/keys.ts";
@@ -155,11 +154,11 @@ async function withKeys(
   const state = makeStateFolder(config.stateDir);
   makeServiceFolder(state);
   // Loaded here: no other command pays for the service's code.
-  const [keys, { openSqliteStore }] = await Promise.all([
+  const [keys, { openStore }] = await Promise.all([
     import("../../kb/keys/keys.ts"),
-    import("../../kb/store/sqlite/open.ts"),
+    import("../state/embedded-store.ts"),
   ]);
-  const store = await openSqliteStore({ path: join(state.serviceDir, "kb.sqlite") });
+  const store = await openStore(state);
   try {
     await work({ parts: { records: store.records, nowMs: context.nowMs }, state, keys });
   } finally {

@@ -92,14 +92,13 @@ export async function startEmbeddedService(
       ...rerankerOf(config.kb.reranker, log),
     };
     // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
-    const [{ openService }, { openSqliteStore }, measured] = await Promise.all([
+    const [{ openService }, { openStore }, measured] = await Promise.all([
       import("../../kb/service.ts"),
-      import("../../kb/store/sqlite/open.ts"),
+      import("../state/embedded-store.ts"),
       startMetrics(),
     ]);
     metrics = measured;
-    const store = await openSqliteStore({
-      path: join(state.serviceDir, "kb.sqlite"),
+    const store = await openStore(state, {
       onUpgraded: (words) => log.info(words),
       onProblem: (problem) => log.error({ err: problem }, problem.message),
     });

@@ -1,6 +1,4 @@
 import { checkUploads } from "../../kb/uploads/check-files.ts";
-import { checkStore } from "../../kb/store/sqlite/check/check.ts";
-import { knownUploads } from "../../kb/store/sqlite/resources/known-uploads.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { isOpenToOthers } from "../../lib/private-path.ts";
@@ -8,7 +6,8 @@ import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
 import { thousands } from "../output/progress.ts";
-import { storeFile, uploadsFolder } from "../state/state-parts.ts";
+import { maintainStore, storeFile } from "../state/embedded-store.ts";
+import { uploadsFolder } from "../state/state-parts.ts";
 import type { Check, Checked } from "./check.ts";
 
 const NONE: Checked = { seen: "none yet", findings: [] };
@@ -57,7 +56,7 @@ export const ledgerCheck: Check = {
 export const storeCheck: Check = {
   name: "store",
   run: ({ state, quick }) => {
-    const report = checkStore(storeFile(state), { quick });
+    const report = maintainStore(storeFile(state)).check({ quick });
     if (report === undefined) return NONE;
     const { resources, chunks, findings } = report;
     return { seen: `${thousands(resources)} documents, ${thousands(chunks)} chunks`, findings };
@@ -69,7 +68,7 @@ export const uploadsCheck: Check = {
   name: "uploads",
   run: async ({ state, quick, signal }) => {
     if (!isThere(storeFile(state))) return NONE;
-    const known = knownUploads(storeFile(state));
+    const known = maintainStore(storeFile(state)).uploads();
     const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
     return { seen: `${thousands(known.length)} files`, findings };
   },

@@ -1,35 +1,31 @@
 import { existsSync } from "node:fs";
-import { checkStore } from "../../kb/store/sqlite/check/check.ts";
-import {
-  type CarriedKeys,
-  carryKeys,
-  countValidKeys,
-  keysIn,
-} from "../../kb/store/sqlite/accounts/carried-keys.ts";
-import { upgradeStore } from "../../kb/store/sqlite/resources/known-uploads.ts";
+import type { RestrictedKeys } from "../../kb/store/maintenance.ts";
 import { messageOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { distrustRestored, upgradeLedger } from "../../sync/ledger/restored.ts";
+import { maintainStore, storeFile } from "./embedded-store.ts";
 import { stateFolder } from "./state-folder.ts";
-import { storeFile } from "./state-parts.ts";
 
 /** Checks an unpacked backup before it replaces the state folder. */
 export function checkStage(path: string): readonly Finding[] {
   const store = storeFile(stateFolder(path));
   const ledger = ledgerFile(path);
   // A backup of an older version is brought up to date here, where it costs nothing if that fails.
-  if (existsSync(store)) upgradeStore(store);
+  if (existsSync(store)) maintainStore(store).upgrade();
   if (existsSync(ledger)) upgradeLedger(ledger);
-  const findings = [...(checkLedger(path)?.findings ?? []), ...(checkStore(store)?.findings ?? [])];
+  const findings = [
+    ...(checkLedger(path)?.findings ?? []),
+    ...(maintainStore(store).check()?.findings ?? []),
+  ];
   // Kept texts that were missing when the backup was made are missing still; the hashes of the others were compared.
   return findings.filter(({ check }) => check !== "trash");
 }
 
 /** What became of the keys in a restored store. */
-export interface RestoredKeys extends CarriedKeys {
+export interface RestoredKeys extends RestrictedKeys {
   /** Why the replaced store does not show what was revoked since the backup; null: it does. */
   readonly problem: string | null;
   /** Keys that are valid in the restored store. */
@@ -46,7 +42,13 @@ export function prepareStage(path: string, stateDir: string, nowMs: number): Res
   const store = storeFile(stateFolder(path));
   if (!existsSync(store)) return null;
   const carried = carriedKeys(storeFile(stateFolder(stateDir)), store);
-  return { ...carried, valid: countValidKeys(store, nowMs) };
+  const valid = maintainStore(store)
+    .keys()
+    .filter(
+      ({ revokedAt, expiresAt }) =>
+        revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > nowMs),
+    );
+  return { ...carried, valid: valid.length };
 }
 
 /** An unreadable store does not block the restore: replacing a damaged one is what backups are for. */
@@ -55,9 +57,9 @@ function carriedKeys(replaced: string, restored: string): Omit<RestoredKeys, "va
   let keys;
   try {
     if (!isThere(replaced)) return { problem: "there was no store here before", ...none };
-    keys = keysIn(replaced);
+    keys = maintainStore(replaced).keys();
   } catch (error) {
     return { problem: `the store that was there cannot be read (${messageOf(error)})`, ...none };
   }
-  return { problem: null, ...carryKeys(keys, restored) };
+  return { problem: null, ...maintainStore(restored).restrictKeys(keys) };
 }

@@ -1,17 +1,11 @@
 import { dirname, join } from "node:path";
 import type { BackupPart } from "../../backup/make.ts";
-import { checkStore } from "../../kb/store/sqlite/check/check.ts";
-import { knownUploads } from "../../kb/store/sqlite/resources/known-uploads.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { knownTexts } from "../../sync/ledger/restored.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
+import { maintainStore, storeFile } from "./embedded-store.ts";
 import type { StateFolder } from "./state-folder.ts";
-
-/** The store's database in the folder of the embedded service. */
-export function storeFile({ serviceDir }: StateFolder): string {
-  return join(serviceDir, "kb.sqlite");
-}
 
 /** The uploaded files in the folder of the embedded service. */
 export function uploadsFolder({ serviceDir }: StateFolder): string {
@@ -36,8 +30,11 @@ export function backupParts(state: StateFolder): readonly BackupPart[] {
       database: storeFile(state),
       // A crash leaves a file that the store knows where it arrived, until the next start.
       folders: [uploads, join(uploads, "incoming")],
-      files: (copy) => knownUploads(copy).map(({ token, sha256 }) => ({ name: token, sha256 })),
-      check: (copy) => checkStore(copy, { quick: true })?.findings ?? [],
+      files: (copy) =>
+        maintainStore(copy)
+          .uploads()
+          .map(({ token, sha256 }) => ({ name: token, sha256 })),
+      check: (copy) => maintainStore(copy).check({ quick: true })?.findings ?? [],
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { KnownUpload } from "../store/sqlite/resources/known-uploads.ts";
+import type { KnownUpload } from "../store/maintenance.ts";
 import type { Finding } from "../../lib/finding.ts";
 
 /** Options of a check of the uploads. */

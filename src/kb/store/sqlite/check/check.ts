@@ -1,23 +1,11 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Finding } from "../../../../lib/finding.ts";
 import { isThere } from "../../../../lib/is-there.ts";
+import type { StoreCheckOptions, StoreReport } from "../../maintenance.ts";
 import { type Connection, openForReading } from "../database/connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
 import { storeFailure } from "../database/failures.ts";
-
-/** The extent of a check. */
-export interface StoreCheckOptions {
-  /** Skips checks that read every page and every text: seconds instead of minutes at a million chunks. */
-  readonly quick?: boolean;
-}
-
-/** The counts of a store and what is wrong with it. */
-export interface StoreReport {
-  readonly resources: number;
-  readonly chunks: number;
-  readonly findings: readonly Finding[];
-}
 
 /** Maximum rows named in a finding; a hundred thousand of them would say no more. */
 const NAMED = 3;

@@ -3,11 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import {
-  carryKeys,
-  countValidKeys,
-  keysIn,
-} from "../../../../../src/kb/store/sqlite/accounts/carried-keys.ts";
+import { accountKeys, restrictKeys } from "../../../../../src/kb/store/sqlite/accounts/restricted-keys.ts";
 import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
 import { prepareKeyWrites } from "../../../../../src/kb/store/sqlite/accounts/key-rows.ts";
 import { prepareSmallWrites } from "../../../../../src/kb/store/sqlite/accounts/small-writes.ts";
@@ -69,26 +65,24 @@ describe("a restored key", () => {
     ["leaves no scopes to a key whose scopes were all replaced", {}, { scopes: ["write"] }, { scopes: [] }],
   ])("%s", (_name, older, newer, after) => {
     const [from, into] = [storeWith(newer), storeWith(older)];
-    carryKeys(keysIn(from), into);
+    restrictKeys(accountKeys(from), into);
     const before = { scopes: ["read"], expiresAt: null, revokedAt: null };
-    expect(keysIn(into)).toMatchObject([{ sha256: shaOf(0), ...before, ...after }]);
+    expect(accountKeys(into)).toMatchObject([{ sha256: shaOf(0), ...before, ...after }]);
   });
 });
 
 it("counts each restricted key once", () => {
   const from = storeWith({ revokedAt: SOON, expiresAt: SOON }, { expiresAt: SOON }, { scopes: ["read"] }, {});
   const into = storeWith({}, {}, { scopes: ["read", "write"] }, {});
-  expect(carryKeys(keysIn(from), into)).toEqual({ revoked: 1, endEarlier: 1, narrowed: 1 });
-  expect(carryKeys(keysIn(from), into)).toEqual({ revoked: 0, endEarlier: 0, narrowed: 0 });
-  expect(countValidKeys(into, Date.parse(NOW))).toBe(3);
-  expect(countValidKeys(into, Date.parse(SOON))).toBe(2);
+  expect(restrictKeys(accountKeys(from), into)).toEqual({ revoked: 1, endEarlier: 1, narrowed: 1 });
+  expect(restrictKeys(accountKeys(from), into)).toEqual({ revoked: 0, endEarlier: 0, narrowed: 0 });
 });
 
 it("adds revoked keys that the older store lacks, with their accounts, and no others", () => {
   const from = storeWith({ account: "other", revokedAt: SOON }, {});
   const into = storeWith();
-  expect(carryKeys(keysIn(from), into).revoked).toBe(1);
-  expect(keysIn(into)).toMatchObject([{ sha256: shaOf(0), revokedAt: SOON, row: { account: "other" } }]);
+  expect(restrictKeys(accountKeys(from), into).revoked).toBe(1);
+  expect(accountKeys(into)).toMatchObject([{ sha256: shaOf(0), revokedAt: SOON, account: "other" }]);
   const db = new Database(into);
   expect(db.prepare("SELECT count(*) FROM collection").pluck().get()).toBe(Tier.options.length);
   db.close();
@@ -97,5 +91,5 @@ it("adds revoked keys that the older store lacks, with their accounts, and no ot
 it("reports a store file that it cannot read", () => {
   const page = join(folder, "page.sqlite");
   writeFileSync(page, "<html>".repeat(1000));
-  expect(() => keysIn(page)).toThrow(expect.objectContaining({ code: "store_damaged" }) as Error);
+  expect(() => accountKeys(page)).toThrow(expect.objectContaining({ code: "store_damaged" }) as Error);
 });

@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { knownUploads, upgradeStore } from "../../../../../src/kb/store/sqlite/resources/known-uploads.ts";
-import { openWriter } from "../../../../../src/kb/store/sqlite/writer.ts";
+import { sqliteMaintenance } from "../../../../src/kb/store/sqlite/maintenance.ts";
+import { openWriter } from "../../../../src/kb/store/sqlite/writer.ts";
 
 /** Paths of the files that this process has open. */
 function openFiles(): string[] {
@@ -21,12 +21,9 @@ it("lists the uploads of a store by token and leaves no file of it open", async 
   const folder = mkdtempSync(join(tmpdir(), "kbsync-known-"));
   const path = join(folder, "kb.sqlite");
   try {
-    upgradeStore(path);
+    sqliteMaintenance(path).upgrade();
     const writer = openWriter(path);
-    const account = await writer.ensureAccount({
-      name: "local",
-      ids: "fabc".split("").map((id) => id.repeat(24)),
-    });
+    const account = await writer.records.ensureAccount("local");
     for (const token of ["b", "a"]) {
       const file = {
         accountId: account.id,
@@ -37,10 +34,10 @@ it("lists the uploads of a store by token and leaves no file of it open", async 
         sha256: token.repeat(64),
         createdAt: "2026-01-01T00:00:00.000Z",
       };
-      await writer.addFile({ file, sameTransaction: undefined });
+      await writer.records.addFile(file);
     }
     await writer.close();
-    expect(knownUploads(path)).toEqual(
+    expect(sqliteMaintenance(path).uploads()).toEqual(
       ["a", "b"].map((token) => ({ token, name: `${token}.txt`, sizeBytes: 3, sha256: token.repeat(64) })),
     );
     expect(openFiles().filter((file) => file.startsWith(folder))).toEqual([]);
