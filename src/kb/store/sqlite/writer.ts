@@ -1,4 +1,3 @@
-import { KbsyncError } from "../../../lib/failure.ts";
 import { newHexId } from "../../../lib/ids.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
 import { Tier } from "../../../wire/primitives.ts";
@@ -7,10 +6,9 @@ import type { SameTransaction } from "../request-note.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts";
 import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
-import { storeFailure } from "./database/failures.ts";
+import { openGroupCommit } from "./group-commit.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareKeyWrites } from "./accounts/key-rows.ts";
-import { openReserve } from "./database/reserve.ts";
 import { prepareRetentionWrites } from "./resources/retention.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareSmallWrites } from "./accounts/small-writes.ts";
@@ -19,35 +17,12 @@ import { prepareQueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";
 
-/** Maximum writes in one transaction; keeps a commit short. A crash loses no acknowledged write. */
-const BATCH_WRITES_MAX = 256;
-/** Maximum time in a transaction before it is committed, so that one caller does not wait for all the others. */
-const BATCH_MS_MAX = 100;
-/** Size of the write-ahead log above which it is checkpointed even while more writes wait. */
-const WAL_BYTES_MAX = 64 * 1024 * 1024;
-/** Size of the log above which it is checkpointed when no write waits. */
-const WAL_BYTES_IDLE = 4 * 1024 * 1024;
-
-/** The only writer of a store file. All writes that wait when a transaction begins share it and its flush to disk. */
+/** The only writer of a store file. */
 export interface Writer extends MethodsOf<"write" | "free"> {
   /** Completes `serveComplete`. */
   serve(this: void, argument: Parameters<ServingWrites["serve"]>[0]): Promise<number>;
   /** Commits waiting writes, checkpoints the log and closes the file. */
   close(this: void): Promise<void>;
-}
-
-/** Batches between checks of the log's size, each of which costs a system call. */
-const CHECKPOINT_EVERY = 16;
-
-/** Retries of a write that frees space on a full disk: first with the reserve, then with the log emptied too. */
-const FREEING_TRIES = 2;
-
-interface Waiting {
-  readonly run: () => unknown;
-  /** Retries left if the disk is full. */
-  readonly triesOnFull: number;
-  readonly resolve: (value: never) => void;
-  readonly reject: (error: Error) => void;
 }
 
 /** Opens the store file. Blocks its thread, so it needs one of its own. Notifies `listener` of an upgrade. */
@@ -65,24 +40,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
   const serving = prepareServingWrites(db);
-  const begin = db.prepare("BEGIN IMMEDIATE");
-  const commit = db.prepare("COMMIT");
-  const rollback = db.prepare("ROLLBACK");
-  const savepoint = db.prepare("SAVEPOINT one");
-  const release = db.prepare("RELEASE one");
-  const undo = db.prepare("ROLLBACK TO one");
-  const pageBytes = Number(db.pragma("page_size", { simple: true }));
-  const reserve = openReserve(path);
-  const inbox: Waiting[] = [];
-  let scheduled = false;
-  let batches = 0;
-
-  function enqueue<T>(run: () => T, triesOnFull = 0): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      inbox.push({ run, triesOnFull, resolve, reject });
-      schedule();
-    });
-  }
+  const { enqueue, close } = openGroupCommit(db, path, index);
 
   /** Notes the request with the resource that it created or changed. */
   function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
@@ -92,117 +50,6 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     if (written !== undefined && sameTransaction?.request !== undefined)
       notes.resource(written, sameTransaction.request);
     return written;
-  }
-
-  function schedule(): void {
-    if (scheduled) return;
-    scheduled = true;
-    // Runs after this turn of the event loop, which puts all messages that have arrived into the inbox.
-    setImmediate(() => {
-      scheduled = false;
-      writeBatch(inbox);
-      if (inbox.length > 0) schedule();
-      if (++batches % CHECKPOINT_EVERY === 0 || inbox.length === 0) checkpoint();
-      if (inbox.length === 0) reserve.refill();
-    });
-  }
-
-  function writeBatch(batch: Waiting[]): void {
-    const done: { waiting: Waiting; value: unknown }[] = [];
-    if (batch.length === 0) return;
-    let isOpen = false;
-    try {
-      begin.run();
-      isOpen = true;
-      // Measured from here, because waiting for the lock may take longer than BATCH_MS_MAX.
-      const until = performance.now() + BATCH_MS_MAX;
-      while (batch.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
-        const waiting = batch.shift();
-        if (waiting !== undefined) runOne(waiting, done);
-      }
-      index.write();
-      commit.run();
-    } catch (error) {
-      index.clear();
-      const failure = storeFailure(error, path);
-      const rollbackFailure = rollBack();
-      for (const { waiting } of done) {
-        if (rollbackFailure === undefined && failure.code === "disk_full" && waiting.triesOnFull > 0)
-          writeFromReserve(waiting);
-        else waiting.reject(failure);
-      }
-      // If no transaction can begin, no waiting write can succeed, and retrying would never end.
-      if (!isOpen) for (const waiting of batch.splice(0)) waiting.reject(failure);
-      // The connection is unusable: its thread ends and is restarted.
-      if (rollbackFailure !== undefined) throw rollbackFailure;
-      return;
-    }
-    for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
-  }
-
-  /** Rolls back the transaction if there is one. Returns the error if that fails. */
-  function rollBack(): Error | undefined {
-    try {
-      if (db.inTransaction) rollback.run();
-      return undefined;
-    } catch (error) {
-      return storeFailure(error, path);
-    }
-  }
-
-  /** Runs one write in a savepoint: a failure undoes only its own changes. Throws if the whole transaction is lost. */
-  function runOne(waiting: Waiting, done: { waiting: Waiting; value: unknown }[]): void {
-    let hasSavepoint = false;
-    try {
-      savepoint.run();
-      hasSavepoint = true;
-      const value = waiting.run();
-      release.run();
-      index.settle();
-      done.push({ waiting, value });
-    } catch (error) {
-      index.revert();
-      // SQLite rolls back the whole transaction on some errors (disk full, I/O): the whole batch has failed.
-      if (!hasSavepoint || !db.inTransaction) {
-        done.push({ waiting, value: undefined });
-        throw error;
-      }
-      waiting.reject(storeFailure(error, path));
-      undo.run();
-      release.run();
-    }
-  }
-
-  /** Runs a write that frees space on its own, with the reserve for its log. The freed space becomes the next reserve. */
-  function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
-    reserve.release();
-    // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
-    if (triesOnFull < FREEING_TRIES) emptyLog();
-    writeBatch([{ ...waiting, triesOnFull: triesOnFull - 1 }]);
-    emptyLog();
-    reserve.refill();
-  }
-
-  /** Checkpoints the whole log and truncates it, if the disk permits. */
-  function emptyLog(): void {
-    try {
-      db.pragma("wal_checkpoint(TRUNCATE)");
-    } catch {
-      // As in `checkpoint`: readers read the log as it is, and the writes report the failure.
-    }
-  }
-
-  /** Checkpoints the log, which keeps it bounded. Does not block readers. */
-  function checkpoint(): void {
-    try {
-      // NOOP only returns the number of pages in the log and how many of them are checkpointed.
-      const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
-      const bytes = (log.log - log.checkpointed) * pageBytes;
-      if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
-    } catch {
-      // On a full disk the pages stay in the log, where readers find them, and a later checkpoint copies them. The writes
-      // report the failure of the disk to their callers.
-    }
   }
 
   const writes: Inside<"write" | "free"> = {
@@ -248,17 +95,9 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       writes,
       (run, { kind }) =>
         (...given) =>
-          enqueue(() => run(...given), kind === "free" ? FREEING_TRIES : 0),
+          enqueue(() => run(...given), kind === "free"),
     ),
     serve: (argument) => enqueue(() => serving.serve(argument)),
-    async close() {
-      try {
-        while (inbox.length > 0) writeBatch(inbox);
-      } finally {
-        const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
-        for (const waiting of inbox.splice(0)) waiting.reject(failure);
-        db.close();
-      }
-    },
+    close,
   };
 }

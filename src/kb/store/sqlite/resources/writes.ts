@@ -1,5 +1,4 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
-import { indexEntry } from "../../../lexical/index-text.ts";
 import type { Lease } from "../../../queue/queue.ts";
 import { jobKey } from "../../../queue/completions.ts";
 import { linkAddress } from "../../links.ts";
@@ -16,17 +15,17 @@ import type { Inside } from "../../methods.ts";
 import type { ResourceJob } from "../../store.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
+import { prepareChunkWrites } from "./chunk-writes.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "../words/index-changes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { KeyWrites } from "../accounts/key-rows.ts";
-import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
-import { indexedText, joinHeadings, splitText, type Part } from "../database/parts.ts";
+import { splitText } from "../database/parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
-import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";
+import type { VectorWrites } from "../vectors/vector-writes.ts";
 
 type ChangeKey = ResourceKey & Expected & { readonly nowIso: string };
 
@@ -61,6 +60,7 @@ export function prepareResourceWrites(
   );
   const content = readContent(db);
   const scopes = prepareScopeWrites(db);
+  const chunks = prepareChunkWrites(db, index, vectors, scopes);
   const insertResource = db.prepare(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning)
@@ -84,7 +84,6 @@ export function prepareResourceWrites(
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
   const metadata = prepareMetadataWrites(db);
-  const vectorReuse = prepareVectorReuse(db, vectors);
   const deliveries = prepareDeliveryQueue(db);
   const removeJobs = db.prepare("DELETE FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ?");
   const selectJob = db.prepare<[string]>(
@@ -93,17 +92,6 @@ export function prepareResourceWrites(
   const selectResourceOf = db.prepare<[number], ResourceKey>(
     "SELECT account_id AS accountId, name AS id FROM job WHERE number = ?",
   );
-  const insertChunk = db.prepare(
-    "INSERT INTO chunk (row, resource, start, words, headings, text, gap) VALUES (?, ?, ?, ?, ?, ?, ?)",
-  );
-  const deleteChunks = db.prepare("DELETE FROM chunk WHERE row BETWEEN ? AND ?");
-  const sumWords = db
-    .prepare<[number, number], number>("SELECT total(words) FROM chunk WHERE row BETWEEN ? AND ?")
-    .pluck();
-  const selectTexts = db.prepare<[number, number], { row: number; headings: string; text: string }>(
-    "SELECT row, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
-  );
-  const setWords = db.prepare("UPDATE chunk SET words = ? WHERE row = ?");
   const read = (at: ResourceKey): ResourceRow | undefined => selectResource.get(at.id, at.accountId);
   /** Reads a resource that is to change. Throws `precondition_failed`. */
   const readExpected = (at: ResourceKey & Expected): ResourceRow | undefined => {
@@ -131,51 +119,6 @@ export function prepareResourceWrites(
     if (selectJob.get(jobKey(at)) !== undefined) return "queued";
     return message === null ? "chunked" : "error";
   };
-
-  /** Writes the chunks of one version. Returns their number of words. */
-  function addChunks(
-    resource: { readonly number: number; readonly scope: number; readonly title: string },
-    parts: readonly Part[],
-    chunking: Chunking,
-    firstRow: number,
-  ): number {
-    let words = 0;
-    for (const [at, { start, text, gap }] of parts.entries()) {
-      const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
-      const entry = indexEntry(indexedText(resource.title, headings, text));
-      const row = firstRow + at;
-      insertChunk.run(row, resource.number, start, entry.words, headings, text, gap);
-      index.insert(row, entry.text);
-      words += entry.words;
-    }
-    writeVectors(vectors, resource.scope, firstRow, chunking);
-    return words;
-  }
-
-  /** Removes the chunks, vectors and index entries of a resource. Returns their number of words. */
-  function dropChunks(row: ResourceRow): number {
-    if (row.chunks === 0) return 0;
-    const last = row.first_row + row.chunks - 1;
-    const words = sumWords.get(row.first_row, last) ?? 0;
-    for (let at = row.first_row; at <= last; at++) index.remove(at);
-    vectors.removeRange(row.scope, row.first_row, last);
-    deleteChunks.run(row.first_row, last);
-    return words;
-  }
-
-  /** Reindexes the chunks of a resource under its new title. Returns by how many words they grew. */
-  function retitle(row: ResourceRow, title: string): number {
-    let grown = -(sumWords.get(row.first_row, row.first_row + row.chunks - 1) ?? 0);
-    for (const chunk of selectTexts.all(row.first_row, row.first_row + row.chunks - 1)) {
-      const entry = indexEntry(indexedText(title, chunk.headings, chunk.text));
-      setWords.run(entry.words, chunk.row);
-      index.replace(chunk.row, entry.text);
-      grown += entry.words;
-    }
-    scopes.noteRetitled(row.scope);
-    vectorReuse.markStale(row);
-    return grown;
-  }
 
   /** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
   function forgetLink({ origin, account_id: accountId, url }: ResourceRow, next: string | null): void {
@@ -209,7 +152,7 @@ export function prepareResourceWrites(
     const words =
       chunking === undefined
         ? 0
-        : addChunks({ number, scope, title: resource.title }, parts, chunking, firstRow);
+        : chunks.add({ number, scope, title: resource.title }, parts, chunking, firstRow);
     scopes.count(scope, 1, parts.length, words);
     metadata.add(scope, number, resource.metadata ?? {});
     metadata.noteChange(scope);
@@ -275,27 +218,16 @@ export function prepareResourceWrites(
         release.run(change.nowIso, before.file_token);
       }
       if (chunking === undefined) {
-        const grown = title === before.title ? 0 : retitle(before, title);
+        const grown = title === before.title ? 0 : chunks.retitle(before, title);
         scopes.count(before.scope, 0, 0, grown);
-        const { head, version, chunks, first_row: firstRow } = before;
-        updateResource.run({ ...fields, head, version, firstRow, chunks });
+        const { head, version, chunks: count, first_row: firstRow } = before;
+        updateResource.run({ ...fields, head, version, firstRow, chunks: count });
       } else {
         const { head, chunks: parts } = splitText(text, chunking.spans);
-        // Vectors depend on the title: with another title none can be reused.
-        const reusable = title === before.title ? vectorReuse.collect(before) : undefined;
-        const wordsBefore = dropChunks(before);
-        const firstRow = scopes.reserveRows(before.scope, chunking.spans.length);
-        const words = addChunks({ ...before, title }, parts, chunking, firstRow);
-        if (reusable !== undefined)
-          vectorReuse.apply(reusable, before.scope, firstRow, parts, chunking.spans);
-        scopes.count(before.scope, 0, chunking.spans.length - before.chunks, words - wordsBefore);
-        updateResource.run({
-          ...fields,
-          head,
-          version: before.version + 1,
-          firstRow,
-          chunks: chunking.spans.length,
-        });
+        const { firstRow, grown } = chunks.replace(before, title, parts, chunking);
+        scopes.count(before.scope, 0, parts.length - before.chunks, grown);
+        const version = before.version + 1;
+        updateResource.run({ ...fields, head, version, firstRow, chunks: parts.length });
       }
       if (change.metadata !== undefined) {
         metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
@@ -330,7 +262,7 @@ export function prepareResourceWrites(
       const before = readExpected(at);
       if (before === undefined) return undefined;
       const text = content.of(before);
-      scopes.count(before.scope, -1, -before.chunks, -dropChunks(before));
+      scopes.count(before.scope, -1, -before.chunks, -chunks.remove(before));
       removeJobs.run(jobKey(at));
       metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
       metadata.noteChange(before.scope);
