@@ -28,7 +28,7 @@ import { openExtractor } from "./ingest/extract/extract.ts";
 import { openIngest } from "./ingest/ingest.ts";
 import { openMailReader } from "./ingest/mail/mail-reader.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
-import { NO_LANGUAGE_MODEL, openLanguageService } from "./ingest/language-service.ts";
+import { openLanguageService } from "./ingest/language-service.ts";
 import { openModel } from "./ingest/model.ts";
 import { openServing } from "./ingest/serving.ts";
 import { openTextModel } from "./ingest/agentic/text-model.ts";
@@ -47,6 +47,7 @@ import type { KeyGrant } from "./keys/keys.ts";
 import { cacheCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
+import { figuresOf } from "./figures.ts";
 import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openReranker } from "./search/reranker.ts";
@@ -110,28 +111,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
-  const reranker =
-    options.reranker &&
-    openReranker({
-      ...options.reranker,
-      nowMs: steadyMs,
-      onChange: (problem) => {
-        if (problem === undefined) log.info("the reranker works again");
-        else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
-      },
-    });
+  const { reranker, endpoint, language } = openOtherModels(options, steadyMs);
   const serving = openServing(model, options.store.index, options.openEarlierEmbedder, steadyMs);
-  const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
-  const endpoint = options.languageModel && {
-    chat: openOpenAiModel({ ...options.languageModel, timeoutMs }),
-    model: options.languageModel.model,
-    watch: openModelHealth((name, problem) => {
-      if (problem === undefined) log.info({ model: name }, "the language model works again");
-      else log.warn({ model: name, err: problem }, "the language model fails; others stand in for it");
-    }),
-  };
-  const language =
-    endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), steadyMs, endpoint.watch);
   const backfill = openBackfill({
     index: options.store.index,
     model: () => model.get(),
@@ -335,31 +316,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     knownKey: (key) => records.keyByHash(hashKey(key)),
     routes: () => server.routeTable.routes,
     health,
-    figures: async () => {
-      const [{ waiting, oldestMs }, failed, questions, messages] = await Promise.all([
-        queue.figures("ingest", undefined),
-        records.failedResources(undefined),
-        queue.figures("chat", undefined),
-        queue.figures("webhook", undefined),
-      ]);
-      const secondsSince = (ms: number | null): number =>
-        ms === null ? 0 : Math.max(0, (nowMs() - ms) / 1000);
-      return {
-        state: admission.state(),
-        requestsUnderWay: admission.inFlight(),
-        jobsWaiting: waiting,
-        oldestJobSeconds: secondsSince(oldestMs),
-        questionsWaiting: questions.waiting,
-        oldestQuestionSeconds: secondsSince(questions.oldestMs),
-        messages: { waiting: messages.waiting, dead: messages.dead },
-        resourcesFailed: failed,
-        models: {
-          embedder: model.state().state,
-          reranker: reranker?.state().state ?? "off",
-          language_model: (language?.state() ?? NO_LANGUAGE_MODEL).state,
-        },
-      };
-    },
+    figures: async () => figuresOf({ store, admission, model, reranker, language, nowMs }),
     probe: async () => {
       await Promise.allSettled([records.collections(""), records.ensureAccount(LOCAL_ACCOUNT)]);
       const problem = store.problem();
@@ -367,6 +324,33 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     },
     close: (withinMs) => (closing ??= close(withinMs)),
   };
+}
+
+/** Opens the reranker and the language model that are configured, and logs when one fails or works again. */
+function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
+  const { log, languageModel } = options;
+  const reranker =
+    options.reranker &&
+    openReranker({
+      ...options.reranker,
+      nowMs: steadyMs,
+      onChange: (problem) => {
+        if (problem === undefined) log.info("the reranker works again");
+        else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
+      },
+    });
+  const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
+  const endpoint = languageModel && {
+    chat: openOpenAiModel({ ...languageModel, timeoutMs }),
+    model: languageModel.model,
+    watch: openModelHealth((name, problem) => {
+      if (problem === undefined) log.info({ model: name }, "the language model works again");
+      else log.warn({ model: name, err: problem }, "the language model fails; others stand in for it");
+    }),
+  };
+  const language =
+    endpoint && openLanguageService(openTextModel(endpoint.chat, endpoint.model), steadyMs, endpoint.watch);
+  return { reranker, endpoint, language };
 }
 
 /** Opens a fetcher that reports the duration of successful fetches. */

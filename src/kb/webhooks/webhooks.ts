@@ -2,12 +2,10 @@ import { randomUUID } from "node:crypto";
 import { Agent } from "undici";
 import type { buildConnector } from "undici";
 import type { ReplayBody } from "../../wire/webhook.ts";
-import type { Leases } from "../queue/leases.ts";
-import type { Queue } from "../queue/queue.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 import type { Endpoint, EndpointKey, Replayed } from "../store/webhooks.ts";
 import { openDeliveryRunner } from "./delivery-runner.ts";
-import type { DeliveryRunner, DeliveryReport } from "./delivery-runner.ts";
+import type { DeliveryRunner, DeliveryRunnerParts } from "./delivery-runner.ts";
 import { readEndpoint } from "./endpoints.ts";
 import type { EndpointParts } from "./endpoints.ts";
 import { ATTEMPT_TIMEOUT_MS, sendDelivery } from "./send.ts";
@@ -27,19 +25,10 @@ export interface Webhooks extends EndpointParts {
 }
 
 /** The dependencies of webhooks. */
-export interface WebhookOptions extends EndpointParts {
+export interface WebhookOptions
+  extends EndpointParts, Omit<DeliveryRunnerParts, "records" | "dispatcher" | "nowMs"> {
   /** Dials only allowed addresses. */
   readonly connect: buildConnector.connector;
-  /** The `user-agent` header. */
-  readonly agent: string;
-  readonly queue: Queue;
-  readonly leases: Leases;
-  /** A clock that is never set back. */
-  readonly steadyMs: () => number;
-  /** Returns a random number in [0, 1). */
-  readonly chance: () => number;
-  readonly report: (report: DeliveryReport) => void;
-  readonly onProblem: (error: unknown) => void;
 }
 
 /** Opens the webhooks. Sends nothing before the delivery runner is woken. */

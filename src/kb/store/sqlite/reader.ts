@@ -1,9 +1,7 @@
-import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { queryWords } from "../../lexical/word-match.ts";
 import type { WaitingJob } from "../../queue/queue.ts";
 import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
-import type { DocumentQuery, Evidence, EvidenceQuery, ChunkContext, Scope } from "../search-index.ts";
+import type { ChunkContext } from "../search-index.ts";
 import { prepareOwners } from "./accounts/owner-reads.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
@@ -12,14 +10,10 @@ import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareUnusedFiles } from "./resources/retention.ts";
-import { prepareScopes, type SearchTarget } from "./scopes/scopes.ts";
+import { prepareScopes } from "./scopes/scopes.ts";
+import { prepareSearches } from "./searches.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
-import { prepareVectors } from "./vectors/vectors.ts";
-import { prepareDocumentWords } from "./words/document-words.ts";
-import { prepareLexical } from "./words/lexical.ts";
-import { preparePostings } from "./words/postings.ts";
-import { prepareQueryTerms } from "./words/query-terms.ts";
 
 type Reads = MethodsOf<"read" | "scan">;
 
@@ -34,11 +28,6 @@ export interface Reader extends Pick<Reads, "records" | "queue"> {
   close(this: void): void;
 }
 
-/**
- * Slices that a search may read before it reads the rest in one go: far more than a million chunks need. Without the bound,
- * searches that together need more memory than the lists may have would evict each other's lists for ever.
- */
-const SLICES_MAX = 2000;
 /** Time after which a scan of all chunks lets other reads run. */
 const SCAN_MS = 10;
 
@@ -47,11 +36,6 @@ export function openReader(path: string): Reader {
   const db = openForReading(path);
   const lookups = prepareLookups(db);
   const scopes = prepareScopes(db);
-  const postings = preparePostings(db);
-  const queryTerms = prepareQueryTerms(db, postings);
-  const lexical = prepareLexical(db, postings, queryTerms);
-  const documentWords = prepareDocumentWords(db, queryTerms);
-  const vectors = prepareVectors(db);
   const queue = prepareQueueReads(db);
   const sentences = prepareSentenceReads(db);
   const serving = prepareServingReads(db);
@@ -72,61 +56,7 @@ export function openReader(path: string): Reader {
       }
     };
 
-  /**
-   * Repeats a search, each time on one snapshot, until all that it needs is in memory. Other reads run between the attempts.
-   */
-  const inSlices = <Q extends { readonly scope: Scope }, T>(
-    nothing: (query: Q) => T,
-    search: (target: SearchTarget, query: Q, isLast: boolean) => T | undefined,
-  ) => {
-    const attempt = read((query: Q, isLast: boolean) => {
-      postings.beginSlice(isLast);
-      const target = scopes.find(query.scope);
-      return target === undefined ? nothing(query) : search(target, query, isLast);
-    });
-    return async (query: Q): Promise<T> => {
-      for (let slice = 1; slice < SLICES_MAX; slice++) {
-        const found = attempt(query, false);
-        if (found !== undefined) return found;
-        await setImmediate();
-      }
-      const found = attempt(query, true);
-      assert(found !== undefined, "a search without a bound did not finish");
-      return found;
-    };
-  };
-
-  const evidence = (target: SearchTarget, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
-    const { range, chunks: scopeChunks } = target;
-    const { fingerprint = "", vector = new Float32Array(), limit = 0 } = query.nearest ?? {};
-    const nearest = query.nearest && vectors.nearest(target, fingerprint, vector, limit, isLast);
-    if (query.nearest !== undefined && nearest === undefined) return undefined;
-    const words = queryWords(query.lexical.query);
-    const found = lexical.search(target, words, query.lexical.limit);
-    if (found === undefined) return undefined;
-    const near = new Set(nearest?.map(({ ref }) => ref));
-    const hits = new Set(found.hits.map(({ ref }) => ref));
-    const first = found.hits.slice(0, query.depth).map(({ ref }) => ref);
-    const notNear = first.filter((ref) => !near.has(ref));
-    const onlyNear = [...near].filter((ref) => !hits.has(ref));
-    return {
-      lexical: found,
-      scopeChunks,
-      nearest,
-      others: query.nearest ? sentences.cosines(range, fingerprint, vector, notNear) : [],
-      nearestMatches: lexical.matches(target, words, onlyNear),
-      chunks: lookups.foundChunks(range, query.withChunks ? [...hits, ...onlyNear] : []),
-    };
-  };
-  const noEvidence = ({ nearest }: EvidenceQuery): Evidence => ({
-    lexical: { hits: [], ceiling: 0 },
-    scopeChunks: 0,
-    nearest: nearest && [],
-    others: [],
-    nearestMatches: [],
-    chunks: [],
-  });
-
+  const searches = prepareSearches(db, read, scopes, lookups, sentences);
   const lackingVector = read(serving.lackingVector);
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
@@ -190,11 +120,7 @@ export function openReader(path: string): Reader {
     },
     index: {
       ...inSnapshots.index,
-      evidence: inSlices(noEvidence, evidence),
-      documentMatches: inSlices(
-        (_query: DocumentQuery) => [],
-        (target, { query, refs }) => documentWords(target, query, refs),
-      ),
+      ...searches,
       chunksWithoutVector: async (fingerprint, tiers, limit, from = -1) => {
         const found: ChunkContext[] = [];
         await scan(from, (afterRow) => {

@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { setImmediate } from "node:timers/promises";
+import { queryWords } from "../../lexical/word-match.ts";
+import type { DocumentQuery, Evidence, EvidenceQuery, Index, Scope } from "../search-index.ts";
+import type { Connection } from "./database/connection.ts";
+import type { Lookups } from "./resources/lookups.ts";
+import type { prepareScopes, SearchTarget } from "./scopes/scopes.ts";
+import type { SentenceReads } from "./vectors/sentence-reads.ts";
+import { prepareVectors } from "./vectors/vectors.ts";
+import { prepareDocumentWords } from "./words/document-words.ts";
+import { prepareLexical } from "./words/lexical.ts";
+import { preparePostings } from "./words/postings.ts";
+import { prepareQueryTerms } from "./words/query-terms.ts";
+
+/**
+ * Slices that a search may read before it reads the rest in one go: far more than a million chunks need. Without the bound,
+ * searches that together need more memory than the lists may have would evict each other's lists for ever.
+ */
+const SLICES_MAX = 2000;
+/** Wraps a read so that its statements all see one snapshot. */
+type Snapshot = <A extends readonly unknown[], T>(run: (...given: A) => T) => (...given: A) => T;
+
+/** Prepares the searches of a scope, by words and by vectors. They run in slices, and other reads run in between. */
+export function prepareSearches(
+  db: Connection,
+  read: Snapshot,
+  scopes: ReturnType<typeof prepareScopes>,
+  lookups: Pick<Lookups, "foundChunks">,
+  sentences: Pick<SentenceReads, "cosines">,
+): Pick<Index, "evidence" | "documentMatches"> {
+  const postings = preparePostings(db);
+  const queryTerms = prepareQueryTerms(db, postings);
+  const lexical = prepareLexical(db, postings, queryTerms);
+  const documentWords = prepareDocumentWords(db, queryTerms);
+  const vectors = prepareVectors(db);
+
+  /**
+   * Repeats a search, each time on one snapshot, until all that it needs is in memory. Other reads run between the attempts.
+   */
+  const inSlices = <Q extends { readonly scope: Scope }, T>(
+    nothing: (query: Q) => T,
+    search: (target: SearchTarget, query: Q, isLast: boolean) => T | undefined,
+  ) => {
+    const attempt = read((query: Q, isLast: boolean) => {
+      postings.beginSlice(isLast);
+      const target = scopes.find(query.scope);
+      return target === undefined ? nothing(query) : search(target, query, isLast);
+    });
+    return async (query: Q): Promise<T> => {
+      for (let slice = 1; slice < SLICES_MAX; slice++) {
+        const found = attempt(query, false);
+        if (found !== undefined) return found;
+        await setImmediate();
+      }
+      const found = attempt(query, true);
+      assert(found !== undefined, "a search without a bound did not finish");
+      return found;
+    };
+  };
+
+  const evidence = (target: SearchTarget, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
+    const { range, chunks: scopeChunks } = target;
+    const { fingerprint = "", vector = new Float32Array(), limit = 0 } = query.nearest ?? {};
+    const nearest = query.nearest && vectors.nearest(target, fingerprint, vector, limit, isLast);
+    if (query.nearest !== undefined && nearest === undefined) return undefined;
+    const words = queryWords(query.lexical.query);
+    const found = lexical.search(target, words, query.lexical.limit);
+    if (found === undefined) return undefined;
+    const near = new Set(nearest?.map(({ ref }) => ref));
+    const hits = new Set(found.hits.map(({ ref }) => ref));
+    const first = found.hits.slice(0, query.depth).map(({ ref }) => ref);
+    const notNear = first.filter((ref) => !near.has(ref));
+    const onlyNear = [...near].filter((ref) => !hits.has(ref));
+    return {
+      lexical: found,
+      scopeChunks,
+      nearest,
+      others: query.nearest ? sentences.cosines(range, fingerprint, vector, notNear) : [],
+      nearestMatches: lexical.matches(target, words, onlyNear),
+      chunks: lookups.foundChunks(range, query.withChunks ? [...hits, ...onlyNear] : []),
+    };
+  };
+  const noEvidence = ({ nearest }: EvidenceQuery): Evidence => ({
+    lexical: { hits: [], ceiling: 0 },
+    scopeChunks: 0,
+    nearest: nearest && [],
+    others: [],
+    nearestMatches: [],
+    chunks: [],
+  });
+
+  return {
+    evidence: inSlices(noEvidence, evidence),
+    documentMatches: inSlices(
+      (_query: DocumentQuery) => [],
+      (target, { query, refs }) => documentWords(target, query, refs),
+    ),
+  };
+}
