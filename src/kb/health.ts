@@ -40,6 +40,7 @@ export function healthOf({
     embedder,
     reranker: judge,
     languageModel: language?.state() ?? NO_LANGUAGE_MODEL,
+    isBackfilling,
     tiers: {
       fastest: "words (BM25)",
       moderate: moderateNow(embedder.state),

@@ -50,7 +50,8 @@ it.each([
 ] as const)(
   "health describes how the tiers of a service %s search",
   (_name, given, moderate, highAccuracy) => {
-    const { tiers } = health(given);
+    const { tiers, isBackfilling } = health(given);
+    expect(isBackfilling).toBe("isBackfilling" in given);
     expect(tiers.fastest).toBe("words (BM25)");
     expect(tiers.moderate).toMatch(moderate);
     expect(tiers.high_accuracy).toMatch(highAccuracy);

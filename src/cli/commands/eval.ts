@@ -18,6 +18,7 @@ import {
   shortfallText,
   type TierReport,
 } from "../evaluation/report.ts";
+import { awaitVectors } from "../evaluation/vectors.ts";
 import { openTrial } from "../evaluation/trial.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -193,6 +194,12 @@ async function askHere(
   tier: Tier,
   questions: AskedTier["questions"],
 ): Promise<readonly Outcome[]> {
+  await awaitVectors(
+    service.apiUrl,
+    tier,
+    (words) => context.stderr.write(`kbsync: ${words}\n`),
+    context.signal,
+  );
   const open = (): SearchClient => openSearchClient(service, config.sync.requestTimeoutMs);
   return askQuestions({ tier, lookup, questions, open }, context.signal);
 }

@@ -23,6 +23,11 @@ const Answer = z
     }),
     reranker: z.object({ state: z.enum(["off", "idle", "ready", "failing"]), message: z.string() }),
     languageModel: z.object({ state: z.enum(["off", "ready", "failing"]), message: z.string() }),
+    isBackfilling: z
+      .boolean()
+      .describe(
+        "Whether documents that were stored without vectors are being embedded; until then, words alone find them.",
+      ),
     tiers: z.record(Tier, z.string()).describe("What each tier does at present, as a sentence."),
   })
   .meta({ id: "HealthAnswer" });
@@ -41,6 +46,8 @@ export interface Health {
   readonly reranker: RerankerState;
   /** The state of the language model, with a message. */
   readonly languageModel: LanguageState;
+  /** Whether chunks without vectors are being embedded. */
+  readonly isBackfilling: boolean;
   /** What each tier of `collection_details` does at present. */
   readonly tiers: Readonly<Record<Tier, string>>;
 }

@@ -74,6 +74,7 @@ describe("health", () => {
       embedder: { state: "off", message: expect.any(String) },
       reranker: { state: "off", message: expect.any(String) },
       languageModel: { state: "off", message: expect.any(String) },
+      isBackfilling: false,
       tiers: { fastest: expect.any(String), moderate: expect.any(String), high_accuracy: expect.any(String) },
     });
   });
