@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { deriveMethods, makeMethods, type Inside } from "../methods.ts";
 import type { Store } from "../store.ts";
-import { prepareKeyLookups } from "./accounts/key-rows.ts";
+import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
+import { prepareFileReads } from "./resources/files.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
 import { prepareServingReads } from "./vectors/serving.ts";
@@ -109,7 +110,8 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
   return {
     records: {
       ...prepareLookups(db),
-      ...prepareKeyLookups(db),
+      ...prepareAccountReads(db),
+      ...prepareFileReads(db),
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),
     },

@@ -2,14 +2,14 @@ import { setImmediate } from "node:timers/promises";
 import type { WaitingJob } from "../../queue/queue.ts";
 import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
 import type { ChunkContext } from "../search-index.ts";
-import { prepareOwners } from "./accounts/owner-reads.ts";
+import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
-import { prepareUnusedFiles } from "./resources/retention.ts";
+import { prepareFileReads } from "./resources/files.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
 import { prepareSearches } from "./searches.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
@@ -75,8 +75,8 @@ export function openReader(path: string): Reader {
       ...lookups,
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),
-      owners: prepareOwners(db),
-      unusedFiles: prepareUnusedFiles(db),
+      ...prepareAccountReads(db),
+      ...prepareFileReads(db),
     },
     queue,
     index: {

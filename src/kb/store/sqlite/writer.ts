@@ -8,10 +8,9 @@ import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
-import { prepareKeyWrites } from "./accounts/key-rows.ts";
-import { prepareRetentionWrites } from "./resources/retention.ts";
+import { prepareAccountWrites } from "./accounts/accounts.ts";
+import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
-import { prepareSmallWrites } from "./accounts/small-writes.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
 import { prepareQueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
@@ -31,14 +30,13 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const db = openForWriting(path, listener);
   const index = collectIndexChanges(db);
   const vectors = prepareVectorWrites(db);
-  const small = prepareSmallWrites(db);
+  const files = prepareFileWrites(db);
   const notes = prepareAnswerNotes(db);
-  const retention = prepareRetentionWrites(db);
-  const keys = prepareKeyWrites(db);
+  const accounts = prepareAccountWrites(db);
   const queue = prepareQueueWrites(db);
-  const resources = prepareResourceWrites(db, index, vectors, queue, { ...keys, ...notes });
+  const resources = prepareResourceWrites(db, index, vectors, queue, { ...accounts, ...notes });
   const webhooks = prepareWebhookWrites(db, queue);
-  const chat = prepareChatWrites(db, queue, (file) => small.addFile(file));
+  const chat = prepareChatWrites(db, queue, files.addFile);
   const serving = prepareServingWrites(db);
   const { enqueue, close } = openGroupCommit(db, path, index);
 
@@ -54,11 +52,11 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
 
   const writes: Inside<"write" | "free"> = {
     records: {
-      ...keys,
+      ...accounts,
+      ...files,
       ...webhooks,
       ...chat,
-      ...retention,
-      ensureAccount: (name) => small.ensureAccount(name, [newId(), ...Tier.options.map(() => newId())]),
+      ensureAccount: (name) => accounts.ensureAccount(name, [newId(), ...Tier.options.map(() => newId())]),
       createResource: (resource, chunking, sameTransaction) => ({
         ...withNote(resources.create(resource, chunking), sameTransaction),
         content: "",
@@ -72,9 +70,10 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       enqueueUpdate: (at, job, sameTransaction) =>
         withNote(resources.enqueueUpdate(at, job), sameTransaction),
       failJob: resources.failJob,
+      purgeDeleted: resources.purgeDeleted,
       deleteResource: (at) => resources.remove(at),
       addFile: (file, sameTransaction) => {
-        small.addFile(file);
+        files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);
         if (sameTransaction?.request !== undefined) notes.file(file, sameTransaction.request);
       },

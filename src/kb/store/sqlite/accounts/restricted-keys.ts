@@ -5,8 +5,7 @@ import type { KeyScope } from "../../records.ts";
 import { type Connection, openForReading, openForWriting } from "../database/connection.ts";
 import { storeFailure } from "../database/failures.ts";
 import { keyOf, type KeyRow } from "../database/records.ts";
-import { prepareKeyWrites } from "./key-rows.ts";
-import { prepareSmallWrites } from "./small-writes.ts";
+import { prepareAccountWrites } from "./accounts.ts";
 
 /** Applies later restrictions of these keys to a store file; see `StoreMaintenance`. */
 export function restrictKeys(keys: readonly AccountKey[], path: string): RestrictedKeys {
@@ -40,8 +39,7 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
   const change = db.prepare(
     "UPDATE api_key SET scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt WHERE sha256 = @sha256",
   );
-  const writes = prepareKeyWrites(db);
-  const small = prepareSmallWrites(db);
+  const writes = prepareAccountWrites(db);
   let [revoked, endEarlier, narrowed] = [0, 0, 0];
   for (const { account, ...key } of keys) {
     const { sha256, scopes, expiresAt, revokedAt } = key;
@@ -50,7 +48,7 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
       if (revokedAt === null) continue;
       // A key file may still contain it, and would create it as a new key.
       const ids = [key.accountId, ...Tier.options.map(() => newHexId(Date.parse(revokedAt)))];
-      writes.putKey({ ...key, accountId: small.ensureAccount(account, ids).id });
+      writes.putKey({ ...key, accountId: writes.ensureAccount(account, ids).id });
       revoked += 1;
       continue;
     }

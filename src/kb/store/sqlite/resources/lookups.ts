@@ -1,20 +1,19 @@
 import type { StoredAnswer } from "../../request-note.ts";
 import type { Inside } from "../../methods.ts";
-import type { CollectionRecord, Resource, StoredFile } from "../../records.ts";
+import type { CollectionRecord, Resource } from "../../records.ts";
 import type { FoundChunk } from "../../search-index.ts";
 import { createHash } from "node:crypto";
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Connection } from "../database/connection.ts";
 import { readContent } from "./content.ts";
 import { readChunk } from "../database/parts.ts";
-import { keyOf, resourceOf, SELECT_RESOURCE, type KeyRow, type ResourceRow } from "../database/records.ts";
+import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
 import type { RowRange } from "../../../index/rows.ts";
 import { ANSWER_TTL_MS } from "../database/answer-notes.ts";
 
-/** Reads of resources, files and stored answers. */
+/** Reads of resources and stored answers. */
 export type Lookups = Pick<
   Inside<"read" | "lookup">["records"],
-  | "keyByHash"
   | "collections"
   | "resource"
   | "failedResources"
@@ -22,7 +21,6 @@ export type Lookups = Pick<
   | "deletedResource"
   | "listResources"
   | "chunks"
-  | "file"
   | "recall"
 > & {
   /** Chunks of the rows within the range, in the given order. Leaves out missing rows. */
@@ -47,7 +45,6 @@ interface FoundRow extends ChunkRow {
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareLookups(db: Connection): Lookups {
-  const selectKey = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
   const selectCollections = db.prepare<[string], CollectionRecord>(`
     SELECT collection.id, tier, ifnull(sum(scope.resources), 0) AS resources, ifnull(sum(scope.chunks), 0) AS chunks
     FROM collection LEFT JOIN scope ON scope.collection_id = collection.id
@@ -84,10 +81,6 @@ export function prepareLookups(db: Connection): Lookups {
       ${ofResource("first_row")} AS first_row, ${ofScope("collection_id")} AS collection_id,
       ${ofScope("owner_id")} AS owner_id
     FROM chunk WHERE row = ?`);
-  const selectFile = db.prepare<[string], StoredFile>(`
-    SELECT token, account_id AS accountId, name, media_type AS mediaType, declared_type AS declaredType,
-      size_bytes AS sizeBytes, sha256, created_at AS createdAt
-    FROM stored_file WHERE token = ?`);
   const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
   const selectFailed = db
@@ -98,10 +91,6 @@ export function prepareLookups(db: Connection): Lookups {
   const content = readContent(db);
 
   return {
-    keyByHash(sha256) {
-      const row = selectKey.get(sha256);
-      return row === undefined ? undefined : keyOf(row);
-    },
     collections: (accountId) => selectCollections.all(accountId),
     failedResources: (accountId) => selectFailed.get({ accountId: accountId ?? null }) ?? 0,
     resource(at) {
@@ -158,7 +147,6 @@ export function prepareLookups(db: Connection): Lookups {
           version: row.version,
         };
       }),
-    file: (token) => selectFile.get(token),
     recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_TTL_MS),
   };
 }

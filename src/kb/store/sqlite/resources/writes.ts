@@ -21,7 +21,7 @@ import type { IndexChanges } from "../words/index-changes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
-import type { KeyWrites } from "../accounts/key-rows.ts";
+import type { AccountWrites } from "../accounts/accounts.ts";
 import { splitText } from "../database/parts.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
@@ -42,10 +42,11 @@ export interface ResourceWrites {
   /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
   failJob: Inside<"write">["records"]["failJob"];
   remove(at: ChangeKey): Resource | undefined;
+  purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
 }
 
 /** Removal of copies of a text outside its resource. */
-export type Traces = Pick<KeyWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
+export type Traces = Pick<AccountWrites, "forgetLink"> & Pick<AnswerNotes, "forgetText">;
 
 /** Prepares the statements on the writing connection. */
 export function prepareResourceWrites(
@@ -83,6 +84,10 @@ export function prepareResourceWrites(
     UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, revision = revision + 1
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
+  // The delete is the last change of a record, so `updated_at` is its time.
+  const purge = db.prepare(`
+    DELETE FROM resource WHERE number IN (
+      SELECT number FROM resource WHERE is_deleted = 1 AND updated_at < ? LIMIT ?)`);
   const metadata = prepareMetadataWrites(db);
   const deliveries = prepareDeliveryQueue(db);
   const removeJobs = db.prepare("DELETE FROM job WHERE queue = 'ingest' AND is_dead = 0 AND line = ?");
@@ -257,6 +262,8 @@ export function prepareResourceWrites(
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, nowIso);
     },
+
+    purgeDeleted: (beforeIso, limit) => purge.run(beforeIso, limit).changes,
 
     remove(at) {
       const before = readExpected(at);

@@ -5,8 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { accountKeys, restrictKeys } from "../../../../../src/kb/store/sqlite/accounts/restricted-keys.ts";
 import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
-import { prepareKeyWrites } from "../../../../../src/kb/store/sqlite/accounts/key-rows.ts";
-import { prepareSmallWrites } from "../../../../../src/kb/store/sqlite/accounts/small-writes.ts";
+import { prepareAccountWrites } from "../../../../../src/kb/store/sqlite/accounts/accounts.ts";
 import type { KeyRecord } from "../../../../../src/kb/store/records.ts";
 import { Tier } from "../../../../../src/wire/primitives.ts";
 
@@ -29,10 +28,9 @@ const shaOf = (at: number): string => String(at).padStart(64, "0");
 function storeWith(...keys: readonly Part[]): string {
   const path = join(folder, `${++made}.sqlite`);
   const db = openForWriting(path);
-  const small = prepareSmallWrites(db);
-  const writes = prepareKeyWrites(db);
+  const writes = prepareAccountWrites(db);
   for (const [at, { account = "local", ...part }] of keys.entries()) {
-    const { id: accountId } = small.ensureAccount(account, [
+    const { id: accountId } = writes.ensureAccount(account, [
       account,
       ...Tier.options.map((tier) => account + tier),
     ]);

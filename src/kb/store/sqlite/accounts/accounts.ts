@@ -1,5 +1,6 @@
 import { linkAddress, type LinkFetch } from "../../links.ts";
-import type { Account, KeyRecord, ResourceKey } from "../../records.ts";
+import { Tier } from "../../../../wire/primitives.ts";
+import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { keyOf, type KeyRow } from "../database/records.ts";
@@ -9,14 +10,19 @@ const LINK_FETCHES_MAX = 100_000;
 /** Excess fetches removed with each write: more than it adds. */
 const REMOVED_MAX = 4;
 
-/** Writes of keys and link fetches. Each runs inside a transaction of the caller. */
-export type KeyWrites = Pick<Inside<"write">["records"], "putKey" | "changeKey" | "noteLinkFetch"> & {
+/** Writes of accounts, keys and link fetches. Each runs inside a transaction of the caller. */
+export type AccountWrites = Pick<Inside<"write">["records"], "putKey" | "changeKey" | "noteLinkFetch"> & {
+  /** Returns the account of that name, or creates it; `ids` are for a new account and its collections. */
+  ensureAccount(name: string, ids: readonly string[]): Account;
   /** Removes the stored fetch of a link. `url` is as sent by the client. */
   forgetLink(accountId: string, url: string): void;
 };
 
 /** Prepares the statements on the writing connection. */
-export function prepareKeyWrites(db: Connection): KeyWrites {
+export function prepareAccountWrites(db: Connection): AccountWrites {
+  const selectAccount = db.prepare<[string], Account>("SELECT id, name FROM account WHERE name = ?");
+  const insertAccount = db.prepare("INSERT INTO account (id, name) VALUES (?, ?)");
+  const insertCollection = db.prepare("INSERT INTO collection (id, account_id, tier) VALUES (?, ?, ?)");
   const upsertKey = db.prepare(`
     INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at)
     VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt)
@@ -36,6 +42,14 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
     statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
   };
   return {
+    ensureAccount(name, ids) {
+      const found = selectAccount.get(name);
+      if (found !== undefined) return found;
+      const [id = "", ...collections] = ids;
+      insertAccount.run(id, name);
+      for (const [at, tier] of Tier.options.entries()) insertCollection.run(collections[at], id, tier);
+      return { id, name };
+    },
     putKey: (key) => write(key, upsertKey),
     changeKey(change) {
       const before = selectKey(change);
@@ -59,11 +73,15 @@ export function prepareKeyWrites(db: Connection): KeyWrites {
   };
 }
 
-/** Reads of keys, accounts and link fetches. */
-export type KeyLookups = Pick<Inside<"lookup">["records"], "keys" | "accounts" | "linkFetch">;
+/** Reads of accounts, owners, keys and link fetches. */
+export type AccountReads = Pick<
+  Inside<"read" | "lookup">["records"],
+  "accounts" | "owners" | "keys" | "keyByHash" | "linkFetch"
+>;
 
 /** Prepares the statements on a connection of either kind. */
-export function prepareKeyLookups(db: Connection): KeyLookups {
+export function prepareAccountReads(db: Connection): AccountReads {
+  const selectKey = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
   const selectKeys = db.prepare<[string], KeyRow>(
     "SELECT * FROM api_key WHERE account_id = ? ORDER BY created_at, id",
   );
@@ -71,7 +89,18 @@ export function prepareKeyLookups(db: Connection): KeyLookups {
   const selectLink = db.prepare<[string, string], LinkFetch>(`
     SELECT account_id AS accountId, url, text_sha256 AS textSha256, etag, last_modified AS lastModified
     FROM link_fetch WHERE account_id = ? AND url = ?`);
+  const selectOwners = db.prepare<[string, string, string, number], OwnerCounts>(`
+    SELECT owner_id AS ownerId, collection_id AS collectionId, tier, resources, chunks
+    FROM scope JOIN collection ON collection.id = scope.collection_id
+    WHERE account_id = ? AND (collection_id, owner_id) > (?, ?) AND resources > 0
+    ORDER BY collection_id, owner_id LIMIT ?`);
   return {
+    owners: ({ accountId, after, limit }) =>
+      selectOwners.all(accountId, after?.collectionId ?? "", after?.ownerId ?? "", limit),
+    keyByHash(sha256) {
+      const row = selectKey.get(sha256);
+      return row === undefined ? undefined : keyOf(row);
+    },
     keys: (accountId) => selectKeys.all(accountId).map(keyOf),
     accounts: () => selectAccounts.all(),
     linkFetch: (accountId, url) => selectLink.get(accountId, url),
