@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
 import {
+  FALLBACK_TEXT,
+  joinFallbacks,
   QUERY_CHARS_MAX,
+  SearchFallback,
   TOP_K_DEFAULT,
   TOP_K_MAX,
   type SearchAnswer,
@@ -67,6 +70,7 @@ export const SearchOutput = z.object({
       text: z.string(),
     }),
   ),
+  fallback: SearchFallback.optional(),
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;
 
@@ -90,7 +94,11 @@ export async function search(
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
     .slice(0, top_k)
     .map((result) => foundAt(result, files));
-  return { data: { results }, text: resultText(results) };
+  const fallback = joinFallbacks(answers);
+  const text = resultText(results);
+  return fallback === undefined
+    ? { data: { results }, text }
+    : { data: { results, fallback }, text: `${FALLBACK_TEXT[fallback]}\n\n${text}` };
 }
 
 type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CHUNK_CHARS_MAX, CHUNK_CHARS_MIN, Count, Id, Strategy, Tier, Time } from "./primitives.ts";
 import { OwnerEntry } from "./owners.ts";
+import { SearchFallback } from "./search.ts";
 
 /**
  * The answers that this service promises for resources and searches: fields that are always present are required, all
@@ -171,6 +172,7 @@ export const FoundAnswer = z
     success: z.literal(true),
     text: z.string().describe("The results' contents, joined by a blank line."),
     results: z.array(FoundResult).describe("By descending score, ties by id."),
+    fallback: SearchFallback.optional(),
   })
   .meta({ id: "SearchAnswer" });
 

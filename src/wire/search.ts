@@ -57,10 +57,33 @@ export const SearchResult = z.object({
 });
 export type SearchResult = z.infer<typeof SearchResult>;
 
+/** How a search was done because a model was missing or late. The one that leaves out more comes first. */
+export const SearchFallback = z
+  .enum(["words", "sentences"])
+  .describe(
+    "Present if a model is missing or did not answer in time. words: searched by words alone. sentences: ranked without the reranking model.",
+  );
+export type SearchFallback = z.infer<typeof SearchFallback>;
+
+/** Returns the fallback of answers shown together: the one that leaves out more. */
+export function joinFallbacks(
+  answers: readonly Pick<SearchAnswer, "fallback">[],
+): SearchFallback | undefined {
+  return SearchFallback.options.find((each) => answers.some(({ fallback }) => fallback === each));
+}
+
+/** States a fallback for a person or a language model. */
+export const FALLBACK_TEXT: Readonly<Record<SearchFallback, string>> = {
+  words: "Searched by words alone, not by meaning: the embedding model is missing or did not answer in time.",
+  sentences: "Ranked without the reranking model, which did not answer in time.",
+};
+
 /** Answer of a search: `results` by descending score, ties by id; `text` is their contents joined by a blank line. */
 export const SearchAnswer = z.object({
   success: z.literal(true),
   text: z.string(),
   results: z.array(SearchResult),
+  /** An addition. A service of another kind may use the name differently. */
+  fallback: SearchFallback.optional().catch(undefined),
 });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;

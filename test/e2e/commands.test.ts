@@ -129,6 +129,24 @@ describe("sync", () => {
     expect(JSON.parse(inPdf.stdout)).toMatchObject({ results: [{ path: "safety-sheet.pdf" }] });
   });
 
+  it("can be searched by words while the embedding model does not answer, and the search says so", async () => {
+    write("a.md", "# Aardvark\n");
+    const config = join(temporary.path, "words.json");
+    const embedding = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
+    const sources = [{ path: docs, collection: "moderate" }];
+    writeFileSync(
+      config,
+      JSON.stringify({ stateDir: state, sources, service: { embedded: true, port: 0 }, kb: { embedding } }),
+    );
+    expect(await kbsync(["sync", "--config", config])).toMatchObject({ code: 0 });
+    const found = await kbsync(["search", "aardvark", "--config", config]);
+    expect(found.stdout).toContain("a.md");
+    expect(found.stderr).toContain("Searched by words alone, not by meaning");
+    const json = await kbsync(["search", "aardvark", "--config", config, "--json"]);
+    expect(JSON.parse(json.stdout)).toMatchObject({ results: [{ path: "a.md" }], fallback: "words" });
+    expect(json.stderr).not.toContain("Searched by words");
+  });
+
   it("keeps the key to its owner, and out of what it prints", async () => {
     write("a.md", "# A\n");
     const { stdout, stderr } = await kbsync(["sync", docs, "--state-dir", state, "--port", "0"], {

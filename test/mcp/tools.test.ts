@@ -94,6 +94,15 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
 });
 
 describe("the tool search", () => {
+  it("search reports that a source was searched by words alone because there is no embedding model", async () => {
+    const { call } = await mcp.connect(service.key);
+    const kitchen = await call("search", { query: "flour", source: "kitchen" });
+    expect(kitchen.data.fallback).toBe("words");
+    expect(kitchen.text).toMatch(/^Searched by words alone.*\n\n\[/);
+    expect((await call("search", { query: "flour" })).data.fallback).toBe("words");
+    expect((await call("search", { query: "moon", source: "sea" })).data).not.toHaveProperty("fallback");
+  });
+
   const found = async (input: object): Promise<string[]> => {
     const { call } = await mcp.connect(service.key);
     const { data } = await call("search", { query: "moon water", ...input });

@@ -6,7 +6,13 @@ import { openResourceLookup, type ResourceLookup } from "../../sync/operator/res
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
-import { QUERY_CHARS_MAX, TOP_K_DEFAULT, TOP_K_MAX } from "../../wire/search.ts";
+import {
+  FALLBACK_TEXT,
+  joinFallbacks,
+  QUERY_CHARS_MAX,
+  TOP_K_DEFAULT,
+  TOP_K_MAX,
+} from "../../wire/search.ts";
 import { reachService } from "../compose/compose.ts";
 import { nothingSynced } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
@@ -66,13 +72,16 @@ async function search(context: Context, query: string, options: SearchOptions): 
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
       const queries = targets.map((where): SearchQuery => ({ query, topK: options.topK, where }));
-      const results = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
-      const found = bestResults(results, options.topK).map((result) => foundAt(result, lookup));
+      const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
+      const found = bestResults(answers, options.topK).map((result) => foundAt(result, lookup));
+      const fallback = joinFallbacks(answers);
       context.stdout.write(
         options.json === true
-          ? `${JSON.stringify({ query, results: found }, undefined, 2)}\n`
+          ? `${JSON.stringify({ query, results: found, fallback }, undefined, 2)}\n`
           : foundText(found),
       );
+      if (fallback !== undefined && options.json !== true)
+        context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
     } finally {
       await service.close();
     }

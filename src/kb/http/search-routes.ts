@@ -25,8 +25,10 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
     handle: async (request, accountId) => {
       const body = readBody(SearchBody, request.body);
-      const { text, results } = await parts.urgent.during(() => queryResources(parts.kb, accountId, body));
-      return { status: 200, body: { success: true, text, results } } as const;
+      const { chunks: _, ...found } = await parts.urgent.during(() =>
+        queryResources(parts.kb, accountId, body),
+      );
+      return { status: 200, body: { success: true, ...found } } as const;
     },
   });
 }

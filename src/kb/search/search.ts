@@ -1,6 +1,7 @@
 import { oneLine } from "../../lib/one-line.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { FoundResult } from "../../wire/answers.ts";
+import type { SearchFallback } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
 import type { ChunkRef } from "../store/records.ts";
@@ -38,6 +39,8 @@ export interface SearchOutcome {
   readonly text: string;
   /** The chunks of the results, in the same order. */
   readonly chunks: readonly FoundChunk[];
+  /** Absent if the search did all that its tier promises. */
+  readonly fallback?: SearchFallback;
 }
 
 /** The part of the index that a search reads. */
@@ -53,8 +56,8 @@ const DEEP_WORDS = 300;
  * Searches a scope. `fastest` searches by words. `moderate` fuses words and vectors. `high_accuracy` searches deeper by words
  * and reranks the top of the fused list, with a reranking model if there is one, else by each chunk's best sentence.
  *
- * Without an embedder, or if it fails, all tiers search by words; the state of the model reports the failure
- * (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without evidence. Scores mean the
+ * Without an embedder, or if it fails, all tiers search by words; the outcome reports it as `fallback`, and the state of the
+ * model has the failure (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without evidence. Scores mean the
  * same in every tier (score.ts).
  */
 export async function search(
@@ -72,12 +75,14 @@ export async function search(
   const nearest = vector && { ...vector, limit };
   const ask = { scope, lexical, nearest, depth: limit };
   const { total } = queryWords(query);
+  let fallback: SearchFallback | undefined = tier !== "fastest" && vector === undefined ? "words" : undefined;
   const ranked = async (evidence: Evidence): Promise<Scored[]> => {
     const hits = candidates(evidence, total, limit);
     const shiftMax = shiftMaxOf(evidence.scopeChunks);
     if (!isDeep) return requested(scored(hits, shiftMax), request);
     const judgements = reranker && (await judge(index, reranker, request, hits));
     if (judgements !== undefined) return requested(scoredByJudgement(hits, judgements, total), request);
+    if (reranker !== undefined) fallback ??= "sentences";
     return requested(
       scored(await rerankedBySentence(index, request, hits, total, vector), shiftMax),
       request,
@@ -107,6 +112,7 @@ export async function search(
     results: best.map(({ chunk, score }) => resultOf(chunk, score)),
     text: best.map(({ chunk }) => chunk.text).join("\n\n"),
     chunks: best.map(({ chunk }) => chunk),
+    ...(fallback !== undefined && { fallback }),
   };
 }
 
@@ -242,7 +248,7 @@ async function queryVector(embedder: Embedder | undefined, query: string): Promi
     const [vector] = await embedder.embed([query]);
     return vector && { vector, fingerprint: embedder.fingerprint };
   } catch {
-    // The model's state and the log report it. The search still answers by words.
+    // The answer's `fallback`, the model's state and the log report it. The search still answers by words.
     return undefined;
   }
 }

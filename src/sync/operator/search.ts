@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
-import type { SearchResult } from "../../wire/search.ts";
+import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
 import type { Reply } from "../remote/answer.ts";
 import { openPacer } from "../remote/pacer.ts";
 import type { SourceScope } from "./resource-lookup.ts";
@@ -18,8 +18,8 @@ interface OwnedScope {
 
 /** Reads from a service for a person, over connections that stay open between the calls. */
 export interface SearchClient {
-  /** The results of all queries together, in no order. Throws as `searchOnce`. */
-  search(queries: readonly SearchQuery[], signal: AbortSignal): Promise<SearchResult[]>;
+  /** The answers of the queries; a document that is gone gives none. Throws as `searchOnce`. */
+  search(queries: readonly SearchQuery[], signal: AbortSignal): Promise<SearchAnswer[]>;
   /** Lists an owner's resources in a collection; may repeat some. Throws as `searchOnce`. */
   list(scope: OwnedScope, onResource: (resource: ResourceRecord) => void, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
@@ -39,7 +39,7 @@ export function openSearchClient(address: ServiceAddress, timeoutMs: number): Se
     search: async (queries, signal) => {
       const ask = async (query: SearchQuery) => answered("search", () => remote.search(query, signal));
       const answers = await Promise.all(queries.map(ask));
-      return answers.flatMap((answer) => answer?.results ?? []);
+      return answers.filter((answer) => answer !== undefined);
     },
     list: async (scope, onResource, signal) => {
       await answered("list", () => remote.list(scope, onResource, signal));
@@ -49,7 +49,7 @@ export function openSearchClient(address: ServiceAddress, timeoutMs: number): Se
 }
 
 /**
- * Sends the queries to a service and closes the connection. Returns the results of all queries together, in no order. Throws
+ * Sends the queries to a service and closes the connection. Returns the answers; a document that is gone gives none. Throws
  * `service_unreachable`, `key_refused`, or `service_refused` with the service's own code as its subject.
  */
 export async function searchOnce(
@@ -57,7 +57,7 @@ export async function searchOnce(
   queries: readonly SearchQuery[],
   timeoutMs: number,
   signal: AbortSignal,
-): Promise<SearchResult[]> {
+): Promise<SearchAnswer[]> {
   const client = openSearchClient(address, timeoutMs);
   try {
     return await client.search(queries, signal);
@@ -75,9 +75,12 @@ export function searchScopes(sources: readonly SourceScope[]): OwnedScope[] {
   return [...scopes.values()];
 }
 
-/** The best results of several searches together; scores mean the same in each. */
-export function bestResults(results: readonly SearchResult[], topK: number): SearchResult[] {
-  return results.toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1)).slice(0, topK);
+/** The best results of several answers together; scores mean the same in each. */
+export function bestResults(answers: readonly SearchAnswer[], topK: number): SearchResult[] {
+  return answers
+    .flatMap(({ results }) => results)
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, topK);
 }
 
 /** Repeats a request until it is answered; undefined: what it asks for does not exist. */

@@ -73,7 +73,8 @@ describe("asked in a tier", () => {
   const open = (): SearchClient => {
     opened += 1;
     return {
-      search: async (queries) => queries.flatMap(({ query }) => results(query)),
+      search: async (queries) =>
+        queries.map(({ query }) => ({ success: true, text: "", results: [...results(query)] })),
       list: async () => undefined,
       close: async () => void (closed += 1),
     };

@@ -80,16 +80,15 @@ describe("high_accuracy", () => {
     ) => Promise<readonly (number | undefined)[] | undefined>;
   }) => {
     const request = { scope: options.within ?? scope, tier: "high_accuracy", query: QUERY, topK: 5 } as const;
-    const { results } = await search(
+    return search(
       store.index,
       "by" in options ? options.by : embedder,
       { ...request, scoreMin: undefined },
       options.judge && { judge: options.judge },
     );
-    return results;
   };
   const contents = async (options: Parameters<typeof ask>[0] = {}): Promise<string[]> =>
-    (await ask(options)).map(({ payload }) => payload.content);
+    (await ask(options)).results.map(({ payload }) => payload.content);
 
   it("high_accuracy lifts the chunk with the nearest sentence above the chunk with more query words", async () => {
     const request = { scope, tier: "moderate", query: QUERY, topK: 5, scoreMin: undefined } as const;
@@ -172,6 +171,19 @@ describe("high_accuracy", () => {
     expect((await contents({ judge: async () => undefined }))[0]).toBe(STORY);
   });
 
+  it.each([
+    ["nothing if the reranker judges", {}, true, undefined],
+    ["sentences if the reranker does not answer", {}, false, "sentences"],
+    ["nothing if there is no reranker", {}, undefined, undefined],
+    ["words if there is no vector of the query", { by: undefined }, undefined, "words"],
+    ["words if neither model answers", { by: undefined }, false, "words"],
+    ["words if the reranker alone answers", { by: undefined }, true, "words"],
+  ] as const)("high_accuracy reports as its fallback %s", async (_name, by, judges, fallback) => {
+    const judge = async (_query: string, documents: readonly string[]): Promise<number[] | undefined> =>
+      judges === true ? documents.map(() => 0.5) : undefined;
+    expect((await ask({ ...by, ...(judges !== undefined && { judge }) })).fallback).toBe(fallback);
+  });
+
   it("high_accuracy answers by words without an embedding model, and still reranks", async () => {
     expect((await contents({ by: undefined }))[0]).toBe(LIST);
     const judge = async (_query: string, documents: readonly string[]): Promise<number[]> =>
@@ -184,7 +196,7 @@ describe("high_accuracy", () => {
       undefined,
       async (_query: string, documents: readonly string[]) => documents.map((_, at) => at / 3),
     ]) {
-      const scores = (await ask(judge === undefined ? {} : { judge })).map(({ score }) => score);
+      const scores = (await ask(judge === undefined ? {} : { judge })).results.map(({ score }) => score);
       expect(scores).toEqual(scores.toSorted((a, b) => b - a));
       for (const score of scores) expect(score).toBeGreaterThan(0);
       for (const score of scores) expect(score).toBeLessThan(1);

@@ -168,15 +168,22 @@ describe("search", () => {
     expect(await scoresOf("b1", [common, rare])).toEqual(scores);
   });
 
-  it("moderate answers by words without a model", async () => {
-    const { results } = await ask("cat", "moderate", { by: undefined });
+  it("moderate answers by words without a model, and reports it", async () => {
+    const { results, fallback } = await ask("cat", "moderate", { by: undefined });
     expect(results.map(({ payload }) => payload.content)).toEqual([TEXTS[0]]);
+    expect(fallback).toBe("words");
   });
 
-  it("moderate answers by words if the model fails", async () => {
+  it("moderate answers by words if the model fails, and reports it", async () => {
     const failing: Embedder = { ...embedder, embed: () => Promise.reject(new Error("out of memory")) };
-    const { results } = await ask("cat", "moderate", { by: failing });
+    const { results, fallback } = await ask("cat", "moderate", { by: failing });
     expect(results).toHaveLength(1);
+    expect(fallback).toBe("words");
+  });
+
+  it("a search that did what its tier promises reports no fallback", async () => {
+    expect(await ask("cat", "fastest", { by: undefined })).not.toHaveProperty("fallback");
+    expect(await ask("cat", "moderate")).not.toHaveProperty("fallback");
   });
 
   it("a search of an unknown scope returns nothing", async () => {
