@@ -103,6 +103,8 @@ export interface ServiceLimits {
   readonly requestMs: number;
   /** Timeout of a whole bulk create. Default 6 hours. */
   readonly bulkMs: number;
+  /** Longest wait of a bulk create for the budget of unreadable lines of its account. Default 30 s. */
+  readonly bulkWaitMs: number;
   /** How long an answer waits for a client that stops reading. Default 2 minutes. */
   readonly answerIdleMs: number;
   /** How long a close waits for requests in flight. Default 10 s. */
@@ -120,6 +122,7 @@ export const DEFAULT_LIMITS: ServiceLimits = {
   connectionsPerAddress: 512,
   requestMs: 300_000,
   bulkMs: 6 * 3_600_000,
+  bulkWaitMs: 30_000,
   answerIdleMs: 120_000,
   drainMs: 10_000,
 };

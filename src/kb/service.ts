@@ -249,6 +249,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       connectionsPerAddress: limits.connectionsPerAddress,
       requestMs: limits.requestMs,
       bulkMs: limits.bulkMs,
+      bulkWaitMs: limits.bulkWaitMs,
       answerIdleMs: limits.answerIdleMs,
       ...(observer && {
         onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),

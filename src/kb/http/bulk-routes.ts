@@ -94,8 +94,12 @@ export async function addBulkRoutes(
       if (request.body === undefined || request.body === null) {
         throw new Refusal("invalid_body", `The body: expected lines of JSON (${NDJSON}), got nothing.`);
       }
+      const { accountId } = callerOf(request);
+      const withinBudget = (): Promise<void> => waitForBudget(budget, accountId, parts.bulkWaitMs);
+      await withinBudget();
       allowTime(parts, request, reply, untimed);
-      const answers = answerLines(parts, json, request, lineBytesMax, { slice, budget });
+      const spend = (): void => budget.spend(accountId, performance.now());
+      const answers = answerLines(parts, json, request, lineBytesMax, { slice, withinBudget, spend });
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
     },
@@ -162,10 +166,38 @@ function stalled(idleMs: number): Refusal {
   );
 }
 
-/** What the lines of all bulk creates share. */
+/**
+ * Waits until an account is within its budget. Throws `rate_limited` if that takes longer than `waitMsMax`: the account's other
+ * bulk creates may use up the budget again and again for minutes.
+ */
+async function waitForBudget(budget: AccountBudget, accountId: string, waitMsMax: number): Promise<void> {
+  const waitMs = (): number => budget.waitMs(accountId, performance.now());
+  const endMs = performance.now() + waitMsMax;
+  for (let ms = waitMs(); ms > 0; ms = waitMs()) {
+    if (performance.now() + ms > endMs) throw overBudget(Math.ceil(ms / 1000));
+    await sleep(ms, undefined, { ref: false });
+  }
+}
+
+function overBudget(retryAfterSeconds: number): Refusal {
+  return new Refusal(
+    "rate_limited",
+    `The account has sent too many invalid lines to bulk creates. Send the lines that were not answered in ${retryAfterSeconds} s.`,
+    {
+      retryAfterSeconds,
+      hint: "Correct the lines that were answered with 400 or 413 first: each counts again.",
+    },
+  );
+}
+
+/** What keeps the lines of bulk creates from taking too much of the event loop. */
 interface Pace {
+  /** Shared by all bulk creates. */
   readonly slice: TurnSlice;
-  readonly budget: AccountBudget;
+  /** Waits until the account may send another line; see `waitForBudget`. */
+  readonly withinBudget: (this: void) => Promise<void>;
+  /** Counts an invalid line of the account. */
+  readonly spend: (this: void) => void;
 }
 
 /**
@@ -174,13 +206,10 @@ interface Pace {
  */
 async function* paced(
   lines: AsyncIterable<Line>,
-  accountId: string,
-  { slice, budget }: Pace,
+  { slice, withinBudget }: Pick<Pace, "slice" | "withinBudget">,
 ): AsyncGenerator<Line> {
-  const waitMs = (): number => budget.waitMs(accountId, performance.now());
   for await (const line of lines) {
-    // Other bulk creates of the account may have used up more of the budget during the wait.
-    for (let ms = waitMs(); ms > 0; ms = waitMs()) await sleep(ms, undefined, { ref: false });
+    await withinBudget();
     await slice.pause();
     yield line;
   }
@@ -198,7 +227,7 @@ async function* answerLines(
   // The content type parser passes the stream through.
   const pieces = piecesOf(request.body as Readable, parts);
   const memory = request.inFlight ?? undefined;
-  const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), accountId, pace);
+  const lines = paced(linesOf(pieces, lineBytesMax, BODY_BYTES_MAX, memory), pace);
   const bounds = {
     width: WIDTH,
     weigh: ({ bytes }: Line) => bytes?.length ?? 0,
@@ -222,7 +251,7 @@ async function* answerLines(
       );
       memory?.release(bytes);
       // Here, not where it is answered: a client that has left is not answered.
-      if (isUnreadable(answered.outcome)) pace.budget.spend(accountId, performance.now());
+      if (isUnreadable(answered.outcome)) pace.spend();
       return answered;
     });
     for await (const answered of outcomes) {

@@ -40,6 +40,8 @@ export interface HttpParts {
   readonly requestMs: number;
   /** Maximum time for a bulk create. */
   readonly bulkMs: number;
+  /** Maximum time that a bulk create waits for its account's budget of unreadable lines. */
+  readonly bulkWaitMs: number;
   /** Maximum time that an answer waits for its client to read. */
   readonly answerIdleMs: number;
   /** Called at the end of each request; see `ServiceObserver`. */

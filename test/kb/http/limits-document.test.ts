@@ -104,6 +104,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/admission.ts", "STREAMS_MAX")),
     count(constant("kb/http/bulk-routes.ts", "UNREADABLE_BURST")),
     count(constant("kb/http/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
+    time(DEFAULT_LIMITS.bulkWaitMs),
   ],
   connections: [
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createBody, fileForm, openRunning, type Running } from "../service/running.ts";
+import { type Answered, createBody, fileForm, openRunning, type Running } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
 
 let running: Running | undefined;
@@ -171,6 +171,31 @@ it("delays the lines of an account that has sent too many invalid ones, and no o
   expect(answered).toBeLessThan(25);
   expect(await Promise.all(bulks)).toEqual(Array.from({ length: 25 }, () => 101));
   expect(performance.now() - startMs).toBeGreaterThan(1500);
+});
+
+it("refuses a bulk create that would wait long for the account's invalid lines, and admits it later", async () => {
+  const on = (running = await openRunning({ limits: { bulkWaitMs: 100 } }));
+  const bulk = (body: string) =>
+    on.send("POST", "/api/rag/resources/bulk", {
+      headers: { "content-type": "application/x-ndjson" },
+      body,
+    });
+  const good = JSON.stringify(createBody());
+  // 2000 invalid lines are within the budget; 99 in a row do not end a bulk create.
+  let ended: Answered | undefined;
+  let refused: Answered | undefined;
+  for (let round = 0; round < 20 && (ended === undefined || refused === undefined); round += 1) {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => bulk("x\n".repeat(99))));
+    answers.push(await bulk(good));
+    ended ??= answers.find(({ status, text }) => status === 200 && text.includes("too many invalid lines"));
+    refused ??= answers.find(({ status }) => status === 429);
+  }
+  expect(JSON.parse(ended?.text.trim().split("\n").at(-1) ?? "")).toMatchObject({
+    summary: { created: 0, message: expect.stringMatching(/^The account has sent too many.* in \d+ s\.$/) },
+  });
+  expect(refused?.json.error.code).toBe("rate_limited");
+  expect(Number(refused?.headers["retry-after"])).toBeGreaterThan(0);
+  await vi.waitFor(async () => expect((await bulk(good)).text).toContain('"created":1'), { timeout: 10_000 });
 });
 
 it("lets uploads of an account wait while hundreds of its documents do, and no other's", async () => {
