@@ -34,10 +34,14 @@ export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSour
 }
 
 function kindWords(path: RelativePath, { kind, extractorVersion }: Recipe): string {
+  if (isMail(kindOfName(path))) {
+    if (kind === "file") return "it is a mail with PDFs or images, which the service reads";
+    // Such a mail has none, or the service does not read mails, or an attachment can only be read here.
+    if (extractorVersion === CONVERTER_VERSION)
+      return "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read";
+  }
   if (kind === "content" && extractorVersion === CONVERTER_VERSION)
     return "its text is taken out of it and sent as Markdown";
-  if (kind === "file" && isMail(kindOfName(path)))
-    return "it is a mail with PDFs or images, which the service reads";
   return KIND_WORDS[kind];
 }
 

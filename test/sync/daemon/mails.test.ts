@@ -95,7 +95,13 @@ describe("a mail with a PDF", () => {
     readsMails(true);
     world.write("m.eml", mail("Both", PDF, attachment));
     expect(await pass()).toEqual(["create"]);
-    expect(world.service.live()[0]?.content).toContain(words);
+    const content = world.service.live()[0]?.content;
+    expect(content).toContain(words);
+    expect(content).toContain("- bill.pdf (application/pdf), not read: ");
+    const told = await explain(world.stateDir, world.source(), "m.eml", new AbortController().signal);
+    expect(told.recipe?.from.kind).toBe(
+      "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read",
+    );
   });
 });
 
