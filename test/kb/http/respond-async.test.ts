@@ -259,7 +259,7 @@ describe("Prefer: respond-async", () => {
     const failed = await settled(id);
     expect(failed.json.data).toMatchObject({
       content: "First words.",
-      metadata: { status: "error", error: "internal", message: expect.stringContaining("crashed 3 times") },
+      metadata: { status: "error", error: "internal", message: expect.stringContaining("crashed 4 times") },
     });
   });
 
