@@ -48,6 +48,16 @@ describe("the embedding model", () => {
     expect(model.state().state).toBe("unavailable");
   });
 
+  it("a call that fails because the model closes is no failure of the model", async () => {
+    const failing = { ...hashedEmbedder(), embed: () => Promise.reject(unreachable()) };
+    const [serving, closing] = [open(async () => failing), open(async () => failing)];
+    const embedders = [await serving.get(), await closing.get()];
+    await closing.close();
+    for (const embedder of embedders)
+      await expect(embedder?.embed(["text"])).rejects.toThrow("nobody answers");
+    expect([serving.state().state, closing.state().state]).toEqual(["failing", "ready"]);
+  });
+
   it("close does not hang if opening the model never ends", async () => {
     const model = open(() => NEVER);
     await model.get();
