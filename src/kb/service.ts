@@ -304,8 +304,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       answering.jobs.wake();
       webhooks.deliveries.wake();
       housekeeping.start();
-      // Continues an unfinished backfill. Without any vectors, no model is opened.
-      if ((await index.servingFingerprints()).length > 0) backfill.wake();
+      await backfill.resume();
       return { url, port: Number(new URL(url).port) };
     },
     issueKey: async (grant) => {

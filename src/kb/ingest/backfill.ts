@@ -23,6 +23,8 @@ const RETRY_AFTER_MS = 60_000;
 export interface Backfill {
   /** Starts a run, or schedules another one after the current run. */
   wake(this: void): void;
+  /** Continues what an earlier process left, if any collection has chunks that need vectors: else no model is opened. */
+  resume(): Promise<void>;
   /** Whether a run is in progress: searches may not find some chunks by meaning yet. */
   isRunning(): boolean;
   /** Stops after the current step, or after some seconds if that hangs. */
@@ -151,6 +153,10 @@ export function openBackfill(parts: BackfillParts): Backfill {
 
   return {
     wake,
+    resume: async () => {
+      // No model has this fingerprint, so that any chunk of these tiers is found.
+      if ((await index.chunksWithoutVector("", TIERS, 1)).length > 0) wake();
+    },
     isRunning: () => running !== undefined,
     close: async () => {
       stop.abort();

@@ -57,7 +57,16 @@ describe("moderate", () => {
     expect(openEmbedder).toHaveBeenCalledTimes(1);
   });
 
-  it("moderate searches words alone without a model, says so, and embeds once there is one", async () => {
+  it("a start over documents of fastest alone opens no model", async () => {
+    await open(async () => NONE);
+    await running.send("POST", "/api/rag/resource", { body: createBody() });
+    await running.close();
+    const openEmbedder = vi.fn<() => Promise<Embedder>>(async () => hashedEmbedder());
+    await open(openEmbedder);
+    expect(openEmbedder).not.toHaveBeenCalled();
+  });
+
+  it("moderate searches words alone without a model, says so, and embeds from the start at which there is one", async () => {
     await open(async () => NONE);
     const id = await createModerate("The heron waits by the river.");
     expect(await withoutVector()).toBe(1);
@@ -67,8 +76,6 @@ describe("moderate", () => {
     await running.close();
 
     await open(async () => hashedEmbedder());
-    expect(await withoutVector()).toBe(1);
-    await createModerate("Something else.");
     await vi.waitFor(
       () => expect(running.log()).toContain("embedded chunks that were stored without vectors"),
       {
