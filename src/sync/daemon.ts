@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { earliest } from "../lib/earliest.ts";
 import type { AuditReport, PaceState } from "../wire/daemon.ts";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
@@ -21,7 +22,6 @@ import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
 import type { SkippedFile, TroubledFile } from "./operator/status.ts";
-import { earliest } from "./source/pending-changes.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";

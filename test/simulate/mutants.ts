@@ -345,7 +345,7 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "pass/pass.ts",
-        "const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));",
+        "const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));",
         "const retryParked = allParked;",
       ),
     ],
@@ -467,13 +467,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "held-back-uncounted",
     does: "a file held back because it is written to continually counts as one in agreement",
     worlds: ["growing-files", "asked-for-status"],
-    patches: [
-      patch(
-        "source/source.ts",
-        "counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;",
-        "void countedAs;",
-      ),
-    ],
+    patches: [patch("agenda/path-states.ts", "counts[countedNow(path)] += 1;", "void countedNow;")],
   },
   {
     name: "growth-unnoticed",
@@ -493,7 +487,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "two-states",
     does: "paths in flight are read again after they were compared with a snapshot",
     worlds: ["there-and-back"],
-    patches: [patch("agenda/in-flight.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
+    patches: [patch("agenda/jobs.ts", " ?? sinceFiles.get(entry.ino).find(isOther);", ";")],
   },
   {
     name: "slow-failed",

@@ -8,7 +8,6 @@ import type { CreateIntent } from "../ledger/intents.ts";
 import { isWithin, withinTest } from "../plan/adoption.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
-import type { InFlight } from "../agenda/in-flight.ts";
 
 /**
  * Before a source of a new ledger creates its first resources, its scope at the service is listed once. The ledger may
@@ -46,7 +45,10 @@ export interface AdoptionOptions {
   /** One pass: if the service refuses a list, the pass ends. */
   readonly once: boolean;
   readonly signal: AbortSignal;
-  readonly inFlight: Pick<InFlight, "isEmpty" | "has">;
+  /** Reports whether the file of a path has a job. */
+  readonly isBusy: (path: RelativePath) => boolean;
+  /** Reports whether files or deletes of the source are in flight. */
+  readonly isSending: () => boolean;
   /** Most of what an old ledger knows is gone from the service. Nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
   /** Notified of the rows whose resources the list showed to be missing. These may be created again. */
@@ -61,7 +63,7 @@ const AGAIN_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, inFlight, onLoss, onMissing, scanAt, onWarning } = options;
+  const { context, source, once, signal, isBusy, isSending, onLoss, onMissing, scanAt, onWarning } = options;
   const { ledger, collections, now } = context;
   /**
    * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
@@ -89,7 +91,6 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   ): Promise<readonly Candidate[]> => {
     // The rows of an old ledger are in question too.
     const whole = ledger.drift.isDistrusted(source.id);
-    const isBusy = (path: RelativePath): boolean => inFlight.has(path);
     // Two sources that list at once would both take the same one of equal resources, and leave the other one behind.
     const found = await context.adoptions.run(scope, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
@@ -172,7 +173,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const { agreed, unsure } = ledger.sources.get(source.id);
     if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return candidates;
     // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
-    if (isPending && !inFlight.isEmpty()) return [];
+    if (isPending && isSending()) return [];
     const { collection } = source.rules.source;
     const asked = await collections.ask(collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {

@@ -1,13 +1,12 @@
 import { openAlarm } from "./alarm.ts";
-import type { RelativePath } from "../plan/model.ts";
+import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import type { IgnoreRest } from "../rules/ignore-settling.ts";
-import { openDirtySet, type DirtySet } from "./settle.ts";
-import type { InFlight } from "./in-flight.ts";
+import { openPathStates, type PathStates } from "./path-states.ts";
 
-/** What of a source must be checked, and when; and who waits for a check. */
+/** The clock and the alarm of the path states, and who waits for a check. */
 export interface Agenda {
-  readonly dirty: DirtySet;
-  /** Records that something happened at this path, or anywhere in the source. A path with a job is checked after it. */
+  readonly states: PathStates;
+  /** Records that something happened at this path, or anywhere in the source. */
   hint(path: RelativePath | undefined): void;
   /** Schedules a check of the whole source. */
   scanAt(atMs: number): void;
@@ -17,6 +16,10 @@ export interface Agenda {
   checkAgain(path: RelativePath, atMs?: number): void;
   /** The same for a file that changed while it was read: later, if that happens repeatedly. */
   checkTorn(path: RelativePath): void;
+  /** Has a path read again at a time, after its job. */
+  rereadAt(path: RelativePath, atMs: number): void;
+  /** Records that a file's job has ended. */
+  end(entry: ScanEntry): void;
   /**
    * Checks a path, or the whole source, now. A check that began later has ended when `answered` has reached the
    * returned number.
@@ -38,7 +41,6 @@ export interface Agenda {
 export interface AgendaOptions {
   /** How long a path must have rested. */
   readonly settleMs: number;
-  readonly inFlight: Pick<InFlight, "has" | "outdate">;
   readonly now: () => number;
   /** One pass: a check that is due much later is left to the next. */
   readonly once: boolean;
@@ -48,52 +50,40 @@ export interface AgendaOptions {
 const ONCE_PATIENCE_MS = 5000;
 
 /** Opens an empty agenda. */
-export function openAgenda({ settleMs, inFlight, now, once }: AgendaOptions): Agenda {
-  const dirty = openDirtySet(settleMs);
+export function openAgenda({ settleMs, now, once }: AgendaOptions): Agenda {
   const alarm = openAlarm(now);
+  const states = openPathStates(settleMs, (atMs) => alarm.set(atMs));
   let asked = 0;
   let answered = 0;
 
+  const isInTime = (atMs: number): boolean => !once || atMs <= now() + ONCE_PATIENCE_MS;
+  const checkAgain = (path: RelativePath, atMs = now() + settleMs): void => {
+    if (isInTime(atMs)) states.checkAgain(path, atMs, now());
+  };
   const hint = (path: RelativePath | undefined): void => {
     const nowMs = now();
-    if (path === undefined) dirty.markAll(nowMs, nowMs);
-    else if (inFlight.has(path)) inFlight.outdate(path);
-    else dirty.mark(path, nowMs);
-    alarm.set(path === undefined ? nowMs : nowMs + settleMs);
-  };
-  const checkAgain = (path: RelativePath, atMs = now() + settleMs): void => {
-    if (once && atMs > now() + ONCE_PATIENCE_MS) return;
-    if (inFlight.has(path) && atMs <= now() + settleMs) {
-      inFlight.outdate(path);
-      return;
-    }
-    dirty.again(path, atMs, now());
-    alarm.set(atMs);
+    if (path === undefined) states.checkAll(nowMs, nowMs);
+    else states.event(path, nowMs);
   };
 
   return {
-    dirty,
+    states,
     hint,
-    scanAt: (atMs) => {
-      dirty.markAll(atMs, now());
-      alarm.set(atMs);
-    },
-    awaitIgnoreFile: ({ atMs, isOverdue }) => {
-      dirty.markAll(atMs, now(), !isOverdue);
-      alarm.set(atMs);
-    },
+    scanAt: (atMs) => states.checkAll(atMs, now()),
+    awaitIgnoreFile: ({ atMs, isOverdue }) => states.checkAll(atMs, now(), !isOverdue),
     checkAgain,
     checkTorn: (path) => {
-      dirty.torn(path, now());
+      states.torn(path, now());
       checkAgain(path);
     },
+    rereadAt: (path, atMs) => {
+      if (isInTime(atMs)) states.rereadAt(path, atMs);
+    },
+    end: (entry) => states.end(entry, now()),
     ask: (below) => {
       asked += 1;
       if (below === undefined) hint(undefined);
-      else if (inFlight.has(below)) inFlight.outdate(below);
-      // Also for a path with a job, so that a check is due which answers.
-      if (below !== undefined) dirty.again(below, now(), now());
-      alarm.set(now());
+      else states.ask(below, now());
       return asked;
     },
     asked: () => asked,

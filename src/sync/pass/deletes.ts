@@ -1,5 +1,6 @@
 import type { SyncConfig } from "../../config/schema.ts";
 import type { Deletion } from "../ledger/intents.ts";
+import type { PathStates } from "../agenda/path-states.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Hold, SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
@@ -32,12 +33,8 @@ export interface Deletes {
   ): Braked;
   /** Whether files are missing and no further one has gone missing for some time, so that deletes may be sent. */
   isBurstOver(): boolean;
-  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits anew. */
-  forget(): void;
   /** Returns how many rows are missing: these, and those from other passes that are not ripe. */
   missingWith(gone: readonly KnownFile[]): number;
-  /** Returns paths of rows that are missing and not yet ripe. */
-  waiting(): ReadonlyMap<RelativePath, unknown>;
   /** Returns the facts for the brakes. */
   facts(
     row: SourceRow,
@@ -81,13 +78,13 @@ export function openDeletes(options: {
   readonly source: number;
   readonly ledger: Ledger;
   readonly sync: SyncConfig;
+  readonly states: Pick<PathStates, "missing" | "miss" | "decide">;
   readonly now: () => number;
   readonly once: boolean;
   readonly timing: Pick<Timing, "burstGapMs">;
 }): Deletes {
-  const { source, ledger, sync, now, once, keepTries, timing } = options;
-  /** Rows whose file is missing and about which nothing is decided yet. */
-  const missing = new Map<RelativePath, { id: number; sinceMs: number }>();
+  const { source, ledger, sync, states, now, once, keepTries, timing } = options;
+  const missing = states.missing();
   /**
    * Paths without a row at which nothing was found during this burst, and when the last of them was added: files that
    * have no resource yet belong to the burst as well.
@@ -127,9 +124,8 @@ export function openDeletes(options: {
       const inScope = scopeTest(scan.scope);
       const gone = [...braked.deletes, ...braked.held].filter((row) => !isDecided(row));
       const still = new Set(gone.map(({ id }) => id));
-      for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) missing.delete(path);
-      for (const { id, path } of gone)
-        if (missing.get(path)?.id !== id) missing.set(path, { id, sinceMs: nowMs });
+      for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
+      for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
       noteOthers(scan, nowMs);
       const endMs = burstEndMs();
       const hasRested = ({ path }: KnownFile): boolean => {
@@ -142,7 +138,7 @@ export function openDeletes(options: {
       const deletes = braked.deletes.filter((row) => isDecided(row) || (isOver && hasRested(row)));
       for (const row of gone)
         if (!hasRested(row)) checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
-      for (const row of [...held, ...deletes]) if (!isDecided(row)) missing.delete(row.path);
+      for (const row of [...held, ...deletes]) if (!isDecided(row)) states.decide(row.path);
       const [first] = missing.keys();
       if (first !== undefined)
         checkAgain(first, Math.max(nowMs + SECOND_CHECK_MS, Math.min(endMs, nowMs + BURST_CHECK_MS)));
@@ -156,12 +152,10 @@ export function openDeletes(options: {
       };
     },
     isBurstOver: () => missing.size > 0 && now() >= burstEndMs(),
-    forget: () => missing.clear(),
     missingWith: (gone) => {
       const more = gone.filter(({ path }) => !missing.has(path)).length;
       return missing.size + more;
     },
-    waiting: () => missing,
     facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
       rootBefore: row.root,
       missingBusy,

@@ -30,8 +30,9 @@ import { UNSETTLED } from "../rules/ignore-files.ts";
 import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanPaths, scanSource, withoutMounts } from "../scan/scan.ts";
-import type { DirtySet, Due } from "../agenda/settle.ts";
-import type { BusyPaths } from "../agenda/in-flight.ts";
+import type { Due } from "../agenda/checks.ts";
+import type { BusyPaths } from "../agenda/jobs.ts";
+import type { PathStates } from "../agenda/path-states.ts";
 import { openDeletes, type RootHalt } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";
@@ -57,13 +58,6 @@ export interface Passes {
    * Scans what is due, writes moves, holds and delete intents to the ledger, and returns what must be read and sent.
    */
   plan(due: Due): Promise<PassPlan>;
-  /**
-   * Returns paths of files that are missing and whose deletes wait: a rename may be half done, or a burst of deletes
-   * may continue.
-   */
-  missing(): ReadonlyMap<RelativePath, unknown>;
-  /** Forgets what is missing because nothing may be sent now. The check at the resume finds it again. */
-  forgetMissing(): void;
   /** Returns where the last checks met something unreadable. */
   unreadable(): Iterable<RelativePath>;
   /** Returns due files that would be read and sent. Writes nothing. */
@@ -90,11 +84,7 @@ export interface PassOptions {
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
   readonly sync: SyncConfig;
   readonly once: boolean;
-  readonly dirty: DirtySet;
-  /** Takes a snapshot of the paths with work in flight. */
-  readonly busyPaths: () => BusyPaths;
-  /** Schedules a check of a path for when the job of another one has ended. Returns false if it has ended already. */
-  readonly checkAfter: (busyPath: RelativePath, path: RelativePath) => boolean;
+  readonly states: PathStates;
   readonly signal: AbortSignal;
 }
 
@@ -116,23 +106,23 @@ const FEW_DELETES = 10;
 const RENAME_WAIT_MS = 60_000;
 
 /** Opens the passes of a source. */
-export function openPasses({
-  source,
-  context,
-  sync,
-  once,
-  dirty,
-  busyPaths,
-  checkAfter,
-  signal,
-}: PassOptions): Passes {
+export function openPasses({ source, context, sync, once, states, signal }: PassOptions): Passes {
   const { ledger, now, moved } = context;
   const { id, root, rules, rulesKey } = source;
   const scanning = { signal, onSlice: moved };
   const judging = { ...scanning, judgesMounts: true };
   const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const keepTries = context.trash?.tries ?? 0;
-  const deletes = openDeletes({ source: id, ledger, sync, now, once, keepTries, timing: context.timing });
+  const deletes = openDeletes({
+    source: id,
+    ledger,
+    sync,
+    states,
+    now,
+    once,
+    keepTries,
+    timing: context.timing,
+  });
   let first = true;
   /** The last pass was halted because of its root. */
   let wasHalted = false;
@@ -152,7 +142,7 @@ export function openPasses({
     ledger.flush();
     const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
     // A file whose time came while it could not be checked has no time any more. A whole pass tries it.
-    const retryParked = allParked || ((path: RelativePath) => !dirty.isMarked(path));
+    const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));
     const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
     const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
     // Files in flight are skipped, and nothing else may have reported that they have changed since.
@@ -165,7 +155,7 @@ export function openPasses({
   };
   /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
   const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
-    const busy = busyPaths();
+    const busy = states.busyPaths();
     try {
       return await run(busy);
     } finally {
@@ -228,7 +218,7 @@ export function openPasses({
   };
 
   const hasRested = ({ entry }: Pick<Candidate, "entry">, due: Due): boolean =>
-    dirty.rested(entry, now(), due.forced.has(entry.path), Date.now());
+    states.rested(entry, now(), due.forced.has(entry.path), Date.now());
   /** A file that only received the inode number of one in flight need not wait for that one. */
   const wasRenamed =
     (entry: ScanEntry) =>
@@ -242,8 +232,8 @@ export function openPasses({
     const busyPath = busyPathOf(candidate, busy);
     if (busyPath === undefined) return true;
     // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
-    const waitMs = checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
-    dirty.again(entry.path, now() + waitMs, now());
+    const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+    states.checkAgain(entry.path, now() + waitMs, now());
     return false;
   };
 
@@ -257,7 +247,7 @@ export function openPasses({
 
   const halt = (why: RootHalt, identity: Scan["root"], files: number): PassPlan => {
     wasHalted = true;
-    deletes.forget();
+    states.forgetMissing();
     deletes.halt(why, identity, files);
     return nothing(true);
   };
@@ -295,7 +285,7 @@ export function openPasses({
 
   const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
     const isBurstOver = deletes.isBurstOver();
-    const burst = deletes.waiting();
+    const burst = states.missing();
     // Files in flight count as well: their own jobs may find them missing minutes apart.
     const inFlight = isBurstOver ? [...busy.known()] : [];
     // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
@@ -310,7 +300,7 @@ export function openPasses({
     if (!whole)
       scan = withoutOtherSpellings(
         root,
-        await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, dirty.marked()),
+        await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, states.due()),
       );
     if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
 
@@ -379,8 +369,8 @@ export function openPasses({
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
       ? decided
-      : deletes.ripe(decided, scan, { quiet: dirty.isQuiet(deletes.waiting()), isBurstOver }, checkAgain);
-    if (isAgreed) deletes.forget();
+      : deletes.ripe(decided, scan, { quiet: states.isQuiet({ butMissing: true }), isBurstOver }, checkAgain);
+    if (isAgreed) states.forgetMissing();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
     const unreadableNow = countUnreadable(scan);
@@ -407,8 +397,6 @@ export function openPasses({
 
   return {
     plan: (due) => withBusy((busy) => plan(due, busy)),
-    missing: () => deletes.waiting(),
-    forgetMissing: () => deletes.forget(),
     unreadable: () => unreadable ?? [],
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;

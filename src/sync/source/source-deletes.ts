@@ -3,7 +3,6 @@ import type { ActionContext, ActionSource } from "../actions/context.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { openRefusedDeletes } from "./refused-deletes.ts";
-import type { InFlight } from "../agenda/in-flight.ts";
 
 /** The deletes of one source whose intents are in the ledger. Each is sent until it is done. */
 export interface SourceDeletes {
@@ -13,12 +12,21 @@ export interface SourceDeletes {
   /** Begins with refused and denied ones that are due, and schedules the others. */
   beginDue(): void;
   /**
-   * Called when a job of the path has ended, its file's or a delete's, or, without a path, a pass. Begins with those
-   * whose file is no longer awaited.
+   * Called when the job of a path's file has ended, or, without a path, a pass. Begins with those whose file is no
+   * longer awaited.
    */
   beginPutOff(path?: RelativePath): void;
   /** Sends one, as its job does. */
   send(deletion: Deletion): Promise<void>;
+  /** Records that the job of one has ended. */
+  end(deletion: Deletion): void;
+  hasJobs(): boolean;
+  /** Reports whether a delete of this path has a job. */
+  hasJob(path: RelativePath): boolean;
+  /** Returns the paths of those that have jobs. */
+  jobPaths(): Iterable<RelativePath>;
+  /** Since when the oldest job waits. */
+  oldestMs(): number | undefined;
   /** Sends refused ones at or below a path now. */
   retry(below: RelativePath | undefined): void;
 }
@@ -27,7 +35,6 @@ export interface SourceDeletesOptions {
   readonly row: { readonly id: number };
   readonly context: ActionContext;
   readonly source: ActionSource;
-  readonly inFlight: Pick<InFlight, "beginDeletes" | "isDeleting">;
   /** One pass: leaves what the service refuses to the next. */
   readonly once: boolean;
   /** Reports whether nothing may be sent. */
@@ -42,10 +49,14 @@ export interface SourceDeletesOptions {
 
 /** Opens the deletes of a source; none is in flight. */
 export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes {
-  const { row, context, source, inFlight, once, wakeAt } = options;
+  const { row, context, source, once, wakeAt } = options;
   const { ledger, now } = context;
   const { deletedAgainMs } = context.timing;
   const refused = openRefusedDeletes(deletedAgainMs);
+  /** Since when those with jobs wait. The first is the oldest. */
+  const jobs = new Map<number, number>();
+  /** Paths of those with jobs, and their number: two held rows of one path may be deleted together. */
+  const jobPaths = new Map<RelativePath, number>();
   /** Deletes whose file is back. They follow the create of its own resource. */
   const putOff = new Map<RelativePath, Deletion[]>();
 
@@ -64,8 +75,20 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
     putOff.get(path)?.some((each) => each.id === id) === true;
 
   const begin = (deletions: readonly Deletion[]): void => {
-    inFlight.beginDeletes(deletions);
+    for (const { id, path } of deletions) {
+      if (jobs.has(id)) continue;
+      jobs.set(id, now());
+      jobPaths.set(path, (jobPaths.get(path) ?? 0) + 1);
+    }
     options.push(deletions);
+  };
+  const beginPutOff = (path?: RelativePath): void => {
+    for (const at of path === undefined ? [...putOff.keys()] : [path]) {
+      const waiting = putOff.get(at) ?? [];
+      if (waiting.length === 0 || waiting.some(isBack)) continue;
+      putOff.delete(at);
+      begin(waiting);
+    }
   };
 
   return {
@@ -74,11 +97,11 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       // A delete that was just done is not left over, nor is the intent that has its id by then.
       ledger.flush();
       const open = ledger.intents.deletes(row.id);
-      begin(open.filter((each) => !inFlight.isDeleting(each.id) && !refused.has(each.id) && !isPutOff(each)));
+      begin(open.filter((each) => !jobs.has(each.id) && !refused.has(each.id) && !isPutOff(each)));
     },
     beginDue: () => {
-      begin(refused.due(now()).filter(({ id }) => !inFlight.isDeleting(id)));
-      for (const { id, atMs } of refused.times()) if (!inFlight.isDeleting(id)) wakeAt(atMs);
+      begin(refused.due(now()).filter(({ id }) => !jobs.has(id)));
+      for (const { id, atMs } of refused.times()) if (!jobs.has(id)) wakeAt(atMs);
     },
     send: async (deletion) => {
       // Its intent is in the ledger: the check at the resume sends it.
@@ -103,14 +126,19 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
       if (end === "left" && !options.isHeld())
         putOff.set(deletion.path, [...(putOff.get(deletion.path) ?? []), deletion]);
     },
-    beginPutOff: (path) => {
-      for (const at of path === undefined ? [...putOff.keys()] : [path]) {
-        const waiting = putOff.get(at) ?? [];
-        if (waiting.length === 0 || waiting.some(isBack)) continue;
-        putOff.delete(at);
-        begin(waiting);
+    beginPutOff,
+    end: ({ id, path }) => {
+      if (jobs.delete(id)) {
+        const left = (jobPaths.get(path) ?? 1) - 1;
+        if (left === 0) jobPaths.delete(path);
+        else jobPaths.set(path, left);
       }
+      beginPutOff(path);
     },
+    hasJobs: () => jobs.size > 0,
+    hasJob: (path) => jobPaths.has(path),
+    jobPaths: () => jobPaths.keys(),
+    oldestMs: () => jobs.values().next().value,
     retry: (below) => {
       refused.makeDue(below, now());
       wakeAt(now());

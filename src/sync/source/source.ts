@@ -1,3 +1,4 @@
+import { earliest } from "../../lib/earliest.ts";
 import type { MountTrouble } from "../../wire/daemon.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { send } from "../actions/send.ts";
@@ -6,21 +7,18 @@ import { openAdoption } from "../adopt/adopt.ts";
 import { openAgenda } from "../agenda/agenda.ts";
 import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
 import type { SyncConfig } from "../../config/schema.ts";
-import { type Counted, countedAs } from "../agenda/counted.ts";
+import { type Counted, countedAs } from "../agenda/jobs.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
-import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Send, WorkQueue } from "../queue/queue.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
 import { mountTroubles, openMountWarnings } from "./mount-warnings.ts";
-import { openPause } from "./pause.ts";
 import { openSettler } from "../adopt/recover.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openSourceDeletes } from "./source-deletes.ts";
 import { isBelow } from "../disk/source-path.ts";
-import { openInFlight } from "../agenda/in-flight.ts";
-import { earliest, openPendingChanges } from "./pending-changes.ts";
 
 /** A job of the queue: read and send a file, or delete a resource. */
 export type Job =
@@ -135,8 +133,6 @@ export interface SourceOptions {
 
 /** How soon a folder that is missing or another one is checked again. */
 const ROOT_RETRY_MS = 10_000;
-/** File times that are further ahead than this are wrong. */
-const REREAD_MAX_MS = 60_000;
 /** After a create was sent again, the list is checked this soon. */
 const DOUBT_SOON_MS = 1000;
 /** The point of a mount or unmount is checked once more after this: it may be gone before an event arrives. */
@@ -145,33 +141,29 @@ const MOUNT_AGAIN_MS = 2000;
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, sync, once, queue } = options;
-  const pendingChanges = openPendingChanges();
-  const context: ActionContext = {
-    ...options.context,
-    report: (activity) => {
-      pendingChanges.reported(activity.path, activity.outcome);
-      options.context.report(activity);
-    },
-  };
-  const { ledger, now } = context;
+  const { ledger, now } = options.context;
   const openedMs = now();
   /** Since when files wait until the scope at the service is listed. */
   let adoptingSinceMs: number | undefined;
   const stopping = new AbortController();
-  const inFlight = openInFlight();
-  const agenda = openAgenda({ settleMs: sync.settleMs, inFlight, now, once });
-  const { dirty } = agenda;
+  const agenda = openAgenda({ settleMs: sync.settleMs, now, once });
+  const { states } = agenda;
+  const context: ActionContext = {
+    ...options.context,
+    report: (activity) => {
+      // A delete is that of an older file of the path.
+      if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
+      options.context.report(activity);
+    },
+  };
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const scanAt = (atMs: number): void => agenda.scanAt(atMs);
   const warnOfMounts = openMountWarnings(rules, options.onWarning);
   const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
-  const pause = openPause(options.paused);
-  /** Files whose times do not yet distinguish a later write, and when they will. */
-  const rereads = new Map<RelativePath, number>();
+  let paused = options.paused;
+  const isPaused = (): boolean => paused;
   let recovered = false;
   let passing = false;
-  /** What a pass has taken: no longer marked or missing, and not yet in flight. */
-  let inHand: ReadonlySet<RelativePath> = new Set();
   /** The whole source was checked in this run. Before that, nobody knows whether it is idle. */
   let scanned = false;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
@@ -186,12 +178,12 @@ export function openSource(options: SourceOptions): SourceSync {
     rulesKey: rulesKeyOf(rules),
     isStale: (path) => {
       // What was read for sending is given up while the source is paused, and checked again.
-      if (pause.isPaused() || guard.isClosed()) inFlight.outdate(path);
-      return inFlight.isOutdated(path);
+      if (paused || guard.isClosed()) states.outdate(path);
+      return states.isOutdated(path);
     },
-    isPaused: () => pause.isPaused(),
+    isPaused,
     checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
-    rereadAt: (path, atMs) => rereads.set(path, now() + Math.max(0, atMs - Date.now())),
+    rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
     checkTorn: (path) => agenda.checkTorn(path),
     mayRecreate: (id) => guard.mayRecreate(id),
     settle: (intent) => settler.settle(intent),
@@ -213,7 +205,8 @@ export function openSource(options: SourceOptions): SourceSync {
     source,
     once,
     signal: stopping.signal,
-    inFlight,
+    isBusy: (path) => states.hasJob(path),
+    isSending: () => isSending(),
     onLoss: (reason) => guard.hold(reason),
     onMissing: (rows) => guard.allow(rows),
     scanAt,
@@ -230,42 +223,30 @@ export function openSource(options: SourceOptions): SourceSync {
     once,
     onWarning: options.onWarning,
     isAdopting: () => adoption.isAdopting(),
-    isBusy: (path) => inFlight.has(path),
+    isBusy: (path) => states.hasJob(path),
   });
-  const passes = openPasses({
-    source,
-    context,
-    sync,
-    once,
-    dirty,
-    busyPaths: () => inFlight.asOfNow(),
-    checkAfter: (busyPath, path) => inFlight.checkAfter(busyPath, path),
-    signal: stopping.signal,
-  });
+  const passes = openPasses({ source, context, sync, once, states, signal: stopping.signal });
   /**
    * Reports whether something happened at a path, or at a folder on the way to it, that is not done yet; or whether its
    * file is parked.
    */
   const isAwaited = (path: RelativePath): boolean => {
-    if (inFlight.has(path)) return true;
-    const hasNews = (at: RelativePath): boolean => inHand.has(at) || dirty.isMarked(at, { asRetry: false });
+    if (states.hasJob(path)) return true;
     for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
-      if (hasNews(at)) return true;
+      if (states.isBeingChecked(at)) return true;
     // In a single pass, the time of its retry is not on the agenda.
-    if (!dirty.isMarked(path) && !pendingChanges.wasParked(path)) return false;
+    if (!states.isDue(path) && !states.isParked(path)) return false;
     ledger.flush();
-    return ledger.files.living(row.id, path)?.state === "parked";
+    return isParked(path);
   };
   const deletes = openSourceDeletes({
     row,
     context,
     source,
-    inFlight,
     once,
-    isHeld: () => pause.isPaused() || guard.isClosed(),
+    isHeld: () => paused || guard.isClosed(),
     isAwaited,
     push: (deletions) => {
-      pendingChanges.beginDeletes(deletions, now());
       queue.push(
         deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
         { last: true },
@@ -273,33 +254,16 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
-  /** Number of those whose row has been counted since, while their job is ending. */
-  const countedSince = (): number => {
-    let count = 0;
-    for (const path of inFlight.inTransit())
-      if (countedAs(ledger.files.living(row.id, path)?.state) !== "nothing") count += 1;
-    return count;
-  };
-  /**
-   * Counts files that are not read for some seconds because they are written to all the time, by how their rows count.
-   */
-  const heldBack = (): Record<Counted, number> => {
-    const counts = { agreed: 0, trouble: 0, nothing: 0 };
-    // While it is paused they are among what the checks found.
-    if (pause.isPaused()) return counts;
-    for (const path of dirty.heldBack())
-      if (!inFlight.has(path) && (dirty.isMarked(path) || inHand.has(path)))
-        counts[countedAs(ledger.files.living(row.id, path)?.state)] += 1;
-    return counts;
-  };
+  const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
+  const isParked = (path: RelativePath): boolean => ledger.files.living(row.id, path)?.state === "parked";
+  const countedNow = (path: RelativePath): Counted => countedAs(ledger.files.living(row.id, path)?.state);
   const noteBacklog = (): void => {
     const { backlog, backlogAgreed } = self.activity();
     ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
     ledger.sources.setCompared(row.id, scanned);
   };
   const beginFiles = (candidates: readonly Candidate[]): void => {
-    inFlight.begin(candidates);
-    pendingChanges.begin(candidates, now());
+    states.queue(candidates, now());
     if (candidates.length > 0) {
       // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
       ledger.noteLast(noteBacklog);
@@ -312,31 +276,22 @@ export function openSource(options: SourceOptions): SourceSync {
     if (rest !== undefined) agenda.awaitIgnoreFile(rest);
     return rest?.isOverdue === false;
   };
-  const endFile = (entry: ScanEntry): void => {
-    dirty.ended(entry.path, now());
-    for (const path of inFlight.end(entry)) hint(path);
-    const rereadMs = rereads.get(entry.path);
-    rereads.delete(entry.path);
-    // A file whose times are in the future is read again only by whole checks.
-    if (rereadMs !== undefined && rereadMs < now() + REREAD_MAX_MS) agenda.checkAgain(entry.path, rereadMs);
-  };
   const pass = async (): Promise<void> => {
-    const due = dirty.take(now());
+    const due = states.take(now());
     if (due === undefined) return;
-    inHand = new Set([...due.paths, ...passes.missing().keys()]);
     const answers = agenda.asked();
-    if (pause.isPaused()) {
-      passes.forgetMissing();
-      const unsent = await passes.unsent(due);
+    if (paused) {
+      states.forgetMissing();
+      const { candidates, inScope } = await passes.unsent(due);
       // It is running already. The check that came with the resume finds all of it again, and answers.
-      if (!pause.isPaused()) return;
-      pause.note(unsent);
+      if (!isPaused()) return;
+      states.notePaused(candidates, inScope);
       if (due.all) scanned = true;
       if (!awaitsIgnoreFile()) agenda.answer(answers);
       return;
     }
     if (!(await guard.ready())) {
-      passes.forgetMissing();
+      states.forgetMissing();
       // Until the list has shown whether something is lost, nobody knows what must be sent.
       if (ledger.drift.loss(row.id) !== undefined) {
         scanned ||= due.all;
@@ -348,7 +303,7 @@ export function openSource(options: SourceOptions): SourceSync {
     const startMs = now();
     const plan = await passes.plan(due);
     if (due.all) options.onRescanned?.(now() - startMs);
-    if (plan.halted && !once) dirty.markAll(now() + ROOT_RETRY_MS, now());
+    if (plan.halted && !once) scanAt(now() + ROOT_RETRY_MS);
     if (plan.halted) {
       halted = true;
       scanned ||= due.all;
@@ -377,18 +332,18 @@ export function openSource(options: SourceOptions): SourceSync {
   };
   const loop = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
-      const nextMs = dirty.nextDueMs();
+      const nextMs = states.nextDueMs();
       if (nextMs !== undefined && nextMs <= now()) {
         passing = true;
         await pass();
         passing = false;
-        inHand = new Set();
+        states.endPass();
         deletes.beginPutOff();
         context.moved();
         continue;
       }
       if (nextMs !== undefined) agenda.wakeAt(nextMs);
-      if (!pause.isPaused()) deletes.beginDue();
+      if (!paused) deletes.beginDue();
       options.onChange();
       await agenda.time();
     }
@@ -412,14 +367,14 @@ export function openSource(options: SourceOptions): SourceSync {
       await loop();
     },
     prepare: async (candidate) => {
-      inFlight.markInTransit(candidate.entry.path);
+      states.send(candidate.entry.path);
       return source.isStale(candidate.entry.path) ? undefined : prepareFile(context, source, candidate);
     },
     noteBacklog,
     depart: (prepared) => {
       const departure = prepared.write();
       // The row is `unsure` from here on.
-      if (departure.intent === undefined) inFlight.uncount(departure.candidate.entry.path);
+      if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
       const { intent } = departure;
       return {
         run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
@@ -435,54 +390,50 @@ export function openSource(options: SourceOptions): SourceSync {
     },
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
-      if (job.kind === "delete") pendingChanges.endDelete(job.deletion);
-      else pendingChanges.end(job.candidate.entry.path);
-      if (job.kind === "delete") inFlight.endDelete(job.deletion);
-      else endFile(job.candidate.entry);
-      deletes.beginPutOff(job.kind === "delete" ? job.deletion.path : job.candidate.entry.path);
+      if (job.kind === "delete") deletes.end(job.deletion);
+      else {
+        agenda.end(job.candidate.entry);
+        deletes.beginPutOff(job.candidate.entry.path);
+      }
       // One file was sent alone, or the requests in flight have ended.
       if (adoption.isPending()) scanAt(now());
       options.onChange();
     },
     activity: () => {
-      const { agreed, nothing } = heldBack();
-      const size = inFlight.size() - countedSince() + agreed + nothing;
-      return {
-        // While it is paused, what waits for the adoption is among what was counted.
-        backlog: size + (pause.isPaused() ? pause.size() : adoption.waiting()),
-        backlogAgreed: inFlight.agreed() + pause.agreed() + agreed,
-      };
+      const { agreed, nothing } = states.counts(countedNow, paused);
+      // While it is paused, what waits for the adoption is among what was counted.
+      return { backlog: agreed + nothing + (paused ? 0 : adoption.waiting()), backlogAgreed: agreed };
     },
     guard,
-    isBusy: (path) => inFlight.has(path),
+    isBusy: (path) => states.hasJob(path),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
     isPlanned: () => scanned,
     oldestWaitingMs: () => {
-      if (pause.isPaused() || ledger.drift.loss(row.id) !== undefined) return undefined;
-      const isParked = (path: RelativePath): boolean => ledger.files.living(row.id, path)?.state === "parked";
+      if (paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(
         recovered && scanned ? undefined : openedMs,
-        dirty.oldestMs(),
-        pendingChanges.oldestMs(isParked),
+        states.oldestMs(isParked),
+        deletes.oldestMs(),
         adoption.waiting() > 0 ? adoptingSinceMs : undefined,
       );
     },
-    isSending: () => !inFlight.isEmpty(),
+    isSending,
     isScanning: () => {
-      const nextMs = dirty.nextDueMs();
+      const nextMs = states.nextDueMs();
       return !recovered || passing || (nextMs !== undefined && nextMs <= now());
     },
-    isIdle: () => recovered && scanned && !passing && dirty.isQuiet() && inFlight.isEmpty(),
-    isPaused: () => pause.isPaused(),
+    isIdle: () => recovered && scanned && !passing && states.isQuiet() && !isSending(),
+    isPaused,
     pause: () => {
-      if (pause.isPaused()) return;
-      pause.begin();
+      if (paused) return;
+      paused = true;
       // So that all pending work is counted, wherever it waited.
       hint(undefined);
     },
     resume: () => {
-      if (!pause.isPaused()) return;
-      pause.end();
+      if (!paused) return;
+      paused = false;
+      states.endPause();
       // Nothing else would find parked files whose time came meanwhile.
       ledger.note(() => ledger.operator.unpark(row.id, now()));
       hint(undefined);
@@ -490,28 +441,15 @@ export function openSource(options: SourceOptions): SourceSync {
     retryDeletes: (below) => deletes.retry(below),
     ask: (below) => agenda.ask(below),
     answered: () => agenda.answered(),
-    pending: (below) => {
-      const paths = new Set([
-        ...inFlight.paths(),
-        ...dirty.marked(),
-        ...pause.paths(),
-        ...passes.missing().keys(),
-        ...inHand,
-      ]);
-      return [...paths].filter((path) => isBelow(path, below));
-    },
-    isInFlight: (path) => inFlight.touches(path),
+    pending: (below) =>
+      [...new Set([...states.paths(), ...deletes.jobPaths()])].filter((path) => isBelow(path, below)),
+    isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
     unreadable: (below) =>
       [...passes.unreadable()].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
     mounts: () => mountTroubles(rules),
-    isPending: (path) =>
-      inFlight.touches(path) ||
-      dirty.isMarked(path) ||
-      pause.has(path) ||
-      passes.missing().has(path) ||
-      inHand.has(path),
+    isPending: (path) => states.stateOf(path) !== "at rest" || deletes.hasJob(path),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));

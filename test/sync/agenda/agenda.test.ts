@@ -1,24 +1,21 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Agenda, openAgenda } from "../../../src/sync/agenda/agenda.ts";
+import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 
 const SETTLE_MS = 1000;
 
 let nowMs: number;
-let busy: Set<string>;
-let outdated: string[];
 let agenda: Agenda;
 const open = (once = false): Agenda => {
-  agenda = openAgenda({
-    settleMs: SETTLE_MS,
-    inFlight: { has: (path) => busy.has(path), outdate: (path) => void outdated.push(path) },
-    now: () => nowMs,
-    once,
-  });
+  agenda = openAgenda({ settleMs: SETTLE_MS, now: () => nowMs, once });
   return agenda;
 };
+const entry: ScanEntry = { path: "a.md", sizeBytes: 1, mtimeMs: 1, ctimeMs: 1, ino: 1 };
+const begin = (): void => agenda.states.queue([{ entry, known: undefined }], nowMs);
+const isOutdated = (): boolean => agenda.states.isOutdated(entry.path);
 /** How long until something is due; undefined: nothing is. */
 const dueIn = (): number | undefined => {
-  const dueMs = agenda.dirty.nextDueMs();
+  const dueMs = agenda.states.nextDueMs();
   return dueMs === undefined ? undefined : dueMs - nowMs;
 };
 /** Whether the loop has woken. */
@@ -31,8 +28,6 @@ const isAwake = async (): Promise<boolean> => {
 
 beforeEach(() => {
   nowMs = 1_000_000;
-  busy = new Set();
-  outdated = [];
   open();
 });
 afterEach(() => agenda.stop());
@@ -41,18 +36,20 @@ describe("events", () => {
   it("an event has its path checked once that has rested", () => {
     agenda.hint("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
-    expect(agenda.dirty.take(nowMs + SETTLE_MS)).toMatchObject({ all: false, paths: ["a.md"] });
+    expect(agenda.states.take(nowMs + SETTLE_MS)).toMatchObject({ all: false, paths: ["a.md"] });
   });
 
   it("an event of the whole source has it checked at once", () => {
     agenda.hint(undefined);
-    expect(agenda.dirty.take(nowMs)).toMatchObject({ all: true });
+    expect(agenda.states.take(nowMs)).toMatchObject({ all: true });
   });
 
-  it("an event of a path with a job outdates that job, and marks nothing", () => {
-    busy.add("a.md");
+  it("an event of a path with a job has it checked after the job", () => {
+    begin();
     agenda.hint("a.md");
-    expect([outdated, dueIn()]).toEqual([["a.md"], undefined]);
+    expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
+    agenda.end(entry);
+    expect(dueIn()).toBe(SETTLE_MS);
   });
 });
 
@@ -65,11 +62,14 @@ describe("paths that are checked again", () => {
   });
 
   it("leaves a path to its job when it is due soon, and marks it when it is due later", () => {
-    busy.add("a.md");
-    agenda.checkAgain("a.md");
-    expect([outdated, dueIn()]).toEqual([["a.md"], undefined]);
+    begin();
     agenda.checkAgain("a.md", nowMs + SETTLE_MS + 1);
-    expect([outdated, dueIn()]).toEqual([["a.md"], SETTLE_MS + 1]);
+    expect([isOutdated(), dueIn()]).toEqual([false, SETTLE_MS + 1]);
+    agenda.end(entry);
+    begin();
+    expect(agenda.states.take(nowMs + SETTLE_MS + 1)?.paths).toEqual(["a.md"]);
+    agenda.checkAgain("a.md");
+    expect([isOutdated(), dueIn()]).toEqual([true, undefined]);
   });
 
   it("leaves a check that is due much later to the next pass, in a single pass", () => {
@@ -81,6 +81,22 @@ describe("paths that are checked again", () => {
     expect(dueIn()).toBe(5001);
   });
 
+  it.each([
+    [true, 5001, undefined],
+    [true, 5000, 5000],
+    [false, 5001, 5001],
+  ])(
+    "reads a file again after its job, unless a single pass (%s) ends before (%i)",
+    (once, inMs, expected) => {
+      open(once);
+      begin();
+      agenda.rereadAt("a.md", nowMs + inMs);
+      expect(dueIn()).toBeUndefined();
+      agenda.end(entry);
+      expect(dueIn()).toBe(expected);
+    },
+  );
+
   it("checks a file that changed while it was read after the settle time", () => {
     agenda.checkTorn("a.md");
     expect(dueIn()).toBe(SETTLE_MS);
@@ -91,33 +107,33 @@ describe("checks that a person requests", () => {
   it("answers a person with a check that began after the request, at once", () => {
     expect([agenda.asked(), agenda.answered()]).toEqual([0, 0]);
     expect(agenda.ask("a.md")).toBe(1);
-    expect(agenda.dirty.take(nowMs)).toMatchObject({ all: false, paths: ["a.md"] });
+    expect(agenda.states.take(nowMs)).toMatchObject({ all: false, paths: ["a.md"] });
     expect(agenda.ask(undefined)).toBe(2);
-    expect(agenda.dirty.take(nowMs)).toMatchObject({ all: true });
+    expect(agenda.states.take(nowMs)).toMatchObject({ all: true });
     agenda.answer(1);
     expect([agenda.asked(), agenda.answered()]).toEqual([2, 1]);
   });
 
   it("outdates the job of the path that a person asks about", () => {
-    busy.add("a.md");
-    agenda.ask("a.md");
-    expect([outdated, dueIn()]).toEqual([["a.md"], 0]);
+    begin();
     agenda.ask("b.md");
-    expect(outdated).toEqual(["a.md"]);
+    expect(isOutdated()).toBe(false);
+    agenda.ask("a.md");
+    expect([isOutdated(), dueIn()]).toEqual([true, 0]);
   });
 });
 
 describe("checks of the whole source", () => {
   it("a future check of the whole source is a retry, for which nothing waits", () => {
     agenda.scanAt(nowMs + 60_000);
-    expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, true]);
+    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, true]);
   });
 
   it("a check for an ignore file that settles is waited for, unless it is overdue", () => {
     agenda.awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: false });
-    expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, false]);
+    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, false]);
     open().awaitIgnoreFile({ atMs: nowMs + 60_000, isOverdue: true });
-    expect([dueIn(), agenda.dirty.isQuiet()]).toEqual([60_000, true]);
+    expect([dueIn(), agenda.states.isQuiet()]).toEqual([60_000, true]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EMPTY_MS, openDirtySet } from "../../../src/sync/agenda/settle.ts";
+import { openPathStates } from "../../../src/sync/agenda/path-states.ts";
+import { EMPTY_MS } from "../../../src/sync/agenda/settle.ts";
 import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
 
 const entry = (
@@ -13,132 +14,122 @@ const entry = (
   ino: 1,
 });
 
-describe("the dirty set", () => {
-  it("returns a path when it has rested", () => {
-    const dirty = openDirtySet(100);
-    dirty.mark("a", 1000);
-    dirty.mark("a", 1050);
-    expect(dirty.nextDueMs()).toBe(1150);
-    expect(dirty.take(1149)).toBeUndefined();
-    expect(dirty.take(1150)?.paths).toEqual(["a"]);
-    expect(dirty.isQuiet()).toBe(true);
-  });
+/** Files held back: the only ones here that are counted. */
+const heldBackOf = (states: ReturnType<typeof openPathStates>): string[] => {
+  const counted: string[] = [];
+  states.counts((path) => {
+    counted.push(path);
+    return "agreed";
+  }, false);
+  return counted;
+};
 
-  it("returns a path that never rests once a minute", () => {
-    const dirty = openDirtySet(100);
-    const taken: number[] = [];
-    for (let nowMs = 0; nowMs <= 3 * CEILING_MS; nowMs += 50) {
-      if (dirty.take(nowMs) !== undefined) taken.push(nowMs);
-      dirty.mark("a", nowMs);
-    }
-    expect(taken).toEqual([CEILING_MS, 2 * CEILING_MS + 0, 3 * CEILING_MS]);
-  });
-
+describe("files that settle", () => {
   it("waits for a file that is rewritten, though an earlier one of its name was unrested and disappeared", () => {
-    const dirty = openDirtySet(1000);
-    expect(dirty.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
+    const states = openPathStates(1000);
+    expect(states.rested(entry(1_000_000), 1_000_100, false)).toBe(false);
     // It vanishes without another event. A day later there is another one.
     const laterMs = 1_000_000 + 86_400_000;
-    expect(dirty.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
-    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
-    expect(dirty.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
+    expect(states.rested(entry(laterMs, 2), laterMs + 100, false)).toBe(false);
+    expect(states.rested(entry(laterMs + 300, 3), laterMs + 400, false)).toBe(false);
+    expect(states.rested(entry(laterMs + 300, 3), laterMs + 1300, false)).toBe(true);
   });
 
   it("waits longer for an empty file, because a program that rewrites a file empties it first", () => {
-    const dirty = openDirtySet(100);
-    expect(dirty.rested(entry(1000, 0), 1100, false)).toBe(false);
-    expect(dirty.nextDueMs()).toBe(1000 + EMPTY_MS);
-    expect(dirty.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
-    expect(dirty.rested(entry(3000, 1), 3100, false)).toBe(true);
+    const states = openPathStates(100);
+    expect(states.rested(entry(1000, 0), 1100, false)).toBe(false);
+    expect(states.nextDueMs()).toBe(1000 + EMPTY_MS);
+    expect(states.rested(entry(1000, 0), 1000 + EMPTY_MS, false)).toBe(true);
+    expect(states.rested(entry(3000, 1), 3100, false)).toBe(true);
     // A settle time of zero requires no rest.
-    expect(openDirtySet(0).rested(entry(1000, 0), 1000, false)).toBe(true);
+    expect(openPathStates(0).rested(entry(1000, 0), 1000, false)).toBe(true);
   });
 
   it("judges a file's age by the system's clock after a jump forward of it was corrected", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     // The monotonic clock is never set back: it stays a day ahead.
     const aheadMs = 86_400_000;
-    expect(dirty.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
-    expect(dirty.nextDueMs()).toBe(1100 + aheadMs);
-    expect(dirty.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
+    expect(states.rested(entry(1000), 1050 + aheadMs, false, 1050)).toBe(false);
+    expect(states.nextDueMs()).toBe(1100 + aheadMs);
+    expect(states.rested(entry(1000), 1100 + aheadMs, false, 1100)).toBe(true);
   });
 
   it("reads a path that is torn repeatedly less often", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     let read = 0;
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
-      dirty.mark("a", nowMs);
-      const due = dirty.take(nowMs + 150);
-      if (due === undefined || !dirty.rested(entry(nowMs), nowMs + 150, due.forced.has("a"))) continue;
+      states.event("a", nowMs);
+      const due = states.take(nowMs + 150);
+      if (due === undefined || !states.rested(entry(nowMs), nowMs + 150, due.forced.has("a"))) continue;
       read += 1;
-      dirty.torn("a", nowMs + 150);
+      states.torn("a", nowMs + 150);
     }
     expect(read).toBeLessThan(40);
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
   it("reads a path that is repeatedly found unrested less often, down to once a minute", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     let read = 0;
     for (let nowMs = 0; nowMs < 10 * CEILING_MS; nowMs += 200) {
-      dirty.mark("a", nowMs);
-      const due = dirty.take(nowMs + 150);
+      states.event("a", nowMs);
+      const due = states.take(nowMs + 150);
       if (due === undefined) continue;
-      if (dirty.rested(entry(nowMs + 149), nowMs + 150, due.forced.has("a"))) read += 1;
+      if (states.rested(entry(nowMs + 149), nowMs + 150, due.forced.has("a"))) read += 1;
     }
     expect(read).toBeLessThan(12);
     expect(read).toBeGreaterThanOrEqual(9);
   });
 
   it("lists a path as held back from when it is found written to continually until it is read or gone", () => {
-    const dirty = openDirtySet(100);
-    for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
-    expect([...dirty.heldBack()]).toEqual([]);
-    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
-    expect([...dirty.heldBack()]).toEqual(["a"]);
-    dirty.mark("a", 1000);
-    expect(dirty.take(1100)?.paths).toEqual(["a"]);
-    expect([...dirty.heldBack()]).toEqual(["a"]);
-    expect(dirty.rested(entry(0), 1100, false)).toBe(false);
-    expect(dirty.take(CEILING_MS)?.paths).toEqual(["a"]);
-    expect(dirty.rested(entry(0), CEILING_MS, false)).toBe(true);
-    expect([...dirty.heldBack()]).toEqual([]);
+    const states = openPathStates(100);
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) expect(states.rested(entry(nowMs), nowMs, false)).toBe(false);
+    expect(heldBackOf(states)).toEqual([]);
+    expect(states.rested(entry(0), 1000, false)).toBe(false);
+    expect(heldBackOf(states)).toEqual(["a"]);
+    states.event("a", 1000);
+    expect(states.take(1100)?.paths).toEqual(["a"]);
+    expect(heldBackOf(states)).toEqual(["a"]);
+    expect(states.rested(entry(0), 1100, false)).toBe(false);
+    expect(states.take(CEILING_MS)?.paths).toEqual(["a"]);
+    expect(states.rested(entry(0), CEILING_MS, false)).toBe(true);
+    expect(heldBackOf(states)).toEqual([]);
 
-    for (let nowMs = 0; nowMs < 8; nowMs += 1) dirty.torn("a", 2 * CEILING_MS);
-    expect(dirty.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
+    for (let nowMs = 0; nowMs < 8; nowMs += 1) states.torn("a", 2 * CEILING_MS);
+    expect(states.rested(entry(0), 2 * CEILING_MS, false)).toBe(false);
     // It was checked and is gone: nothing marks it again.
-    dirty.take(3 * CEILING_MS);
-    dirty.take(3 * CEILING_MS);
-    expect([...dirty.heldBack()]).toEqual([]);
+    states.take(3 * CEILING_MS);
+    states.take(3 * CEILING_MS);
+    expect(heldBackOf(states)).toEqual([]);
   });
 
   it("counts how often a file was written, not how often it was checked before it rested", () => {
-    const dirty = openDirtySet(100);
-    for (let nowMs = 0; nowMs < 100; nowMs += 5) expect(dirty.rested(entry(0), nowMs, false)).toBe(false);
-    expect(dirty.rested(entry(0), 100, false)).toBe(true);
+    const states = openPathStates(100);
+    for (let nowMs = 0; nowMs < 100; nowMs += 5) expect(states.rested(entry(0), nowMs, false)).toBe(false);
+    expect(states.rested(entry(0), 100, false)).toBe(true);
   });
 
   it("checks a path at once though it is written to continually, because it may be gone", () => {
-    const dirty = openDirtySet(100);
-    for (let times = 0; times < 20; times += 1) dirty.torn("a", times);
-    expect(dirty.rested(entry(0), 1000, false)).toBe(false);
-    dirty.mark("a", 1000);
-    expect(dirty.take(1100)?.paths).toEqual(["a"]);
+    const states = openPathStates(100);
+    for (let times = 0; times < 20; times += 1) states.torn("a", times);
+    expect(states.rested(entry(0), 1000, false)).toBe(false);
+    states.event("a", 1000);
+    expect(states.take(1100)?.paths).toEqual(["a"]);
   });
 
   it("does not delay a person who saves often", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     for (let nowMs = 0; nowMs < 3 * CEILING_MS; nowMs += 2000) {
-      dirty.mark("a", nowMs);
-      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
-      expect(dirty.rested(entry(nowMs), nowMs + 100, false)).toBe(true);
+      states.event("a", nowMs);
+      expect(states.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(states.rested(entry(nowMs), nowMs + 100, false)).toBe(true);
     }
   });
 
   it.each([0, 150])(
     "with a settle time of %i ms returns a file that grows every half second at first, then once a minute, and soon after the end",
     (settleMs) => {
-      const dirty = openDirtySet(settleMs);
+      const states = openPathStates(settleMs);
       const readAtMs: number[] = [];
       const beginMs = 1_000_000;
       const endMs = beginMs + 3 * CEILING_MS;
@@ -148,11 +139,11 @@ describe("the dirty set", () => {
         if (nowMs < endMs && (nowMs - beginMs) % 600 === 0) {
           sizeBytes += 100;
           mtimeMs = nowMs;
-          dirty.mark("a", nowMs);
+          states.event("a", nowMs);
         }
-        const due = dirty.take(nowMs);
+        const due = states.take(nowMs);
         // A file that was read without a rest is not checked again.
-        if (due !== undefined && dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
           readAtMs.push(nowMs - beginMs);
         }
       }
@@ -176,7 +167,7 @@ describe("the dirty set", () => {
     "returns a file that grows every $leastMs to $mostMs ms, with times in steps of $coarseMs ms, and takes $sendMs ms to send, once a minute after the first four",
     ({ leastMs, mostMs, coarseMs, sendMs }) => {
       for (let seed = 0; seed < 20; seed += 1) {
-        const dirty = openDirtySet(150);
+        const states = openPathStates(150);
         const readAtMs: number[] = [];
         const beginMs = 1_000_000;
         const endMs = beginMs + 5 * CEILING_MS;
@@ -187,17 +178,17 @@ describe("the dirty set", () => {
         let readBytes = 0;
         for (let nowMs = beginMs; nowMs < endMs + CEILING_MS; nowMs += 10) {
           if (nowMs === busyUntilMs) {
-            dirty.ended("a", nowMs);
-            dirty.mark("a", nowMs);
+            states.end(entry(mtimeMs), nowMs);
+            states.event("a", nowMs);
           }
           if (nowMs >= nextMs && nowMs < endMs) {
             appends += 1;
             mtimeMs = Math.floor(nowMs / coarseMs) * coarseMs;
-            if (nowMs >= busyUntilMs) dirty.mark("a", nowMs);
+            if (nowMs >= busyUntilMs) states.event("a", nowMs);
             nextMs += leastMs + (((seed + 1) * appends * 3701) % (mostMs - leastMs));
           }
-          const due = dirty.take(nowMs);
-          if (due === undefined || !dirty.rested(entry(mtimeMs, appends), nowMs, due.forced.has("a")))
+          const due = states.take(nowMs);
+          if (due === undefined || !states.rested(entry(mtimeMs, appends), nowMs, due.forced.has("a")))
             continue;
           if (readBytes === appends) continue;
           readAtMs.push(nowMs - beginMs);
@@ -213,16 +204,16 @@ describe("the dirty set", () => {
   );
 
   it("does not delay a person who saves a growing text every twenty seconds", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
-      dirty.mark("a", nowMs);
-      expect(dirty.take(nowMs + 100)?.paths).toEqual(["a"]);
-      expect(dirty.rested(entry(nowMs, nowMs), nowMs + 100, false)).toBe(true);
+      states.event("a", nowMs);
+      expect(states.take(nowMs + 100)?.paths).toEqual(["a"]);
+      expect(states.rested(entry(nowMs, nowMs), nowMs + 100, false)).toBe(true);
     }
   });
 
   it("returns a growing file once a minute although the due version's job ends unsent and the same version is due again", () => {
-    const dirty = openDirtySet(0);
+    const states = openPathStates(0);
     const readBytes: number[] = [];
     const beginMs = 1_000_000;
     let sizeBytes = 0;
@@ -232,152 +223,65 @@ describe("the dirty set", () => {
       if ((nowMs - beginMs) % 600 === 0) {
         sizeBytes += 100;
         mtimeMs = nowMs;
-        dirty.mark("a", nowMs);
+        states.event("a", nowMs);
       }
-      const due = dirty.take(nowMs);
-      if (due === undefined || !dirty.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) continue;
+      const due = states.take(nowMs);
+      if (due === undefined || !states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a")))
+        continue;
       const isAgain = readBytes.at(-1) === sizeBytes;
       readBytes.push(sizeBytes);
-      dirty.ended("a", nowMs);
+      states.end(entry(mtimeMs), nowMs);
       if (isAgain) continue;
       restarts += 1;
-      dirty.again("a", nowMs + 10, nowMs);
+      states.checkAgain("a", nowMs + 10, nowMs);
     }
     expect(restarts).toBeGreaterThanOrEqual(5);
     expect(new Set(readBytes).size).toBeLessThanOrEqual(3 + 5);
   });
 
-  it("uses the earlier of two times to check a path", () => {
-    const dirty = openDirtySet(100);
-    dirty.again("a", 3_600_000, 0);
-    expect(dirty.isQuiet()).toBe(true);
-    dirty.again("a", 50, 0);
-    expect(dirty.nextDueMs()).toBe(50);
-    expect(dirty.isQuiet()).toBe(false);
-    dirty.again("a", 9000, 0);
-    expect(dirty.nextDueMs()).toBe(50);
-    expect(dirty.take(50)?.paths).toEqual(["a"]);
-    expect(dirty.isQuiet()).toBe(true);
-  });
-
-  it("lets a file rest that was edited while it waited for a retry", () => {
-    const dirty = openDirtySet(100);
-    dirty.again("a", 10 * CEILING_MS, 0);
-    dirty.mark("a", 2 * CEILING_MS);
-    expect(dirty.nextDueMs()).toBe(2 * CEILING_MS + 100);
-    const due = dirty.take(2 * CEILING_MS + 100);
-    expect([due?.paths, due?.forced.size]).toEqual([["a"], 0]);
-  });
-
   it("releases old files at once, and fresh ones after a second check", () => {
-    const dirty = openDirtySet(100);
-    expect(dirty.rested(entry(0), 1000, false)).toBe(true);
-    expect(dirty.rested(entry(950), 1000, false)).toBe(false);
-    expect(dirty.nextDueMs()).toBe(1050);
-    expect(dirty.take(1050)?.paths).toEqual(["a"]);
-    expect(dirty.rested(entry(950), 1050, false)).toBe(true);
+    const states = openPathStates(100);
+    expect(states.rested(entry(0), 1000, false)).toBe(true);
+    expect(states.rested(entry(950), 1000, false)).toBe(false);
+    expect(states.nextDueMs()).toBe(1050);
+    expect(states.take(1050)?.paths).toEqual(["a"]);
+    expect(states.rested(entry(950), 1050, false)).toBe(true);
   });
 
   it("does not trust a modification time in the future, and does not wait for it", () => {
-    const dirty = openDirtySet(100);
-    expect(dirty.rested(entry(9_000_000), 1000, false)).toBe(false);
-    expect(dirty.rested(entry(9_000_000), 1050, false)).toBe(false);
-    expect(dirty.rested(entry(9_000_000), 1100, false)).toBe(true);
-  });
-
-  it("is quiet while only retries and excluded paths are marked", () => {
-    const dirty = openDirtySet(100);
-    expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([true, undefined]);
-    dirty.again("retried", 60_000, 1000);
-    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([true, undefined, 60_000]);
-    dirty.mark("a", 2000);
-    dirty.mark("b", 1500);
-    dirty.mark("a", 3000);
-    expect([dirty.isQuiet(), dirty.oldestMs(), dirty.nextDueMs()]).toEqual([false, 1500, 1600]);
-    expect(dirty.isQuiet(new Map([["a", 0]]))).toBe(false);
-    expect(
-      dirty.isQuiet(
-        new Map([
-          ["a", 0],
-          ["b", 0],
-        ]),
-      ),
-    ).toBe(true);
-    expect([...dirty.marked()].toSorted()).toEqual(["a", "b", "retried"]);
-    expect([dirty.isMarked("retried"), dirty.isMarked("c")]).toEqual([true, false]);
-    const asRetry = false;
-    expect(["a", "retried", "c"].map((path) => dirty.isMarked(path, { asRetry }))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect(dirty.take(3100)?.paths).toEqual(["a", "b"]);
-    expect([dirty.isQuiet(), dirty.isMarked("a")]).toEqual([true, false]);
-  });
-
-  it("turns a retry into a mark when something happens, or when it is due soon", () => {
-    for (const hurry of [
-      (dirty: ReturnType<typeof openDirtySet>) => dirty.mark("a", 2000),
-      (dirty: ReturnType<typeof openDirtySet>) => dirty.again("a", 2000 + EMPTY_MS, 2000),
-    ]) {
-      const dirty = openDirtySet(100);
-      dirty.again("a", 60_000, 1000);
-      hurry(dirty);
-      expect([dirty.isQuiet(), dirty.oldestMs()]).toEqual([false, 2000]);
-      dirty.take(60_000);
-      expect(dirty.isQuiet()).toBe(true);
-    }
-  });
-
-  it("is not quiet while the whole source is due, except for a retry of it", () => {
-    const dirty = openDirtySet(100);
-    dirty.markAll(60_000, 1000);
-    expect([dirty.isQuiet(), dirty.take(59_999)]).toEqual([true, undefined]);
-    dirty.markAll(70_000, 1000, true);
-    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([false, 60_000]);
-    dirty.markAll(80_000, 1000);
-    expect(dirty.isQuiet()).toBe(false);
-    expect(dirty.take(60_000)).toMatchObject({ all: true, paths: [] });
-    expect([dirty.isQuiet(), dirty.nextDueMs()]).toEqual([true, undefined]);
-    dirty.markAll(60_000, 60_000);
-    expect(dirty.isQuiet()).toBe(false);
-  });
-
-  it("has a path that never rested read as it is, but not a retry", () => {
-    const dirty = openDirtySet(100);
-    dirty.mark("a", 0);
-    dirty.again("b", 2 * CEILING_MS, 0);
-    for (let atMs = 0; atMs < CEILING_MS; atMs += 50) dirty.mark("a", atMs);
-    expect([...(dirty.take(2 * CEILING_MS)?.forced ?? [])]).toEqual(["a"]);
+    const states = openPathStates(100);
+    expect(states.rested(entry(9_000_000), 1000, false)).toBe(false);
+    expect(states.rested(entry(9_000_000), 1050, false)).toBe(false);
+    expect(states.rested(entry(9_000_000), 1100, false)).toBe(true);
   });
 
   it("remembers a file that is written to continually although thousands of others come and rest", () => {
-    const dirty = openDirtySet(100);
+    const states = openPathStates(100);
     for (let nowMs = 1000; nowMs < 1008; nowMs += 1)
-      expect(dirty.rested(entry(nowMs), nowMs, false)).toBe(false);
+      expect(states.rested(entry(nowMs), nowMs, false)).toBe(false);
     const ofAnother = (path: string, mtimeMs: number) => ({ ...entry(mtimeMs), path });
     for (let at = 0; at < 3000; at += 1) {
-      expect(dirty.rested(ofAnother(`new${at}`, 20_000), 20_050, false)).toBe(false);
-      expect(dirty.rested(ofAnother(`old${at}`, 20_000), 20_100, false)).toBe(true);
+      expect(states.rested(ofAnother(`new${at}`, 20_000), 20_050, false)).toBe(false);
+      expect(states.rested(ofAnother(`old${at}`, 20_000), 20_100, false)).toBe(true);
     }
     // It has rested, and is still held back until the minute is over.
-    expect(dirty.rested(entry(20_000), 30_000, false)).toBe(false);
-    expect([...dirty.heldBack()]).toEqual(["a"]);
-    expect(dirty.rested(entry(20_000), 1000 + CEILING_MS - 1, false)).toBe(false);
-    expect(dirty.rested(entry(20_000), 1000 + CEILING_MS, false)).toBe(true);
+    expect(states.rested(entry(20_000), 30_000, false)).toBe(false);
+    expect(heldBackOf(states)).toEqual(["a"]);
+    expect(states.rested(entry(20_000), 1000 + CEILING_MS - 1, false)).toBe(false);
+    expect(states.rested(entry(20_000), 1000 + CEILING_MS, false)).toBe(true);
   });
 
   it("remembers a file that grows continually although thousands of others are read", () => {
-    const dirty = openDirtySet(0);
+    const states = openPathStates(0);
     const grow = (sizeBytes: number, nowMs: number): boolean =>
-      dirty.rested(entry(nowMs, sizeBytes), nowMs, false);
+      states.rested(entry(nowMs, sizeBytes), nowMs, false);
     expect([1, 2, 3].map((size) => grow(size, 1_000_000 + 1000 * size))).toEqual([true, true, true]);
     for (let at = 0; at < 3000; at += 1)
-      expect(dirty.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000, false)).toBe(true);
+      expect(states.rested({ ...entry(1_004_000), path: `other${at}` }, 1_004_000, false)).toBe(true);
     expect(grow(4, 1_004_000)).toBe(false);
     // It is released when it has rested for four seconds and twice the longest gap so far.
-    expect(dirty.rested(entry(1_004_000, 4), 1_009_999, false)).toBe(false);
-    expect(dirty.rested(entry(1_004_000, 4), 1_010_000, false)).toBe(true);
+    expect(states.rested(entry(1_004_000, 4), 1_009_999, false)).toBe(false);
+    expect(states.rested(entry(1_004_000, 4), 1_010_000, false)).toBe(true);
   });
 
   it.each([
@@ -386,10 +290,10 @@ describe("the dirty set", () => {
     ["shrank meanwhile", [1, 2, 1, 2, 3], true],
     ["was released again unchanged", [1, 2, 2, 3, 4], false],
   ] as const)("a file that %s is read at its next version without a rest: %3$s", (_what, sizes, isRead) => {
-    const dirty = openDirtySet(0);
+    const states = openPathStates(0);
     const found = sizes.map((size, at) => {
       const nowMs = 1_000_000 + 1000 * at;
-      return dirty.rested(entry(nowMs, size), nowMs, false);
+      return states.rested(entry(nowMs, size), nowMs, false);
     });
     expect(found).toEqual([...sizes.slice(1).map(() => true), isRead]);
   });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import type { Observed } from "../../../src/sync/ledger/files.ts";
+import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
 import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";
 import type { KnownFile } from "../../../src/sync/plan/model.ts";
@@ -15,13 +16,16 @@ const ROOT = { dev: 1, ino: 2 };
 let folder: string;
 let ledger: Ledger;
 let deletes: Deletes;
+let states: PathStates;
 let nowMs: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-"));
   ledger = openLedger(folder, "service");
   nowMs = 0;
   const sync = { ...ConfigFile.parse({ sync: { settleMs: 100 } }).sync, concurrency: 1 };
+  states = openPathStates(100);
   deletes = openDeletes({
+    states,
     source: 1,
     ledger,
     sync,
@@ -110,7 +114,7 @@ const pass = (
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
 };
-const waiting = (): string[] => [...deletes.waiting().keys()];
+const waiting = (): string[] => [...states.missing().keys()];
 
 describe("a missing file", () => {
   it("a missing file is deleted when it is still missing two seconds later and no other file has gone", () => {
@@ -141,7 +145,7 @@ describe("a missing file", () => {
 
   it("a missing file starts to wait again when nothing could be decided meanwhile", () => {
     pass(0, ["a"]);
-    deletes.forget();
+    states.forgetMissing();
     expect(pass(2500, ["a"]).sent).toEqual([]);
   });
 

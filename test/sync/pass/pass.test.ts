@@ -8,9 +8,8 @@ import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { openPasses, rulesKeyOf, type PassPlan, type Passes } from "../../../src/sync/pass/pass.ts";
 import type { Candidate, RootIdentity, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
-import { openDirtySet, type DirtySet } from "../../../src/sync/agenda/settle.ts";
+import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
-import { openInFlight, type InFlight } from "../../../src/sync/agenda/in-flight.ts";
 import { sourceAt } from "../scan/tree.ts";
 
 /** Folders that cannot be listed; a real disk does not refuse root. */
@@ -28,8 +27,7 @@ let base: string;
 let root: string;
 let ledger: Ledger;
 let source: number;
-let inFlight: InFlight;
-let dirty: DirtySet;
+let states: PathStates;
 let passes: Passes;
 let rulesKey: number;
 /** How far ahead the clock of the passes is. */
@@ -44,8 +42,7 @@ beforeEach(() => {
   mkdirSync(join(base, "state"));
   ledger = openLedger(join(base, "state"), "service");
   source = ledger.sources.open(root, "owner", "fastest").id;
-  inFlight = openInFlight();
-  dirty = openDirtySet(0);
+  states = openPathStates(0);
   onChanged = () => undefined;
   aheadMs = 0;
   const rules = openRules(sourceAt(root));
@@ -61,9 +58,7 @@ beforeEach(() => {
     },
     sync: { ...ConfigFile.parse({ sync: { settleMs: 0 } }).sync, concurrency: 1 },
     once: false,
-    dirty,
-    busyPaths: () => inFlight.asOfNow(),
-    checkAfter: (busyPath, path) => inFlight.checkAfter(busyPath, path),
+    states,
     signal: new AbortController().signal,
   });
 });
@@ -107,7 +102,7 @@ const acknowledge = ({ entry, known }: Candidate): void => {
     if (known === undefined) ledger.files.insert(source, `doc of ${entry.path}`, "agreed", observed);
     else ledger.files.agree(known.id, `doc of ${entry.path}`, observed);
   });
-  inFlight.end(entry);
+  states.end(entry, Date.now());
 };
 /** Files that the service has acknowledged, unchanged. */
 const agree = (paths: readonly string[]): void => {
@@ -130,14 +125,14 @@ describe("a file that is renamed while it is on its way", () => {
       agree(["other.md"]);
       const [candidate] = (await plan(["old"])).candidates;
       if (candidate === undefined) throw new Error("no candidate");
-      inFlight.begin([candidate]);
+      states.queue([candidate], Date.now());
       renameSync(join(root, "old"), join(root, "new"));
 
       const planned = plan(["new"]);
       for (let passed = 0; passed < step; passed++) await Promise.resolve();
       acknowledge(candidate);
       expect(titles(await planned)).toEqual([]);
-      expect([...dirty.marked()]).toEqual(["new/a.md"]);
+      expect([...states.due()]).toEqual(["new/a.md"]);
       expect(titles(await plan(["new/a.md"]))).toEqual(["new/a.md old/a.md"]);
     },
   );
@@ -150,14 +145,14 @@ describe("a file that is renamed while it is on its way", () => {
       agree(["new/a.md", "other.md"]);
       const known = ledger.files.living(source, "new/a.md");
       const candidate = { entry: entryAt("new/a.md"), known };
-      inFlight.begin([candidate]);
+      states.queue([candidate], Date.now());
       renameSync(join(root, "new"), join(root, "old"));
 
       const planned = plan(["new", "old"]);
       for (let passed = 0; passed < step; passed++) await Promise.resolve();
-      inFlight.end(candidate.entry);
+      states.end(candidate.entry, Date.now());
       expect(titles(await planned)).toEqual([]);
-      expect([...dirty.marked()]).toEqual(["old/a.md"]);
+      expect([...states.due()]).toEqual(["old/a.md"]);
       expect(titles(await plan(["new", "old"]))).toEqual(["old/a.md new/a.md"]);
     },
   );
@@ -167,9 +162,9 @@ describe("a file that is renamed while it is on its way", () => {
     write("other.md");
     agree(["new/a.md", "other.md"]);
     const candidate = { entry: entryAt("new/a.md"), known: ledger.files.living(source, "new/a.md") };
-    inFlight.begin([candidate]);
+    states.queue([candidate], Date.now());
     renameSync(join(root, "new"), join(root, "old"));
-    onChanged = () => inFlight.end(candidate.entry);
+    onChanged = () => states.end(candidate.entry, Date.now());
     expect(titles(await planAll())).toEqual([]);
     expect(titles(await planAll())).toEqual(["old/a.md new/a.md"]);
   });
@@ -211,14 +206,14 @@ describe("a file that is absent for a moment", () => {
   it("a file absent for a moment gives its row to a copy that is due before its own delete is", async () => {
     write("copy.md", "text of b.md");
     renameSync(join(root, "b.md"), join(base, "b.md"));
-    dirty.again("b.md", Date.now() + 100, Date.now());
+    states.checkAgain("b.md", Date.now() + 100, Date.now());
     expect(titles(await plan(["copy.md"]))).toEqual(["copy.md b.md"]);
   });
 
   it("a file absent for a moment does not give its row to a new file of the same size with another text", async () => {
     write("new.md", "TEXT OF B.MD");
     renameSync(join(root, "b.md"), join(base, "b.md"));
-    dirty.again("b.md", Date.now() + 100, Date.now());
+    states.checkAgain("b.md", Date.now() + 100, Date.now());
     expect(titles(await plan(["new.md"]))).toEqual(["new.md new"]);
   });
 
@@ -237,7 +232,7 @@ describe("files that go while they are being sent", () => {
       write(path, "other text");
       return { entry: entryAt(path), known: ledger.files.living(source, path) };
     });
-    inFlight.begin(candidates);
+    states.queue(candidates, Date.now());
     return candidates;
   };
   beforeEach(async () => {
@@ -253,7 +248,7 @@ describe("files that go while they are being sent", () => {
       rmSync(join(root, "d"), { recursive: true });
       if (hint === "a hint") await plan(["d"]);
       for (const { entry } of candidates) {
-        inFlight.end(entry);
+        states.end(entry, Date.now());
         expect((await plan([entry.path])).deletions).toEqual([]);
         aheadMs += 3000;
         expect((await plan([entry.path])).deletions).toEqual([]);

@@ -20,7 +20,7 @@ import {
   startSettling,
 } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
-import { openDirtySet } from "../../../src/sync/agenda/settle.ts";
+import { openChecks } from "../../../src/sync/agenda/checks.ts";
 import { CEILING_MS } from "../../../src/sync/plan/timing.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 
@@ -741,7 +741,7 @@ describe("laws of retries", () => {
   });
 });
 
-describe("laws of the dirty set", () => {
+describe("laws of checks", () => {
   const SETTLE_MS = 100;
   const events = fc.array(
     fc.record({ path: fc.constantFrom("a", "b", "c"), afterMs: fc.integer({ min: 0, max: 400 }) }),
@@ -751,11 +751,11 @@ describe("laws of the dirty set", () => {
   it("a marked path is returned once, when it has rested or after the ceiling, and never forgotten", () => {
     fc.assert(
       fc.property(events, (list) => {
-        const dirty = openDirtySet(SETTLE_MS);
+        const checks = openChecks(SETTLE_MS, () => undefined);
         const open = new Map<string, { firstMs: number; lastMs: number }>();
         let nowMs = 1_000_000;
         const take = (): void => {
-          for (const path of dirty.take(nowMs)?.paths ?? []) {
+          for (const path of checks.take(nowMs)?.paths ?? []) {
             const mark = open.get(path);
             expect(mark).toBeDefined();
             const rested = nowMs - (mark?.lastMs ?? 0) >= SETTLE_MS;
@@ -766,16 +766,16 @@ describe("laws of the dirty set", () => {
         for (const { path, afterMs } of list) {
           nowMs += afterMs;
           take();
-          dirty.mark(path, nowMs);
+          checks.settle(path, nowMs);
           open.set(path, { firstMs: open.get(path)?.firstMs ?? nowMs, lastMs: nowMs });
-          expect([dirty.isQuiet(), (dirty.nextDueMs() ?? Infinity) <= nowMs + SETTLE_MS]).toEqual([
+          expect([checks.isQuiet(), (checks.nextDueMs() ?? Infinity) <= nowMs + SETTLE_MS]).toEqual([
             false,
             true,
           ]);
         }
         nowMs += SETTLE_MS;
         take();
-        expect([open.size, dirty.isQuiet(), dirty.nextDueMs()]).toEqual([0, true, undefined]);
+        expect([open.size, checks.isQuiet(), checks.nextDueMs()]).toEqual([0, true, undefined]);
       }),
       RUNS,
     );
@@ -784,11 +784,11 @@ describe("laws of the dirty set", () => {
   it("a file that is written to without a pause is still returned once per ceiling time", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: SETTLE_MS - 1 }), (everyMs) => {
-        const dirty = openDirtySet(SETTLE_MS);
+        const checks = openChecks(SETTLE_MS, () => undefined);
         const given: number[] = [];
         for (let nowMs = 0; nowMs <= 2 * CEILING_MS + 4 * SETTLE_MS; nowMs += everyMs) {
-          if ((dirty.take(nowMs)?.paths.length ?? 0) > 0) given.push(nowMs);
-          dirty.mark("a", nowMs);
+          if ((checks.take(nowMs)?.paths.length ?? 0) > 0) given.push(nowMs);
+          checks.settle("a", nowMs);
         }
         expect(given).toHaveLength(2);
       }),

@@ -9,7 +9,6 @@ import type { Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
 import { openSourceDeletes, type SourceDeletes } from "../../../src/sync/source/source-deletes.ts";
 import { TIMING } from "../../../src/sync/plan/timing.ts";
-import { openInFlight } from "../../../src/sync/agenda/in-flight.ts";
 
 let dir: string;
 let ledger: Ledger;
@@ -54,7 +53,6 @@ function deletesOf(
   }> = {},
 ): { deletes: SourceDeletes; pushed: Deletion[]; run: () => Promise<void> } {
   const pushed: Deletion[] = [];
-  const inFlight = openInFlight();
   const { signal } = new AbortController();
   const context = {
     ledger,
@@ -69,7 +67,6 @@ function deletesOf(
     row: { id },
     context,
     source: { id } as ActionSource,
-    inFlight,
     once: false,
     isHeld: () => false,
     isAwaited,
@@ -79,8 +76,7 @@ function deletesOf(
   const run = async (): Promise<void> => {
     for (const deletion of pushed.splice(0)) {
       await deletes.send(deletion);
-      inFlight.endDelete(deletion);
-      deletes.beginPutOff(deletion.path);
+      deletes.end(deletion);
     }
   };
   return { deletes, pushed, run };
@@ -205,4 +201,26 @@ it("a resource that the service reports missing for minutes is deleted in the en
   expect([...new Set(times)]).toEqual([0, 60_000, 360_000]);
   ledger.flush();
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
+});
+
+it("two deletes of one path have jobs until both are done, and wait since they began", () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  let nowMs = 10;
+  const { deletes } = deletesOf(id, { now: () => nowMs });
+  const [one, other] = [1, 2].map((row) => ({ id: row, path: "a", docId: `doc ${row}` }));
+  if (one === undefined || other === undefined) throw new Error("two deletes");
+  deletes.begin([one]);
+  nowMs = 20;
+  deletes.begin([one, other]);
+  expect([deletes.hasJobs(), deletes.hasJob("a"), deletes.hasJob("b"), deletes.oldestMs()]).toEqual([
+    true,
+    true,
+    false,
+    10,
+  ]);
+  deletes.end(one);
+  deletes.end(one);
+  expect([[...deletes.jobPaths()], deletes.oldestMs()]).toEqual([["a"], 20]);
+  deletes.end(other);
+  expect([deletes.hasJobs(), deletes.hasJob("a"), deletes.oldestMs()]).toEqual([false, false, undefined]);
 });

@@ -1,0 +1,261 @@
+import type { Outcome } from "../ledger/activity.ts";
+import type { Candidate, FileState, RelativePath, ScanEntry } from "../plan/model.ts";
+import { sameIdentity } from "../plan/moves.ts";
+import { STEP_ITEMS, type Steps } from "../plan/steps.ts";
+
+/** The files of a source that are planned and not done. Each is in the queue, or is being read or sent. */
+export interface Jobs {
+  /** Begins jobs. A parked file that is tried again has waited since it was first planned. */
+  queue(candidates: readonly Candidate[], nowMs: number): void;
+  /** Records that a job's file is being read or sent. Its row may be counted before the job has ended. */
+  send(path: RelativePath): void;
+  /** Records that something happened at the path. If it has a job, that is dropped before it is sent, and begins anew. */
+  outdate(path: RelativePath): void;
+  isOutdated(path: RelativePath): boolean;
+  /** Records that the row of a job's path, if it has one, counts as unsure from here on. */
+  uncount(path: RelativePath): void;
+  /** Has a path read again at a time, after its job. */
+  rereadAt(path: RelativePath, atMs: number): void;
+  /** Records the result of a job, which is reported before the job ends. */
+  reported(path: RelativePath, outcome: Outcome): void;
+  hasJob(path: RelativePath): boolean;
+  isSending(path: RelativePath): boolean;
+  /** Reports whether the last job of a file without one parked it. It may be gone meanwhile. */
+  isParked(path: RelativePath): boolean;
+  /** Returns the paths of files with jobs. */
+  jobPaths(): Iterable<RelativePath>;
+  hasJobs(): boolean;
+  /** Takes a snapshot of them. */
+  busyPaths(): BusyPaths;
+}
+
+/**
+ * A snapshot of the files with jobs that also includes whatever ends until it is closed: a pass decides and begins by
+ * this one state. Nothing may begin before it is closed.
+ */
+export interface BusyPaths {
+  has(path: RelativePath): boolean;
+  /** Returns those that had a row when they were planned, or may have received one since, as of now. */
+  known(): Iterable<RelativePath>;
+  /**
+   * Returns where a file with this inode is in flight, or was when the snapshot was taken, under another path. `isSame`
+   * decides whether it was renamed since, and perhaps edited, or its inode number was reused. A path whose job has not
+   * ended comes first.
+   */
+  otherPath(entry: ScanEntry, isSame: (busy: ScanEntry) => boolean): RelativePath | undefined;
+  /**
+   * Returns those in the scope of a scan at which the scan saw another file than the one in flight, or none: what
+   * happened there may have caused no event. `seen` are its entries at these paths.
+   */
+  changed(
+    seen: readonly ScanEntry[],
+    inScope: (path: RelativePath) => boolean,
+  ): Steps<readonly RelativePath[]>;
+  close(): void;
+}
+
+/**
+ * How the ledger's row of a planned file counts, so that no file is counted twice: as one in agreement (an older
+ * version of it), as one in trouble or unsure, or as nothing, if it has no row or was left out.
+ */
+export type Counted = "agreed" | "trouble" | "nothing";
+
+/** Returns how a row of this state counts; undefined: there is none. */
+export function countedAs(state: FileState | undefined): Counted {
+  switch (state) {
+    case "agreed":
+      return "agreed";
+    case "failed":
+    case "parked":
+    case "unsure":
+      return "trouble";
+    case "held":
+    case "doomed":
+    case "skipped":
+    case undefined:
+      return "nothing";
+  }
+}
+
+/** A job, or what remains of it while its file is parked. */
+interface Job {
+  readonly entry: ScanEntry;
+  readonly sinceMs: number;
+  counted: Counted;
+  isOutdated: boolean;
+  rereadMs: number | undefined;
+  isParked: boolean;
+  hasEnded: boolean;
+}
+
+/** Opens an empty list. */
+export function openJobs(): Jobs & {
+  end(entry: ScanEntry): { readonly isOutdated: boolean; readonly rereadMs: number | undefined } | undefined;
+  /** Returns the number of jobs, by how the rows of their files count. `countedNow` is asked about new files being sent. */
+  counts(countedNow: (path: RelativePath) => Counted): Record<Counted, number>;
+  /** Since when the oldest waits, or is parked. `stillParked` reports whether it still is; it may be gone meanwhile. */
+  oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
+} {
+  /** A file that is planned again keeps its position, so that the first is the oldest. */
+  const jobs = new Map<RelativePath, Job>();
+  const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
+  const sending = new Set<RelativePath>();
+  const busyFiles = openInodeIndex();
+  /** Collects what has ended, for each open snapshot. */
+  const ended = new Set<(entry: ScanEntry) => void>();
+
+  const jobOf = (path: RelativePath): Job | undefined => {
+    const job = jobs.get(path);
+    return job?.hasEnded === false ? job : undefined;
+  };
+  const hasJob = (path: RelativePath): boolean => jobOf(path) !== undefined;
+  const remove = (path: RelativePath): Job | undefined => {
+    const job = jobOf(path);
+    if (job === undefined) return undefined;
+    sizes[job.counted] -= 1;
+    sending.delete(path);
+    busyFiles.remove(job.entry);
+    job.hasEnded = true;
+    return job;
+  };
+
+  const busyPaths = (): BusyPaths => {
+    const since = new Map<RelativePath, ScanEntry>();
+    const sinceFiles = openInodeIndex();
+    const note = (entry: ScanEntry): void => {
+      since.set(entry.path, entry);
+      sinceFiles.add(entry);
+    };
+    ended.add(note);
+    return {
+      has: (path) => hasJob(path) || since.has(path),
+      *known() {
+        for (const [path, { counted, hasEnded }] of jobs)
+          if (!hasEnded && (counted !== "nothing" || sending.has(path))) yield path;
+      },
+      otherPath: (entry, isSame) => {
+        const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
+        const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
+        return found?.path;
+      },
+      changed: function* (seen, inScope) {
+        const found: RelativePath[] = [];
+        const entries = new Map<RelativePath, ScanEntry>();
+        const taken = [...since.values()];
+        for (const { entry, hasEnded } of jobs.values()) if (!hasEnded) taken.push(entry);
+        let items = 0;
+        for (const entry of seen) {
+          if (++items % STEP_ITEMS === 0) yield;
+          entries.set(entry.path, entry);
+        }
+        for (const entry of taken) {
+          if (++items % STEP_ITEMS === 0) yield;
+          if (inScope(entry.path) && !isAsTaken(entry, entries.get(entry.path))) found.push(entry.path);
+        }
+        return found;
+      },
+      close: () => void ended.delete(note),
+    };
+  };
+
+  return {
+    queue: (candidates, nowMs) => {
+      for (const { entry, known } of candidates) {
+        const { path } = entry;
+        const isOutdated = remove(path)?.isOutdated === true;
+        const sinceMs = jobs.get(path)?.sinceMs ?? nowMs;
+        const counted = countedAs(known?.state);
+        const rest = { rereadMs: undefined, isParked: false, hasEnded: false };
+        jobs.set(path, { entry, sinceMs, counted, isOutdated, ...rest });
+        sizes[counted] += 1;
+        busyFiles.add(entry);
+      }
+    },
+    send: (path) => {
+      if (hasJob(path)) sending.add(path);
+    },
+    outdate: (path) => {
+      const job = jobOf(path);
+      if (job !== undefined) job.isOutdated = true;
+    },
+    isOutdated: (path) => jobOf(path)?.isOutdated === true,
+    uncount: (path) => {
+      const job = jobOf(path);
+      if (job?.counted !== "agreed") return;
+      job.counted = "trouble";
+      sizes.agreed -= 1;
+      sizes.trouble += 1;
+    },
+    rereadAt: (path, atMs) => {
+      const job = jobOf(path);
+      if (job !== undefined) job.rereadMs = atMs;
+    },
+    reported: (path, outcome) => {
+      const job = jobOf(path);
+      if (job !== undefined) job.isParked = outcome === "parked";
+    },
+    end: (entry) => {
+      const job = remove(entry.path);
+      if (job === undefined) return undefined;
+      for (const note of ended) note(entry);
+      if (!job.isParked) jobs.delete(entry.path);
+      return job;
+    },
+    hasJob,
+    isSending: (path) => sending.has(path),
+    isParked: (path) => jobs.get(path)?.hasEnded === true,
+    *jobPaths() {
+      for (const [path, { hasEnded }] of jobs) if (!hasEnded) yield path;
+    },
+    hasJobs: () => sizes.agreed + sizes.trouble + sizes.nothing > 0,
+    busyPaths,
+    counts: (countedNow) => {
+      const counts = { ...sizes };
+      for (const path of sending)
+        if (jobOf(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
+      return counts;
+    },
+    oldestMs: (stillParked) => {
+      for (const [path, { sinceMs, hasEnded }] of jobs) {
+        if (!hasEnded || stillParked(path)) return sinceMs;
+        jobs.delete(path);
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Files by inode number. Hard links share one; nearly every other file is alone and needs no list. */
+function openInodeIndex(): {
+  add(entry: ScanEntry): void;
+  remove(entry: ScanEntry): void;
+  get(ino: number): readonly ScanEntry[];
+} {
+  const single = new Map<number, ScanEntry>();
+  const several = new Map<number, readonly ScanEntry[]>();
+  const get = (ino: number): readonly ScanEntry[] => {
+    const only = single.get(ino);
+    return only === undefined ? (several.get(ino) ?? []) : [only];
+  };
+  const set = (ino: number, entries: readonly ScanEntry[]): void => {
+    single.delete(ino);
+    several.delete(ino);
+    const [first] = entries;
+    if (entries.length > 1) several.set(ino, entries);
+    else if (first !== undefined) single.set(ino, first);
+  };
+  return {
+    add: (entry) => set(entry.ino, [...get(entry.ino), entry]),
+    remove: (entry) =>
+      set(
+        entry.ino,
+        get(entry.ino).filter((each) => each !== entry),
+      ),
+    get,
+  };
+}
+
+/** Reports whether a file is unchanged since it was planned. */
+function isAsTaken(taken: ScanEntry, now: ScanEntry | undefined): boolean {
+  return now !== undefined && sameIdentity(taken, now) && taken.ctimeMs === now.ctimeMs;
+}

@@ -1,0 +1,199 @@
+import { earliest } from "../../lib/earliest.ts";
+import type { Candidate, RelativePath, ScanEntry } from "../plan/model.ts";
+import { type Checks, openChecks } from "./checks.ts";
+import { type Counted, countedAs, type Jobs, openJobs } from "./jobs.ts";
+import { openRestDetector } from "./settle.ts";
+
+/**
+ * Where a path of a source is.
+ *
+ * | State | Meaning | Begins with | Ends with |
+ * | --- | --- | --- | --- |
+ * | at rest | nothing is to be done, as far as this process knows | | |
+ * | waiting | it is checked at a later time: a retry | `checkAgain`, `rested` | `take`, `event` |
+ * | paused | a file to send, found during a pause | `notePaused` | `notePaused`, `endPause` |
+ * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
+ * | settling | it is checked soon: something happened | `event`, `checkAgain`, `rested` | `take` |
+ * | checking | a pass has taken it | `take` | `endPass` |
+ * | queued | its job waits for its turn | `queue` | `send`, `end` |
+ * | sending | its file is being read or sent | `send` | `end` |
+ *
+ * A check may be due whatever else is known of a path: an event arrives during a pass, a file is parked just before its
+ * job ends. `stateOf` then returns the last of the table's states that apply.
+ *
+ * What is not here: deletes, which are of rows and may be several for one path (`source-deletes.ts`); files that wait
+ * until the service is listed, of which only the number matters, because a check of the whole source finds them again
+ * (`adopt.ts`); and whatever outlives the process, which is the state of the path's row in the ledger.
+ */
+export type PathState =
+  | "at rest"
+  | "waiting"
+  | "paused"
+  | "missing"
+  | "settling"
+  | "checking"
+  | "queued"
+  | "sending";
+
+/** The states of a source's paths, and their transitions. Reads no clock: times are arguments. */
+export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "nextDueMs" | "due" | "isDue"> {
+  stateOf(path: RelativePath): PathState;
+  /** Returns the paths that are not at rest. */
+  paths(): ReadonlySet<RelativePath>;
+  /** Reports whether a path is settling or being checked, whatever else is known of it. */
+  isBeingChecked(path: RelativePath): boolean;
+  /** Records that something happened at a path. One with a job is checked after it. */
+  event(path: RelativePath, nowMs: number): void;
+  /** Has a path checked at `atMs`, or sooner. One with a job that would be checked soon is checked after it. */
+  checkAgain(path: RelativePath, atMs: number, nowMs: number): void;
+  /** Has a path checked now, also one with a job, so that a check is due which answers. */
+  ask(path: RelativePath, nowMs: number): void;
+  /** Has a path checked when another one's job has ended. Returns false if it has ended already. */
+  checkAfter(busyPath: RelativePath, path: RelativePath): boolean;
+  /** Records that the pass has ended which took what was due. */
+  endPass(): void;
+  /** Reports whether a file may be read: see `RestDetector`. If not, it is checked again. */
+  rested(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): boolean;
+  /** Records that a file changed while it was read. If that happens repeatedly, `rested` makes it wait. */
+  torn(path: RelativePath, nowMs: number): void;
+  /** Records a row whose file is missing, until its delete is decided or the file is back. */
+  miss(path: RelativePath, id: number, nowMs: number): void;
+  decide(path: RelativePath): void;
+  /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits anew. */
+  forgetMissing(): void;
+  missing(): ReadonlyMap<RelativePath, MissingRow>;
+  /** Records what a check found during a pause. It replaces what was known in the scope of the check. */
+  notePaused(candidates: readonly Candidate[], inScope: (path: RelativePath) => boolean): void;
+  /** Forgets what was found during a pause: the whole source is checked. */
+  endPause(): void;
+  /** Records that the file's job has ended. Its own path is checked if something happened there since. */
+  end(entry: ScanEntry, nowMs: number): void;
+  /** Reports whether nothing is about to be checked, except retries and, with `butMissing`, what is missing. */
+  isQuiet(which?: { readonly butMissing: boolean }): boolean;
+  /**
+   * Returns the number of files to send, by how their rows count: those with jobs, those found during a pause, and, if
+   * it `isPaused` no more, those held back because they are written to continually. `countedNow` reads a path's row.
+   */
+  counts(countedNow: (path: RelativePath) => Counted, isPaused: boolean): Record<Counted, number>;
+  /**
+   * Since when the oldest change waits to be acknowledged: noticed, planned or parked. `stillParked` reports whether a
+   * parked file still is; it may be gone meanwhile.
+   */
+  oldestMs(stillParked: (path: RelativePath) => boolean): number | undefined;
+}
+
+/** A row whose file is missing, and since when. */
+export interface MissingRow {
+  readonly id: number;
+  readonly sinceMs: number;
+}
+
+/** File times that are further ahead than this are wrong. Such a file is read again only by checks of the whole source. */
+const REREAD_MAX_MS = 60_000;
+
+/** Opens a table in which every path is at rest. `onDue` is called with the time of each check. */
+export function openPathStates(
+  settleMs: number,
+  onDue: (atMs: number) => void = () => undefined,
+): PathStates {
+  const checks = openChecks(settleMs, onDue);
+  const rest = openRestDetector(settleMs);
+  const jobs = openJobs();
+  let checking: ReadonlySet<RelativePath> = new Set();
+  /**
+   * Files that are written to continually and are not read for some seconds, including those of the last `take`. They
+   * are few.
+   */
+  const heldBack = new Set<RelativePath>();
+  const missing = new Map<RelativePath, MissingRow>();
+  /** Files to send that were found during a pause, and how their rows count. */
+  const paused = new Map<RelativePath, Counted>();
+  /** Paths to check when the job of another one has ended. */
+  const followers = new Map<RelativePath, Set<RelativePath>>();
+
+  const event = (path: RelativePath, nowMs: number): void => {
+    if (jobs.hasJob(path)) jobs.outdate(path);
+    else checks.settle(path, nowMs);
+  };
+  const checkAgain = (path: RelativePath, atMs: number, nowMs: number): void => {
+    if (jobs.hasJob(path) && atMs <= nowMs + settleMs) jobs.outdate(path);
+    else checks.checkAt(path, atMs, nowMs);
+  };
+
+  return {
+    ...checks,
+    ...jobs,
+    stateOf: (path) => {
+      if (jobs.hasJob(path)) return jobs.isSending(path) ? "sending" : "queued";
+      if (checking.has(path)) return "checking";
+      if (checks.isSettling(path)) return "settling";
+      if (missing.has(path)) return "missing";
+      if (paused.has(path)) return "paused";
+      return checks.isDue(path) ? "waiting" : "at rest";
+    },
+    isBeingChecked: (path) => checking.has(path) || checks.isSettling(path),
+    paths: () =>
+      new Set([...jobs.jobPaths(), ...checks.due(), ...checking, ...missing.keys(), ...paused.keys()]),
+    event,
+    checkAgain,
+    ask: (path, nowMs) => {
+      jobs.outdate(path);
+      checks.checkAt(path, nowMs, nowMs);
+    },
+    checkAfter: (busyPath, path) => {
+      if (!jobs.hasJob(busyPath)) return false;
+      followers.set(busyPath, (followers.get(busyPath) ?? new Set()).add(path));
+      return true;
+    },
+    take: (nowMs) => {
+      for (const path of heldBack) if (!checks.isDue(path)) heldBack.delete(path);
+      const due = checks.take(nowMs);
+      if (due !== undefined) checking = new Set([...due.paths, ...missing.keys()]);
+      return due;
+    },
+    endPass: () => {
+      checking = new Set();
+    },
+    rested: (entry, nowMs, forced, wallMs) => {
+      const atMs = rest.restsAtMs(entry, nowMs, forced, wallMs);
+      if (atMs === undefined) heldBack.delete(entry.path);
+      else {
+        if (checks.isRetry(atMs, nowMs)) heldBack.add(entry.path);
+        checks.checkAt(entry.path, atMs, nowMs);
+      }
+      return atMs === undefined;
+    },
+    torn: (path, nowMs) => rest.torn(path, nowMs),
+    miss: (path, id, sinceMs) => void missing.set(path, { id, sinceMs }),
+    decide: (path) => void missing.delete(path),
+    forgetMissing: () => missing.clear(),
+    missing: () => missing,
+    notePaused: (candidates, inScope) => {
+      for (const path of paused.keys()) if (inScope(path)) paused.delete(path);
+      for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
+    },
+    endPause: () => paused.clear(),
+    end: (entry, nowMs) => {
+      const { path } = entry;
+      rest.ended(path, nowMs);
+      const ended = jobs.end(entry);
+      if (ended?.isOutdated === true) event(path, nowMs);
+      for (const follower of followers.get(path) ?? []) event(follower, nowMs);
+      followers.delete(path);
+      const rereadMs = ended?.rereadMs ?? Infinity;
+      if (rereadMs < nowMs + REREAD_MAX_MS) checkAgain(path, rereadMs, nowMs);
+    },
+    isQuiet: ({ butMissing } = { butMissing: false }) =>
+      checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
+    counts: (countedNow, isPaused) => {
+      const counts = jobs.counts(countedNow);
+      for (const counted of paused.values()) counts[counted] += 1;
+      // During a pause they are among what the checks found.
+      if (isPaused) return counts;
+      for (const path of heldBack)
+        if (!jobs.hasJob(path) && (checks.isDue(path) || checking.has(path))) counts[countedNow(path)] += 1;
+      return counts;
+    },
+    oldestMs: (stillParked) => earliest(checks.oldestMs(), jobs.oldestMs(stillParked)),
+  };
+}
