@@ -421,7 +421,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when another folder replaced the source's, its files are not matched with resources",
     patches: [
       patch("pass/pass.ts", "if (isAnother) ledger.drift.distrust(id);", ""),
-      patch("source/source.ts", "if (plan.newRoot) adoption.again();", ""),
+      patch("source/checking.ts", "if (plan.newRoot) adoption.again();", ""),
     ],
   },
   {

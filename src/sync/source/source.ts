@@ -13,8 +13,8 @@ import type { Deletion } from "../ledger/intents.ts";
 import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Send, WorkQueue } from "../queue/queue.ts";
-import { openIgnoreWarnings } from "./ignore-warnings.ts";
-import { mountTroubles, openMountWarnings } from "./mount-warnings.ts";
+import { openChecking } from "./checking.ts";
+import { mountTroubles } from "./mount-warnings.ts";
 import { openSettler } from "../adopt/recover.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openSourceDeletes } from "./source-deletes.ts";
@@ -131,20 +131,14 @@ export interface SourceOptions {
   readonly onChange: () => void;
 }
 
-/** How soon a folder that is missing or another one is checked again. */
-const ROOT_RETRY_MS = 10_000;
 /** After a create was sent again, the list is checked this soon. */
 const DOUBT_SOON_MS = 1000;
-/** The point of a mount or unmount is checked once more after this: it may be gone before an event arrives. */
-const MOUNT_AGAIN_MS = 2000;
 
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, sync, once, queue } = options;
   const { ledger, now } = options.context;
   const openedMs = now();
-  /** Since when files wait until the scope at the service is listed. */
-  let adoptingSinceMs: number | undefined;
   const stopping = new AbortController();
   const agenda = openAgenda({ settleMs: sync.settleMs, now, once });
   const { states } = agenda;
@@ -158,18 +152,9 @@ export function openSource(options: SourceOptions): SourceSync {
   };
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const scanAt = (atMs: number): void => agenda.scanAt(atMs);
-  const warnOfMounts = openMountWarnings(rules, options.onWarning);
-  const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
   let paused = options.paused;
   const isPaused = (): boolean => paused;
   let recovered = false;
-  let passing = false;
-  /** The whole source was checked in this run. Before that, nobody knows whether it is idle. */
-  let scanned = false;
-  /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
-  let halted = false;
-  /** A periodic rescan is due that no event caused. */
-  let periodic = false;
 
   const source: ActionSource = {
     id: row.id,
@@ -260,9 +245,9 @@ export function openSource(options: SourceOptions): SourceSync {
   const noteBacklog = (): void => {
     const { backlog, backlogAgreed } = self.activity();
     ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
-    ledger.sources.setCompared(row.id, scanned);
+    ledger.sources.setCompared(row.id, checking.isPlanned());
   };
-  const beginFiles = (candidates: readonly Candidate[]): void => {
+  const begin = (candidates: readonly Candidate[]): void => {
     states.queue(candidates, now());
     if (candidates.length > 0) {
       // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
@@ -270,101 +255,31 @@ export function openSource(options: SourceOptions): SourceSync {
     }
     queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
   };
-  /** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
-  const awaitsIgnoreFile = (): boolean => {
-    const rest = rules.takeIgnoreRest();
-    if (rest !== undefined) agenda.awaitIgnoreFile(rest);
-    return rest?.isOverdue === false;
-  };
-  const pass = async (): Promise<void> => {
-    const due = states.take(now());
-    if (due === undefined) return;
-    const answers = agenda.asked();
-    if (paused) {
-      states.forgetMissing();
-      const { candidates, inScope } = await passes.unsent(due);
-      // It is running already. The check that came with the resume finds all of it again, and answers.
-      if (!isPaused()) return;
-      states.notePaused(candidates, inScope);
-      if (due.all) scanned = true;
-      if (!awaitsIgnoreFile()) agenda.answer(answers);
-      return;
-    }
-    if (!(await guard.ready())) {
-      states.forgetMissing();
-      // Until the list has shown whether something is lost, nobody knows what must be sent.
-      if (ledger.drift.loss(row.id) !== undefined) {
-        scanned ||= due.all;
-        agenda.answer(answers);
-      }
-      scanAt(guard.nextCheckMs());
-      return;
-    }
-    const startMs = now();
-    const plan = await passes.plan(due);
-    if (due.all) options.onRescanned?.(now() - startMs);
-    if (plan.halted && !once) scanAt(now() + ROOT_RETRY_MS);
-    if (plan.halted) {
-      halted = true;
-      scanned ||= due.all;
-      agenda.answer(answers);
-      return;
-    }
-    warnOfMounts(rules.mounts?.closed() ?? []);
-    for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
-    warnOfIgnoreFiles(due.all);
-    if (plan.newRoot) adoption.again();
-    const isAwaiting = awaitsIgnoreFile();
-    // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
-    const isPostponed = isAwaiting && adoption.hasCandidates();
-    const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
-    adoptingSinceMs = admitted.length < plan.candidates.length ? (adoptingSinceMs ?? startMs) : undefined;
-    beginFiles(admitted);
-    deletes.begin(plan.deletions);
-    if (due.all) deletes.beginLeft();
-    // Only now is all pending work counted.
-    if (due.all && !isPostponed) scanned = true;
-    if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
-    halted = false;
-    if (due.all) periodic = false;
-    // Files that were not admitted return with another check.
-    if (admitted.length === plan.candidates.length && !isAwaiting) agenda.answer(answers);
-  };
-  const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      const nextMs = states.nextDueMs();
-      if (nextMs !== undefined && nextMs <= now()) {
-        passing = true;
-        await pass();
-        passing = false;
-        states.endPass();
-        deletes.beginPutOff();
-        context.moved();
-        continue;
-      }
-      if (nextMs !== undefined) agenda.wakeAt(nextMs);
-      if (!paused) deletes.beginDue();
-      options.onChange();
-      await agenda.time();
-    }
-  };
-
+  const checking = openChecking({
+    ...options,
+    context,
+    agenda,
+    passes,
+    guard,
+    adoption,
+    deletes,
+    isPaused,
+    begin,
+    stopped: stopping.signal,
+  });
   const self: SourceSync = {
     id: row.id,
     rules,
     signal: context.signal,
     hint,
-    rescan: () => {
-      periodic = true;
-      hint(undefined);
-    },
+    rescan: () => checking.rescan(),
     preview: (before) => passes.preview(before),
     run: async () => {
       // What is known of the folder is a former process's.
       ledger.note(() => ledger.sources.setCompared(row.id, false));
       await settler.recover();
       recovered = true;
-      await loop();
+      await checking.run();
     },
     prepare: async (candidate) => {
       states.send(candidate.entry.path);
@@ -407,22 +322,23 @@ export function openSource(options: SourceOptions): SourceSync {
     guard,
     isBusy: (path) => states.hasJob(path),
     deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
-    isPlanned: () => scanned,
+    isPlanned: () => checking.isPlanned(),
     oldestWaitingMs: () => {
       if (paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(
-        recovered && scanned ? undefined : openedMs,
+        recovered && checking.isPlanned() ? undefined : openedMs,
         states.oldestMs(isParked),
         deletes.oldestMs(),
-        adoption.waiting() > 0 ? adoptingSinceMs : undefined,
+        adoption.waiting() > 0 ? checking.adoptingSinceMs() : undefined,
       );
     },
     isSending,
     isScanning: () => {
       const nextMs = states.nextDueMs();
-      return !recovered || passing || (nextMs !== undefined && nextMs <= now());
+      return !recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
     },
-    isIdle: () => recovered && scanned && !passing && states.isQuiet() && !isSending(),
+    isIdle: () =>
+      recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending(),
     isPaused,
     pause: () => {
       if (paused) return;

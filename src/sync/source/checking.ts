@@ -1,0 +1,165 @@
+import type { ActionContext } from "../actions/context.ts";
+import type { Adoption } from "../adopt/adopt.ts";
+import type { Agenda } from "../agenda/agenda.ts";
+import type { Due } from "../agenda/checks.ts";
+import type { PassPlan, Passes } from "../pass/pass.ts";
+import type { Candidate } from "../plan/model.ts";
+import type { LossGuard } from "../reconcile-service/loss.ts";
+import type { Rules } from "../rules/rules.ts";
+import { openIgnoreWarnings } from "./ignore-warnings.ts";
+import { openMountWarnings } from "./mount-warnings.ts";
+import type { SourceDeletes } from "./source-deletes.ts";
+
+/** The loop of a source: has a pass compare what is due, and begins what the pass found. */
+export interface Checking {
+  /** Runs until the source is stopped. */
+  run(): Promise<void>;
+  /** Checks the whole source, to find changes without an event. */
+  rescan(): void;
+  isPassing(): boolean;
+  /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
+  isPlanned(): boolean;
+  /** Since when files wait until the scope at the service is listed; undefined: none does. */
+  adoptingSinceMs(): number | undefined;
+}
+
+export interface CheckingOptions {
+  readonly row: { readonly id: number };
+  readonly rules: Rules;
+  readonly context: Pick<ActionContext, "ledger" | "now" | "moved">;
+  readonly agenda: Agenda;
+  readonly passes: Passes;
+  readonly guard: LossGuard;
+  readonly adoption: Adoption;
+  readonly deletes: SourceDeletes;
+  readonly once: boolean;
+  readonly isPaused: () => boolean;
+  /** Puts files into the queue. */
+  readonly begin: (candidates: readonly Candidate[]) => void;
+  readonly onUnwatched: () => void;
+  readonly onWarning: (error: Error) => void;
+  readonly onRescanned?: (ms: number) => void;
+  readonly onChange: () => void;
+  readonly stopped: AbortSignal;
+}
+
+/** How soon a folder that is missing or another one is checked again. */
+const ROOT_RETRY_MS = 10_000;
+/** The point of a mount or unmount is checked once more after this: it may be gone before an event arrives. */
+const MOUNT_AGAIN_MS = 2000;
+
+/** Opens the loop of a source. */
+export function openChecking(options: CheckingOptions): Checking {
+  const { row, rules, agenda, passes, guard, adoption, deletes, once, isPaused } = options;
+  const { ledger, now, moved } = options.context;
+  const { states } = agenda;
+  const warnOfMounts = openMountWarnings(rules, options.onWarning);
+  const warnOfIgnoreFiles = openIgnoreWarnings(rules, options.onWarning);
+  let passing = false;
+  let planned = false;
+  let adoptingSinceMs: number | undefined;
+  /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
+  let halted = false;
+  /** A periodic rescan is due that no event caused. */
+  let periodic = false;
+
+  /** Reports whether a scan met an ignore file that must settle first. Then the whole source is checked again. */
+  const awaitsIgnoreFile = (): boolean => {
+    const rest = rules.takeIgnoreRest();
+    if (rest !== undefined) agenda.awaitIgnoreFile(rest);
+    return rest?.isOverdue === false;
+  };
+  const passPaused = async (due: Due, answers: number): Promise<void> => {
+    states.forgetMissing();
+    const { candidates, inScope } = await passes.unsent(due);
+    // It is running already. The check that came with the resume finds all of it again, and answers.
+    if (!isPaused()) return;
+    states.notePaused(candidates, inScope);
+    if (due.all) planned = true;
+    if (!awaitsIgnoreFile()) agenda.answer(answers);
+  };
+  /** The loss guard lets nothing pass. */
+  const passHeld = (due: Due, answers: number): void => {
+    states.forgetMissing();
+    // Until the list has shown whether something is lost, nobody knows what must be sent.
+    if (ledger.drift.loss(row.id) !== undefined) {
+      planned ||= due.all;
+      agenda.answer(answers);
+    }
+    agenda.scanAt(guard.nextCheckMs());
+  };
+  /** Begins what a pass found that began at `startMs`. */
+  const begin = async (plan: PassPlan, due: Due, answers: number, startMs: number): Promise<void> => {
+    warnOfMounts(rules.mounts?.closed() ?? []);
+    for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
+    warnOfIgnoreFiles(due.all);
+    if (plan.newRoot) adoption.again();
+    const isAwaiting = awaitsIgnoreFile();
+    // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
+    const isPostponed = isAwaiting && adoption.hasCandidates();
+    const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
+    adoptingSinceMs = admitted.length < plan.candidates.length ? (adoptingSinceMs ?? startMs) : undefined;
+    options.begin(admitted);
+    deletes.begin(plan.deletions);
+    if (due.all) deletes.beginLeft();
+    // Only now is all pending work counted.
+    if (due.all && !isPostponed) planned = true;
+    if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
+    halted = false;
+    if (due.all) periodic = false;
+    // Files that were not admitted return with another check.
+    if (admitted.length === plan.candidates.length && !isAwaiting) agenda.answer(answers);
+  };
+  const pass = async (): Promise<void> => {
+    const due = states.take(now());
+    if (due === undefined) return;
+    const answers = agenda.asked();
+    if (isPaused()) {
+      await passPaused(due, answers);
+      return;
+    }
+    if (!(await guard.ready())) {
+      passHeld(due, answers);
+      return;
+    }
+    const startMs = now();
+    const plan = await passes.plan(due);
+    if (due.all) options.onRescanned?.(now() - startMs);
+    if (!plan.halted) {
+      await begin(plan, due, answers, startMs);
+      return;
+    }
+    if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
+    halted = true;
+    planned ||= due.all;
+    agenda.answer(answers);
+  };
+
+  return {
+    run: async () => {
+      while (!options.stopped.aborted) {
+        const nextMs = states.nextDueMs();
+        if (nextMs !== undefined && nextMs <= now()) {
+          passing = true;
+          await pass();
+          passing = false;
+          states.endPass();
+          deletes.beginPutOff();
+          moved();
+          continue;
+        }
+        if (nextMs !== undefined) agenda.wakeAt(nextMs);
+        if (!isPaused()) deletes.beginDue();
+        options.onChange();
+        await agenda.time();
+      }
+    },
+    rescan: () => {
+      periodic = true;
+      agenda.hint(undefined);
+    },
+    isPassing: () => passing,
+    isPlanned: () => planned,
+    adoptingSinceMs: () => adoptingSinceMs,
+  };
+}
