@@ -124,7 +124,14 @@ const ResourceChunk = z
   .meta({ id: "Chunk" });
 
 export const ChunksAnswer = answerOf(
-  z.object({ resourceId: Id, version: z.int().min(1), chunks: z.array(ResourceChunk) }),
+  z.object({
+    resourceId: Id,
+    version: z
+      .int()
+      .min(0)
+      .describe("How often the resource was chunked; 0 while it is queued for the first time."),
+    chunks: z.array(ResourceChunk),
+  }),
 ).meta({ id: "ChunksAnswer" });
 export type ChunksAnswer = z.infer<typeof ChunksAnswer>;
 

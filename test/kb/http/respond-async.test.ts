@@ -82,15 +82,17 @@ async function holding<T>(run: () => Promise<T>): Promise<T> {
 
 describe("Prefer: respond-async", () => {
   it("answers a create at once as queued, and chunks it as a synchronous create would", async () => {
-    const { answer, before } = await holding(async () => {
+    const { answer, before, chunks } = await holding(async () => {
       const made = await create();
-      return { answer: made, before: await at("GET", made.json.data._id) };
+      const queued: string = made.json.data._id;
+      return { answer: made, before: await at("GET", queued), chunks: await at("GET", `${queued}/chunks`) };
     });
     const id = answer.json.data._id;
     expect(answer).toMatchObject({ status: 202, json: { data: { metadata: { status: "queued" } } } });
     expect(answer.headers["preference-applied"]).toBe("respond-async");
     expect(answer.headers["location"]).toBe(`/api/rag/resource/${id}`);
     expect(before.json.data).toMatchObject({ content: "", metadata: { status: "queued" } });
+    expect(chunks.json.data).toEqual({ resourceId: id, version: 0, chunks: [] });
     const after = await settled(id);
     expect(after.json.data).toMatchObject({
       content: expect.stringContaining("moon"),

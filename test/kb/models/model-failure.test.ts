@@ -1,6 +1,6 @@
 import { APIConnectionError } from "openai";
 import { expect, it } from "vitest";
-import { modelFailure } from "../../../src/kb/models/model-failure.ts";
+import { modelFailure, ModelFailure } from "../../../src/kb/models/model-failure.ts";
 
 const ASKED = { model: "seeing", apiKey: "sk-secret", timeoutMs: 1000 };
 
@@ -37,4 +37,15 @@ it.each([
 ])("a connection error with the code %s reads: %s", (code, problem) => {
   const { message, kind } = modelFailure(connectionError(code), ASKED);
   expect([message, kind]).toEqual([`the model seeing failed: ${problem}`, "unreachable"]);
+});
+
+it.each([
+  [400, true],
+  [422, true],
+  [404, false],
+  [500, false],
+  [undefined, false],
+])("an endpoint that answers %s and names a field refuses the field: %s", (status, refuses) => {
+  const facts = { code: "model_failed", subject: "m", kind: "refused" as const, status };
+  expect(new ModelFailure("the model m failed: seed is unknown", facts).refuses("seed")).toBe(refuses);
 });
