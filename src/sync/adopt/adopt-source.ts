@@ -113,8 +113,7 @@ export async function adoptSource(
   const omissionOf = async (entries: readonly ScanEntry[]): Promise<string | undefined> =>
     isAgreedTo ? undefined : findOmission(context, source, { shown, entries, signal });
   // A doubt from before an old ledger was restored may claim the resource of a file that cannot be read now.
-  const forgottenMs = ledger.drift.forgottenMs();
-  const hasOldDoubt = ledger.intents.allOpen().some(({ atMs }) => atMs <= forgottenMs);
+  const hasOldDoubt = ledger.intents.allOpen().some((each) => ledger.drift.isForgotten(each));
   if (found.unowned.length === 0 && !whole && !hasOldDoubt) {
     const { entries } =
       sample === undefined ? await scanSource(source.root, source.rules, { signal }) : { entries: sample };

@@ -120,7 +120,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const isEmptyFile = (part: RelativePath): boolean =>
     ledger.files.living(source.id, part)?.state === "skipped";
   /** The create is that of an old ledger, which has forgotten resources made since. */
-  const isOld = ({ atMs }: CreateIntent): boolean => atMs <= ledger.drift.forgottenMs();
+  const isOld = (create: CreateIntent): boolean => ledger.drift.isForgotten(create);
   /** It may have made the resource of a file that has been unreadable since. */
   const isQuestionable = (create: CreateIntent): boolean =>
     isOld(create) && unsearched.parts.some((part) => !isEmptyFile(part));

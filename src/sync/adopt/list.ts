@@ -91,10 +91,9 @@ export async function listFound(
   // A doubt from before an old ledger was restored claims no resource made since: it may be that of a file whose row the
   // ledger forgot. A doubt that is sent again is a create once more.
   const creates = new Set(ledger.intents.allCreates().map(({ key }) => key));
-  const restoredMs = ledger.drift.forgottenMs();
   const others = ledger.intents
     .allOpen()
-    .filter(({ source, key, atMs }) => source !== id && (creates.has(key) || atMs > restoredMs));
+    .filter((each) => each.source !== id && (creates.has(each.key) || !ledger.drift.isForgotten(each)));
   // The first time, nothing of this source is in flight. What a former process left is for its files to match.
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];
   const unanswered = found.unowned.filter(

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { Tier } from "../../wire/primitives.ts";
 import type { DocumentKind, FileState, ListedResource, RelativePath } from "../plan/model.ts";
+import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
+import type { CreateIntent } from "./intents.ts";
 import type { Sqlite } from "./open.ts";
 
 /** A file's resource as the service acknowledged it, as far as comparing it with the service's list requires. */
@@ -98,13 +100,13 @@ export interface Drift {
   isDistrusted(source: number): boolean;
   /** When this ledger began, by the service's clock. `offsetMs`: see `forgottenThereMs`. */
   bornThereMs(offsetMs: number): number;
-  /** When this ledger began, or last turned out to be old. Until then another ledger may have made resources. */
-  forgottenMs(): number;
   /**
-   * The same by the service's clock. `offsetMs` is that clock minus ours now. It counts where no answer supplied it
-   * earlier.
+   * When this ledger began, or last turned out to be old, by the service's clock. Until then another ledger may have
+   * made resources. `offsetMs` is that clock minus ours now. It counts where no answer supplied it earlier.
    */
   forgottenThereMs(offsetMs: number): number;
+  /** Reports whether a create is from before that time, even if our clock was set in between. */
+  isForgotten(create: Pick<CreateIntent, "atMs" | "clockOffsetMs">): boolean;
   setForgottenMs(atMs: number): void;
   /**
    * Records the service's clock minus ours, as an answer shows it. The first one since the ledger began, and since
@@ -237,7 +239,7 @@ export function openDrift(db: Sqlite): Drift {
     forgetUnsearched.run({ source });
   };
   const bornMs = (): number => Number(meta.get("born_ms") ?? 0);
-  const forgottenMs = (): number => Math.max(bornMs(), Number(meta.get("forgotten_ms") ?? 0));
+  const forgottenMs = (): number => Number(meta.get("forgotten_ms") ?? bornMs());
   const setForgottenMs = (atMs: number): void => {
     setMeta.run("forgotten_ms", String(Math.floor(atMs)));
     removeMeta.run("forgotten_offset_ms");
@@ -309,7 +311,11 @@ export function openDrift(db: Sqlite): Drift {
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
     bornThereMs: (offsetMs) => bornMs() + Number(meta.get("born_offset_ms") ?? offsetMs),
-    forgottenMs,
+    isForgotten: ({ atMs, clockOffsetMs }) => {
+      const stepMs = Number(meta.get("forgotten_offset_ms") ?? clockOffsetMs) - (clockOffsetMs ?? 0);
+      const isSet = clockOffsetMs !== null && Math.abs(stepMs) > CLOCK_SLACK_MS;
+      return atMs - (isSet ? stepMs : 0) <= forgottenMs();
+    },
     forgottenThereMs: (offsetMs) => forgottenMs() + Number(meta.get("forgotten_offset_ms") ?? offsetMs),
     setForgottenMs,
     noteOffset: (offsetMs) => {

@@ -82,6 +82,26 @@ describe("the ledger", () => {
     ledger.close();
   });
 
+  it("knows a create from before it turned out to be old, though its own clock was set in between", () => {
+    const ledger = openLedger(dir, "s", { now: () => 0 });
+    const { drift } = ledger;
+    const hour = 3_600_000;
+    const isForgotten = (atMs: number, clockOffsetMs: number | null): boolean =>
+      drift.isForgotten({ atMs, clockOffsetMs });
+    ledger.note(() => drift.distrustAll(10 * hour));
+    ledger.flush();
+    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, 0))).toEqual([true, false]);
+    ledger.note(() => drift.noteOffset(hour));
+    ledger.flush();
+    // The clock was set back by an hour before the ledger turned out to be old, or after it.
+    expect([11 * hour, 11 * hour + 1].map((atMs) => isForgotten(atMs, 0))).toEqual([true, false]);
+    expect([9 * hour, 9 * hour + 1].map((atMs) => isForgotten(atMs, 2 * hour))).toEqual([true, false]);
+    // A date in an answer has whole seconds.
+    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, hour - 999))).toEqual([true, false]);
+    expect([10 * hour, 10 * hour + 1].map((atMs) => isForgotten(atMs, null))).toEqual([true, false]);
+    ledger.close();
+  });
+
   it("reports the owner of a resource, also after it is lost or deleted", () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
