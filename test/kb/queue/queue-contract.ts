@@ -238,6 +238,18 @@ export function queueContract(
       expect(await one.figures("webhook", accountId)).toEqual({ waiting: 0, dead: 1, oldestMs: null });
     });
 
+    it("removes dead letters of one queue that were put before a time, a few at a time", async () => {
+      for (const nowMs of [NOW, NOW + 1, NOW + HOUR_MS]) {
+        await put("a", { queue: "webhook", nowMs });
+        await one.fail(await leased(one, "one", NOW + HOUR_MS, "webhook"), "no answer");
+      }
+      await put("waiting", { queue: "webhook" });
+      expect(await one.purgeDead("chat", NOW + HOUR_MS, 10)).toBe(0);
+      expect(await one.purgeDead("webhook", NOW + HOUR_MS, 1)).toBe(1);
+      expect(await one.purgeDead("webhook", NOW + HOUR_MS, 10)).toBe(1);
+      expect(await other.figures("webhook", accountId)).toMatchObject({ waiting: 1, dead: 1 });
+    });
+
     it("refuses an account more than three quarters of a queue, and counts each queue and account separately", async () => {
       const full = { jobsMax: 3 };
       for (const line of ["a", "b"]) await put(line, full);
