@@ -344,7 +344,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a parked file whose time came while it was unreadable is never tried again",
     patches: [
       patch(
-        "pass/pass.ts",
+        "pass/compare.ts",
         "const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));",
         "const retryParked = allParked;",
       ),
@@ -432,7 +432,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "busy-unnoticed",
     does: "a file that disappears with its folder while in flight is not checked again",
-    patches: [patch("pass/pass.ts", "for (const path of changed) source.checkAgain(path);", "void changed;")],
+    patches: [
+      patch("pass/compare.ts", "for (const path of changed) source.checkAgain(path);", "void changed;"),
+    ],
   },
   {
     name: "list-trusted",

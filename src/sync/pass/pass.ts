@@ -23,21 +23,19 @@ import {
   type Scan,
   type ScanEntry,
 } from "../plan/model.ts";
-import { holdsKnownFiles } from "../plan/mounts.ts";
 import { followMoves, sameIdentity, moveSuspects } from "../plan/moves.ts";
-import { reconcileInSteps, scopeTest } from "../plan/reconcile.ts";
+import { scopeTest } from "../plan/reconcile.ts";
 import { UNSETTLED } from "../rules/ignore-files.ts";
-import { MOUNTED_OVER } from "../rules/sub-mounts.ts";
 import type { Rules } from "../rules/rules.ts";
-import { scanPaths, scanSource, withoutMounts } from "../scan/scan.ts";
+import { scanPaths, scanSource } from "../scan/scan.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { PathStates } from "../agenda/path-states.ts";
+import { type Compared, openComparison } from "./compare.ts";
 import { openDeletes, type RootHalt } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";
 import { applyMoves, findMoves, isSameFile, widen, type SourceFiles } from "./moved-files.ts";
-import { inSlices } from "./slices.ts";
 import { withoutOtherSpellings } from "./spellings.ts";
 
 /** The work that a pass found. */
@@ -88,11 +86,6 @@ export interface PassOptions {
   readonly signal: AbortSignal;
 }
 
-interface Compared extends Difference {
-  /** Number of files without a row that are in flight and no longer exist. */
-  readonly missingNew: number;
-}
-
 /** Above this number of paths, a scan of the whole source is cheaper. */
 const PATHS_MAX = 20_000;
 
@@ -108,9 +101,10 @@ const RENAME_WAIT_MS = 60_000;
 /** Opens the passes of a source. */
 export function openPasses({ source, context, sync, once, states, signal }: PassOptions): Passes {
   const { ledger, now, moved } = context;
-  const { id, root, rules, rulesKey } = source;
+  const { id, root, rules } = source;
   const scanning = { signal, onSlice: moved };
   const judging = { ...scanning, judgesMounts: true };
+  const comparison = openComparison({ source, context, states, signal });
   const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const keepTries = context.trash?.tries ?? 0;
   const deletes = openDeletes({
@@ -129,30 +123,6 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
-  /**
-   * `busy` is older than the comparison: otherwise a row acknowledged meanwhile would count as one whose file was not
-   * seen.
-   */
-  const compare = async (
-    scan: Scan,
-    whole: boolean,
-    busy: BusyPaths,
-    allParked = first || !whole,
-  ): Promise<Compared> => {
-    ledger.flush();
-    const known = whole ? ledger.files.all(id) : ledger.files.below(id, scan.scope ?? []);
-    // A file whose time came while it could not be checked has no time any more. A whole pass tries it.
-    const retryParked = allParked || ((path: RelativePath) => !states.isDue(path));
-    const options = { rulesKey, retryParked, busy: (path: RelativePath) => busy.has(path) };
-    const difference = await inSlices(reconcileInSteps(scan, known, options), signal, moved);
-    // Files in flight are skipped, and nothing else may have reported that they have changed since.
-    const changed = await inSlices(busy.changed(difference.uncompared, scopeTest(scan.scope)), signal, moved);
-    for (const path of changed) source.checkAgain(path);
-    const there = new Set(difference.uncompared.map(({ path }) => path));
-    const missing = changed.filter((path) => !there.has(path)).length;
-    const withRow = difference.missingBusy + difference.renamedBusy;
-    return { ...difference, missingNew: Math.max(0, missing - withRow) };
-  };
   /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
   const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
     const busy = states.busyPaths();
@@ -161,27 +131,6 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     } finally {
       busy.close();
     }
-  };
-
-  /** Like `compare`, after deciding whether new mounts hold the files that the ledger knows there. */
-  const compareJudged = async (
-    scan: Scan,
-    whole: boolean,
-    busy: BusyPaths,
-    allParked?: boolean,
-  ): Promise<{ scan: Scan; difference: Compared }> => {
-    const unjudged = rules.mounts?.unjudged() ?? [];
-    if (unjudged.length === 0) return { scan, difference: await compare(scan, whole, busy, allParked) };
-    const entries = new Map(scan.entries.map((entry) => [entry.path, entry]));
-    const refused = unjudged.filter(
-      (path) => !holdsKnownFiles(ledger.files.below(id, [path]), (at) => entries.get(at)),
-    );
-    for (const path of unjudged) rules.mounts?.judge(path, !refused.includes(path));
-    const open = withoutMounts(
-      scan,
-      refused.map((path) => ({ path, code: MOUNTED_OVER })),
-    );
-    return { scan: open, difference: await compare(open, whole, busy, allParked) };
   };
 
   /** Applies what needs no request. */
@@ -305,7 +254,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
 
     let difference: Compared;
-    ({ scan, difference } = await compareJudged(scan, whole, busy));
+    ({ scan, difference } = await comparison.compareJudged(scan, busy, first || !whole));
     const before = ledger.sources.get(id);
     const missing = new Set(difference.gone.filter(isNewlyGone).map((row) => row.id));
     // A single scan may miss a file that moves while it runs. Only a whole one shows that a folder was emptied, how
@@ -321,7 +270,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
       scan = await scanSource(root, rules, judging);
       if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
       whole = true;
-      ({ scan, difference } = await compareJudged(scan, whole, busy));
+      ({ scan, difference } = await comparison.compareJudged(scan, busy, first || !whole));
     }
     const { root: identity } = scan;
     if (identity === undefined) return halt(rootless(scan, rules), undefined, 0);
@@ -405,7 +354,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
         : await scanPaths(root, rules, due.paths, scanning);
       // Nothing is known about a missing folder.
       if (scan.root === undefined) return { candidates: [], inScope: () => false };
-      const { candidates } = await withBusy((busy) => compare(scan, whole, busy, true));
+      const { candidates } = await withBusy((busy) => comparison.compare(scan, busy, true));
       return { candidates, inScope: scopeTest(scan.scope) };
     },
     preview: async (before) => {
@@ -414,7 +363,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
         await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
         scan = await scanSource(root, rules, judging);
       }
-      const { difference } = await withBusy((busy) => compareJudged(scan, true, busy, true));
+      const { difference } = await withBusy((busy) => comparison.compareJudged(scan, busy, true));
       const facts = await factsOf(scan, before, difference);
       const judged = brake(scan, difference.gone, facts);
       if (judged.halted) {
