@@ -1,4 +1,4 @@
-import type { DaemonActivity } from "../src/wire/daemon.ts";
+import type { DaemonActivity } from "../src/wire/daemon-files.ts";
 import type { SyncConfig } from "../src/config/schema.ts";
 import { openDaemon, type Daemon } from "../src/sync/daemon.ts";
 import { configOf } from "./known-tree.ts";

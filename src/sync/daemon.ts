@@ -21,7 +21,6 @@ import { setAsideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.t
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
-import type { SkippedFile, TroubledFile } from "./operator/status.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
@@ -73,10 +72,6 @@ export interface Daemon extends Operations {
   figures(): DaemonFigures;
   /** Cheaper than `status`: distinguishes a daemon that works or rests from one that hangs. */
   pulse(): DaemonPulse;
-  /** Returns files that are not in agreement, with the reason. */
-  troubled(limit: number): readonly TroubledFile[];
-  /** Returns files that are left out, with the reason. */
-  skipped(limit: number): readonly SkippedFile[];
   /** Resolves when `status().idle`. */
   whenIdle(signal?: AbortSignal): Promise<void>;
   /**
@@ -187,8 +182,6 @@ export function openDaemon(options: DaemonOptions): Daemon {
       },
       service: parts.pacer.state().kind,
     }),
-    troubled: (limit) => parts.read(() => ledger.files.troubled(limit), []),
-    skipped: (limit) => parts.read(() => ledger.files.skipped(limit), []),
     whenIdle,
     wait: (waiting) => waitFor(parts, sources, waiting),
     ...openOperations(parts, sources),

@@ -43,8 +43,8 @@ export const ResourceMetadata = z
   .meta({ id: "ResourceMetadata", description: "User metadata, and the keys of the service." });
 export type ResourceMetadata = z.infer<typeof ResourceMetadata>;
 
-/** Chunking settings of a resource. */
-const ResourceSettings = z
+/** Complete chunking settings of a resource. */
+export const ResourceSettings = z
   .object({
     strategy: Strategy,
     chunkSize: z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_MAX),

@@ -1,4 +1,13 @@
 import { z } from "zod";
+import {
+  DaemonActivity,
+  Explanation,
+  PutBack,
+  SkippedFile,
+  TrashedText,
+  TroubledFile,
+  TroubledState,
+} from "./daemon-files.ts";
 import { Failure } from "./failure.ts";
 
 /**
@@ -12,6 +21,10 @@ export const LOG_LINES_MAX = 10_000;
 export const LOG_LINES_DEFAULT = 50;
 /** Longest wait of a request: a day. */
 export const WAIT_SECONDS_MAX = 86_400;
+/** Largest number of files in one list. */
+export const FILES_MAX = 10_000;
+/** Number of files listed by default. */
+const FILES_DEFAULT = 1000;
 
 const record = <S extends z.ZodRawShape>(shape: S) => z.object(shape).readonly();
 const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
@@ -143,28 +156,6 @@ const FileActivity = record({
 /** Current work on a file, which the ledger does not record. */
 export type FileActivity = z.infer<typeof FileActivity>;
 
-const ACTIONS = ["create", "update", "retitle", "move", "replace", "delete", "touch"] as const;
-const Activity = record({
-  atMs: z.number(),
-  /** The source's folder. */
-  source: z.string(),
-  path: z.string(),
-  /** Previous path, for a move. */
-  from: z.string().optional(),
-  docId: z.string().optional(),
-  /**
-   * `audit`: a repair of a difference between the service's list and the ledger. `discard`: the deletion of a resource that
-   * does not, or no longer, belong to the file; the file still exists.
-   */
-  action: z.enum([...ACTIONS, "read", "adopt", "audit", "discard"]),
-  /** `skipped`: the file is left out, which is not a failure. */
-  outcome: z.enum(["done", "refused", "skipped", "parked"]),
-  durationMs: z.number(),
-  message: z.string().optional(),
-});
-/** One completed or failed action of the daemon. */
-export type DaemonActivity = z.infer<typeof Activity>;
-
 /** What a person approves. */
 const Approval = record({
   source: z.string(),
@@ -275,7 +266,11 @@ const OfPath = z.strictObject({ path: Path.optional() });
 const OfLog = OfPath.extend({
   limit: z.coerce.number().int().min(0).max(LOG_LINES_MAX).default(LOG_LINES_DEFAULT),
 });
+const OfFiles = OfPath.extend({
+  limit: z.coerce.number().int().min(0).max(FILES_MAX).default(FILES_DEFAULT),
+});
 const Folders = record({ sources: list(z.string()) });
+const Approvals = list(Approval);
 
 /** Prefix of the path of every operation. */
 export const DAEMON_PREFIX = "/v1/daemon";
@@ -286,14 +281,29 @@ export const DAEMON_PREFIX = "/v1/daemon";
  */
 export const DAEMON_API = {
   status: { method: "GET", request: z.strictObject({}), answer: LiveStatus },
-  file: {
+  /** Every decision about a file. `daemon` is null if no daemon runs. */
+  why: {
     method: "GET",
     request: z.strictObject({ path: Path }),
-    answer: FileActivity.unwrap().extend({ service: PaceState }),
+    answer: Explanation.unwrap().extend({
+      daemon: FileActivity.unwrap().extend({ service: PaceState }).nullable(),
+    }),
   },
-  log: { method: "GET", request: OfLog, answer: record({ activities: list(Activity) }) },
+  /** Files that are not in agreement, and deletes that the service refuses. */
+  troubled: {
+    method: "GET",
+    request: OfFiles.extend({ state: TroubledState.optional() }),
+    answer: record({ files: list(TroubledFile) }),
+  },
+  /** Files that are left out. */
+  skipped: { method: "GET", request: OfFiles, answer: record({ files: list(SkippedFile) }) },
+  /** What `approve` would approve. */
+  held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
+  /** Saved texts of deleted files, newest first. */
+  trash: { method: "GET", request: OfPath, answer: record({ kept: list(TrashedText) }) },
+  log: { method: "GET", request: OfLog, answer: record({ activities: list(DaemonActivity) }) },
   /** As `log`, then every new activity until the client disconnects. */
-  follow: { method: "GET", request: OfLog, line: Activity, answer: z.never() },
+  follow: { method: "GET", request: OfLog, line: DaemonActivity, answer: z.never() },
   wait: {
     method: "GET",
     request: OfPath.extend({ timeoutSeconds: z.coerce.number().positive().max(WAIT_SECONDS_MAX).optional() }),
@@ -307,7 +317,13 @@ export const DAEMON_API = {
   approve: {
     method: "POST",
     request: OfFolder.extend({ token: z.string().max(100) }),
-    answer: record({ approved: list(Approval) }),
+    answer: record({ approved: Approvals }),
+  },
+  /** Restores saved texts as files: the newest of each path, or the newest at `atMs`. */
+  undelete: {
+    method: "POST",
+    request: z.strictObject({ path: Path, atMs: z.number().optional() }),
+    answer: record({ files: list(PutBack) }),
   },
   verify: {
     method: "POST",

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { type DaemonActivity, LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
-import { openCommands } from "../../sync/operator/commands.ts";
-import { readLedger } from "../../sync/operator/offline.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import { LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
 import { absolute, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { localTime } from "../output/progress.ts";
@@ -41,12 +40,9 @@ async function log(context: Context, options: LogOptions): Promise<void> {
     await operator.need("follow", query, show);
     return;
   }
-  // The daemon commits what it did within a fraction of a second; it is asked because it knows that fraction too.
-  const live = await operator.ask("log", query);
-  const found =
-    live?.activities ?? readLedger(operator.config.stateDir, (ledger) => openCommands(ledger).recent(query));
+  const found = await operator.act("log", query);
   if (found === undefined) throw nothingSynced(operator.config.stateDir);
-  for (const activity of found) show(activity);
+  for (const activity of found.answer.activities) show(activity);
 }
 
 /** With several sources a path alone does not identify the file. */

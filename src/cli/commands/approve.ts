@@ -1,7 +1,5 @@
 import type { Command } from "commander";
 import type { Approval, SourceStatus } from "../../wire/daemon.ts";
-import { openCommands } from "../../sync/operator/commands.ts";
-import { readLedger } from "../../sync/operator/offline.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { absolute, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
@@ -35,8 +33,7 @@ async function approve(context: Context, source: string | undefined, options: Ap
   const { stateDir } = operator.config;
   const { token } = options;
   if (options.dryRun === true || token === undefined) {
-    // The daemon writes down what it holds before anybody could read of it here.
-    const held = readLedger(stateDir, (ledger) => openCommands(ledger).held(where.folder)) ?? [];
+    const held = (await operator.act("held", where))?.answer.held ?? [];
     if (options.json === true) printJson(context, { held });
     else context.stdout.write(held.length === 0 ? haltedWords(haltedIn(stateDir)) : heldWords(held));
     // Who meant to agree must not take it for done.

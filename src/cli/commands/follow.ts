@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import { FILES_MAX, type RemovedStatus, type SourceStatus } from "../../wire/daemon.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
-import type { TroubledFile } from "../../sync/operator/status.ts";
+import type { TroubledFile } from "../../wire/daemon-files.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, startProgress, thousands } from "../output/progress.ts";
@@ -25,7 +25,7 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
     }
     progress.finish();
     context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
-    context.stdout.write(troubleLines(daemon.troubled(FILES_MAX), FILES_SHOWN));
+    context.stdout.write(troubleLines(daemon.troubled({ limit: FILES_MAX }), FILES_SHOWN));
   } catch (error) {
     progress.finish();
     if (!signal.aborted) throw error;
@@ -34,8 +34,6 @@ export async function followDaemon(daemon: Daemon, context: Context, signal: Abo
 
 /** Troubled files that are named one by one under each heading; `kbsync status --json` has the rest. */
 export const FILES_SHOWN = 20;
-/** Most files in trouble that are read for those. */
-const FILES_MAX = 10_000;
 
 /** `in agreement: 20,000 files, 20,000 changes in 9 s`, and the files that are not. */
 export function passSummary(status: DaemonStatus, elapsedMs: number): string {

@@ -1,8 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import {
+  FILES_MAX,
+  type LiveStatus,
+  type PaceState,
+  type RemovedStatus,
+  type SourceStatus,
+} from "../../wire/daemon.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { readStatus, type SkippedFile, type TroubledFile } from "../../sync/operator/status.ts";
+import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
+import { readStatus } from "../../sync/operator/status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
@@ -28,8 +35,6 @@ interface StatusOptions extends CommonOptions {
 
 /** Refresh interval of `--watch`, in milliseconds. */
 const WATCH_EVERY_MS = 1000;
-/** Failed files, and skipped ones, in the JSON output. */
-const FILES_MAX = 10_000;
 
 /** What `kbsync status --json` prints. */
 interface Status {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
 import type { Config } from "../../config/load.ts";
+import { FILES_MAX } from "../../wire/daemon.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { openConfiguredDaemon, reachService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
@@ -19,9 +20,6 @@ interface SyncOptions extends CommonOptions {
   readonly json?: boolean;
   readonly port?: number;
 }
-
-/** Limit of the skipped files in the JSON output, and of the failed ones read for the summary. */
-const FILES_MAX = 10_000;
 
 /** `kbsync sync`: one pass. */
 export function addSync(program: Command, context: Context): void {
@@ -53,14 +51,14 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
       const result = await pass(context, daemon, options);
       const { sources, progress } = result.status;
       if (options.json === true) {
-        const failures = daemon.troubled(Number.MAX_SAFE_INTEGER);
-        const skipped = daemon.skipped(FILES_MAX);
+        const failures = daemon.troubled({ limit: Number.MAX_SAFE_INTEGER });
+        const skipped = daemon.skipped({ limit: FILES_MAX });
         const { planned } = result;
         const outcome = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
-        context.stdout.write(troubleLines(daemon.troubled(FILES_MAX), FILES_SHOWN));
+        context.stdout.write(troubleLines(daemon.troubled({ limit: FILES_MAX }), FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));
       }

@@ -1,12 +1,11 @@
-import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
-import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
-import { type TrashedText, listTrashed, type PutBack, undelete } from "../../sync/trash/undelete.ts";
+import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
+import { absolute, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import type { CommonOptions } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 
@@ -29,25 +28,27 @@ export function addUndelete(program: Command, context: Context): void {
 }
 
 async function run(context: Context, path: string | undefined, options: UndeleteOptions): Promise<void> {
-  const { stateDir } = loadConfig(configRequest(context, options));
-  const target = path === undefined ? undefined : resolve(context.cwd, path);
-  const print = (value: unknown, text: string): void => {
-    context.stdout.write(options.json === true ? `${JSON.stringify(value, undefined, 2)}\n` : text);
-  };
+  const operator = openOperator(context, options);
+  const where = absolute("path", context, path);
   if (options.list === true) {
-    const kept = listTrashed(stateDir, target);
-    print({ kept }, listText(kept, context.cwd));
+    const kept = (await operator.act("trash", where))?.answer.kept ?? [];
+    if (options.json === true) printJson(context, { kept });
+    else context.stdout.write(listText(kept, context.cwd));
     return;
   }
-  if (target === undefined) {
+  if (where.path === undefined) {
     throw new KbsyncError("undelete needs the path of a file or folder", {
       code: "usage",
       hint: "`kbsync undelete --list` lists the saved texts.",
     });
   }
-  const results = await undelete(stateDir, target, options.at);
-  print({ files: results }, resultText(results, context.cwd));
-  if (results.some(({ outcome }) => outcome !== "restored")) context.exitCode = EXIT.filesFailed;
+  // Not by the daemon, which may only read the folder as a service: the files belong to the person.
+  const request = { path: where.path, ...(options.at !== undefined && { atMs: options.at }) };
+  const done = await operator.actAlone("undelete", request);
+  if (done === undefined) throw nothingSynced(operator.config.stateDir);
+  if (options.json === true) printJson(context, done);
+  else context.stdout.write(resultText(done.files, context.cwd));
+  if (done.files.some(({ outcome }) => outcome !== "restored")) context.exitCode = EXIT.filesFailed;
 }
 
 /** A line a text, newest first. */

@@ -1,20 +1,14 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import { loadConfig } from "../../config/load.ts";
 import { codeOf } from "../../lib/failure.ts";
+import type { Explanation, FileFacts, OnDisk } from "../../wire/daemon-files.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
-import type { FileFacts } from "../../sync/ledger/file-facts.ts";
-import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
-import type { WatchedSource } from "../../sync/rules/rules.ts";
-import { pathBelow } from "../../lib/path-below.ts";
-import { outsideSources } from "../../sync/disk/source-path.ts";
-import { explain, type Explanation } from "../../sync/why/explain.ts";
-import type { OnDisk } from "../../sync/why/disk.ts";
+import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
 import { localTime, thousands } from "../output/progress.ts";
 import { openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import type { CommonOptions } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { paceWords } from "./status.ts";
 
@@ -22,8 +16,8 @@ interface WhyOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** What the running daemon says of the file; null when none runs. */
-type Live = AnswerOf<"file"> | null;
+/** What the running daemon is doing with the file; null if none runs. */
+type Live = AnswerOf<"why">["daemon"];
 
 /** `kbsync why PATH`: every decision about a file. */
 export function addWhy(program: Command, context: Context): void {
@@ -38,43 +32,18 @@ export function addWhy(program: Command, context: Context): void {
 async function why(context: Context, typed: string, options: WhyOptions): Promise<void> {
   const operator = openOperator(context, options);
   const path = resolve(context.cwd, typed);
-  const { source, below } = sourceOf(context, options, operator.config.stateDir, path);
-  // Asked first: the daemon writes down what it knows before it answers.
-  const live = (await operator.ask("file", { path }).catch(notItsOwn)) ?? null;
-  const found = await explain(operator.config.stateDir, source, below, context.signal);
-  if (options.json === true) printJson(context, { ...found, daemon: live });
-  else context.stdout.write(whyText(found, live));
+  const found = (await operator.ask("why", { path }).catch(notItsOwn)) ??
+    (await operator.actAlone("why", { path })) ?? {
+      ...(await explain(undefined, operator.sources(), path, context.signal)),
+      daemon: null,
+    };
+  if (options.json === true) printJson(context, found);
+  else context.stdout.write(whyText(found, found.daemon));
 }
 
 /** A daemon may run with another configuration, and know nothing of this source. */
 function notItsOwn(error: unknown): undefined {
   if (codeOf(error) !== "outside_sources") throw error;
-}
-
-/**
- * The source that a path lies in: one of the configuration, else one that the ledger knows, as `kbsync up FOLDER` leaves
- * it. Throws `outside_sources`.
- */
-function sourceOf(
-  context: Context,
-  options: CommonOptions,
-  stateDir: string,
-  path: string,
-): { readonly source: WatchedSource; readonly below: string } {
-  const configured = loadConfig(configRequest(context, options)).sources;
-  const places = openResourceLookup(stateDir);
-  const known = places?.sources.map((place) => place.path) ?? [];
-  places?.close();
-  for (const source of configured) {
-    const below = pathBelow(source.absolutePath, path);
-    if (below !== undefined) return { source, below };
-  }
-  for (const folder of known) {
-    const below = pathBelow(folder, path);
-    const [source] = below === undefined ? [] : loadConfig(configRequest(context, options, folder)).sources;
-    if (source !== undefined && below !== undefined) return { source, below };
-  }
-  throw outsideSources(path, [...new Set([...configured.map(({ absolutePath }) => absolutePath), ...known])]);
 }
 
 /** All of it for a person, the verdict first. */

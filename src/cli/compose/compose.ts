@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
-import type { DaemonActivity } from "../../wire/daemon.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { Service } from "../../kb/service.ts";

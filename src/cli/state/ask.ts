@@ -2,15 +2,25 @@ import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
-import { LEDGER_OPERATIONS, type LedgerOperations, openCommands } from "../../sync/operator/commands.ts";
-import { changeLedger } from "../../sync/operator/offline.ts";
+import {
+  CHANGES,
+  LEDGER_OPERATIONS,
+  type LedgerOperation,
+  type LedgerOperations,
+  openCommands,
+} from "../../sync/operator/commands.ts";
+import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operator/offline.ts";
+import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
+import { ledgerFolders } from "./sources.ts";
 
 /** A command's way to the daemon of its state folder. */
 export interface Operator {
   readonly config: Config;
+  /** The configured sources, then those that only the ledger knows. */
+  sources(): readonly WatchedSource[];
   /** Undefined: no daemon runs on the state folder. */
   ask<N extends DaemonOperation>(
     name: N,
@@ -23,8 +33,10 @@ export interface Operator {
     request: RequestOf<N>,
     onLine?: AskOptions<N>["onLine"],
   ): Promise<AnswerOf<N>>;
+  /** Runs it on the ledger, as without a daemon. Undefined: there is no ledger. */
+  actAlone<N extends LedgerOperation>(name: N, request: RequestOf<N>): Promise<AnswerOf<N> | undefined>;
   /** Has the daemon do it; where none runs, does it on the ledger. Undefined: there is no ledger either. */
-  act<N extends keyof LedgerOperations>(
+  act<N extends LedgerOperation>(
     name: N,
     request: RequestOf<N>,
   ): Promise<{ readonly answer: AnswerOf<N>; readonly isLive: boolean } | undefined>;
@@ -36,9 +48,24 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   const { stateDir } = config;
   const ask: Operator["ask"] = (name, request, onLine) =>
     askDaemon(stateDir, name, request, { signal: context.signal, ...(onLine !== undefined && { onLine }) });
+  // `kbsync up FOLDER` leaves sources that no configuration names.
+  const sources = (): readonly WatchedSource[] => [
+    ...config.sources,
+    ...ledgerFolders(stateDir).flatMap(
+      (folder) => loadConfig(configRequest(context, options, folder)).sources,
+    ),
+  ];
+  const actAlone: Operator["actAlone"] = async (name, request) => {
+    const operation: LedgerOperations[typeof name] = LEDGER_OPERATIONS[name];
+    const run = (ledger: OperatorLedger): Promise<AnswerOf<typeof name>> =>
+      operation(openCommands(ledger, { stateDir, sources }), request, context.signal);
+    return CHANGES.has(name) ? changeLedger(stateDir, run) : readLedger(stateDir, run);
+  };
   return {
     config,
+    sources,
     ask,
+    actAlone,
     need: async (...asked) => {
       const answer = await ask(...asked);
       if (answer !== undefined) return answer;
@@ -51,8 +78,7 @@ export function openOperator(context: Context, options: CommonOptions): Operator
     act: async (name, request) => {
       const live = await ask(name, request);
       if (live !== undefined) return { answer: live, isLive: true };
-      const operation: LedgerOperations[typeof name] = LEDGER_OPERATIONS[name];
-      const answer = await changeLedger(stateDir, (ledger) => operation(openCommands(ledger), request));
+      const answer = await actAlone(name, request);
       return answer && { answer, isLive: false };
     },
   };

@@ -5,6 +5,7 @@ import type { DaemonFailure } from "../../wire/daemon.ts";
 const STATUS: Readonly<Record<string, number>> = {
   invalid_body: 400,
   invalid_field: 400,
+  not_kept: 404,
   outside_sources: 404,
   route_not_found: 404,
   source_unknown: 404,

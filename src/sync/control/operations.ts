@@ -1,14 +1,14 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import {
   type AnswerOf,
-  type DaemonActivity,
   type DaemonOperation,
   type LineOf,
   LOG_LINES_MAX,
   type RequestOf,
 } from "../../wire/daemon.ts";
 import type { Daemon } from "../daemon.ts";
-import { LEDGER_OPERATIONS } from "../operator/commands.ts";
+import { LEDGER_OPERATIONS, type LedgerOperation } from "../operator/commands.ts";
 
 /** The context of a request to an operation. */
 export interface OperationContext<Line> {
@@ -45,18 +45,31 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperatio
       const secondsLeft = filesPerSecond === undefined || left <= 0 ? null : left / filesPerSecond;
       return { pid: process.pid, ...facts, ...status, filesPerSecond: filesPerSecond ?? null, secondsLeft };
     },
-    file: async ({ path }) => ({ ...daemon.about(path), service: daemon.status().service }),
-    log: async (query) => ({ activities: daemon.recent(query) }),
+    ...ledgerOperationsOf(daemon),
+    why: async (request, { signal }) => {
+      const activity = daemon.about(request.path);
+      const found = await LEDGER_OPERATIONS.why(daemon, request, signal);
+      return { ...found, daemon: { ...activity, service: daemon.status().service } };
+    },
     follow: async (query, operation) => follow(daemon, query, operation),
     wait: async (request, operation) => wait(daemon, request, operation),
-    pause: async (request) => LEDGER_OPERATIONS.pause(daemon, request),
-    resume: async (request) => LEDGER_OPERATIONS.resume(daemon, request),
-    retry: async (request) => LEDGER_OPERATIONS.retry(daemon, request),
-    approve: async (request) => LEDGER_OPERATIONS.approve(daemon, request),
     rescan: async ({ folder }) => ({ sources: daemon.rescan(folder) }),
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),
   };
+}
+
+/** The operations that a daemon shares with its ledger. */
+function ledgerOperationsOf(daemon: Daemon): Pick<DaemonOperations, LedgerOperation> {
+  const entries = Object.entries(LEDGER_OPERATIONS).map(([name, operation]) => {
+    // The table pairs each operation with its request.
+    const run = operation as (commands: Daemon, request: unknown, signal: AbortSignal) => Promise<unknown>;
+    return [
+      name,
+      async (request: unknown, { signal }: { signal: AbortSignal }) => run(daemon, request, signal),
+    ];
+  });
+  return Object.fromEntries(entries) as Pick<DaemonOperations, LedgerOperation>;
 }
 
 /** Activities that are buffered for a client that has not read the earlier ones yet. */

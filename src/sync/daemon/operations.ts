@@ -1,4 +1,5 @@
-import type { DaemonActivity, FileActivity } from "../../wire/daemon.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import type { FileActivity } from "../../wire/daemon.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { pathBelow } from "../../lib/path-below.ts";
@@ -29,8 +30,24 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
     removeSources: () => sources.removals()?.begin(),
   };
 
+  const commands = openCommands(ledger, {
+    stateDir: parts.options.stateDir,
+    sources: () => parts.options.sources,
+    wakeUps,
+  });
+  /** A summary of the work may be read after the ledger has become unreadable or was closed. */
+  const listed = <Q extends { readonly path?: string | undefined }, T>(
+    query: Q,
+    list: (query: Q) => readonly T[],
+  ): readonly T[] => {
+    if (query.path !== undefined) targetOf(sources.all(), query.path);
+    return parts.read(() => list(query), []);
+  };
+
   return {
-    ...openCommands(ledger, wakeUps),
+    ...commands,
+    troubled: (query) => listed(query, (named) => commands.troubled(named)),
+    skipped: (query) => listed(query, (named) => commands.skipped(named)),
     rescan: (folder) => {
       const all = sources.all();
       const found = all.filter((each) => folder === undefined || rootOf(each) === folder);

@@ -1,4 +1,4 @@
-import type { DaemonActivity } from "../../wire/daemon.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonObserver } from "../remote/observer.ts";

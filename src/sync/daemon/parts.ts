@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import type { DaemonActivity } from "../../wire/daemon.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";

@@ -1,4 +1,4 @@
-import type { DaemonActivity } from "../../wire/daemon.ts";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 

@@ -1,3 +1,4 @@
+import type { SkippedFile, TroubledFile, TroubledState } from "../../wire/daemon-files.ts";
 import type { FileState, KnownFile, LedgerFile, RelativePath, ScanEntry, Shape } from "../plan/model.ts";
 import type { Sqlite } from "./open.ts";
 
@@ -30,19 +31,14 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** A file in trouble, for a person to read. */
-export interface TroubledFile extends Trouble {
-  readonly source: string;
-  readonly path: RelativePath;
-  readonly state: FileState;
-  readonly docId: string | null;
-}
-
-/** A file that is left out, for a person to read. */
-export interface SkippedFile {
-  readonly source: string;
-  readonly path: RelativePath;
-  readonly reason: string;
+/** Which files to list. */
+export interface ListedFiles {
+  /** Largest number of files. */
+  readonly limit: number;
+  /** Only those of a source. */
+  readonly source?: number | undefined;
+  /** Only those at or below this path of the source. */
+  readonly below?: RelativePath | undefined;
 }
 
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
@@ -123,14 +119,24 @@ export interface Files {
    * that resource.
    */
   forget(id: number): void;
-  /** Includes deletes that the service refuses. */
-  troubled(limit: number): TroubledFile[];
-  skipped(limit: number): SkippedFile[];
+  /** Returns files that are not in agreement, and deletes that the service refuses, by source and path. */
+  troubled(which: ListedFiles & { readonly state?: TroubledState | undefined }): TroubledFile[];
+  skipped(which: ListedFiles): SkippedFile[];
   /** Returns a source's files at or below a path that are not in agreement, except skipped ones. */
   troubledAt(source: number, below: RelativePath | undefined): (Trouble & { readonly path: RelativePath })[];
 }
 
 const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey`;
+
+interface ListedValues {
+  readonly limit: number;
+  readonly source: number | null;
+  readonly below: RelativePath | null;
+}
+
+function listedValues({ limit, source, below }: ListedFiles): ListedValues {
+  return { limit, source: source ?? null, below: below ?? null };
+}
 
 /** Rows of a page. The loop waits while they are read, for some milliseconds. */
 const PAGE_ROWS = 1000;
@@ -229,25 +235,31 @@ export function openFiles(db: Sqlite): Files {
   const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
   const remove = db.prepare("DELETE FROM files WHERE id = ?");
   const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
-  const troubled = db.prepare<[number], TroubledFile>(
+  // "0" follows "/" in byte order: the range is everything below the folder.
+  const isBelow = (path: string): string =>
+    `(@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0'))`;
+  const isListed = (table: string): string =>
+    `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
+  const troubled = db.prepare<[ListedValues & { state: TroubledState | null }], TroubledFile>(
     `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,
        CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
        CASE state WHEN 'held' THEN coalesce(hold_reason, 'held before') WHEN 'doomed' THEN 'to be deleted, as agreed'
          ELSE coalesce(error_message, '') END AS message
      FROM files JOIN sources ON sources.id = files.source
-     WHERE state IN ('failed', 'parked', 'held', 'doomed') AND state <> 'agreed' AND active = 1
+     WHERE state IN ('failed', 'parked', 'held', 'doomed') AND state <> 'agreed' AND ${isListed("files")}
+       AND coalesce(@state, '') IN ('', CASE state WHEN 'parked' THEN 'waiting' WHEN 'doomed' THEN 'held' ELSE state END)
      UNION ALL
      SELECT sources.path, intents.path, 'failed', doc_id, 'delete_refused', error_message
      FROM intents JOIN sources ON sources.id = intents.source
-     WHERE kind = 'delete' AND error_message IS NOT NULL AND active = 1
-     ORDER BY source, path LIMIT ?`,
+     WHERE kind = 'delete' AND error_message IS NOT NULL AND coalesce(@state, 'failed') = 'failed' AND ${isListed("intents")}
+     ORDER BY source, path LIMIT @limit`,
   );
-  const skipped = db.prepare<[number], SkippedFile>(
+  const skipped = db.prepare<[ListedValues], SkippedFile>(
     `SELECT sources.path AS source, files.path, coalesce(error_message, '') AS reason
      FROM files JOIN sources ON sources.id = files.source
-     WHERE state = 'skipped' AND state <> 'agreed' AND active = 1 ORDER BY files.source, files.path LIMIT ?`,
+     WHERE state = 'skipped' AND state <> 'agreed' AND ${isListed("files")}
+     ORDER BY files.source, files.path LIMIT @limit`,
   );
-  const isBelow = "(@below IS NULL OR path = @below OR (path >= @below || '/' AND path < @below || '0'))";
   const troubledAt = db.prepare<
     [{ source: number; below: string | null }],
     Trouble & { readonly path: RelativePath }
@@ -256,10 +268,10 @@ export function openFiles(db: Sqlite): Files {
        CASE state WHEN 'held' THEN coalesce((SELECT hold_reason FROM sources WHERE id = @source), 'held before')
          WHEN 'doomed' THEN 'to be deleted, as agreed' WHEN 'unsure' THEN 'an update had no answer yet'
          ELSE coalesce(error_message, '') END AS message
-     FROM files WHERE source = @source AND state <> 'agreed' AND state <> 'skipped' AND ${isBelow}
+     FROM files WHERE source = @source AND state <> 'agreed' AND state <> 'skipped' AND ${isBelow("path")}
      UNION ALL
      SELECT path, 'delete_refused', error_message FROM intents
-     WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${isBelow}
+     WHERE source = @source AND kind = 'delete' AND error_message IS NOT NULL AND ${isBelow("path")}
      ORDER BY path`,
   );
 
@@ -357,8 +369,8 @@ export function openFiles(db: Sqlite): Files {
     forget: (id) => {
       forget.run(id);
     },
-    troubled: (limit) => troubled.all(limit),
-    skipped: (limit) => skipped.all(limit),
+    troubled: ({ state, ...which }) => troubled.all({ ...listedValues(which), state: state ?? null }),
+    skipped: (which) => skipped.all(listedValues(which)),
     troubledAt: (source, below) => troubledAt.all({ source, below: below ?? null }),
   };
 }

@@ -6,6 +6,7 @@ import type { UpgradeListener } from "../../lib/upgrade.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
 import { openDrift, type Drift } from "./drift.ts";
+import { openFileFacts, type FileFactsReader } from "./file-facts.ts";
 import { openFiles, type Files } from "./files.ts";
 import { openIntents, type Intents } from "./intents.ts";
 import { openMark } from "./mark.ts";
@@ -24,6 +25,7 @@ import type { SettledIgnore } from "../rules/ignore-settling.ts";
 export interface Ledger extends GroupCommit {
   readonly sources: Sources;
   readonly files: Files;
+  readonly facts: FileFactsReader;
   readonly intents: Intents;
   readonly activity: ActivityLog;
   readonly trash: TrashRows;
@@ -106,6 +108,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     ...commits,
     sources: openSources(db),
     files: openFiles(db),
+    facts: openFileFacts(db),
     intents: openIntents(db),
     activity: openActivity(db),
     trash: openTrashRows(db),

@@ -1,10 +1,22 @@
 import { pathBelow } from "../../lib/path-below.ts";
-import type { AnswerOf, Approval, DaemonActivity, RequestOf, Retried } from "../../wire/daemon.ts";
+import type {
+  DaemonActivity,
+  Explanation,
+  PutBack,
+  SkippedFile,
+  TrashedText,
+  TroubledFile,
+} from "../../wire/daemon-files.ts";
+import type { AnswerOf, Approval, RequestOf, Retried } from "../../wire/daemon.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
+import type { ListedFiles } from "../ledger/files.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
+import type { WatchedSource } from "../rules/rules.ts";
+import { explain } from "../why/explain.ts";
 import { agreeable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
+import { listTrashed, undelete } from "./undelete.ts";
 
 /** What a running daemon does at once after a person changed its ledger. Sources have their numbers in the ledger. */
 export interface WakeUps {
@@ -38,8 +50,18 @@ export interface Commands {
   approve(folder?: string, token?: string): Promise<readonly Approval[]>;
   /** Returns what `approve` would approve. */
   held(folder?: string): readonly Approval[];
-  /** The newest activities, oldest first. */
+  /** Returns the newest activities, oldest first. */
   recent(query: RequestOf<"log">): readonly DaemonActivity[];
+  /** Returns files that are not in agreement, and deletes that the service refuses, with the reason. */
+  troubled(query: RequestOf<"troubled">): readonly TroubledFile[];
+  /** Returns files that are left out, with the rule. */
+  skipped(query: RequestOf<"skipped">): readonly SkippedFile[];
+  /** Explains every decision about a file, which need not exist. */
+  why(path: string, signal: AbortSignal): Promise<Explanation>;
+  /** Returns the saved texts of deleted files, newest first. */
+  trash(path?: string): readonly TrashedText[];
+  /** Restores saved texts as files, as `undelete` does. */
+  undelete(path: string, atMs?: number): Promise<readonly PutBack[]>;
 }
 
 /** A target in a source: its root, or a path below it. */
@@ -49,9 +71,18 @@ interface Target {
   readonly below: RelativePath | undefined;
 }
 
-/** Opens the commands on a ledger. Without `wakeUps`, no daemon uses it. */
-export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Commands {
+export interface CommandOptions {
+  readonly stateDir: string;
+  /** The sources that `why` explains. */
+  readonly sources: () => readonly WatchedSource[];
+  /** Default: no daemon uses the ledger. */
+  readonly wakeUps?: WakeUps;
+}
+
+/** Opens the commands on a ledger. */
+export function openCommands(ledger: OperatorLedger, options: CommandOptions): Commands {
   const { sources } = ledger;
+  const { stateDir, wakeUps } = options;
 
   const setPaused = async (folder: string | undefined, paused: boolean): Promise<readonly string[]> => {
     const rows = chosenRows(ledger, folder);
@@ -69,6 +100,12 @@ export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Command
   const agreeableRows = (folder: string | undefined, token?: string): ReturnType<typeof agreeable> => {
     ledger.flush();
     return agreeable(sources, folder, () => chosenRows(ledger, folder), token);
+  };
+
+  const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
+    ledger.flush();
+    const [target] = path === undefined ? [] : targetsOf(ledger, path);
+    return { limit, source: target?.row.id, below: target?.below };
   };
 
   return {
@@ -111,6 +148,25 @@ export function openCommands(ledger: OperatorLedger, wakeUps?: WakeUps): Command
         .toReversed()
         .map((activity) => Object.assign(activity, { source: folders.get(activity.source) ?? "" }));
     },
+    troubled: ({ state, ...query }) => ledger.files.troubled({ ...listed(query), state }),
+    skipped: (query) => ledger.files.skipped(listed(query)),
+    why: async (path, signal) => {
+      ledger.flush();
+      return explain(ledger, options.sources(), path, signal);
+    },
+    trash: (path) => {
+      ledger.flush();
+      return listTrashed(ledger, path);
+    },
+    undelete: async (path, atMs) => {
+      ledger.flush();
+      const results = await undelete(ledger, stateDir, path, atMs);
+      for (const { outcome, path: restored } of results) {
+        const target = outcome === "restored" ? targetAt(ledger, restored) : undefined;
+        if (target !== undefined) wakeUps?.check(target.row.id, target.below);
+      }
+      return results;
+    },
   };
 }
 
@@ -126,28 +182,59 @@ function chosenRows({ sources }: OperatorLedger, folder: string | undefined): re
 }
 
 /** The targets of an absolute path; without one, every source. Throws `outside_sources`. */
-function targetsOf({ sources }: OperatorLedger, path: string | undefined): readonly Target[] {
-  const all = sources.active();
+function targetsOf(ledger: OperatorLedger, path: string | undefined): readonly Target[] {
+  const all = ledger.sources.active();
   if (path === undefined) return all.map((row) => ({ row, below: undefined }));
-  for (const row of all) {
-    const below = pathBelow(row.path, path);
-    if (below !== undefined) return [{ row, below: below === "" ? undefined : below }];
-  }
+  const target = targetAt(ledger, path);
+  if (target !== undefined) return [target];
   throw outsideSources(
     path,
     all.map((row) => row.path),
   );
 }
 
+/** The configured source that an absolute path is in. */
+function targetAt({ sources }: OperatorLedger, path: string): Target | undefined {
+  for (const row of sources.active()) {
+    const below = pathBelow(row.path, path);
+    if (below !== undefined) return { row, below: below === "" ? undefined : below };
+  }
+  return undefined;
+}
+
+/** Operations of a daemon that need only its ledger. Without a daemon, they run on the ledger directly. */
+export type LedgerOperation =
+  | "pause"
+  | "resume"
+  | "retry"
+  | "approve"
+  | "held"
+  | "log"
+  | "troubled"
+  | "skipped"
+  | "why"
+  | "trash"
+  | "undelete";
+
+/** Those that change the ledger. The others only read it, which another process may do as well. */
+export const CHANGES: ReadonlySet<LedgerOperation> = new Set(["pause", "resume", "retry", "approve"]);
+
 export type LedgerOperations = {
-  readonly [N in "pause" | "resume" | "retry" | "approve"]: (
+  readonly [N in LedgerOperation]: (
     commands: Commands,
     request: RequestOf<N>,
+    signal: AbortSignal,
   ) => Promise<AnswerOf<N>>;
 };
 
-/** The operations of a daemon that only change its ledger. Without a daemon, they run on the ledger directly. */
 export const LEDGER_OPERATIONS: LedgerOperations = {
+  held: async (commands, { folder }) => ({ held: commands.held(folder) }),
+  log: async (commands, query) => ({ activities: commands.recent(query) }),
+  troubled: async (commands, query) => ({ files: commands.troubled(query) }),
+  skipped: async (commands, query) => ({ files: commands.skipped(query) }),
+  why: async (commands, { path }, signal) => ({ ...(await commands.why(path, signal)), daemon: null }),
+  trash: async (commands, { path }) => ({ kept: commands.trash(path) }),
+  undelete: async (commands, { path, atMs }) => ({ files: await commands.undelete(path, atMs) }),
   pause: async (commands, { folder }) => ({ sources: await commands.pause(folder) }),
   resume: async (commands, { folder }) => ({ sources: await commands.resume(folder) }),
   retry: async (commands, { path }) => ({ sources: await commands.retry(path) }),

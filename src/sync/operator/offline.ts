@@ -1,14 +1,19 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
 import { openActivity } from "../ledger/activity.ts";
+import { openFileFacts } from "../ledger/file-facts.ts";
 import { openFiles } from "../ledger/files.ts";
 import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/open.ts";
 import { openOperator } from "../ledger/operator.ts";
 import { openSources } from "../ledger/sources.ts";
+import { openTrashRows } from "../ledger/trash.ts";
 
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */
-export type OperatorLedger = Pick<Ledger, "activity" | "files" | "flush" | "operator" | "sources" | "write">;
+export type OperatorLedger = Pick<
+  Ledger,
+  "activity" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
+>;
 
 /**
  * Changes the ledger of a state folder that no daemon uses. Undefined: there is no ledger yet. Throws `state_locked` while a
@@ -36,23 +41,36 @@ export async function changeLedger<T>(
 }
 
 /** Reads the ledger of a state folder; a daemon may be running. Undefined: there is no ledger yet. */
-export function readLedger<T>(stateDir: string, read: (ledger: OperatorLedger) => T): T | undefined {
+export async function readLedger<T>(
+  stateDir: string,
+  read: (ledger: OperatorLedger) => Promise<T>,
+): Promise<T | undefined> {
+  const open = openForReading(stateDir);
+  try {
+    return open && (await read(open.ledger));
+  } finally {
+    open?.close();
+  }
+}
+
+/** Opens the ledger of a state folder for reading; a daemon may be running. Undefined: there is no ledger yet. */
+export function openForReading(
+  stateDir: string,
+): { readonly ledger: OperatorLedger; close(): void } | undefined {
   const file = ledgerFile(stateDir);
   if (!existsSync(file)) return undefined;
   const db = openSqlite(file, { readonly: true });
-  try {
-    return read(ledgerOf(db));
-  } finally {
-    db.close();
-  }
+  return { ledger: ledgerOf(db), close: () => void db.close() };
 }
 
 function ledgerOf(db: Sqlite): OperatorLedger {
   return {
     activity: openActivity(db),
+    facts: openFileFacts(db),
     files: openFiles(db),
     operator: openOperator(db),
     sources: openSources(db),
+    trash: openTrashRows(db),
     flush: () => undefined,
     // Closing the ledger flushes it to disk.
     write: async (change) => db.transaction(change).immediate(),

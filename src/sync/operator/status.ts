@@ -1,13 +1,11 @@
 import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
 import { approvalsOf } from "./approve.ts";
-import { type OperatorLedger, readLedger } from "./offline.ts";
-import type { SkippedFile, TroubledFile } from "../ledger/files.ts";
+import { openForReading, type OperatorLedger } from "./offline.ts";
+import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
 import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/source.ts";
 import { standstillsOf } from "../ledger/standstill.ts";
-
-export type { SkippedFile, TroubledFile } from "../ledger/files.ts";
 
 /** Sources of a source's status other than the ledger. */
 export interface StatusSource {
@@ -76,15 +74,20 @@ export function readStatus(
       readonly skipped: readonly SkippedFile[];
     }
   | undefined {
-  return readLedger(stateDir, (ledger) => {
+  const open = openForReading(stateDir);
+  if (open === undefined) return undefined;
+  const { ledger } = open;
+  try {
     const paused = ledger.operator.paused();
     return {
       sources: ledger.sources.active().map((row) => sourceStatus(ledger, row, paused.has(row.id))),
       removed: removedOf(ledger.sources),
-      troubled: ledger.files.troubled(filesLimit),
-      skipped: ledger.files.skipped(filesLimit),
+      troubled: ledger.files.troubled({ limit: filesLimit }),
+      skipped: ledger.files.skipped({ limit: filesLimit }),
     };
-  });
+  } finally {
+    open.close();
+  }
 }
 
 /** Facts that only a process that has scanned the source knows. */

@@ -1,4 +1,7 @@
+import type { DocumentKind, FileState } from "../../wire/daemon-files.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
+
+export type { DocumentKind, FileState } from "../../wire/daemon-files.ts";
 
 /** The nouns of the plan: plain readonly data without behaviour. */
 
@@ -70,9 +73,6 @@ export interface Scan {
   readonly scope: readonly RelativePath[] | undefined;
 }
 
-/** How a file becomes a resource: its text as content, its bytes uploaded, or the address it holds. */
-export type DocumentKind = "content" | "file" | "link";
-
 /**
  * Everything but the bytes that makes a resource what it is. If recipe and bytes are equal, there is nothing to send.
  */
@@ -86,14 +86,6 @@ export interface Recipe {
   /** Increases when reading the same bytes yields another text. */
   readonly extractorVersion: number;
 }
-
-/**
- * State of a file. `agreed`: the service acknowledged what the row says. `unsure`: an update was sent and no answer
- * came, so the file is checked and sent again. `failed`: refused; the reason remains until the file or its rules
- * change. `skipped`: empty or of no supported kind, and without a resource. `parked`: failed for now, tried again
- * later. `held`: the file is gone and its delete waits for a person. `doomed`: a person agreed to that delete.
- */
-export type FileState = "agreed" | "unsure" | "failed" | "skipped" | "parked" | "held" | "doomed";
 
 /** What the ledger knows about a file, as far as comparing it with the disk requires. */
 export interface KnownFile {

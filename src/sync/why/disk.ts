@@ -1,23 +1,7 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
-
-/** What exists at a path. */
-export interface OnDisk {
-  readonly kind: "file" | "folder" | "link" | "other" | "absent" | "unreadable";
-  readonly sizeBytes?: number;
-  readonly mtimeMs?: number;
-  readonly ctimeMs?: number;
-  readonly ino?: number;
-  /** Target of a link. */
-  readonly target?: string;
-  /** Description of a file that is none of the other kinds. */
-  readonly what?: string;
-  /** The first name on the path that is not valid UTF-8. No path in UTF-8 leads through it. */
-  readonly misnamed?: string;
-  /** Why it is inaccessible: the system's error code. */
-  readonly error?: string;
-}
+import type { OnDisk } from "../../wire/daemon-files.ts";
 
 /** Stats a path without following a link at its end. */
 export function inspectPath(path: string): OnDisk {

@@ -1,62 +1,47 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { pathBelow } from "../../lib/path-below.ts";
+import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
+import { outsideSources } from "../disk/source-path.ts";
 import { readDocument, type ReadOptions, type ReadOutcome } from "../read/read.ts";
-import { openActivity, type Activity } from "../ledger/activity.ts";
-import { fileFacts, openIntentsAt, type FileFacts, type OpenIntent } from "../ledger/file-facts.ts";
-import { openFiles, type Files } from "../ledger/files.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite, type Sqlite } from "../ledger/open.ts";
-import { openOperator } from "../ledger/operator.ts";
-import { openSources, type SourceRow } from "../ledger/sources.ts";
+import type { Activity } from "../ledger/activity.ts";
+import type { Files } from "../ledger/files.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { SourceRow } from "../ledger/sources.ts";
 import { rulesKeyOf } from "../pass/pass.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
 import { openRules, type Rules, type Verdict, type WatchedSource } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
-import { inspectPath, type OnDisk } from "./disk.ts";
-import { nextStep, type NextStep } from "./next.ts";
-import { originOf, type RecipeOrigin } from "./recipe-origin.ts";
-
-/** Every decision about one file. */
-export interface Explanation {
-  readonly source: string;
-  readonly path: RelativePath;
-  readonly wanted: boolean;
-  /** The rule that excludes it. */
-  readonly leftOutBy: string | null;
-  readonly disk: OnDisk;
-  /** The result of reading it now; null if there is nothing to read. */
-  readonly content: {
-    readonly outcome: ReadOutcome["kind"];
-    readonly hash: string | null;
-    /** Why it does not become a resource. */
-    readonly reason: string | null;
-  } | null;
-  readonly recipe: (Omit<Recipe, "extractorVersion"> & { readonly from: RecipeOrigin }) | null;
-  /** Null: it is not in the ledger. */
-  readonly ledger: FileFacts | null;
-  /** Rows of earlier files at this path, whose deletes are held. */
-  readonly held: readonly FileFacts[];
-  readonly intents: readonly OpenIntent[];
-  readonly state: {
-    readonly paused: boolean;
-    readonly halted: string | null;
-    readonly holdReason: string | null;
-  };
-  readonly activity: readonly Omit<Activity, "source">[];
-  readonly next: NextStep;
-}
+import { inspectPath } from "./disk.ts";
+import { nextStep } from "./next.ts";
+import { originOf } from "./recipe-origin.ts";
 
 /** Maximum number of activities in an explanation. */
 const ACTIVITY_MAX = 10;
 
+/** The part of a ledger that explanations read. */
+type ReadLedger = Pick<Ledger, "activity" | "facts" | "files" | "operator" | "sources">;
+
 /**
- * Explains the state of one file of a source from disk, ledger and rules. Writes and sends nothing; a daemon may be running.
- * The file need not exist.
+ * Explains the state of a file from disk, ledger and rules. Writes and sends nothing. The file need not exist. `path` is
+ * absolute. Without a ledger, nothing was ever synced. Throws `outside_sources`.
  */
 export async function explain(
-  stateDir: string,
+  ledger: ReadLedger | undefined,
+  sources: readonly WatchedSource[],
+  path: string,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  for (const source of sources) {
+    const below = pathBelow(source.absolutePath, path);
+    if (below !== undefined) return explainIn(ledger, source, below, signal);
+  }
+  throw outsideSources(path, [...new Set(sources.map(({ absolutePath }) => absolutePath))]);
+}
+
+async function explainIn(
+  ledger: ReadLedger | undefined,
   source: WatchedSource,
   path: RelativePath,
   signal: AbortSignal,
@@ -71,43 +56,37 @@ export async function explain(
     : isFolder
       ? rules.entersFolder(path)
       : rules.wants(path);
-  const file = ledgerFile(stateDir);
-  const db = existsSync(file) ? openSqlite(file, { readonly: true }) : undefined;
-  try {
-    const known = db && knownOf(db, source, path);
-    const facts = { rules, path, signal, files: db && openFiles(db), row: known?.row };
-    const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
-    const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
-    const row = known?.living && facts.files?.get(known.living.id);
-    const uploadsMails = db !== undefined && openSources(db).readsMails();
-    const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
-    const read = difference && (await readAt(facts, difference, entry, options));
-    const step = isFile
-      ? nextOf(facts, known, verdict, difference, read, disk)
-      : stepOfNoFile(path, disk, verdict, known);
-    const document = read?.kind === "document" ? read.document : undefined;
-    return {
-      source: source.absolutePath,
-      path,
-      wanted: verdict.wanted,
-      leftOutBy: verdict.wanted ? null : verdict.reason,
-      disk,
-      content: read === undefined ? null : contentOf(read),
-      recipe: document === undefined ? null : recipeOf(path, document.recipe, source),
-      ledger: known?.living ?? null,
-      held: known?.held ?? [],
-      intents: known?.intents ?? [],
-      state: {
-        paused: known?.paused ?? false,
-        halted: known?.row?.lost ?? known?.row?.halted ?? null,
-        holdReason: known?.row?.holdReason ?? null,
-      },
-      activity: known?.activity ?? [],
-      next: step,
-    };
-  } finally {
-    db?.close();
-  }
+  const known = ledger && knownOf(ledger, source, path);
+  const facts = { rules, path, signal, files: ledger?.files, row: known?.row };
+  const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
+  const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
+  const row = known?.living && facts.files?.get(known.living.id);
+  const uploadsMails = ledger?.sources.readsMails() === true;
+  const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
+  const read = difference && (await readAt(facts, difference, entry, options));
+  const step = isFile
+    ? nextOf(facts, known, verdict, difference, read, disk)
+    : stepOfNoFile(path, disk, verdict, known);
+  const document = read?.kind === "document" ? read.document : undefined;
+  return {
+    source: source.absolutePath,
+    path,
+    wanted: verdict.wanted,
+    leftOutBy: verdict.wanted ? null : verdict.reason,
+    disk,
+    content: read === undefined ? null : contentOf(read),
+    recipe: document === undefined ? null : recipeOf(path, document.recipe, source),
+    ledger: known?.living ?? null,
+    held: known?.held ?? [],
+    intents: known?.intents ?? [],
+    state: {
+      paused: known?.paused ?? false,
+      halted: known?.row?.lost ?? known?.row?.halted ?? null,
+      holdReason: known?.row?.holdReason ?? null,
+    },
+    activity: known?.activity ?? [],
+    next: step,
+  };
 }
 
 /** The ledger's records of a path. */
@@ -121,19 +100,19 @@ interface Known {
   readonly activity: readonly Omit<Activity, "source">[];
 }
 
-function knownOf(db: Sqlite, source: WatchedSource, path: RelativePath): Known | undefined {
-  const row = openSources(db).peek(source.absolutePath, source.ownerId, source.collection);
+function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath): Known | undefined {
+  const row = ledger.sources.peek(source.absolutePath, source.ownerId, source.collection);
   if (row === undefined) return undefined;
-  const rows = fileFacts(db, row.id, path);
+  const rows = ledger.facts.rows(row.id, path);
   const isHeld = ({ state }: FileFacts): boolean => state === "held" || state === "doomed";
   const below = path === "" ? undefined : path;
-  const activity = openActivity(db).recentAt(row.id, below, ACTIVITY_MAX).toReversed();
+  const activity = ledger.activity.recentAt(row.id, below, ACTIVITY_MAX).toReversed();
   return {
     row,
-    paused: openOperator(db).paused().has(row.id),
+    paused: ledger.operator.paused().has(row.id),
     living: rows.find((each) => !isHeld(each)),
     held: rows.filter(isHeld),
-    intents: openIntentsAt(db, row.id, path),
+    intents: ledger.facts.intents(row.id, path),
     activity: activity.map(({ source: _source, ...facts }) => facts),
   };
 }

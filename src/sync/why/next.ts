@@ -1,28 +1,9 @@
+import type { NextStep, OpenIntent } from "../../wire/daemon-files.ts";
 import { observe } from "../actions/observe.ts";
 import type { ReadOutcome } from "../read/read.ts";
-import type { OpenIntent } from "../ledger/file-facts.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
-
-/** What the next pass would do with a file. */
-export interface NextStep {
-  readonly action:
-    | "nothing"
-    | "create"
-    | "update"
-    | "retitle"
-    | "move"
-    | "replace"
-    | "delete"
-    | "touch"
-    | "skip"
-    | "refuse"
-    | "wait"
-    | "hold";
-  /** For a person. */
-  readonly why: string;
-}
 
 /** What is known of the file and its source. */
 export interface NextFacts {

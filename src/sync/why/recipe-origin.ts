@@ -1,18 +1,9 @@
+import type { RecipeOrigin } from "../../wire/daemon-files.ts";
 import { CONVERTER_VERSION } from "../read/recipe.ts";
 import { isMail, kindOfName } from "../document/kinds.ts";
 import type { Recipe, RelativePath } from "../plan/model.ts";
 import { compileGlob } from "../rules/globs.ts";
 import type { WatchedSource } from "../rules/rules.ts";
-
-/** The origin of each part of a recipe, for a person. */
-export interface RecipeOrigin {
-  readonly title: string;
-  readonly description: string;
-  readonly settings: string;
-  readonly tier: string;
-  readonly ownerId: string;
-  readonly kind: string;
-}
 
 /** Finds the origin of each part of a file's recipe. Pure. */
 export function originOf(path: RelativePath, recipe: Recipe, source: WatchedSource): RecipeOrigin {

@@ -3,7 +3,7 @@ import type { SourceStatus } from "../../../src/wire/daemon.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
-import type { TroubledFile } from "../../../src/sync/operator/status.ts";
+import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
 
 const source = (more: Partial<SourceStatus>): SourceStatus => ({
   path: "/docs",

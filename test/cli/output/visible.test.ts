@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { TroubledFile } from "../../../src/sync/operator/status.ts";
+import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
 import { doctorText } from "../../../src/cli/commands/doctor.ts";
 import { troubleLines, unreadableLine } from "../../../src/cli/commands/follow.ts";
 import { visibleLine } from "../../../src/cli/output/visible.ts";

@@ -14,7 +14,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { DaemonActivity } from "../../../src/wire/daemon.ts";
+import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import { KbsyncError } from "../../../src/lib/failure.ts";
 import { askDaemon } from "../../../src/sync/control/client.ts";
 import { type DaemonOperations, operationsOf } from "../../../src/sync/control/operations.ts";
@@ -434,9 +434,9 @@ describe("a client that is none", () => {
     ],
     ["a field too many", http("POST /v1/daemon/rescan", '{"force":true}'), 400, invalid],
     ["a number out of bounds", http("GET /v1/daemon/log?limit=1e9"), 400, invalid],
-    ["a path that is not absolute", http("GET /v1/daemon/file?path=a.md"), 400, invalid],
-    ["a path that no disk has", http("GET /v1/daemon/file?path=%2Fa%00b"), 400, invalid],
-    ["two paths", http("GET /v1/daemon/file?path=/a&path=/b"), 400, invalid],
+    ["a path that is not absolute", http("GET /v1/daemon/why?path=a.md"), 400, invalid],
+    ["a path that no disk has", http("GET /v1/daemon/why?path=%2Fa%00b"), 400, invalid],
+    ["two paths", http("GET /v1/daemon/why?path=/a&path=/b"), 400, invalid],
     [
       "a body that is too long",
       http("POST /v1/daemon/rescan", `"${"x".repeat(70_000)}"`),

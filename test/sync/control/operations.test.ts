@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { DaemonActivity, DaemonOperation, RequestOf } from "../../../src/wire/daemon.ts";
+import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
+import type { DaemonOperation, RequestOf } from "../../../src/wire/daemon.ts";
 import { type OperationContext, operationsOf } from "../../../src/sync/control/operations.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
 
@@ -66,7 +67,13 @@ describe("a command", () => {
     rescan: echo("rescan"),
     approve: echo("approve"),
     retry: async (path?: string) => await Promise.resolve(echo("retry")(path)),
-    about: (path: string) => ({ path }),
+    held: echo("held"),
+    trash: echo("trash"),
+    undelete: async (path: string, atMs?: number) => await Promise.resolve(echo("undelete")(path, atMs)),
+    troubled: echo("troubled"),
+    skipped: echo("skipped"),
+    why: async (path: string) => await Promise.resolve({ path }),
+    about: () => ({ pending: true }),
   };
 
   it.each<[DaemonOperation, RequestOf<DaemonOperation>, unknown]>([
@@ -75,7 +82,12 @@ describe("a command", () => {
     ["rescan", { folder: "/d" }, { sources: ["rescan", "/d"] }],
     ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
     ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
-    ["file", { path: "/d/a" }, { path: "/d/a", service: SERVICE }],
+    ["held", { folder: "/d" }, { held: ["held", "/d"] }],
+    ["trash", { path: "/d/a" }, { kept: ["trash", "/d/a"] }],
+    ["undelete", { path: "/d/a", atMs: 5 }, { files: ["undelete", "/d/a", 5] }],
+    ["troubled", { limit: 3, state: "held" }, { files: ["troubled", { limit: 3, state: "held" }] }],
+    ["skipped", { limit: 3 }, { files: ["skipped", { limit: 3 }] }],
+    ["why", { path: "/d/a" }, { path: "/d/a", daemon: { pending: true, service: SERVICE } }],
   ])("passes %s %o to the daemon with its arguments", async (name, request, expected) => {
     expect((await ask(daemon, name, request)).result).toEqual(expected);
   });

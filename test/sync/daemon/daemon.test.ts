@@ -344,7 +344,7 @@ describe("trouble with one file", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 2, inAgreement: 1, failed: 1, waiting: 0 });
-    expect(daemon.troubled(10)).toMatchObject([
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([
       { path: "bad.txt", state: "failed", code: "no_chunk", message: "no chunk fits" },
     ]);
     await daemon.close();
@@ -361,7 +361,7 @@ describe("trouble with one file", () => {
     world.write("a.txt", "text");
     const daemon = world.daemon();
     await daemon.syncOnce();
-    expect(daemon.troubled(1)).toMatchObject([{ message: "quota" }]);
+    expect(daemon.troubled({ limit: 1 })).toMatchObject([{ message: "quota" }]);
     await daemon.close();
   });
 
@@ -379,7 +379,7 @@ describe("what is skipped", () => {
   const source = async () => {
     const daemon = world.daemon();
     await daemon.syncOnce();
-    const told = { ...daemon.status().sources[0], named: daemon.skipped(10) };
+    const told = { ...daemon.status().sources[0], named: daemon.skipped({ limit: 10 }) };
     await daemon.close();
     return told;
   };
@@ -471,7 +471,7 @@ describe("a known file that has nothing in it any more", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 1, failed: 1, skipped: 0 });
-    expect(daemon.troubled(10)).toMatchObject([{ path, message: expect.stringContaining(words) }]);
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([{ path, message: expect.stringContaining(words) }]);
     await daemon.close();
     expect(world.service.live()).toHaveLength(1);
     rmSync(join(world.root, path));
@@ -491,7 +491,7 @@ describe("a known file that has nothing in it any more", () => {
     const daemon = world.daemon();
     const { status } = await daemon.syncOnce();
     expect(status.sources[0]).toMatchObject({ files: 1, failed: 1, skipped: 0 });
-    expect(daemon.troubled(10)).toMatchObject([{ path: "a.txt", message: "content is empty" }]);
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([{ path: "a.txt", message: "content is empty" }]);
     await daemon.close();
   });
 

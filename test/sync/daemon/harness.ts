@@ -1,11 +1,17 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { DaemonActivity } from "../../../src/wire/daemon.ts";
+import type { DaemonActivity, Explanation } from "../../../src/wire/daemon-files.ts";
+import { explain } from "../../../src/sync/why/explain.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
-import { changeLedger, readLedger } from "../../../src/sync/operator/offline.ts";
+import {
+  changeLedger,
+  openForReading,
+  type OperatorLedger,
+  readLedger,
+} from "../../../src/sync/operator/offline.ts";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import type { Timing } from "../../../src/sync/plan/timing.ts";
 import { openFakeService, type FakeOptions, type FakeService } from "../../fakes/knowledge-service.ts";
@@ -38,7 +44,9 @@ export interface World {
   /** One pass with a separate daemon. */
   sync(more?: Partial<DaemonOptions> & { settings?: Record<string, unknown> }): Promise<void>;
   /** A person's commands without a running daemon. */
-  readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume">;
+  readonly offline: Pick<Commands, "approve" | "held" | "pause" | "resume" | "trash" | "undelete">;
+  /** Explains a file without a running daemon; by default of the world's own source. */
+  explain(path: string, source?: WatchedSource): Promise<Explanation>;
   end(): Promise<void>;
 }
 
@@ -48,8 +56,18 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
   mkdirSync(root);
   const service = await openFakeService(options);
   const open = new Set<Daemon>();
+  const commandsOf = (ledger: OperatorLedger): Commands =>
+    openCommands(ledger, { stateDir: world.stateDir, sources: () => [world.source()] });
   const offline = <T>(command: (commands: Commands) => Promise<T>): Promise<T | undefined> =>
-    changeLedger(world.stateDir, (ledger) => command(openCommands(ledger)));
+    changeLedger(world.stateDir, (ledger) => command(commandsOf(ledger)));
+  const listOffline = <T>(list: (commands: Commands) => readonly T[]): readonly T[] => {
+    const reading = openForReading(world.stateDir);
+    try {
+      return reading === undefined ? [] : list(commandsOf(reading.ledger));
+    } finally {
+      reading?.close();
+    }
+  };
   const world: World = {
     root,
     stateDir: join(base, "state"),
@@ -93,7 +111,15 @@ export async function openWorld(options?: FakeOptions): Promise<World> {
       approve: async (...named) => (await offline((commands) => commands.approve(...named))) ?? [],
       pause: async (folder) => (await offline((commands) => commands.pause(folder))) ?? [],
       resume: async (folder) => (await offline((commands) => commands.resume(folder))) ?? [],
-      held: (folder) => readLedger(world.stateDir, (ledger) => openCommands(ledger).held(folder)) ?? [],
+      held: (folder) => listOffline((commands) => commands.held(folder)),
+      trash: (path) => listOffline((commands) => commands.trash(path)),
+      undelete: async (...named) =>
+        (await readLedger(world.stateDir, async (ledger) => commandsOf(ledger).undelete(...named))) ?? [],
+    },
+    explain: async (path, source = world.source()) => {
+      const explainFrom = (ledger?: OperatorLedger): Promise<Explanation> =>
+        explain(ledger, [source], join(source.absolutePath, path), new AbortController().signal);
+      return (await readLedger(world.stateDir, explainFrom)) ?? explainFrom();
     },
     end: async () => {
       // A daemon that was made to crash may fail to close, too.

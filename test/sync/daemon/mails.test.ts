@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { explain } from "../../../src/sync/why/explain.ts";
 import { docx, wordParagraph } from "../document/office-fixture.ts";
 import { openWorld, type World } from "./harness.ts";
 
@@ -62,7 +61,7 @@ describe("a mail with a PDF", () => {
     expect(made?.title).toBe("Bill");
     expect(world.service.uploads.get(made?.url ?? "")?.content).toEqual(bytes);
     expect(await pass()).toEqual([]);
-    const told = await explain(world.stateDir, world.source(), "m.eml", new AbortController().signal);
+    const told = await world.explain("m.eml");
     expect(told.recipe).toMatchObject({
       kind: "file",
       from: { kind: "it is a mail with PDFs or images, which the service reads" },
@@ -98,7 +97,7 @@ describe("a mail with a PDF", () => {
     const content = world.service.live()[0]?.content;
     expect(content).toContain(words);
     expect(content).toContain("- bill.pdf (application/pdf), not read: ");
-    const told = await explain(world.stateDir, world.source(), "m.eml", new AbortController().signal);
+    const told = await world.explain("m.eml");
     expect(told.recipe?.from.kind).toBe(
       "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read",
     );

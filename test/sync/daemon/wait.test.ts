@@ -2,7 +2,7 @@ import { lstatSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DaemonActivity } from "../../../src/wire/daemon.ts";
+import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import { openLifecycle, type Lifecycle } from "../../../src/sync/daemon/lifecycle.ts";
 import type { Parts } from "../../../src/sync/daemon/parts.ts";
 import type { DaemonSources } from "../../../src/sync/daemon/sources.ts";

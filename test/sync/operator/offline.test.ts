@@ -46,7 +46,7 @@ it("lists held deletes without approving them", async () => {
   expect(world.offline.held(world.root)).toEqual(held);
   await world.sync();
   expect(world.service.live()).toHaveLength(2);
-  expect(readLedger(join(world.stateDir, "none"), (ledger) => ledger)).toBeUndefined();
+  expect(await readLedger(join(world.stateDir, "none"), async (ledger) => ledger)).toBeUndefined();
 });
 
 it("reports other failures of SQLite as the ledger's, and a defect as a defect", async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { dirname, join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { DaemonActivity } from "../../../src/wire/daemon.ts";
+import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import type { PlannedAction } from "../../../src/sync/operator/preview.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, type World } from "../daemon/harness.ts";

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
-import { explain } from "../../../src/sync/why/explain.ts";
 import type { DaemonObserver } from "../../../src/sync/remote/observer.ts";
 import { openRunning, type Running } from "../../kb/service/running.ts";
 import { buildPdf, textPage } from "../../kb/ingest/extract/pdf-fixture.ts";
@@ -87,7 +86,7 @@ const part = buildPdf([textPage(["typed words"]), textPage([]), textPage([])]);
 const ofPart = [expect.stringContaining("Page 3 was not read"), 1];
 /** The reported warning for the missing pages, and the number of documents read in part. */
 const told = async (): Promise<[string | null | undefined, number | undefined]> => [
-  (await explain(world.stateDir, world.source(), "scan.pdf", new AbortController().signal)).ledger?.warning,
+  (await world.explain("scan.pdf")).ledger?.warning,
   readStatus(world.stateDir, 10)?.sources[0]?.readInPart,
 ];
 
@@ -135,7 +134,7 @@ describe("a document that takes the service longer than a request may", () => {
     const daemon = world.daemon({ ...options(), observer: holdUntilAsked(2) });
     await daemon.syncOnce();
     expect(await listed()).toEqual([]);
-    expect(daemon.troubled(10)).toMatchObject([
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([
       { path: "scan.pdf", state: "failed", message: expect.stringContaining("PDF") },
     ]);
     // The file still exists: the remains of its failed create are not a delete of it.

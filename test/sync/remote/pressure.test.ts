@@ -30,7 +30,7 @@ describe("a service that does not answer", () => {
     await world.service.close();
     const daemon = world.daemon({ patienceMs: 0 });
     await expect(daemon.syncOnce()).rejects.toMatchObject({ code: "service_unreachable" });
-    expect(daemon.troubled(10)).toEqual([]);
+    expect(daemon.troubled({ limit: 10 })).toEqual([]);
     await daemon.close();
     const again = await openFakeService({ port: Number(new URL(url).port), collections: true });
     await world.sync();
@@ -90,7 +90,9 @@ describe("a service under pressure", () => {
     const daemon = world.daemon();
     await daemon.syncOnce();
     expect(world.service.live()).toHaveLength(9);
-    expect(daemon.troubled(10)).toMatchObject([{ path: "5.txt", state: "parked", message: "poison" }]);
+    expect(daemon.troubled({ limit: 10 })).toMatchObject([
+      { path: "5.txt", state: "parked", message: "poison" },
+    ]);
     expect(daemon.status().sources[0]).toMatchObject({ files: 10, inAgreement: 9, waiting: 1, failed: 0 });
     await daemon.close();
     world.service.fault = () => undefined;

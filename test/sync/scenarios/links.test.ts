@@ -41,7 +41,7 @@ describe("symbolic links", () => {
       symlinkSync(elsewhere, at("folder"));
       symlinkSync("a.txt", at("in.txt"));
       await until(() => daemon.status().sources[0]?.skipped === 3);
-      expect(daemon.skipped(10)).toMatchObject([
+      expect(daemon.skipped({ limit: 10 })).toMatchObject([
         { path: "folder", reason: expect.stringContaining("not followed") as string },
         { path: "in.txt" },
         { path: "out.txt" },
@@ -149,7 +149,7 @@ describe("symbolic links", () => {
     await agrees(() => ({ "o.txt": "o", "f/a.txt": "two", "f/e/b.txt": "b" }));
     writeFileSync(at(".h/d/e/b.txt"), "b, changed");
     await agrees(() => ({ "o.txt": "o", "f/a.txt": "two", "f/e/b.txt": "b, changed" }));
-    expect(followed?.daemon.troubled(10)).toEqual([]);
+    expect(followed?.daemon.troubled({ limit: 10 })).toEqual([]);
   });
 
   it("are watched on when the watcher's thread dies", async () => {
@@ -176,8 +176,8 @@ describe("symbolic links", () => {
       symlinkSync(elsewhere, at("f"));
       symlinkSync(join(elsewhere, "a.txt"), at("g.txt"));
       await agrees(() => ({ "d/a.txt": "a", "e.txt": "e" }));
-      await until(() => daemon.skipped(10).some(({ path }) => path === "g.txt"));
-      expect(daemon.skipped(10)[0]?.reason).toContain("outside of the source");
+      await until(() => daemon.skipped({ limit: 10 }).some(({ path }) => path === "g.txt"));
+      expect(daemon.skipped({ limit: 10 })[0]?.reason).toContain("outside of the source");
       expect(JSON.stringify(world.service.requests.map(({ body }) => body))).not.toContain("secret");
     } finally {
       removeTree(elsewhere);

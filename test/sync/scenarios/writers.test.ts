@@ -107,7 +107,7 @@ describe("a file that changes while it is sent", () => {
     writeFileSync(at("b.txt"), "new");
     writeFileSync(at("a.txt"), "changed");
     await agrees(() => ({ "keep.txt": "keep" }));
-    expect(followed.daemon.troubled(10)).toEqual([]);
+    expect(followed.daemon.troubled({ limit: 10 })).toEqual([]);
   });
 });
 
@@ -125,7 +125,7 @@ describe("files that come and go faster than they are read", () => {
     expect(code).toBe(0);
     await agrees();
     expect(world.service.live()).toHaveLength(4);
-    expect(daemon.troubled(10)).toEqual([]);
+    expect(daemon.troubled({ limit: 10 })).toEqual([]);
   });
 });
 

@@ -19,7 +19,6 @@ import { recoverLedger } from "../../../src/sync/daemon.ts";
 import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openTrash } from "../../../src/sync/trash/trash.ts";
-import { listTrashed, undelete } from "../../../src/sync/trash/undelete.ts";
 import { docx, wordParagraph } from "../document/office-fixture.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
@@ -37,13 +36,13 @@ const sync = async (more: More = {}): Promise<void> => world.sync({ settings: KE
 const path = (name: string): string => join(world.root, name);
 const read = (name: string): string => readFileSync(path(name), "utf8");
 const back = async (name: string, atMs?: number) =>
-  (await undelete(world.stateDir, path(name), atMs)).map((result) =>
+  (await world.offline.undelete(path(name), atMs)).map((result) =>
     Object.assign({}, result, { path: result.path.slice(world.root.length + 1) }),
   );
 const kept = (name?: string): string[] =>
-  listTrashed(world.stateDir, name === undefined ? undefined : path(name)).map((text) =>
-    text.path.slice(world.root.length + 1),
-  );
+  world.offline
+    .trash(name === undefined ? undefined : path(name))
+    .map((text) => text.path.slice(world.root.length + 1));
 const sent = (from: number): string[] => world.service.requests.slice(from).map(({ operation }) => operation);
 const trashFiles = (): string[] => {
   const folder = join(world.stateDir, "trash");
@@ -353,7 +352,7 @@ describe("undelete", () => {
     expect(kept("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
     expect(kept("top.txt")).toEqual(["top.txt"]);
     expect(kept("stays.txt")).toEqual([]);
-    const [text] = listTrashed(world.stateDir, path("top.txt"));
+    const [text] = world.offline.trash(path("top.txt"));
     const days = (Date.parse(text?.until ?? "") - Date.parse(text?.deletedAt ?? "")) / 86_400_000;
     expect([text?.sizeBytes, days]).toEqual([15, 7]);
   });
@@ -381,7 +380,7 @@ describe("undelete", () => {
     await sync();
     unlinkSync(path("top.txt"));
     await sync();
-    const [newest, older] = listTrashed(world.stateDir, path("top.txt"));
+    const [newest, older] = world.offline.trash(path("top.txt"));
     await back("top.txt");
     expect(read("top.txt")).toBe("the second text");
     unlinkSync(path("top.txt"));
@@ -393,7 +392,7 @@ describe("undelete", () => {
 
   it("explains why it restores nothing: no text, outside of every source, missing folder", async () => {
     await expect(back("stays.txt")).rejects.toMatchObject({ code: "not_kept" });
-    await expect(undelete(world.stateDir, "/elsewhere/a.txt")).rejects.toMatchObject({
+    await expect(world.offline.undelete("/elsewhere/a.txt")).rejects.toMatchObject({
       code: "outside_sources",
     });
     renameSync(world.root, `${world.root}-away`);
@@ -467,7 +466,7 @@ describe("saved texts whose ledger was lost", () => {
       sources: [world.source()],
       sync: { ...ConfigFile.parse({ sync: KEEP }).sync, concurrency: 2 },
     });
-    expect(listTrashed(stateDir, undefined)).toMatchObject([{ title: "a.txt" }]);
+    expect(world.offline.trash()).toMatchObject([{ title: "a.txt" }]);
     expect(service.live()).toHaveLength(1);
   });
 
@@ -525,7 +524,7 @@ describe("pruning", () => {
     unlinkSync(path("a.txt"));
     await world.sync({ settings: { trashDays: 0.000_001 } });
     expect(kept()).toEqual(["a.txt"]);
-    await until(() => Date.now() > Date.parse(listTrashed(world.stateDir, undefined)[0]?.until ?? ""));
+    await until(() => Date.now() > Date.parse(world.offline.trash()[0]?.until ?? ""));
     await world.sync();
     await until(() => trashFiles().length === 0);
     expect(kept()).toEqual([]);

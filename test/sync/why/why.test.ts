@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync }
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { whyText } from "../../../src/cli/commands/why.ts";
-import { explain, type Explanation } from "../../../src/sync/why/explain.ts";
+import type { Explanation } from "../../../src/wire/daemon-files.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 let world: World;
@@ -15,7 +15,7 @@ afterEach(async () => {
 });
 
 const why = (path: string, more: Record<string, unknown> = {}): Promise<Explanation> =>
-  explain(world.stateDir, world.source(more), path, new AbortController().signal);
+  world.explain(path, world.source(more));
 
 interface Case {
   readonly name: string;
@@ -305,7 +305,7 @@ it("knows nothing of a file in a source that is not in the ledger", async () => 
   await world.sync();
   const other = { ...world.source(), path: `${world.root}/more`, absolutePath: `${world.root}/more` };
   world.write("more/a.md", "text");
-  const found = await explain(world.stateDir, other, "a.md", new AbortController().signal);
+  const found = await world.explain("a.md", other);
   expect(found).toMatchObject({
     ledger: null,
     held: [],

@@ -3,41 +3,16 @@ import { constants, existsSync } from "node:fs";
 import { copyFile, link, lstat, mkdir, open, readFile, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/open.ts";
-import { openTrashRows, type TrashedFile, trashFolder } from "../ledger/trash.ts";
-import type { DocumentKind } from "../plan/model.ts";
+import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type TrashedFile, trashFolder, type TrashRows } from "../ledger/trash.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { outsideSources } from "../disk/source-path.ts";
 
-/** A saved text, for a person. */
-export interface TrashedText {
-  /** Absolute path of the deleted file. */
-  readonly path: string;
-  /** When the text was saved, right before its resource was deleted: ISO 8601 UTC. */
-  readonly deletedAt: string;
-  /** When it expires at the latest: ISO 8601 UTC. */
-  readonly until: string;
-  readonly title: string;
-  readonly kind: DocumentKind;
-  readonly sizeBytes: number;
-  /** Whether these are the deleted file's bytes. Otherwise its text as UTF-8, or a new shortcut to its address. */
-  readonly isExact: boolean;
-}
-
-/** The result for one path. */
-export type PutBack = TrashedText &
-  (
-    | { readonly outcome: "restored" }
-    /** A file of that name exists and is left unchanged. */
-    | { readonly outcome: "exists" }
-    | { readonly outcome: "failed"; readonly reason: string }
-  );
-
 /** The texts of files at or below an absolute path, newest first; without a path all of them. Throws `outside_sources`. */
-export function listTrashed(stateDir: string, path: string | undefined): readonly TrashedText[] {
-  return trashedFiles(stateDir, path).map(textOf);
+export function listTrashed({ trash }: Pick<Ledger, "trash">, path?: string): readonly TrashedText[] {
+  return trashedFiles(trash, path).map(textOf);
 }
 
 /**
@@ -47,12 +22,13 @@ export function listTrashed(stateDir: string, path: string | undefined): readonl
  * if there is nothing, `outside_sources`, `source_missing`.
  */
 export async function undelete(
+  { trash }: Pick<Ledger, "trash">,
   stateDir: string,
   path: string,
   atMs: number = Number.POSITIVE_INFINITY,
 ): Promise<readonly PutBack[]> {
   const newest = new Map<string, TrashedFile>();
-  for (const text of trashedFiles(stateDir, path)) {
+  for (const text of trashedFiles(trash, path)) {
     const target = join(text.root, restoredPath(text));
     if (text.deletedMs <= atMs && !newest.has(target)) newest.set(target, text);
   }
@@ -169,27 +145,16 @@ async function linkOrCopy(from: string, to: string): Promise<void> {
   }
 }
 
-function trashedFiles(stateDir: string, path: string | undefined): readonly TrashedFile[] {
-  const file = ledgerFile(stateDir);
-  if (!existsSync(file)) {
-    if (path === undefined) return [];
-    throw outsideSources(path, []);
-  }
-  const db = openSqlite(file, { readonly: true });
-  try {
-    const rows = openTrashRows(db);
-    const roots = rows.roots();
-    if (path === undefined)
-      return roots.flatMap((root) => rows.below(root, "")).toSorted((a, b) => b.deletedMs - a.deletedMs);
-    const targets = roots.flatMap((root) => {
-      const below = pathBelow(root, path);
-      return below === undefined ? [] : [{ root, below }];
-    });
-    if (targets.length === 0) throw outsideSources(path, roots);
-    return targets.flatMap(({ root, below }) => rows.below(root, below));
-  } finally {
-    db.close();
-  }
+function trashedFiles(trash: TrashRows, path: string | undefined): readonly TrashedFile[] {
+  const roots = trash.roots();
+  if (path === undefined)
+    return roots.flatMap((root) => trash.below(root, "")).toSorted((a, b) => b.deletedMs - a.deletedMs);
+  const targets = roots.flatMap((root) => {
+    const below = pathBelow(root, path);
+    return below === undefined ? [] : [{ root, below }];
+  });
+  if (targets.length === 0) throw outsideSources(path, roots);
+  return targets.flatMap(({ root, below }) => trash.below(root, below));
 }
 
 function textOf({
