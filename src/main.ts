@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// As a whole: naming what an older Node.js does not have would fail before it can be told so below.
+// Imported as a whole: a named import that an older Node.js lacks would fail before the check below can report it.
 import * as nodeModule from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -23,9 +23,9 @@ const { runProgram } = await import("./cli/program.ts");
 process.exitCode = await runProgram(process.argv.slice(2));
 
 /**
- * Keeps compiled code between starts, which saves a fifth of each. In a folder of this user's own: what lies in the
- * system's temporary folder, where Node.js would put it, another user may have written. Where it cannot be written
- * nothing is kept.
+ * Stores compiled code between starts, which saves a fifth of each start. Uses a folder of this user: another user may
+ * have written what lies in the system's temporary folder, where Node.js would put it. Stores nothing if the folder
+ * cannot be written.
  */
 function useCodeCache(): void {
   const { CACHE_DIRECTORY = "", XDG_CACHE_HOME = "", NODE_COMPILE_CACHE } = process.env;
@@ -36,7 +36,7 @@ function useCodeCache(): void {
   if (folder !== undefined) nodeModule.enableCompileCache(join(folder, "code"));
 }
 
-/** The cache of a user; undefined for one without a home, as a unit's own user is where nothing tells the system of it. */
+/** The cache of a user; undefined for one without a home, such as a unit's own user whose home is not set. */
 function usersCache(named: string): string | undefined {
   if (named !== "") return join(named, "kbsync");
   try {

@@ -148,6 +148,6 @@ function problemIn(text: string): string {
   try {
     return Problem.safeParse(JSON.parse(text)).data ?? "";
   } catch {
-    return ""; // an error page of a proxy has no place in a log
+    return ""; // an error page of a proxy does not belong in a log
   }
 }

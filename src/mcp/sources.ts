@@ -129,7 +129,7 @@ function tooMany(count: number, atLeast: boolean): KbsyncError {
   const fit = atLeast ? `${count} sources or more fit` : `${count} sources fit`;
   return new KbsyncError(`${fit}; a search looks through ${SOURCES_SEARCHED_MAX}`, {
     code: "too_many_sources",
-    hint: "Name a source or a collection; list_sources tells what there is.",
+    hint: "Name a source or a collection; list_sources names them.",
   });
 }
 
@@ -140,7 +140,7 @@ function unknownSource(
   more: boolean,
 ): KbsyncError {
   const where = `${source ?? "of any name"} in ${collection ?? "any collection"}`;
-  const among = more ? ` among the first ${seen} of them, and no more are looked through` : "";
+  const among = more ? ` among the first ${seen} of them, and no more are read` : "";
   const names = some.map(({ folder, owner_id: owner }) => folder ?? owner).join(", ");
   return new KbsyncError(`there is no source ${where}${among}`, {
     code: "source_unknown",
@@ -148,7 +148,7 @@ function unknownSource(
     hint:
       some.length === 0
         ? "Nothing is in the knowledge base yet."
-        : `There are: ${names}${seen > some.length ? ", …" : ""}. list_sources tells of ${more || seen > OWNERS_MAX ? "a thousand" : "all"}.`,
+        : `There are: ${names}${seen > some.length ? ", …" : ""}. list_sources names ${more || seen > OWNERS_MAX ? "a thousand" : "all"}.`,
   });
 }
 

@@ -17,7 +17,7 @@ import { rulesKeyOf } from "./pass/pass.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
-import { setAsideName, copyLedger, setAsideUnusable } from "./ledger/set-aside.ts";
+import { unusableName, copyLedger, renameUnusable } from "./ledger/unusable.ts";
 import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
@@ -295,14 +295,14 @@ export async function recoverLedger(
   { dryRun = false, signal, nowMs = () => Date.now() }: RecoverOptions = {},
 ): Promise<RecoverReport> {
   if (!dryRun) {
-    const setAside = existsSync(options.stateDir) ? setAsideUnusable(options.stateDir, nowMs()) : undefined;
+    const setAside = existsSync(options.stateDir) ? renameUnusable(options.stateDir, nowMs()) : undefined;
     return { setAside: setAside ?? null, ...(await adoptAll(options, signal)) };
   }
   const copy = mkdtempSync(join(tmpdir(), "kbsync-recover-"));
   try {
     const isUnusable = copyLedger(options.stateDir, copy);
     const came = await adoptAll({ ...options, stateDir: copy }, signal);
-    return { setAside: isUnusable ? setAsideName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
+    return { setAside: isUnusable ? unusableName(ledgerFile(options.stateDir), nowMs()) : null, ...came };
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }

@@ -60,7 +60,7 @@ function slow(args: readonly string[], timeoutMs: number, cause: unknown): Kbsyn
   return new KbsyncError(`${words} was not done within ${timeoutMs / 60_000} min; it goes on`, {
     code: "unit_slow",
     subject: args.at(-1) ?? "",
-    hint: "`kbsync service status` tells how far it is.",
+    hint: "`kbsync service status` shows its progress.",
     cause,
   });
 }
@@ -72,7 +72,7 @@ function brokenOff(args: readonly string[], signal: string, cause: unknown): Kbs
     {
       code: "unit_stopped",
       subject: args.at(-1) ?? "",
-      hint: "`kbsync service status` tells how far it is.",
+      hint: "`kbsync service status` shows its progress.",
       cause,
     },
   );
@@ -81,8 +81,8 @@ function brokenOff(args: readonly string[], signal: string, cause: unknown): Kbs
 /** Version of this machine's systemd; undefined where there is none. */
 export function systemdVersion(program = "systemctl"): number | undefined {
   const { stdout } = spawnSync(program, ["--version"], { encoding: "utf8", timeout: VERSION_TIMEOUT_MS });
-  const told = /^systemd (\d+)/.exec(stdout ?? "")?.[1];
-  return told === undefined ? undefined : Number(told);
+  const version = /^systemd (\d+)/.exec(stdout ?? "")?.[1];
+  return version === undefined ? undefined : Number(version);
 }
 
 /** The units that `systemctl list-units --plain --no-legend` prints: the first word of a line. Pure. */

@@ -16,9 +16,9 @@ export function withDirective(text: string, section: string, key: string, values
   const isKey = (line: string): boolean => line.startsWith(`${key}=`);
   const first = body.findIndex(isKey);
   const added = values.map((value) => `${key}=${value}`);
-  const kept = body.filter((line) => !isKey(line));
-  const at = first === -1 ? lastFilled(kept) + 1 : first;
-  return [...lines.slice(0, begin + 1), ...kept.toSpliced(at, 0, ...added), ...lines.slice(end)].join("\n");
+  const others = body.filter((line) => !isKey(line));
+  const at = first === -1 ? lastFilled(others) + 1 : first;
+  return [...lines.slice(0, begin + 1), ...others.toSpliced(at, 0, ...added), ...lines.slice(end)].join("\n");
 }
 
 /** Returns all values of a key, in order. */

@@ -300,7 +300,7 @@ export const DAEMON_API = {
   /** What `approve` would approve. */
   held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
   /** Saved texts of deleted files, newest first. */
-  trash: { method: "GET", request: OfPath, answer: record({ kept: list(TrashedText) }) },
+  trash: { method: "GET", request: OfPath, answer: record({ texts: list(TrashedText) }) },
   log: { method: "GET", request: OfLog, answer: record({ activities: list(DaemonActivity) }) },
   /** As `log`, then every new activity until the client disconnects. */
   follow: { method: "GET", request: OfLog, line: DaemonActivity, answer: z.never() },

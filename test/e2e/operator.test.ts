@@ -268,7 +268,7 @@ describe("retry, rescan and why", () => {
     write("bad.pdf", "%PDF-1.4 broken");
     const service = await up();
     await ask("wait");
-    expect((await ask("rescan")).stdout).toBe(`looking at ${docs}\n`);
+    expect((await ask("rescan")).stdout).toBe(`scanning ${docs}\n`);
     expect((await ask("retry")).stdout).toBe("1 file is tried again now\n");
     expect((await ask("retry", join(docs, "a.md"))).stdout).toBe("nothing failed there, and nothing waits\n");
     const path = join(docs, "bad.pdf");

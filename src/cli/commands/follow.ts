@@ -87,7 +87,7 @@ export function holdLine({
   return holdReason === null ? undefined : `deletes held: ${holdReason}${what}`;
 }
 
-/** Unreadable places that are named to a person. */
+/** Number of unreadable paths that are listed. */
 const UNREADABLE_SHOWN = 3;
 
 /** What cannot be read, the first ones by name; undefined where everything can, or no name is known. */

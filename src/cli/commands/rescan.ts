@@ -20,6 +20,6 @@ export function addRescan(program: Command, context: Context): void {
         absolute("folder", context, source),
       );
       if (options.json === true) printJson(context, { rescanning: sources });
-      else for (const folder of sources) context.stdout.write(`looking at ${folder}\n`);
+      else for (const folder of sources) context.stdout.write(`scanning ${folder}\n`);
     });
 }

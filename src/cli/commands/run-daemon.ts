@@ -128,7 +128,7 @@ export function supervisedDaemon(
     isReady: () => daemon.figures().planned || (isElsewhere && daemon.pulse().service !== "open"),
     words: () => {
       const words = standingWords(daemon.status());
-      return daemon.figures().planned ? words : `looking at the folders; ${words}`;
+      return daemon.figures().planned ? words : `scanning the folders; ${words}`;
     },
     samples: () => {
       const { queue, scan, service: pace } = daemon.pulse();

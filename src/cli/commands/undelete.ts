@@ -31,9 +31,9 @@ async function run(context: Context, path: string | undefined, options: Undelete
   const operator = openOperator(context, options);
   const where = absolute("path", context, path);
   if (options.list === true) {
-    const kept = (await operator.act("trash", where))?.answer.kept ?? [];
-    if (options.json === true) printJson(context, { kept });
-    else context.stdout.write(listText(kept, context.cwd));
+    const texts = (await operator.act("trash", where))?.answer.texts ?? [];
+    if (options.json === true) printJson(context, { kept: texts });
+    else context.stdout.write(listText(texts, context.cwd));
     return;
   }
   if (where.path === undefined) {

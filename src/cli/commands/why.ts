@@ -116,7 +116,7 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
     ["about", `${description} (${from.description})`],
     ["kind", `${kind} (${from.kind})`],
     ["settings", `${strategy}, ${chunkSize}/${chunkOverlap} (${from.settings})`],
-    ["place", `${tier} (${from.tier}), owner ${ownerId}`],
+    ["stored", `${tier} (${from.tier}), owner ${ownerId}`],
   ];
 }
 

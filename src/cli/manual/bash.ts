@@ -1,4 +1,4 @@
-import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
+import type { CommandTable, Completes, TableCommand, TableOption } from "./command-table.ts";
 
 /** Generates the completion script for bash 4 and later. */
 export function bashCompletion(table: CommandTable): string {
@@ -40,7 +40,7 @@ ${commands.map((command) => `      "${command.name}") COMPREPLY=($(compgen -W "$
 ${groups.map((group) => `    "${group.name}") COMPREPLY=($(compgen -W "${belowGroup(table, group.name).join(" ")}" -- "$cur")) ;;`).join("\n")}
 ${commands
   .filter((command) => command.arguments.length > 0)
-  .map((command) => `    "${command.name}") ${replyOf(command.arguments[0]?.place ?? "words")} ;;`)
+  .map((command) => `    "${command.name}") ${replyOf(command.arguments[0]?.completes ?? "words")} ;;`)
   .join("\n")}
   esac
 }
@@ -73,14 +73,14 @@ function flagsOf(options: readonly TableOption[]): string {
   return options.flatMap(({ short, long }) => (short === undefined ? [long] : [long, short])).join(" ");
 }
 
-function valueCase(command: string, { short, long, place }: TableOption): string {
+function valueCase(command: string, { short, long, completes }: TableOption): string {
   const flags = short === undefined ? [long] : [short, long];
-  return `    ${flags.map((flag) => `"${command} ${flag}"`).join("|")}) ${replyOf(place)}; return ;;`;
+  return `    ${flags.map((flag) => `"${command} ${flag}"`).join("|")}) ${replyOf(completes)}; return ;;`;
 }
 
-function replyOf(place: Place): string {
-  if (typeof place !== "string") return `COMPREPLY=($(compgen -W "${place.join(" ")}" -- "$cur"))`;
-  switch (place) {
+function replyOf(completes: Completes): string {
+  if (typeof completes !== "string") return `COMPREPLY=($(compgen -W "${completes.join(" ")}" -- "$cur"))`;
+  switch (completes) {
     case "folder":
       return `local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$cur"))`;
     case "file":

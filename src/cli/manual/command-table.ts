@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 
 /** Kind of a value on the command line, for completion. */
-export type Place = "file" | "folder" | "path" | "words" | readonly string[];
+export type Completes = "file" | "folder" | "path" | "words" | readonly string[];
 
 /** An option of a command. */
 export interface TableOption {
@@ -11,7 +11,7 @@ export interface TableOption {
   readonly long: string;
   /** `<n>`; undefined: it takes no value. */
   readonly value: string | undefined;
-  readonly place: Place;
+  readonly completes: Completes;
   readonly description: string;
 }
 
@@ -19,7 +19,7 @@ export interface TableOption {
 export interface TableArgument {
   /** `[dir]` or `<name>`. */
   readonly usage: string;
-  readonly place: Place;
+  readonly completes: Completes;
   readonly description: string;
 }
 
@@ -47,7 +47,7 @@ const HELP: TableOption = {
   short: "-h",
   long: "--help",
   value: undefined,
-  place: "words",
+  completes: "words",
   description: "show what the command does and takes",
 };
 
@@ -82,7 +82,7 @@ function optionOf({ flags, short, long, description, argChoices }: Option): Tabl
     short,
     long: long ?? flags,
     value,
-    place: argChoices ?? placeOf(value ?? ""),
+    completes: argChoices ?? completionOf(value ?? ""),
     description,
   };
 }
@@ -91,13 +91,13 @@ function argumentOf(argument: Argument): TableArgument {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
   return {
     usage: argument.required ? `<${name}>` : `[${name}]`,
-    place: argument.argChoices ?? placeOf(name),
+    completes: argument.argChoices ?? completionOf(name),
     description: argument.description,
   };
 }
 
 /** Returns the kind of a value by its placeholder. */
-function placeOf(usage: string): Place {
+function completionOf(usage: string): Completes {
   switch (usage.replaceAll(/[<>[\].]/g, "")) {
     case "file":
       return "file";

@@ -1,5 +1,5 @@
 import { belowGroup } from "./bash.ts";
-import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
+import type { CommandTable, Completes, TableCommand, TableOption } from "./command-table.ts";
 
 /** Generates the completion script for fish: a file \`kbsync.fish\` in a completions folder, or sourced. */
 export function fishCompletion(table: CommandTable): string {
@@ -40,26 +40,26 @@ function linesOfGroup(table: CommandTable, group: string): string[] {
 
 function linesOf(program: string, condition: string, command: TableCommand): string[] {
   const [first] = command.arguments;
-  const place = first === undefined ? "" : argumentsOf(first.place);
+  const completes = first === undefined ? "" : argumentsOf(first.completes);
   return [
     ...command.options.map((option) => lineOf(program, condition, option)),
-    ...(place === "" ? [] : [`complete -c ${program} -n ${quoted(condition)} ${place}`]),
+    ...(completes === "" ? [] : [`complete -c ${program} -n ${quoted(condition)} ${completes}`]),
   ];
 }
 
 function lineOf(program: string, condition: string, option: TableOption): string {
-  const { short, long, value, place, description } = option;
+  const { short, long, value, completes, description } = option;
   const parts = [`complete -c ${program} -n ${quoted(condition)}`];
   if (short !== undefined) parts.push(`-s ${short.slice(1)}`);
   parts.push(`-l ${long.slice(2)}`);
-  if (value !== undefined) parts.push("-r", argumentsOf(place));
+  if (value !== undefined) parts.push("-r", argumentsOf(completes));
   parts.push(`-d ${quoted(description)}`);
   return parts.filter((part) => part !== "").join(" ");
 }
 
-function argumentsOf(place: Place): string {
-  if (typeof place !== "string") return `-a ${quoted(place.join(" "))}`;
-  switch (place) {
+function argumentsOf(completes: Completes): string {
+  if (typeof completes !== "string") return `-a ${quoted(completes.join(" "))}`;
+  switch (completes) {
     case "folder":
       return "-a '(__fish_complete_directories)'";
     case "file":

@@ -1,5 +1,5 @@
 import { belowGroup } from "./bash.ts";
-import type { CommandTable, Place, TableCommand, TableOption } from "./command-table.ts";
+import type { CommandTable, Completes, TableCommand, TableOption } from "./command-table.ts";
 
 /** Generates the completion script for zsh: a file \`_kbsync\` in a folder of \`fpath\`, or sourced. */
 export function zshCompletion(table: CommandTable): string {
@@ -62,27 +62,30 @@ ${below.map((command, at) => `                ${names[at]}) ${argumentsOf(comman
 function argumentsOf(command: TableCommand): string {
   const specs = [
     ...command.options.map(specOf),
-    ...command.arguments.map(({ usage, place }) => {
+    ...command.arguments.map(({ usage, completes }) => {
       const many = usage.includes("...") ? "*" : "";
       const optional = usage.startsWith("[") ? ":" : "";
-      return quoted(`${many}:${optional}${escaped(usage.replaceAll(/[<>[\].]/g, ""))}:${actionOf(place)}`);
+      return quoted(
+        `${many}:${optional}${escaped(usage.replaceAll(/[<>[\].]/g, ""))}:${actionOf(completes)}`,
+      );
     }),
   ];
   return `_arguments ${specs.join(" ")}`;
 }
 
 /** `'(-p --port)'{-p,--port}'[port of the service]:n:'`. */
-function specOf({ short, long, value, place, description }: TableOption): string {
+function specOf({ short, long, value, completes, description }: TableOption): string {
   const what = `[${escaped(description)}]`;
-  const takes = value === undefined ? "" : `:${escaped(value.replaceAll(/[<>[\]]/g, ""))}:${actionOf(place)}`;
+  const takes =
+    value === undefined ? "" : `:${escaped(value.replaceAll(/[<>[\]]/g, ""))}:${actionOf(completes)}`;
   return short === undefined
     ? quoted(`${long}${what}${takes}`)
     : `${quoted(`(${short} ${long})`)}{${short},${long}}${quoted(`${what}${takes}`)}`;
 }
 
-function actionOf(place: Place): string {
-  if (typeof place !== "string") return `(${place.join(" ")})`;
-  switch (place) {
+function actionOf(completes: Completes): string {
+  if (typeof completes !== "string") return `(${completes.join(" ")})`;
+  switch (completes) {
     case "folder":
       return "_files -/";
     case "file":

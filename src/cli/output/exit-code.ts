@@ -107,7 +107,7 @@ export function exitCodeOf(error: unknown): number | undefined {
 
 /**
  * Exit status of a finished pass. A halted source comes first, because none of it was compared; then files that are not
- * in agreement, for they need looking at before a held delete does.
+ * in agreement, because they need attention before a held delete does.
  */
 export function exitCodeOfPass(
   sources: readonly Pick<SourceStatus, "halted" | "failed" | "unreadable" | "waiting" | "held">[],

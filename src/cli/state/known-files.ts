@@ -4,24 +4,24 @@ import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
 
 /** The ledger of a state folder as MCP's tools use it. Throws where there is one that cannot be read. */
 export function openKnownFiles(stateDir: string): KnownFiles {
-  const places = openResourceLookup(stateDir);
-  if (places === undefined) return NO_FILES;
+  const lookup = openResourceLookup(stateDir);
+  if (lookup === undefined) return NO_FILES;
   return {
-    sources: places.sources.map(({ path, ownerId, collectionId }) => ({
+    sources: lookup.sources.map(({ path, ownerId, collectionId }) => ({
       folder: path,
       ownerId,
       collectionId,
     })),
     fileOf: (documentId) => {
-      const file = places.fileOf(documentId);
+      const file = lookup.fileOf(documentId);
       return file && { folder: file.source, path: file.path };
     },
     documentsOf: (path) => {
-      const absolute = places.docOf(resolve("/", path));
-      const below = places.sources.map((source) => places.docOf(resolve(source.path, path)));
+      const absolute = lookup.docOf(resolve("/", path));
+      const below = lookup.sources.map((source) => lookup.docOf(resolve(source.path, path)));
       const found = [absolute, ...below].filter((documentId) => documentId !== undefined);
       return [...new Set(found)];
     },
-    close: () => places.close(),
+    close: () => lookup.close(),
   };
 }

@@ -20,7 +20,7 @@ export function checkStage(path: string): readonly Finding[] {
     ...(checkLedger(path)?.findings ?? []),
     ...(maintainStore(store).check()?.findings ?? []),
   ];
-  // Kept texts that were missing when the backup was made are missing still; the hashes of the others were compared.
+  // Saved texts that were missing when the backup was made are still missing; the hashes of the others were compared.
   return findings.filter(({ check }) => check !== "trash");
 }
 

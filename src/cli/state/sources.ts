@@ -9,9 +9,9 @@ import { type CommonOptions, configRequest } from "../output/options.ts";
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
   try {
-    const places = openResourceLookup(stateDir);
-    const folders = places?.sources.map(({ path }) => path) ?? [];
-    places?.close();
+    const lookup = openResourceLookup(stateDir);
+    const folders = lookup?.sources.map(({ path }) => path) ?? [];
+    lookup?.close();
     return folders;
   } catch (error) {
     if (error instanceof KbsyncError) return [];

@@ -73,9 +73,9 @@ export function checkForOtherUser(
 /** The first folder on the way to a file, from the file's own upwards, that keeps the unit's own user out. */
 function closedOnTheWay(file: string, config: Config, groups: readonly string[]): string | undefined {
   const pass = groups.length > 0 ? OTHERS_PASS | GROUP_PASS : OTHERS_PASS;
-  const place = realpathSync(dirname(file));
+  const folder = realpathSync(dirname(file));
   const sources = config.sources.map(({ absolutePath }) => absolutePath);
-  const way = isCovered(place, topFolders(), sources) ? [place] : [place, ...foldersAbove(place)];
+  const way = isCovered(folder, topFolders(), sources) ? [folder] : [folder, ...foldersAbove(folder)];
   return way.find((path) => (statSync(path).mode & pass) === 0);
 }
 
@@ -86,13 +86,13 @@ function foldersAbove(path: string): string[] {
 
 /** The unit is shown the folder of its configuration: that must not be one with all that people have. Throws `usage`. */
 export function checkPlace(file: string, sources: readonly string[]): void {
-  const place = dirname(file);
+  const folder = dirname(file);
   // Both ways to write it: a mount goes where a link leads.
-  const paths = [place, realpathSync(place)];
+  const paths = [folder, realpathSync(folder)];
   const around = { topFolders: topFolders(), homes: homes(), sources };
   if (!paths.some((path) => isShared(path, around))) return;
   throw new KbsyncError(
-    `${file} lies in ${place}, and the unit, which has to see the folder of its configuration, would see all that is there`,
+    `${file} lies in ${folder}, and the unit, which has to see the folder of its configuration, would see all that is there`,
     {
       code: "usage",
       subject: file,

@@ -41,7 +41,7 @@ export type UnitPaths = Pick<UnitPlan, "unit" | "file" | "stateDir">;
 
 const SYSTEM_UNITS = "/etc/systemd/system";
 const STATE_FOLDERS = "/var/lib";
-/** Names the unit and its places; reads nothing. */
+/** Names the unit and its paths; reads nothing. */
 export function unitPaths(context: Context, request: UnitRequest): UnitPaths {
   const folder = request.user === true ? join(configHome(context.env), "systemd", "user") : SYSTEM_UNITS;
   if (request.dir === undefined) {

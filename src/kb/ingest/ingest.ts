@@ -8,8 +8,8 @@ import type { EmbeddedChunk, ModelScope, Index } from "../store/search-index.ts"
 import type { Chunking, ResourceKey } from "../store/records.ts";
 import { chunkText } from "./chunk/span.ts";
 import type { Span } from "./chunk/span.ts";
-import { gateOptions } from "./behalf.ts";
-import type { Behalf, Extraction, Extractor } from "./extract/extract.ts";
+import { gateOptions } from "./requester.ts";
+import type { Requester, Extraction, Extractor } from "./extract/extract.ts";
 import { MEDIA_TYPES } from "./extract/media-type.ts";
 import type { TextForm } from "./extract/text-form.ts";
 import type { LanguageService } from "./language-service.ts";
@@ -54,10 +54,10 @@ const CHUNK_CHARS_MORE = 4 * 1024 * 1024;
 /** Turns a file into text, and a text into chunks, with vectors if the tier has them. */
 export interface Ingest {
   /**
-   * Extracts the text of an uploaded file. `form` is the declared form of a text file, `behalf` the tenant. Throws the errors of
+   * Extracts the text of an uploaded file. `form` is the declared form of a text file, `requester` the tenant. Throws the errors of
    * the extractor.
    */
-  textOf(path: string, mediaType: string, form?: TextForm, behalf?: Behalf): Promise<ReadText>;
+  textOf(path: string, mediaType: string, form?: TextForm, requester?: Requester): Promise<ReadText>;
   /**
    * Splits and embeds a text. Returns no vectors if the backfill embeds the resource later: it has many chunks, or no model
    * works. Throws the error of `busy` if too many resources wait, and `too_many_chunks`; both before any work.
@@ -75,13 +75,13 @@ export type ReadText = Pick<Extraction, "text" | "warning">;
 export interface About {
   readonly title: string;
   /** The scope that the document belongs to. */
-  readonly place?: ModelScope;
+  readonly scope?: ModelScope;
   /** The resource whose chunks are replaced, if it keeps its title: unchanged chunks keep their vectors. */
   readonly before?: ResourceKey | undefined;
   /** Describes the part of the document that the text lacks. */
   readonly warning?: string | undefined;
   /** The tenant of the work. */
-  readonly behalf?: Behalf;
+  readonly requester?: Requester;
 }
 
 /** Dependencies of the pipeline. It closes the extractor; the caller owns the model. */
@@ -95,7 +95,7 @@ export interface IngestParts {
   /** Called for each text that is split by another strategy than requested. */
   readonly onOtherStrategy?: SplitterParts["onOtherStrategy"];
   /** Returns the embedder that serves a scope. Default: the model. */
-  readonly embedderFor?: (place: ModelScope) => Promise<ModelEmbedder | undefined>;
+  readonly embedderFor?: (scope: ModelScope) => Promise<ModelEmbedder | undefined>;
   /** Returns the chunks that have a vector already. Default: none. */
   readonly embeddedChunks?: Index["embeddedChunks"];
   /** Timeout of embedding one resource before it is left to the backfill. Default 30 s. */
@@ -144,10 +144,10 @@ export function openIngest(given: IngestParts): Ingest {
 
   /** Embeds the chunks without a known vector, unless there are so many that the backfill does it. */
   const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {
-    const { place } = about;
-    const embedder = await (place === undefined || embedderFor === undefined
+    const { scope } = about;
+    const embedder = await (scope === undefined || embedderFor === undefined
       ? model.get()
-      : embedderFor(place));
+      : embedderFor(scope));
     if (embedder === undefined || embedder.isResting?.() === true) return NOT_EMBEDDED;
     const { fingerprint } = embedder;
     const known = await knownChunks(about, fingerprint);
@@ -187,7 +187,7 @@ export function openIngest(given: IngestParts): Ingest {
       const expected = Math.ceil((text.trim().length - chunkOverlap) / (chunkSize - chunkOverlap)) - 1;
       refuseMany(text, expected, expected * chunkSize);
       const { spans, strategyUsed } = await timed("chunk", () =>
-        splitter.split(text, settings, about.behalf),
+        splitter.split(text, settings, about.requester),
       );
       refuseMany(
         text,
@@ -203,15 +203,15 @@ export function openIngest(given: IngestParts): Ingest {
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
       const embedded = await timed("embed", () =>
-        embedding.run(() => embed(text, spans, tier, about), gateOptions(about.behalf, text.length)),
+        embedding.run(() => embed(text, spans, tier, about), gateOptions(about.requester, text.length)),
       );
       return { ...chunking, ...embedded };
     },
-    textOf: async (path, mediaType, form = "undeclared", behalf) => {
+    textOf: async (path, mediaType, form = "undeclared", requester) => {
       // Rows contain only types that the upload detected, so the lookup succeeds.
       const type = MEDIA_TYPES.find((known) => known === mediaType);
       assert(type !== undefined, `a stored file has the unknown media type ${mediaType}`);
-      return await timed("extract", () => extractor.extractText({ path, mediaType: type, form, behalf }));
+      return await timed("extract", () => extractor.extractText({ path, mediaType: type, form, requester }));
     },
     ocr: extractor.ocr,
     close: async () => {

@@ -12,8 +12,8 @@ const EARLIER_MAX = 2;
  * searches, until each of its chunks has a vector of the new one.
  */
 export interface Serving {
-  /** Returns the embedder that serves `place`; undefined without a model, in which case searches use words alone. */
-  embedderFor(this: void, place: ModelScope): Promise<ModelEmbedder | undefined>;
+  /** Returns the embedder that serves `scope`; undefined without a model, in which case searches use words alone. */
+  embedderFor(this: void, scope: ModelScope): Promise<ModelEmbedder | undefined>;
   /** Call it after the model takes over a scope from an earlier one. */
   changedOver(this: void): void;
   /** Whether an earlier model still serves some scope. False before the first use. */
@@ -93,12 +93,12 @@ export function openServing(
   };
 
   return {
-    embedderFor: async (place) => {
+    embedderFor: async (scope) => {
       const current = await model.get();
       if (current === undefined) return undefined;
       settled ??= readSettled(current.fingerprint);
       if (await settled) return current;
-      const serving = await index.servingFingerprint(place);
+      const serving = await index.servingFingerprint(scope);
       if (serving === undefined || serving === current.fingerprint) return current;
       return (await earlierOne(serving)) ?? current;
     },

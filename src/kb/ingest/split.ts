@@ -3,8 +3,8 @@ import { openGate, type WorkOptions } from "../../lib/gate.ts";
 import { lazyWorker } from "../../lib/lazy-worker.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import type { Settings, Strategy } from "../../wire/primitives.ts";
-import { gateOptions } from "./behalf.ts";
-import type { Behalf } from "./extract/extract.ts";
+import { gateOptions } from "./requester.ts";
+import type { Requester } from "./extract/extract.ts";
 import { findBoundaries } from "./agentic/boundaries.ts";
 import type { Meaning } from "./chunk/semantic.ts";
 import type { Span } from "./chunk/span.ts";
@@ -53,7 +53,7 @@ export interface Split {
 /** Splits texts by their settings. */
 export interface Splitter {
   /** Throws the error of `busy`, before any work, if too many texts wait. */
-  split(this: void, text: string, settings: Settings, behalf?: Behalf): Promise<Split>;
+  split(this: void, text: string, settings: Settings, requester?: Requester): Promise<Split>;
   close(): Promise<void>;
 }
 
@@ -170,8 +170,8 @@ export function openSplitter(parts: SplitterParts): Splitter {
   };
 
   return {
-    split: async (text, settings, behalf) => {
-      const options = gateOptions(behalf, text.length);
+    split: async (text, settings, requester) => {
+      const options = gateOptions(requester, text.length);
       switch (settings.strategy) {
         case "recursive":
           return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };

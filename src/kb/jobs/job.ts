@@ -6,7 +6,7 @@ import { isExhausted } from "../queue/admission.ts";
 import { jobKey } from "../queue/completions.ts";
 import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";
 import { WaitLimitReached } from "./job-slots.ts";
-import { behalfOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
+import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import type { JobBody } from "../resources/new-job.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { contentSource, urlSource } from "../resources/source.ts";
@@ -149,8 +149,8 @@ async function completeCreate(
   const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
     title: resource.title,
     warning: source.warning,
-    place: { accountId: at.accountId, resourceId: at.id },
-    behalf: behalfOf(kb, resource),
+    scope: { accountId: at.accountId, resourceId: at.id },
+    requester: requesterOf(kb, resource),
   });
   await kb.records.updateResource(
     {

@@ -131,7 +131,7 @@ export async function rotateKey(
   const old = await unrevokedKey(parts, accountId, id);
   const keys = await parts.records.keys(accountId);
   refuseRecords(keys);
-  // A key that ends at once frees its place: an account at the limit can replace a leaked key.
+  // A key that ends at once frees its slot: an account at the limit can replace a leaked key.
   const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
   refuseValid(
     staying,

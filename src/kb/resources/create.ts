@@ -4,7 +4,7 @@ import type { CreateBody } from "../../wire/resource.ts";
 import type { NewResource, Origin, Resource } from "../store/records.ts";
 import { noteOf, type CreateRequest } from "./request-context.ts";
 import { fileTokenOf, usingFile } from "./file-token.ts";
-import { behalfOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
+import { requesterOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
 import { Refusal } from "./refusal.ts";
 import { contentSource, refuseAddress, urlSource } from "./source.ts";
@@ -25,8 +25,8 @@ export function createResource(
     const chunking = await kb.ingest.chunk(source.content, settings, tier, {
       title,
       warning,
-      place: { accountId, tier, ownerId },
-      behalf: behalfOf(kb, record),
+      scope: { accountId, tier, ownerId },
+      requester: requesterOf(kb, record),
     });
     return kb.records.createResource(
       { ...record, ...stored, fileToken: fileTokenOf(kb, source.url) },

@@ -1,7 +1,7 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Fetcher } from "../fetch/fetcher.ts";
-import type { Behalf, WhileWaiting } from "../ingest/extract/extract.ts";
+import type { Requester, WhileWaiting } from "../ingest/extract/extract.ts";
 import type { Ingest } from "../ingest/ingest.ts";
 import type { MailReader } from "../ingest/mail/mail-reader.ts";
 import type { PageReader } from "../ingest/page/page-reader.ts";
@@ -108,7 +108,7 @@ export interface OwnerKey {
 }
 
 /** Returns the context of reading a document. Accounts, and the owners of each, share slow steps equally. */
-export function behalfOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: OwnerKey): Behalf {
+export function requesterOf({ whileWaiting }: KnowledgeBase, { accountId, ownerId }: OwnerKey): Requester {
   return { tenant: [accountId, ownerId], whileWaiting };
 }
 

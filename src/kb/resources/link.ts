@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { LinkAnswer, Validators } from "../fetch/fetcher.ts";
 import { readLink } from "../fetch/link.ts";
-import type { Behalf } from "../ingest/extract/extract.ts";
+import type { Requester } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { announcedEncoding, readHead } from "../ingest/extract/text-file.ts";
 import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
@@ -13,7 +13,7 @@ import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/records.ts";
 import { newFileToken } from "../uploads/file-address.ts";
 import type { Received } from "../uploads/file-area.ts";
-import { behalfOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
+import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { fileText } from "./mail.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -41,13 +41,13 @@ export async function linkText(
   before?: Pick<Resource, "content">,
 ): Promise<ReadText | "unchanged"> {
   const { accountId } = owner;
-  const behalf = behalfOf(kb, owner);
+  const requester = requesterOf(kb, owner);
   const lastKnown = before && (await knownOf(kb, accountId, given, before.content));
-  const fetched = await fetchLink(kb, behalf, given, lastKnown);
+  const fetched = await fetchLink(kb, requester, given, lastKnown);
   if (fetched === "unchanged") return "unchanged";
   const { received, validators } = fetched;
   try {
-    const read = await textOf(kb, behalf, fetched);
+    const read = await textOf(kb, requester, fetched);
     const text = read.text.toWellFormed();
     if (validators.etag !== undefined || validators.lastModified !== undefined) {
       await kb.records.noteLinkFetch({
@@ -90,7 +90,7 @@ async function knownOf(
 
 async function fetchLink(
   kb: KnowledgeBase,
-  { tenant }: Behalf,
+  { tenant }: Requester,
   given: string,
   validators: Validators | undefined,
 ): Promise<FetchedLink | "unchanged"> {
@@ -116,18 +116,18 @@ async function receive(kb: KnowledgeBase, answer: LinkAnswer): Promise<FetchedLi
 
 async function textOf(
   kb: KnowledgeBase,
-  behalf: Behalf,
+  requester: Requester,
   { received, url, type }: FetchedLink,
 ): Promise<ReadText> {
   const { path, sizeBytes } = received;
   if (sizeBytes === 0) throw failed("its answer is empty");
   const head = await readHead(path, HEAD_BYTES);
   // Checked before the declared type: many servers declare every file as a page or text, and its bytes would be read as words.
-  if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path), undefined, behalf);
+  if (isBinary(type, head)) return kb.ingest.textOf(path, await detectMediaType(path), undefined, requester);
   if (isPage(type, head)) {
     const page = { path, encoding: type.encoding, url: url.href };
-    const read = (): Promise<string> => kb.pages.read(page, behalf.tenant);
-    const text = await (behalf.whileWaiting?.(read, 0) ?? read());
+    const read = (): Promise<string> => kb.pages.read(page, requester.tenant);
+    const text = await (requester.whileWaiting?.(read, 0) ?? read());
     if (text.trim() === "") throw failed("the page has no text; scripts are not run");
     return { text };
   }
@@ -138,7 +138,7 @@ async function textOf(
     if (text.includes("\0")) throw failed("its answer is not the text that its content type declares");
     return { text };
   }
-  return fileText(kb, path, await detectMediaType(path), formOf(type, url), behalf);
+  return fileText(kb, path, await detectMediaType(path), formOf(type, url), requester);
 }
 
 /** Returns the form of a text. `text/plain` takes precedence over the extension of the address. */

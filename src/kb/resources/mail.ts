@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../lib/markup/mail-attachments.ts";
-import type { Behalf } from "../ingest/extract/extract.ts";
+import type { Requester } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";
 import { textFormOf, type TextForm } from "../ingest/extract/text-form.ts";
@@ -41,28 +41,28 @@ export async function fileText(
   path: string,
   mediaType: string,
   form: TextForm | undefined,
-  behalf: Behalf,
+  requester: Requester,
 ): Promise<ReadText> {
   if (form !== "mail" || mediaType !== "text/plain" || !looksLikeMail(await readHead(path, HEAD_BYTES)))
-    return await kb.ingest.textOf(path, mediaType, form, behalf);
+    return await kb.ingest.textOf(path, mediaType, form, requester);
   const budget = { count: COUNT_MAX, bytes: BYTES_MAX, chars: CHARS_MAX };
-  return await mailText(kb, path, behalf, budget, 1);
+  return await mailText(kb, path, requester, budget, 1);
 }
 
 /** Reads a mail. `depth` is 1 for a mail that is not attached to another. */
 async function mailText(
   kb: KnowledgeBase,
   path: string,
-  behalf: Behalf,
+  requester: Requester,
   budget: Budget,
   depth: number,
 ): Promise<ReadText> {
   const tokens: string[] = [];
   try {
-    const { markdown, attachments } = await unpack(kb, path, behalf, budget, tokens);
+    const { markdown, attachments } = await unpack(kb, path, requester, budget, tokens);
     let heldChars = markdown.length;
-    const { tenant, whileWaiting } = behalf;
-    const inMail: Behalf = {
+    const { tenant, whileWaiting } = requester;
+    const inMail: Requester = {
       tenant,
       whileWaiting: whileWaiting && ((work, chars) => whileWaiting(work, heldChars + chars)),
     };
@@ -91,7 +91,7 @@ async function mailText(
 async function unpack(
   kb: KnowledgeBase,
   path: string,
-  { tenant, whileWaiting }: Behalf,
+  { tenant, whileWaiting }: Requester,
   budget: Budget,
   tokens: string[],
 ): Promise<{ readonly markdown: string; readonly attachments: readonly Unpacked[] }> {
@@ -127,7 +127,7 @@ async function attachmentText(
   kb: KnowledgeBase,
   path: string,
   form: TextForm,
-  behalf: Behalf,
+  requester: Requester,
   budget: Budget,
   depth: number,
 ): Promise<AttachmentOutcome & Pick<ReadText, "warning">> {
@@ -136,8 +136,8 @@ async function attachmentText(
     const isMail = form === "mail" && mediaType === "text/plain";
     if (isMail && depth >= DEPTH_MAX) return { reason: "it lies in a mail in a mail in a mail" };
     const { text: whole, warning } = isMail
-      ? await mailText(kb, path, behalf, budget, depth + 1)
-      : await kb.ingest.textOf(path, mediaType, form, behalf);
+      ? await mailText(kb, path, requester, budget, depth + 1)
+      : await kb.ingest.textOf(path, mediaType, form, requester);
     const text = whole.trim();
     if (text === "") return { reason: warning ?? "there is no text in it" };
     if (text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };

@@ -3,7 +3,7 @@ import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
 import type { Origin, Resource, StoredFile } from "../store/records.ts";
 import { lastSegment } from "../uploads/file-address.ts";
-import { behalfOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
+import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { linkText, refuseLink } from "./link.ts";
 import { fileText } from "./mail.ts";
 import { invalidField, Refusal, shown } from "./refusal.ts";
@@ -94,7 +94,7 @@ async function readFileText(kb: KnowledgeBase, owner: OwnerKey, file: StoredFile
       kb.files.path(file.token),
       file.mediaType,
       textFormOf(file.declaredType ?? undefined, file.name),
-      behalfOf(kb, owner),
+      requesterOf(kb, owner),
     );
   } catch (error) {
     // A child process that cannot open the file reports no code.

@@ -4,7 +4,7 @@ import type { SameTransaction } from "../store/request-note.ts";
 import type { Chunking, Resource, ResourceChange, ResourceKey } from "../store/records.ts";
 import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
-import { behalfOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
+import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress } from "./source.ts";
 import type { Source } from "./source.ts";
@@ -126,8 +126,8 @@ async function chunkAgain(
   return kb.ingest.chunk(text, settings ?? before.settings, before.tier, {
     title: title ?? before.title,
     warning: source === undefined ? (before.warning ?? undefined) : source.warning,
-    place: { accountId, resourceId: id },
-    behalf: behalfOf(kb, before),
+    scope: { accountId, resourceId: id },
+    requester: requesterOf(kb, before),
     // The title is embedded with each chunk, so a new title changes all vectors.
     before: title === undefined || title === before.title ? { accountId, id } : undefined,
   });

@@ -245,7 +245,7 @@ function inlineCode(text: string): string {
 
 /** Text of a heading's link to itself. */
 const ANCHOR_SIGNS = /^[#¶§🔗]?$/u;
-/** Longer addresses are dropped: they tell a reader nothing and fill a chunk. */
+/** Longer addresses are dropped: they mean nothing to a reader and fill a chunk. */
 const ADDRESS_CHARS_MAX = 500;
 
 function link(text: string, href: string | undefined, context: Context): string {

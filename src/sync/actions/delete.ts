@@ -101,18 +101,18 @@ async function saveBefore(
 ): Promise<SaveResult> {
   const { ledger, trash } = context;
   if (trash === undefined || trash.tries === 0) return { kind: "go" };
-  const keep = ledger.intents.keepOf(intent.id);
-  if (keep === undefined) return { kind: "go" };
+  const unsaved = ledger.intents.unsavedText(intent.id);
+  if (unsaved === undefined) return { kind: "go" };
   const tries = countTries(context);
   for (;;) {
     if (source.isPaused?.() === true) return { kind: "paused" };
-    const saved = await trash.save(intent, source, keep, context.signal);
+    const saved = await trash.save(intent, source, unsaved, context.signal);
     if (saved.kind === "done" || saved.kind === "gone") return { kind: "go" };
     if (saved.kind === "disk")
       return { kind: "wait", message: `its text cannot be saved before it is deleted: ${saved.message}` };
     if (saved.kind === "later" && !(await tries.isOver(saved))) continue;
-    const left = keep.tries - 1;
-    ledger.note(() => ledger.intents.setKeepTries(intent.id, left));
+    const left = unsaved.tries - 1;
+    ledger.note(() => ledger.intents.setSaveTries(intent.id, left));
     const words = wordsOf(saved);
     if (left === 0) return { kind: "go", message: `deleted without saving its text: ${words}` };
     return {

@@ -320,7 +320,7 @@ function recheckOf(
     boundMs: isOver ? 0 : startedMs + clockOffsetMs,
     seen: isOver ? [] : seen,
     sinceMs: now(),
-    looks: 0,
+    checks: 0,
     clean: 0,
   };
 }

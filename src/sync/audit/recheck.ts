@@ -45,8 +45,8 @@ export function openRechecks({
   compare,
   onFailure,
 }: RechecksOptions): Rechecks {
-  const isDue = ({ looks, sinceMs }: Recheck): boolean =>
-    nowMs() - sinceMs >= (WAIT_LAGS[looks] ?? WAIT_LAGS.at(-1) ?? 1) * lagMs;
+  const isDue = ({ checks, sinceMs }: Recheck): boolean =>
+    nowMs() - sinceMs >= (WAIT_LAGS[checks] ?? WAIT_LAGS.at(-1) ?? 1) * lagMs;
 
   const checkOne = async (source: SourceSync): Promise<void> => {
     ledger.flush();
@@ -59,12 +59,12 @@ export function openRechecks({
     }
     if (!isNow || source.isPaused() || source.guard.isClosed() || !source.isIdle()) return;
     const clean = lagMs === 0 || (await compare(source, before)) ? before.clean + 1 : 0;
-    const looks = before.looks + 1;
-    const isOver = lagMs === 0 || clean >= CLEAN_CHECKS || looks >= CHECKS_MAX;
+    const checks = before.checks + 1;
+    const isOver = lagMs === 0 || clean >= CLEAN_CHECKS || checks >= CHECKS_MAX;
     await ledger.write(() => {
       // It may have been adopted again meanwhile.
       if (ledger.drift.recheck(source.id)?.boundMs !== before.boundMs) return;
-      ledger.drift.setRecheck(source.id, isOver ? undefined : { ...before, sinceMs: nowMs(), looks, clean });
+      ledger.drift.setRecheck(source.id, isOver ? undefined : { ...before, sinceMs: nowMs(), checks, clean });
     });
   };
   const check = async (): Promise<void> => {

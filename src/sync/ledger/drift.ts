@@ -130,13 +130,15 @@ export interface Unsearched {
 
 export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
 
-const RecheckRecord = z.object({
-  boundMs: z.number(),
-  seen: z.array(z.object({ docId: z.string(), updatedMs: z.number().optional() })),
-  sinceMs: z.number(),
-  looks: z.number(),
-  clean: z.number(),
-});
+const RecheckRecord = z
+  .object({
+    boundMs: z.number(),
+    seen: z.array(z.object({ docId: z.string(), updatedMs: z.number().optional() })),
+    sinceMs: z.number(),
+    looks: z.number(),
+    clean: z.number(),
+  })
+  .transform(({ looks: checks, ...rest }) => ({ ...rest, checks }));
 /** A resource as a list showed it. The list may be stale. */
 export interface SeenResource {
   readonly docId: string;
@@ -157,7 +159,7 @@ export interface Recheck {
   /** When the source was last compared, by our clock. */
   readonly sinceMs: number;
   /** Number of comparisons since the adoption, and how many of the last ones found nothing. */
-  readonly looks: number;
+  readonly checks: number;
   readonly clean: number;
 }
 
@@ -301,8 +303,12 @@ export function openDrift(db: Sqlite): Drift {
       return text === undefined ? undefined : RecheckRecord.parse(JSON.parse(text));
     },
     setRecheck: (source, recheck) => {
-      if (recheck === undefined) removeMeta.run(`recheck ${source}`);
-      else setMeta.run(`recheck ${source}`, JSON.stringify(recheck));
+      if (recheck === undefined) {
+        removeMeta.run(`recheck ${source}`);
+        return;
+      }
+      const { checks: looks, ...rest } = recheck;
+      setMeta.run(`recheck ${source}`, JSON.stringify({ ...rest, looks }));
     },
     distrust: distrustIn,
     distrustAll: (nowMs) => {

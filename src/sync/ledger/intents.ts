@@ -36,7 +36,7 @@ export interface Deletion {
 }
 
 /** A deleted file whose text must be saved before its resource goes. */
-export interface Keep {
+export interface UnsavedText {
   /** How often saving may still fail before the resource goes regardless. */
   readonly tries: number;
   readonly title: string;
@@ -80,8 +80,8 @@ export interface Intents {
    */
   deleteFile(fileId: number, keepTries: number): number;
   /** Returns what must be saved of a resource before it is deleted; undefined: nothing. */
-  keepOf(id: number): Keep | undefined;
-  setKeepTries(id: number, tries: number): void;
+  unsavedText(id: number): UnsavedText | undefined;
+  setSaveTries(id: number, tries: number): void;
   /** Records that the service refused the delete, in its words; null: it no longer refuses. */
   refuse(id: number, message: string | null): void;
   remove(id: number): void;
@@ -149,10 +149,10 @@ export function openIntents(db: Sqlite): Intents {
      SELECT 'delete', source, path, doc_id, '', 0, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape, file_url, ?
      FROM files WHERE id = ?`,
   );
-  const keepOf = db.prepare<[number], Row & { tries: number }>(
+  const unsavedText = db.prepare<[number], Row & { tries: number }>(
     `SELECT ${COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
   );
-  const setKeepTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
+  const setSaveTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
   const open = db.prepare<[number, string], Row>(
     `SELECT ${COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
@@ -272,15 +272,15 @@ export function openIntents(db: Sqlite): Intents {
     },
     delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
     deleteFile: (fileId, keepTries) => Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
-    keepOf: (id) => {
-      const row = keepOf.get(id);
+    unsavedText: (id) => {
+      const row = unsavedText.get(id);
       if (row === undefined) return undefined;
       const { tries, title, hash } = row;
       const { entry, shape, fileUrl } = intentOf(row).observed;
       return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
     },
-    setKeepTries: (id, tries) => {
-      setKeepTries.run(tries, id);
+    setSaveTries: (id, tries) => {
+      setSaveTries.run(tries, id);
     },
     refuse: (id, message) => {
       refuse.run(message, id);

@@ -9,7 +9,7 @@ import type { Schema } from "../../lib/upgrade.ts";
  *   create that was sent again and may have made a second resource. A `delete` is a resource that has to go; its row in
  *   `files` is gone already. An update needs no intent: the file's state is `unsure` while one is in flight.
  * - `shapes`: the parts of a recipe that repeat in every row, stored once.
- * - `trash`: texts of deleted files, kept for some days.
+ * - `trash`: texts of deleted files, retained for some days.
  * - `paused`: sources for which nothing is sent.
  * - `ignore_files`, `mounts`: ignore files in force, and file systems mounted below a source's folder.
  * - `losses`, `adopted`: results of comparing with the service's list.
@@ -19,7 +19,7 @@ export const SCHEMA: Schema = {
   baseline: 14,
   scripts: [
     `
-  -- \`born_ms\`: when this ledger began, by our clock. What was made before is not its work.
+  -- \`born_ms\`: when this ledger began, by our clock. It did not make older resources.
   CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE collections (tier TEXT PRIMARY KEY, collection_id TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -32,12 +32,12 @@ export const SCHEMA: Schema = {
     root_dev INTEGER,
     root_ino INTEGER,
     halted TEXT,
-    -- The folder that a halted source found: a person agrees to this one. NULL: the folder is missing, and there is
-    -- nothing to agree to.
+    -- The folder that a halted source found, which a person may approve. NULL: the folder is missing, and there is
+    -- nothing to approve.
     halt_dev INTEGER,
     halt_ino INTEGER,
     halt_files INTEGER NOT NULL DEFAULT 0,
-    -- Without a folder to agree to: why there is none (HaltCode), and the unit that does not show it.
+    -- Without a folder to approve: why there is none (HaltCode), and the unit that does not show it.
     halt_code TEXT,
     halt_unit TEXT,
     -- Why some changes are found late, for other processes to read.
@@ -94,10 +94,10 @@ export const SCHEMA: Schema = {
     error_message TEXT,
     tries INTEGER NOT NULL DEFAULT 0,
     retry_at_ms REAL,
-    -- A text that was found changed at the service, as it was found. If sending ours again leaves it so, the service
-    -- stores that text in its own form, and nobody changed it.
+    -- A text as it was found changed at the service. If it is the same after ours was sent again, the service stores the
+    -- text in its own form, and nobody changed it.
     found_digest TEXT,
-    -- What of the document the service could not read, in its words: the file agrees, but search does not find all of it.
+    -- What the service could not read of the document, in its words. The file agrees, but a search does not find all of it.
     warning TEXT,
     -- Title and description as the service stored them, where it changed their form, and when it last changed the
     -- resource by its own clock.
@@ -108,7 +108,7 @@ export const SCHEMA: Schema = {
   CREATE UNIQUE INDEX files_doc ON files (doc_id) WHERE doc_id IS NOT NULL;
   CREATE INDEX files_ino ON files (source, ino);
   CREATE INDEX files_trouble ON files (source, state) WHERE state <> 'agreed';
-  -- Mails are looked at again when the service begins to read their attachments.
+  -- Mails are checked again when the service begins to read their attachments.
   CREATE INDEX files_mails ON files (id) WHERE lower(substr(path, -4)) = '.eml';
   CREATE INDEX files_warned ON files (source) WHERE warning IS NOT NULL;
 
@@ -134,7 +134,7 @@ export const SCHEMA: Schema = {
     shape INTEGER REFERENCES shapes (id),
     file_url TEXT,
     error_message TEXT,
-    -- How often keeping a deleted file's text is still tried before its resource goes without; 0: it is not kept.
+    -- Attempts left to save a deleted file's text before its resource is deleted regardless; 0: it is not saved.
     keep_tries INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX intents_doc ON intents (doc_id) WHERE doc_id IS NOT NULL;
@@ -151,7 +151,7 @@ export const SCHEMA: Schema = {
   ) STRICT;
   CREATE INDEX deletes_lately_source ON deletes_lately (source);
 
-  -- Texts of deleted files, each a file of that name in the folder \`trash\` beside the ledger. \`hash\` is of the kept
+  -- Texts of deleted files, each a file of that name in the folder \`trash\` beside the ledger. \`hash\` is of the saved
   -- bytes; \`is_exact\` says that they are the deleted file's own.
   CREATE TABLE trash (
     id INTEGER PRIMARY KEY,
@@ -170,7 +170,7 @@ export const SCHEMA: Schema = {
   CREATE INDEX trash_path ON trash (source, path);
 
   -- Sources whose resources are missing or changed at the service in such number that nothing is sent until a person
-  -- agrees, or until they are back. Unclear: nothing is known to be lost, and the service is asked again.
+  -- approves, or until they are back. Unclear: nothing is known to be lost, and the service is asked again.
   CREATE TABLE losses (
     source INTEGER PRIMARY KEY REFERENCES sources (id),
     reason TEXT NOT NULL,

@@ -61,7 +61,7 @@ export interface SourceRow {
 /** A source that left the configuration. */
 export interface RemovedSource extends SourceRow {
   /** Number of resources that it still has at the service. */
-  readonly kept: number;
+  readonly resources: number;
 }
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
@@ -181,10 +181,10 @@ export function openSources(db: Sqlite): Sources {
   const get = db.prepare<[number], Row>(`SELECT ${columns} FROM sources WHERE id = ?`);
   const peek = db.prepare<[string], Row>(`SELECT ${columns} FROM sources WHERE path = ?`);
   const active = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE active = 1 ORDER BY id`);
-  const removed = db.prepare<[], Row & { kept: number; creates: number }>(
+  const removed = db.prepare<[], Row & { resources: number; creates: number }>(
     `SELECT ${columns}, agreed
        + (SELECT count(*) FROM files WHERE source = sources.id AND state <> 'agreed' AND doc_id IS NOT NULL)
-       + (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'delete') AS kept,
+       + (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'delete') AS resources,
        (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'create') AS creates
      FROM sources WHERE active = 0 ORDER BY id`,
   );
@@ -289,8 +289,8 @@ export function openSources(db: Sqlite): Sources {
     removed: () =>
       removed
         .all()
-        .filter(({ kept, creates }) => kept + creates > 0)
-        .map(({ creates: _open, kept, ...row }) => Object.assign(sourceOf(row), { kept })),
+        .filter(({ resources, creates }) => resources + creates > 0)
+        .map(({ creates: _open, resources, ...row }) => Object.assign(sourceOf(row), { resources })),
     folders: () => new Map(folders.all().map(({ id, path }) => [id, path])),
     withFiles: () => withFiles.all().map(sourceOf),
     isEmpty: (id) => isEmpty.get(id) !== undefined,

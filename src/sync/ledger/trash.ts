@@ -31,7 +31,7 @@ export interface TrashedFile {
 /** The rows of retained texts. Changes are plain statements: run them inside a group commit. */
 export interface TrashRows {
   /** Adds a text. Does nothing if the resource has one already, or if no known source has that folder. */
-  add(kept: Omit<TrashedFile, "id" | "source">): void;
+  add(text: Omit<TrashedFile, "id" | "source">): void;
   has(docId: string): boolean;
   /** Returns texts at or below a path of a source ("" is all of it), newest first. `root` is the source's folder. */
   below(root: string, path: RelativePath): TrashedFile[];

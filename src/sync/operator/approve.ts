@@ -19,7 +19,7 @@ export function approvalsOf(
     const approval = (files: number, reason: string, ...parts: readonly unknown[]): [Approval] => [
       { source: path, held: files, reason, token: tokenOf(id, files, reason, ...parts) },
     ];
-    if ("kept" in row) return approval(row.kept, REMOVED_REASON);
+    if ("resources" in row) return approval(row.resources, REMOVED_REASON);
     if (lost !== null) return approval(0, lost);
     if (halted !== null && haltRoot !== undefined) {
       const { dev, ino } = haltRoot;

@@ -49,7 +49,7 @@ export function removedOf(sources: Sources): RemovedStatus[] {
     path: row.path,
     ownerId: row.ownerId,
     collectionId: sources.collectionId(row.tier) ?? null,
-    resources: row.kept,
+    resources: row.resources,
     approved: row.approved,
     approvalToken: tokenIn(sources, row) ?? "",
   }));

@@ -142,7 +142,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
       });
     }
     for (const { path, reason, known } of refused) {
-      if (known?.state === "failed" && known.ino === 0) continue; // Noted before; its look is unknown.
+      if (known?.state === "failed" && known.ino === 0) continue; // Noted before; its identity is unknown.
       noteRefused(
         context,
         source,

@@ -4,7 +4,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
-import type { Keep, Deletion } from "../ledger/intents.ts";
+import type { UnsavedText, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import type { Reply } from "../remote/answer.ts";
@@ -26,7 +26,7 @@ export interface Trash {
   save(
     deletion: Deletion,
     source: { readonly root: string },
-    keep: Keep,
+    unsaved: UnsavedText,
     signal: AbortSignal,
   ): Promise<Saved>;
   /** Adds rows for texts without one, from their notes: the ledger with their rows was lost. */
@@ -100,7 +100,7 @@ export function openTrash(options: TrashOptions): Trash {
   /** Writes the bytes to the sink. */
   const fetchInto = async (
     { docId, path }: Deletion,
-    { title, kind, hash, entry, url }: Keep,
+    { title, kind, hash, entry, url }: UnsavedText,
     sink: (piece: Buffer) => Promise<void>,
     signal: AbortSignal,
   ): Promise<Reply<undefined>> => {
@@ -217,7 +217,7 @@ const NAME_CHARS = 32;
  * If that cannot be determined (a file replaced its folder, or a folder is inaccessible), the text is saved: an unnecessary
  * copy does no harm.
  */
-function isThere(path: string, { entry }: Keep): boolean {
+function isThere(path: string, { entry }: UnsavedText): boolean {
   try {
     const { ino, size, mtimeMs } = lstatSync(path);
     return sameIdentity(entry, { ino: integerColumn(ino), sizeBytes: size, mtimeMs });

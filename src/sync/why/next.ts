@@ -60,7 +60,7 @@ function stepWithoutStandstill(facts: NextFacts): NextStep {
   if (difference.returned.some((row) => row.path === path))
     return { action: "nothing", why: "the file is back as it was, so its held delete is dropped" };
   if (facts.intents.some(({ kind }) => kind === "delete"))
-    return { action: "delete", why: "its resource is to be deleted, as noted in the ledger" };
+    return { action: "delete", why: "the ledger notes that its resource must be deleted" };
   if (living === undefined) {
     if (facts.oddity !== undefined)
       return { action: "nothing", why: `it is ${facts.oddity}; only files, folders and links are synced` };

@@ -72,7 +72,7 @@ describe("a daemon under a service manager", () => {
   });
 
   it("says that it looks until it has looked", () => {
-    expect(supervised(HERE, false, "open").words()).toBe("looking at the folders; 0 files in agreement");
+    expect(supervised(HERE, false, "open").words()).toBe("scanning the folders; 0 files in agreement");
     expect(supervised(HERE, true, "open").words()).toBe("0 files in agreement");
   });
 });

@@ -83,7 +83,7 @@ describe("a command", () => {
     ["approve", { folder: "/d", token: "3-x" }, { approved: ["approve", "/d", "3-x"] }],
     ["retry", { path: "/d/a" }, { sources: ["retry", "/d/a"] }],
     ["held", { folder: "/d" }, { held: ["held", "/d"] }],
-    ["trash", { path: "/d/a" }, { kept: ["trash", "/d/a"] }],
+    ["trash", { path: "/d/a" }, { texts: ["trash", "/d/a"] }],
     ["undelete", { path: "/d/a", atMs: 5 }, { files: ["undelete", "/d/a", 5] }],
     ["troubled", { limit: 3, state: "held" }, { files: ["troubled", { limit: 3, state: "held" }] }],
     ["skipped", { limit: 3 }, { files: ["skipped", { limit: 3 }] }],

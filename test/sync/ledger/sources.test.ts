@@ -159,14 +159,14 @@ it("a source that left the configuration is listed with its remaining resources"
   });
   expect([ledger.sources.isEmpty(source), ledger.sources.active()]).toEqual([false, []]);
   expect(ledger.sources.withFiles()).toMatchObject([{ id: source, active: false }]);
-  expect(ledger.sources.removed()).toMatchObject([{ id: source, kept: 4 }]);
+  expect(ledger.sources.removed()).toMatchObject([{ id: source, resources: 4 }]);
 });
 
 it("a source that left the configuration is listed if only a create is left", async () => {
   await ledger.write(() => ledger.sources.keepActive([]));
   expect(ledger.sources.removed()).toEqual([]);
   await ledger.write(() => void ledger.intents.create(source, "key", 1, observed("a.txt")));
-  expect(ledger.sources.removed()).toMatchObject([{ kept: 0 }]);
+  expect(ledger.sources.removed()).toMatchObject([{ resources: 0 }]);
 });
 
 it("a folder that was never synced has no row, and a synced one is found under another owner", () => {

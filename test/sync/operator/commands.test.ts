@@ -172,9 +172,9 @@ describe("an operation of the daemon and the same operation on its ledger", () =
       { path: at("gone.txt") },
       { path: at("agreed.txt") },
     );
-    expect(all?.kept).toMatchObject([{ path: at("gone.txt"), kind: "content", isExact: true }]);
-    expect([one, none]).toEqual([all, { kept: [] }]);
-    const restored = { files: [{ ...all?.kept[0], outcome: "restored" }] };
+    expect(all?.texts).toMatchObject([{ path: at("gone.txt"), kind: "content", isExact: true }]);
+    expect([one, none]).toEqual([all, { texts: [] }]);
+    const restored = { files: [{ ...all?.texts[0], outcome: "restored" }] };
     expect(await ask("offline", "undelete", { path: at("gone.txt") })).toEqual(restored);
     rmSync(at("gone.txt"));
     await start();

@@ -16,11 +16,11 @@ export interface ExtractableFile {
   readonly mediaType: MediaType;
   /** Declared form of a text file. Default: undeclared. */
   readonly form?: TextForm;
-  readonly behalf?: Behalf | undefined;
+  readonly requester?: Requester | undefined;
 }
 
 /** The tenant of a document. */
-export interface Behalf {
+export interface Requester {
   /** Account and owner. The time of child processes is shared equally among tenants. Default: none. */
   readonly tenant?: readonly string[] | undefined;
   /** Wraps the waits of the document. Default: plain wait. */
@@ -110,7 +110,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
 
   const extractPdf = async (
     path: string,
-    { tenant, whileWaiting = justWait }: Behalf,
+    { tenant, whileWaiting = justWait }: Requester,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> => {
     const ask = { signal, tenant };
@@ -134,10 +134,10 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     const failure = failureOf({ unread });
     if (failure !== undefined) throw failure;
     if (scraps.length > 0) return { text, pages: texts.length, ...warning };
-    const looked = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
-    const sought = ocr.pagesMax > 0 ? `, and none was recognised in ${looked}` : "";
+    const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
+    const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
     throw new KbsyncError(
-      `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${sought}`,
+      `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${recognised}`,
       {
         code: "pdf_without_text",
         subject: path,
@@ -152,7 +152,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   const extractImage = async (
     path: string,
     mediaType: MediaType,
-    { tenant, whileWaiting = justWait }: Behalf,
+    { tenant, whileWaiting = justWait }: Requester,
     signal: AbortSignal | undefined,
   ): Promise<Extraction> => {
     if (ocr.pagesMax === 0) {
@@ -183,7 +183,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
 
   const extractPage = async (
     path: string,
-    { tenant, whileWaiting = justWait }: Behalf,
+    { tenant, whileWaiting = justWait }: Requester,
   ): Promise<Extraction> => {
     const page = { path, encoding: undefined, url: "" };
     const text = bounded(await whileWaiting(() => pages.read(page, tenant), 0), charsMax, path);
@@ -206,26 +206,26 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
   };
 
   return {
-    extractText: async ({ path, mediaType, form = "undeclared", behalf = {} }, signal) => {
+    extractText: async ({ path, mediaType, form = "undeclared", requester = {} }, signal) => {
       signal?.throwIfAborted();
       // Work that its caller may abort is not shared.
       const share =
         signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
       switch (mediaType) {
         case "text/plain":
-          if (await isPage(path, form)) return await extractPage(path, behalf);
+          if (await isPage(path, form)) return await extractPage(path, requester);
           return {
-            text: await structured.layOut(await readText(path, charsMax, signal), form, behalf.tenant),
+            text: await structured.layOut(await readText(path, charsMax, signal), form, requester.tenant),
           };
         case "application/pdf":
-          return await share(path, () => extractPdf(path, behalf, signal));
+          return await share(path, () => extractPdf(path, requester, signal));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          return await share(path, () => extractImage(path, mediaType, behalf, signal));
+          return await share(path, () => extractImage(path, mediaType, requester, signal));
       }
     },
     ocr,
@@ -265,18 +265,18 @@ function bounded(text: string, charsMax: number, subject: string): string {
 
 async function readText(path: string, charsMax: number, signal: AbortSignal | undefined): Promise<string> {
   const pieces = decodeTextFile(path, signal);
-  const kept: string[] = [];
+  const read: string[] = [];
   let chars = 0;
   for (;;) {
     const step = await pieces.next();
     if (step.done === true) {
-      if (step.value === "text") return kept.join("");
+      if (step.value === "text") return read.join("");
       throw new KbsyncError("the file is not text: expected UTF-8, or UTF-16 with a byte-order mark", {
         code: "unsupported_media_type",
         subject: path,
       });
     }
-    kept.push(step.value);
+    read.push(step.value);
     chars += step.value.length;
     if (chars > charsMax) {
       await pieces.return("text"); // closes the file

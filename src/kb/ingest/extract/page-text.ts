@@ -20,7 +20,7 @@ const PARAGRAPH_GAP = 1.35;
 const DOUBLE_SPACING = 2.4;
 
 /** Control characters other than tab and line feed: no text, and some stores refuse them. */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 
 /**

@@ -23,8 +23,8 @@ let files = 0;
 async function extract(pdf: Buffer, account: string, signal?: AbortSignal): Promise<Extraction> {
   const path = join(folder, `${(files += 1)}.pdf`);
   await writeFile(path, pdf);
-  const behalf = { tenant: [account, "owner"] };
-  return await extractor.extractText({ path, mediaType: "application/pdf", behalf }, signal);
+  const requester = { tenant: [account, "owner"] };
+  return await extractor.extractText({ path, mediaType: "application/pdf", requester }, signal);
 }
 
 describe("a small PDF that asks for much", () => {

@@ -1,8 +1,8 @@
 import type { WorkOptions } from "../../lib/gate.ts";
-import type { Behalf } from "./extract/extract.ts";
+import type { Requester } from "./extract/extract.ts";
 
 /** Returns the gate options of a tenant's work that holds `heldChars` characters in memory while it waits. */
-export function gateOptions({ tenant, whileWaiting }: Behalf = {}, heldChars: number): WorkOptions {
+export function gateOptions({ tenant, whileWaiting }: Requester = {}, heldChars: number): WorkOptions {
   return {
     path: tenant,
     whileWaiting: whileWaiting && ((wait) => whileWaiting(wait, heldChars)),

@@ -8,28 +8,28 @@ import { openSqlite } from "./open.ts";
  * Renames a ledger that cannot be used: damaged, or from before the first release. Returns its new path, or undefined
  * for a sound one.
  */
-export function setAsideUnusable(stateDir: string, nowMs: number): string | undefined {
+export function renameUnusable(stateDir: string, nowMs: number): string | undefined {
   const file = ledgerFile(stateDir);
   const lock = lockFolder(stateDir, "daemon");
   try {
     if (!existsSync(file) || isUsable(file)) return undefined;
-    const aside = setAsideName(file, nowMs);
+    const renamed = unusableName(file, nowMs);
     try {
       // The log goes first: if it stayed, the new ledger would take it for its own. SQLite finds it under the new name.
       for (const part of ["-wal", "-shm", ""]) {
-        if (existsSync(`${file}${part}`)) renameSync(`${file}${part}`, `${aside}${part}`);
+        if (existsSync(`${file}${part}`)) renameSync(`${file}${part}`, `${renamed}${part}`);
       }
     } catch (error) {
       throw stateUnusable(file, error);
     }
-    return aside;
+    return renamed;
   } finally {
     lock.release();
   }
 }
 
 /** Returns the new path of a ledger that cannot be used. */
-export function setAsideName(file: string, nowMs: number): string {
+export function unusableName(file: string, nowMs: number): string {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, "-");
   return `${file}.set-aside-${stamp}`;
 }
