@@ -38,7 +38,7 @@ if (process.argv[2] === "daemon")
   await serve(process.argv[3] ?? "", process.argv[4] ?? "", process.argv[5] ?? "");
 else await measure(Number(process.argv[2] ?? 100));
 
-/** The daemon of one folder: makes a change whenever it is told to, and tells what it cost. */
+/** The daemon of one folder: makes a change on each order, and prints what it cost. */
 async function serve(root: string, state: string, url: string): Promise<void> {
   await writeKnownLedger(root, state, url);
   let acknowledged = (): void => undefined;

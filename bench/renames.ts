@@ -70,7 +70,7 @@ try {
     const sentAll = async (): Promise<boolean> => (await service.counts()).updates - before.updates >= files;
     for (;;) {
       await daemon.whenIdle();
-      // The watcher may not have told of it yet, so being idle alone says nothing.
+      // The watcher may not have reported it yet, so being idle alone says nothing.
       if (await sentAll()) break;
       await sleep(5);
     }

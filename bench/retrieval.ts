@@ -7,7 +7,7 @@
  *       [--reranker URL --reranker-model NAME [--reranker-key FILE]]
  *
  * `--sample` takes so many questions of each part, spread over it, and so many documents: those judged relevant to the questions, and others.
- * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--fit` prints how far scores tell the truth, `--ingest` what each tier costs to take in.
+ * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--fit` prints how far scores predict relevance, `--ingest` what each tier costs to take in.
  * Nothing is ever fitted on the test queries. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { readFileSync } from "node:fs";

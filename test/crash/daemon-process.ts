@@ -1,6 +1,6 @@
 /**
  * A daemon in a process of its own that kills itself, as kill -9 would, at the nth time of a named step. Argument: the
- * `FatalOrders` as JSON. Ends with 0 when it comes to the end of its pass instead, or when it is told to by SIGTERM.
+ * `FatalOrders` as JSON. Ends with 0 when it comes to the end of its pass instead, or on SIGTERM.
  */
 import { openOrdered, type Orders, runDaemon } from "./live-daemon.ts";
 

@@ -44,7 +44,7 @@ async function ended({ child, output }: Started): Promise<Ended> {
 
 /** One line that says what is wrong, one that says what to do. */
 function expectWords({ stderr }: Ended, what: string, todo: string): void {
-  // Log lines are JSON; what is told to a person stands at the end.
+  // Log lines are JSON; the message for a person is at the end.
   const lines = stderr.split("\n").filter((line) => line !== "" && !line.startsWith("{"));
   expect(lines).toEqual([
     expect.stringMatching(/^kbsync: /) as string,
@@ -113,7 +113,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
   it.each<[string, (full: SmallDisk) => void, string]>([
     ["space", (full) => full.fill(), "no space is left on its disk"],
     ["inodes", (full) => full.fillInodes(), "its disk takes no more files (no inodes are left)"],
-  ])("is told before anything is sent when no %s is left at the start", async (_, take, words) => {
+  ])("reports before anything is sent that no %s is left at the start", async (_, take, words) => {
     const ground = await openFilled(join(disk.path, "state"));
     // A state folder that is new, and one that was there before.
     take(disk);
@@ -135,7 +135,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
     await ground.end();
   });
 
-  it("is told in one line when it is read-only, and nothing is sent", async () => {
+  it("reports a read-only disk in one line, and sends nothing", async () => {
     const ground = await openFilled(join(disk.path, "state"));
     disk.setReadonly(true);
     const fresh = await ground.command("sync");

@@ -70,7 +70,7 @@ export interface FaultProxyOptions {
   readonly bare?: boolean;
 }
 
-/** A proxy on loopback that does to each request what it is told to. Of an answer's headers it forwards only those it knows. */
+/** A proxy on loopback that applies the chosen fault to each request. Of an answer's headers it forwards only those it knows. */
 export interface FaultProxy {
   readonly url: string;
   readonly requests: ProxiedRequest[];

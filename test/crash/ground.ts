@@ -55,7 +55,7 @@ export interface Ground {
   addForeign(what: Foreign): Promise<void>;
   /**
    * What keeps the service from holding exactly one resource a file, each with the file's content; empty when nothing
-   * does. An embedded service is to be given as it runs now.
+   * does. Pass an embedded service as it runs now.
    */
   disagreements(running?: CrashService): Promise<string[]>;
   /** What was asked of the service about the resources that the lines of `disagreements` name, to find out why. */
@@ -157,7 +157,7 @@ export async function openGround(options: GroundOptions): Promise<Ground> {
       foreign.set(_id, JSON.stringify(listed.find((each) => each._id === _id)));
     },
     disagreements: async (at = service) => {
-      if (at === undefined) throw new Error("the embedded service is to be given");
+      if (at === undefined) throw new Error("pass the embedded service");
       const listed = await at.list(ownerId);
       const problems: string[] = [];
       for (const [id, before] of foreign) {

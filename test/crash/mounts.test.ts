@@ -43,7 +43,7 @@ function run(command: string, ...facts: readonly string[]): void {
 /** A disk of its own, as a file with ext4 in it. */
 function makeDisk(name: string): string {
   const image = join(base, name);
-  // Disks are told apart by the second in which they were made.
+  // Disks differ by the second in which they were made.
   makeImage(image, 1_700_000_000 + disks++);
   return image;
 }

@@ -51,20 +51,20 @@ describe(`a service that is killed ${KILLS} times, seed ${SEED}`, () => {
         await workUntilKilled(child, client);
         sums.kills += 1;
         expect(await problems()).toEqual([]);
-        if (sums.kills % TOLD_EVERY === 0) tell();
+        if (sums.kills % TOLD_EVERY === 0) notify();
       }
       const { child, client } = await start();
       await expectKnown(client);
       await client.close();
       await end(child);
       expect(await problems()).toEqual([]);
-      tell();
+      notify();
     },
     60_000 + KILLS * 30_000,
   );
 });
 
-function tell(): void {
+function notify(): void {
   process.stdout.write(`${JSON.stringify(sums)}\n`);
 }
 

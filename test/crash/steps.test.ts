@@ -131,7 +131,7 @@ async function agree(
   await ended;
 }
 
-/** Resolves when service and folder agree; after a while in any case, for the caller to tell what is wrong. */
+/** Resolves when service and folder agree; after a while in any case, so that the caller reports what is wrong. */
 async function agreement(ground: Ground, { lags }: World): Promise<void> {
   const agreeMs = lags ? AGREE_LAGGING_MS : AGREE_MS;
   await until("agreement", async () => (await ground.disagreements()).length === 0, agreeMs).catch(

@@ -89,7 +89,7 @@ describe("a stop in the middle of a first sync", () => {
     await until("requests under way", () => ground.proxy.requests.length > 35);
     const closed = once(running.child, "close") as Promise<[number | null]>;
     running.child.kill("SIGINT");
-    // The first one is being seen to when it stops taking new work; a look at its state tells no more than that it runs.
+    // The first one is being handled when it stops taking new work; its state shows only that it runs.
     await until("the first signal to be seen", () => running.child.exitCode === null);
     const startMs = Date.now();
     const again = setInterval(() => running.child.kill("SIGINT"), 50);

@@ -107,7 +107,7 @@ describe("a document that the service cannot index", () => {
   it.each<[string, Fault]>([
     ["fails", { kind: "answer", status: 500, body: '{"success":false,"message":"indexing failed"}' }],
     ["never answers", { kind: "hang" }],
-  ])("is put aside with the reason when it %s, and not sent again and again", async (how, fault) => {
+  ])("parks a file with the reason when it %s, and does not send it again and again", async (how, fault) => {
     const ground = await openGround({
       service,
       ownerId: `poison-${how}`,
@@ -118,7 +118,7 @@ describe("a document that the service cannot index", () => {
     ground.proxy.fault = ({ operation, title }) =>
       operation === "create" && title === "poison.pdf" ? fault : undefined;
     const running = ground.start();
-    await until("the file to be put aside, and nothing else", async () => {
+    await until("the file to be parked, and nothing else", async () => {
       const { stdout } = await ground.command("status");
       return stdout.includes("30 of 31 files in agreement, 1 waiting\n") && stdout.includes("poison.pdf: ");
     });
@@ -165,7 +165,7 @@ describe("a service that is down", () => {
 });
 
 describe("a create that some gateway sends twice to a service that knows no request keys", () => {
-  it("leaves an extra resource that nothing tells of; verify finds it and repairs", async () => {
+  it("leaves an extra resource without a trace; verify finds it and repairs", async () => {
     const ground = await openGround({ service, ownerId: "twice", bare: true });
     fill(ground, openChance(8), 20);
     ground.proxy.fault = ({ operation, number }) =>

@@ -138,7 +138,7 @@ describe("kbsync ask while the model writes", () => {
   );
 
   it("ends by Ctrl-C before its first piece without a word", async () => {
-    const begun = endpoint.requests.length;
+    const started = endpoint.requests.length;
     endpoint.behave = () => ({ kind: "stall" });
     const args = [
       "ask",
@@ -149,7 +149,7 @@ describe("kbsync ask while the model writes", () => {
       join(temporary.path, "alone"),
     ];
     const asked = startProgram(args, temporary.path, { KBSYNC_LOG: "warn" });
-    await until("the question at the model", () => endpoint.requests.length > begun);
+    await until("the question at the model", () => endpoint.requests.length > started);
     expect(await stop(asked, "SIGINT")).toBe(130);
     expect(asked.output.stdout.trim()).toBe("");
     expect(asked.output.stderr).not.toMatch(/disconnected|failed|\n\s+at /);
@@ -210,7 +210,7 @@ describe("kbsync ask ends with words and a code", () => {
     expect(ended.stdout + ended.stderr).not.toContain("sk-one");
   });
 
-  it("a key file that everybody can read is used, and told", async () => {
+  it("uses a key file that everybody can read, and warns", async () => {
     chmodSync(keyFile, 0o644);
     const ended = await ask({ stateDir: join(temporary.path, "open") }, "What?");
     chmodSync(keyFile, 0o600);

@@ -102,7 +102,7 @@ it("restores into another state folder, which gets a key of its own", async () =
   await expectAgreement(elsewhere);
 });
 
-it("that is damaged is not restored, and what is damaged is told by doctor and not backed up", async () => {
+it("does not restore a damaged backup, and neither backs up nor passes a damaged state in doctor", async () => {
   const damage = (path: string): void => {
     const file = openSync(path, "r+");
     writeSync(file, Buffer.alloc(4096, 7), 0, 4096, 8192);
@@ -113,9 +113,9 @@ it("that is damaged is not restored, and what is damaged is told by doctor and n
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("service/kb.sqlite")]);
 
   damage(join(state, "service", "kb.sqlite"));
-  const told = await run("doctor", "--json");
-  const { sound, checks } = Doctor.parse(JSON.parse(told.stdout));
-  expect([told.code, sound]).toEqual([1, false]);
+  const reported = await run("doctor", "--json");
+  const { sound, checks } = Doctor.parse(JSON.parse(reported.stdout));
+  expect([reported.code, sound]).toEqual([1, false]);
   expect(checks.find(({ check }) => check === "store")?.findings).not.toEqual([]);
   const words = await run("doctor");
   expect(words.stdout).toMatch(/damaged +store[\s\S]*kbsync restore/);

@@ -299,7 +299,7 @@ describe("a service that runs elsewhere", () => {
     return config;
   };
 
-  it("is kept in agreement by `run`, which ends cleanly", async () => {
+  it("follows a hosted service with `run`, which ends cleanly", async () => {
     write("a.md", "# Aardvark\n");
     const config = configFor(service.url, service.key);
     const daemon = startProgram(["run", "--config", config]);
@@ -318,7 +318,7 @@ describe("a service that runs elsewhere", () => {
     expect(stderr).not.toContain("kb_wrong");
   });
 
-  it("that refuses the key of the environment ends the first pass with 3, whatever is to be sent", async () => {
+  it("ends the first pass with 3 when the service refuses the key of the environment, whatever has to be sent", async () => {
     write("a.md", "# A\n");
     writeFileSync(join(docs, "b.pdf"), "%PDF-1.4\n%%EOF\n");
     write("empty.txt", "");
@@ -358,7 +358,7 @@ it("a second program on the same state folder is refused, naming the first", asy
   expect(await stop(running)).toBe(0);
 });
 
-it("status tells of each source, as JSON and in words", async () => {
+it("status reports each source, as JSON and in words", async () => {
   write("a.md", "# A\n");
   await sync();
   const json = await kbsync(["status", "--json", "--state-dir", state]);

@@ -92,7 +92,7 @@ it("names source, path, document, action, outcome and duration in every line abo
   }
   for (const id of about.map(({ docId }) => docId).filter((docId) => docId !== null))
     expect(id).toMatch(/^[0-9a-f]{24}$/);
-  const told = about.map(
+  const reported = about.map(
     ({ action, path, outcome }) => `${String(action)} ${String(path)} ${String(outcome)}`,
   );
   for (const expected of [
@@ -101,7 +101,7 @@ it("names source, path, document, action, outcome and duration in every line abo
     "create broken.pdf refused",
     "delete page.html done",
   ])
-    expect(told).toContain(expected);
+    expect(reported).toContain(expected);
   expect(about.find(({ path, outcome }) => path === "note.md" && outcome === "done")?.["docId"]).toMatch(
     /^[0-9a-f]{24}$/,
   );

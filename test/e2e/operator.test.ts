@@ -212,7 +212,7 @@ describe("log", () => {
     expect(following.output.stderr).toContain("the daemon is stopping");
   });
 
-  it("tells what was done, with a daemon or without, as lines or JSON", async () => {
+  it("lists what was done, with a daemon or without, as lines or JSON", async () => {
     write("a.md", "# A\n");
     await up();
     await ask("wait");
@@ -316,7 +316,7 @@ describe("a hosted service that is not there", () => {
     config = join(temporary.path, "hosted.json");
   });
 
-  it("ends a pass within some ten seconds, and is told of meanwhile", async () => {
+  it("ends a pass within some ten seconds, and reports the outage meanwhile", async () => {
     write("a.md", "# A\n");
     const url = "http://127.0.0.1:9";
     const service = { apiUrl: url, dbUrl: url, resourcesUrl: url };

@@ -51,7 +51,7 @@ export interface ModelEndpoint {
   readonly url: string;
   /** Requests that were in order. */
   readonly requests: readonly EndpointRequest[];
-  /** Requests broken off by whoever sent them. */
+  /** Requests aborted by their sender. */
   brokenOff(): number;
   /** What the next requests get; default an answer of one sentence. */
   behave: (request: EndpointRequest) => Behaviour | Promise<Behaviour>;

@@ -15,11 +15,11 @@ describe("openGate", () => {
         fc.array(fc.boolean(), { maxLength: 12 }),
         async (scheduler, width, line, fails) => {
           const gate = openGate({ width, lineMax: line, full });
-          const begun: number[] = [];
+          const started: number[] = [];
           const ended = Promise.allSettled(
             fails.map((failing, i) =>
               gate.run(async () => {
-                begun.push(i);
+                started.push(i);
                 expect(gate.running()).toBeLessThanOrEqual(width);
                 await scheduler.schedule(Promise.resolve());
                 if (failing) throw new Error("failed");
@@ -30,7 +30,7 @@ describe("openGate", () => {
           await scheduler.waitFor(ended);
           const results = await ended;
           const entered = Math.min(fails.length, width + line);
-          expect(begun).toEqual(Array.from({ length: entered }, (_, i) => i));
+          expect(started).toEqual(Array.from({ length: entered }, (_, i) => i));
           expect(results.slice(entered)).toEqual(
             results.slice(entered).map(() => ({ status: "rejected", reason: new Error("full") })),
           );
@@ -42,12 +42,12 @@ describe("openGate", () => {
 
   it("a gate runs weighted tasks in order as they fit, and a task heavier than its width alone", async () => {
     const gate = openGate({ width: 10, lineMax: 9, full });
-    const begun: string[] = [];
+    const started: string[] = [];
     const ends = new Map<string, () => void>();
     const enter = (name: string, weight: number, signal?: AbortSignal) =>
       gate.run(
         async () => {
-          begun.push(name);
+          started.push(name);
           await new Promise<void>((resolve) => ends.set(name, resolve));
         },
         { signal, weight },
@@ -57,10 +57,10 @@ describe("openGate", () => {
     const settled = Promise.allSettled(all);
     await Promise.resolve();
     // Light tasks do not overtake the heavy one, which could starve.
-    expect([begun, gate.running(), gate.waiting()]).toEqual([["six"], 6, 3]);
+    expect([started, gate.running(), gate.waiting()]).toEqual([["six"], 6, 3]);
     leaving.abort(new Error("left"));
     await expect(all[1]).rejects.toThrow("left");
-    expect([begun, gate.running(), gate.waiting()]).toEqual([["six", "four"], 10, 1]);
+    expect([started, gate.running(), gate.waiting()]).toEqual([["six", "four"], 10, 1]);
     ends.get("four")?.();
     await all[2];
     expect([gate.running(), gate.waiting()]).toEqual([6, 1]);
@@ -68,11 +68,11 @@ describe("openGate", () => {
     ends.get("six")?.();
     await all[0];
     await setImmediate();
-    expect([begun, gate.running(), gate.waiting()]).toEqual([["six", "four", "five"], 5, 1]);
+    expect([started, gate.running(), gate.waiting()]).toEqual([["six", "four", "five"], 5, 1]);
     ends.get("five")?.();
     await all[3];
     await setImmediate();
-    expect([begun.at(-1), gate.running()]).toEqual(["huge", 10]);
+    expect([started.at(-1), gate.running()]).toEqual(["huge", 10]);
     ends.get("huge")?.();
     await Promise.all([huge, settled]);
     expect(gate.running()).toBe(0);
@@ -81,11 +81,11 @@ describe("openGate", () => {
   it("an aborted task leaves the queue of a gate, and no other task does", async () => {
     const gate = openGate({ width: 1, lineMax: 2, full });
     const held = Promise.withResolvers<void>();
-    const begun: string[] = [];
+    const started: string[] = [];
     const enter = (name: string, signal?: AbortSignal) =>
       gate.run(
         async () => {
-          begun.push(name);
+          started.push(name);
           await held.promise;
         },
         { signal },
@@ -102,7 +102,7 @@ describe("openGate", () => {
     const fourth = enter("fourth");
     held.resolve();
     await Promise.all([first, third, fourth]);
-    expect(begun).toEqual(["first", "third", "fourth"]);
+    expect(started).toEqual(["first", "third", "fourth"]);
     expect([gate.running(), gate.waiting()]).toEqual([0, 0]);
   });
 
@@ -110,14 +110,14 @@ describe("openGate", () => {
   function openClocked(options: { width: number; guests?: number; shareMax?: number }) {
     let nowMs = 0;
     const ends: { atMs: number; end: () => void }[] = [];
-    const begun: { name: string; atMs: number }[] = [];
+    const started: { name: string; atMs: number }[] = [];
     const gate = openGate({ lineMax: 1000, full, nowMs: () => nowMs, ...options });
     return {
-      begun,
+      started,
       run: (name: string, costMs: number, path: readonly string[]) =>
         gate.run(
           async () => {
-            begun.push({ name, atMs: nowMs });
+            started.push({ name, atMs: nowMs });
             await new Promise<void>((end) => ends.push({ atMs: nowMs + costMs, end }));
           },
           { path },
@@ -141,7 +141,7 @@ describe("openGate", () => {
         fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 20, maxLength: 60 }),
         fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 10 }),
         async (flood, few) => {
-          const { begun, run, pass } = openClocked({ width: 1 });
+          const { started, run, pass } = openClocked({ width: 1 });
           const all = [
             ...flood.map((costMs) => run("flood", costMs, ["a"])),
             ...few.map((costMs) => run("few", costMs, ["b"])),
@@ -150,7 +150,7 @@ describe("openGate", () => {
           await Promise.all(all);
           // Before its n-th task ends, the other account got at most the same time plus one task.
           let ownMs = 0;
-          for (const { atMs } of begun.filter(({ name }) => name === "few")) {
+          for (const { atMs } of started.filter(({ name }) => name === "few")) {
             expect(atMs - ownMs).toBeLessThanOrEqual(ownMs + 2 * 100);
             ownMs += few.shift() ?? 0;
           }
@@ -160,16 +160,16 @@ describe("openGate", () => {
   });
 
   it("a gate shares an account's time equally among its owners, and keeps the order of each", async () => {
-    const { begun, run, pass } = openClocked({ width: 1 });
+    const { started, run, pass } = openClocked({ width: 1 });
     const all = ["a1", "a2", "a3"].map((name) => run(name, 10, ["x", "a"]));
     all.push(run("b1", 10, ["x", "b"]), run("y1", 10, ["y", "c"]), run("y2", 10, ["y", "c"]));
     await pass();
     await Promise.all(all);
-    expect(begun.map(({ name }) => name)).toEqual(["a1", "y1", "b1", "y2", "a2", "a3"]);
+    expect(started.map(({ name }) => name)).toEqual(["a1", "y1", "b1", "y2", "a2", "a3"]);
   });
 
   it("a gate gives an account no credit for idle time", async () => {
-    const { begun, run, pass } = openClocked({ width: 1 });
+    const { started, run, pass } = openClocked({ width: 1 });
     const first = Array.from({ length: 10 }, () => run("early", 10, ["a"]));
     await pass();
     const late = [
@@ -178,17 +178,17 @@ describe("openGate", () => {
     ];
     await pass();
     await Promise.all([...first, ...late]);
-    const names = begun.slice(10).map(({ name }) => name);
+    const names = started.slice(10).map(({ name }) => name);
     expect(names.slice(0, 4).filter((name) => name === "a")).toHaveLength(2);
   });
 
   it("a gate runs one guest at once while long work of others takes its width", async () => {
-    const { begun, run, pass } = openClocked({ width: 2, guests: 1 });
+    const { started, run, pass } = openClocked({ width: 2, guests: 1 });
     const all = ["long1", "long2", "long3"].map((name) => run(name, 180_000, ["a"]));
     all.push(run("quick1", 1, ["b"]), run("quick2", 1, ["b"]), run("other", 1, ["c"]));
     await pass();
     await Promise.all(all);
-    expect(begun.slice(0, 5)).toEqual([
+    expect(started.slice(0, 5)).toEqual([
       { name: "long1", atMs: 0 },
       { name: "long2", atMs: 0 },
       { name: "quick1", atMs: 0 },

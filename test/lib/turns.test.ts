@@ -10,13 +10,13 @@ describe("turns", () => {
         fc.array(fc.record({ key: fc.constantFrom("a", "b"), fails: fc.boolean() }), { maxLength: 12 }),
         async (scheduler, works) => {
           const turns = openTurns();
-          const begun: Record<string, number[]> = { a: [], b: [] };
+          const started: Record<string, number[]> = { a: [], b: [] };
           const underWay = new Set<string>();
           const all = works.map(({ key, fails }, i) =>
             turns.run(key, async () => {
               expect(underWay.has(key)).toBe(false);
               underWay.add(key);
-              begun[key]?.push(i);
+              started[key]?.push(i);
               await scheduler.schedule(Promise.resolve());
               underWay.delete(key);
               if (fails) throw new Error(`work ${i}`);
@@ -28,7 +28,7 @@ describe("turns", () => {
           const results = await ended;
           expect(results.map(({ status }) => status === "rejected")).toEqual(works.map(({ fails }) => fails));
           for (const key of ["a", "b"]) {
-            expect(begun[key]).toEqual(works.flatMap((work, i) => (work.key === key ? [i] : [])));
+            expect(started[key]).toEqual(works.flatMap((work, i) => (work.key === key ? [i] : [])));
           }
           expect(turns.size()).toBe(0);
         },

@@ -100,13 +100,13 @@ describe("upgrade", () => {
     open(NOTES.slice(0, 1));
     // This reader prevents a checkpoint of the log.
     const reader = new Database(file, { readonly: true });
-    const begun = reader.prepare("SELECT * FROM note").iterate();
-    begun.next();
+    const started = reader.prepare("SELECT * FROM note").iterate();
+    started.next();
     const db = new Database(file);
     db.exec("INSERT INTO note VALUES (1, 'sun'), (2, 'moon')");
     upgrade(db, { file, kind: "store", schema: { baseline: 1, scripts: NOTES } });
     db.close();
-    begun.return?.();
+    started.return?.();
     reader.close();
     expect(read(file)).toEqual(NEW);
     expect(read(copyOf(file, 1))).toEqual(OLD);

@@ -120,15 +120,15 @@ describe("a key, over HTTP", () => {
       ["read_document", {}],
       ["search", { query: "moon" }],
     ] as const) {
-      const told = async (document: string): Promise<string> =>
+      const reported = async (document: string): Promise<string> =>
         (await call(tool, { ...more, document })).text.replaceAll(document, "IT");
-      expect(await told(documentId)).toMatch(/resource_not_found/);
-      // A file that is synced, one of two sources, and one that nobody has: which it is must not be told.
-      const unknown = await told("nobody.md");
+      expect(await reported(documentId)).toMatch(/resource_not_found/);
+      // A file that is synced, one of two sources, and one that nobody has: the answer must not show which.
+      const unknown = await reported("nobody.md");
       expect(unknown).toMatch(/document_unknown/);
-      expect([await told("tides.md"), await told("both.md")]).toEqual([unknown, unknown]);
+      expect([await reported("tides.md"), await reported("both.md")]).toEqual([unknown, unknown]);
       // A file's name may look like an id, which is asked for as such.
-      expect(await told("Makefile-of-tides")).toBe(await told("Makefile-of-nobody"));
+      expect(await reported("Makefile-of-tides")).toBe(await reported("Makefile-of-nobody"));
     }
     const { text } = await call("search", { query: "moon", source: "/srv/sea" });
     expect(text).toMatch(/source_unknown/);

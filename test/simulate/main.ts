@@ -16,9 +16,9 @@ const NODE_FLAGS = [
   "--max-semi-space-size=64",
   "--single-threaded-gc",
 ];
-/** A seed takes a tenth of a second; a worker that tells nothing for so long is in a loop without end. */
+/** A seed takes a tenth of a second; a worker that reports nothing for so long is in an endless loop. */
 const SILENCE_MS_MAX = 300_000;
-/** After so many failing seeds no more are run: the first ones tell enough. */
+/** After so many failing seeds no more are run: the first ones show enough. */
 const FAILURES_MAX = 5;
 /** A mutant that so many seeds do not find is not found. */
 const MUTANT_SEEDS_MAX = 2000;
@@ -129,7 +129,7 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
   return { done, failed };
 }
 
-/** Histories that once told of a bug, by name. */
+/** Histories that once found a bug, by name. */
 const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
 
 /** Which of the kept histories a deliberate bug fails at. */

@@ -32,15 +32,15 @@ const SOURCES_MAX = 2;
 /** PDFs and links that may be there at once: the service works on each after its answer, and concurrency counts them. */
 const ADDRESSED_FILES = 15;
 
-/** Runs a history to its end. One at a time. `tell` gets every line of the trace. */
+/** Runs a history to its end. One at a time. `report` gets every line of the trace. */
 export async function simulate(
   history: History,
-  tell: (line: string) => void = () => undefined,
+  report: (line: string) => void = () => undefined,
 ): Promise<Outcome> {
   let hash = 0;
   const world = openWorld(history, (line) => {
     hash = hashOf(line, hash);
-    tell(line);
+    report(line);
   });
   const { judge, machine, stage } = world;
   const onRejection = (error: unknown): void => {
@@ -164,7 +164,7 @@ async function rest(world: World, { conditions }: History): Promise<void> {
   const sent = judge.requests() - requests;
   const furtherPages = conditions.pages ? Math.floor(expectations.all().length / PAGE_RESOURCES) : 0;
   const resting = RESTING_REQUESTS_MAX * (conditions.second === undefined ? 1 : SOURCES_MAX) + furtherPages;
-  // An audit or a look for extra resources lists, and deletes what a lost ledger left; nothing else is to be asked.
+  // An audit or a search for extra resources lists, and deletes what a lost ledger left. It sends nothing else.
   if (judge.changes() > changes + judge.leftovers() || sent > resting + judge.leftovers()) {
     judge.fail("restless", `${sent} requests after a restart, with nothing to be done`);
   }

@@ -26,7 +26,7 @@ it("the same seed gives the same trace", { timeout: 120_000 }, async () => {
   expect(await simulate("--seeds", "4", "--from", "30", "--twice")).toBe("4 seeds, 0 failed");
 });
 
-it("a deliberate bug is found by the histories that once told of one", { timeout: 120_000 }, async () => {
+it("finds a deliberate bug by the histories that once found one", { timeout: 120_000 }, async () => {
   expect(await simulate("--mutant", "no-intent")).toMatch(
     /found by the kept history \S+\.json\s+1 mutants, 0 not found$/,
   );

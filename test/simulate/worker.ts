@@ -26,7 +26,7 @@ export interface Order {
   readonly verbose?: boolean;
 }
 
-/** What a worker tells, a line of JSON each on its standard output. */
+/** Reports of a worker, a line of JSON each on its standard output. */
 export type Report =
   | { readonly kind: "line"; readonly text: string }
   /** It still looks for the least history of a failed seed. */
@@ -50,8 +50,8 @@ for (let seed = order.from; seed < order.from + order.count; seed += order.strid
   const replay = order.replays?.[seed];
   const history =
     replay === undefined ? drawIn(seed, order.worlds) : (JSON.parse(readFileSync(replay, "utf8")) as History);
-  const tell = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
-  const { failure, trace, requests } = await simulate(history, tell);
+  const notify = order.verbose === true ? (text: string) => report({ kind: "line", text }) : undefined;
+  const { failure, trace, requests } = await simulate(history, notify);
   if (failure === undefined && order.twice === true) {
     const again = await simulate(history);
     if (again.trace !== trace) {

@@ -25,7 +25,7 @@ function notifierOf(env: Record<string, string>, open?: () => SendDatagram): Not
   });
 }
 
-describe("what a service manager hears", () => {
+describe("what a service manager receives", () => {
   it.each(["path", "abstract"] as const)("over a socket with a name that is: %s", (kind) => {
     socket = openNotifySocket(kind);
     const notifier = notifierOf({ NOTIFY_SOCKET: socket.address });
@@ -59,21 +59,21 @@ describe("what a service manager hears", () => {
   });
 
   it("keeps its order when the manager's queue is full for a while", () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     let isFull = true;
     const notifier = notifierOf({ NOTIFY_SOCKET: "/run/x" }, () => (_address, text) => {
-      if (!isFull) heard.push(text);
+      if (!isFull) received.push(text);
       return !isFull;
     });
     notifier.reloading();
     notifier.ready();
     notifier.alive();
     notifier.status("reading");
-    expect(heard).toEqual([]);
+    expect(received).toEqual([]);
     isFull = false;
     notifier.retry();
     notifier.status("reading");
-    expect(heard).toEqual(["RELOADING=1\nMONOTONIC_USEC=1234567", "READY=1", "STATUS=reading"]);
+    expect(received).toEqual(["RELOADING=1\nMONOTONIC_USEC=1234567", "READY=1", "STATUS=reading"]);
   });
 
   it("is nothing, said once, when the manager has gone", () => {
@@ -88,7 +88,7 @@ describe("what a service manager hears", () => {
   });
 });
 
-describe("without a service manager nothing is told", () => {
+describe("sends nothing without a service manager", () => {
   const missing = (): SendDatagram => {
     throw new KbsyncError("no datagrams can be sent: Cannot find package", {
       code: "datagram_unavailable",
@@ -123,7 +123,7 @@ describe("without a service manager nothing is told", () => {
 
 it.each([
   ["asked for of this process", { WATCHDOG_USEC: "30000000", WATCHDOG_PID: "7" }, 30_000],
-  ["asked for of whoever notifies", { WATCHDOG_USEC: "1500000" }, 1500],
+  ["asked for without a pid", { WATCHDOG_USEC: "1500000" }, 1500],
   ["asked for of another process", { WATCHDOG_USEC: "30000000", WATCHDOG_PID: "8" }, undefined],
   ["not asked for", {}, undefined],
   ["asked for with no time", { WATCHDOG_USEC: "0" }, undefined],

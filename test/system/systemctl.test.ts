@@ -19,7 +19,7 @@ function program(script: string): string {
 }
 
 describe("systemctl", () => {
-  it("is asked without anybody at the keyboard, and its end is told", async () => {
+  it("runs systemctl without a terminal, and returns its result", async () => {
     const systemctl = openSystemctl(true, program('echo "$@"; echo no >&2; exit 4'));
     expect(await systemctl("is-active", "kbsync.service")).toEqual({
       code: 4,
@@ -28,7 +28,7 @@ describe("systemctl", () => {
     });
   });
 
-  it("that is not there is told as such, one that takes long is not", async () => {
+  it("reports a missing systemctl, and waits for a slow one", async () => {
     await expect(openSystemctl(false, join(folder, "none"))("show")).rejects.toMatchObject({
       code: "no_systemd",
     });
@@ -39,7 +39,7 @@ describe("systemctl", () => {
     });
   });
 
-  it("that a person breaks off is told as such", async () => {
+  it("reports that a person interrupted it", async () => {
     const broken = openSystemctl(false, program("kill -INT $$"));
     await expect(broken("restart", "kbsync.service")).rejects.toMatchObject({
       code: "unit_stopped",
@@ -48,7 +48,7 @@ describe("systemctl", () => {
     });
   });
 
-  it("tells its version, where there is one", () => {
+  it("returns its version, where there is one", () => {
     expect(systemdVersion(program("echo 'systemd 254 (254.5-1)'; echo +PAM"))).toBe(254);
     expect(systemdVersion(program("echo 'something else'"))).toBeUndefined();
     expect(systemdVersion(join(folder, "none"))).toBeUndefined();

@@ -258,8 +258,8 @@ describe.skipIf(!hasAnalyze)(
     it(`finds them exposed to ${EXPOSURE_MAX} at most`, () => {
       for (const file of systemUnits()) {
         const { stdout } = analyze("security", "--offline=true", "--no-pager", file);
-        const told = /Overall exposure level for \S+ (\d+\.\d+)/.exec(stdout)?.[1];
-        expect(Number(told), `it said: ${stdout}`).toBeLessThanOrEqual(EXPOSURE_MAX);
+        const reported = /Overall exposure level for \S+ (\d+\.\d+)/.exec(stdout)?.[1];
+        expect(Number(reported), `it said: ${stdout}`).toBeLessThanOrEqual(EXPOSURE_MAX);
       }
     });
   },

@@ -103,7 +103,7 @@ export async function bootContainer(): Promise<Container> {
       ),
     end: async () => {
       const ended = once(nspawn, "close");
-      // As a machine that loses its power: nothing in it is to be kept.
+      // As a machine that loses its power: nothing in it survives.
       execFileSync("kill", ["-KILL", String(init)]);
       await ended;
       rmSync(folder, { recursive: true, force: true });

@@ -28,10 +28,10 @@ describe.skipIf(why !== undefined)(
     const isThere = (path: string): boolean => box.run("test", "-e", path).code === 0;
 
     beforeAll(async () => {
-      const told = inject("packages");
-      await until("the packages to be built", () => (existsSync(told) ? true : undefined));
+      const reported = inject("packages");
+      await until("the packages to be built", () => (existsSync(reported) ? true : undefined));
       // What packages.ts wrote.
-      const built = JSON.parse(readFileSync(told, "utf8")) as BuiltPackages;
+      const built = JSON.parse(readFileSync(reported, "utf8")) as BuiltPackages;
       if (built.problem !== undefined) throw new Error(`no package was built: ${built.problem}`);
       [first = "", second = ""] = built.files;
       box = await bootContainer();
@@ -41,7 +41,7 @@ describe.skipIf(why !== undefined)(
       await box.end();
     });
 
-    it("is installed, tells its version, and starts nothing before it is configured", () => {
+    it("installs, prints its version, and starts nothing before it is configured", () => {
       expect(succeeds("dpkg", "-i", first)).toContain("systemctl enable --now kbsync");
       expect(succeeds("kbsync", "--version")).toMatch(/^\d+\.\d+\.\d+\n$/);
       expect(unit()).toMatchObject({
@@ -64,7 +64,7 @@ describe.skipIf(why !== undefined)(
       expect(succeeds("kbsync", "search", "lamp", ...AT)).toContain("lamp.md");
     });
 
-    it("is upgraded in place: the unit runs the new program, the configuration and all that was sent are kept", async () => {
+    it("upgrades in place: the unit runs the new program, and configuration and resources stay", async () => {
       const before = unit()["MainPID"];
       succeeds("dpkg", "-i", second);
       await isActive();

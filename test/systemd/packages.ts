@@ -28,8 +28,8 @@ export function setup(project: TestProject): (() => void) | undefined {
   if ((whyNoPackage() ?? whyNoContainer()) !== undefined) return undefined;
   // Not below /tmp, in whose place the container has a folder of its own.
   const folder = mkdtempSync("/var/tmp/kbsync-debian-");
-  const told = join(folder, "built.json");
-  project.provide("packages", told);
+  const reported = join(folder, "built.json");
+  project.provide("packages", reported);
   // At the lowest level: how small the package gets is of no concern here.
   const args = [...buildArguments(folder, "1", "2"), "--level", "1"];
   const build = spawn(process.execPath, args, { cwd: repositoryRoot, stdio: ["ignore", "pipe", "pipe"] });
@@ -41,8 +41,8 @@ export function setup(project: TestProject): (() => void) | undefined {
     const files = output.trim().split("\n").slice(-2);
     const built: BuiltPackages = code === 0 ? { files } : { files: [], problem: `${code}: ${errors}` };
     if (code === null) return; // The tests are over.
-    writeFileSync(`${told}.new`, JSON.stringify(built));
-    renameSync(`${told}.new`, told);
+    writeFileSync(`${reported}.new`, JSON.stringify(built));
+    renameSync(`${reported}.new`, reported);
   });
   return () => {
     build.kill();

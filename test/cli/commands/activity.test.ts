@@ -13,11 +13,11 @@ const renamed = {
   message: undefined,
 } as const;
 
-it("tells a file by its path in the source where there is one source", () => {
+it("names a file by its path in the source if there is one source", () => {
   expect(activityLine(withFolder(renamed, 1))).toMatch(/ move {6}a\.md -> b\.md\n$/);
 });
 
-it("tells a file by its whole path where there are several sources", () => {
+it("names a file by its whole path if there are several sources", () => {
   expect(activityLine(withFolder(renamed, 2))).toMatch(
     / move {6}\/home\/docs\/a\.md -> \/home\/docs\/b\.md\n$/,
   );

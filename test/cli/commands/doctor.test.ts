@@ -63,9 +63,9 @@ it.each([
     "keys that were revoked after the backup was made are valid again, for there was no store here before",
   ],
   [{ problem: "there was no store here before", valid: 0 }, undefined],
-])("a restore says what became of keys: %o", (told, words) => {
+])("a restore says what became of keys: %o", (reported, words) => {
   const manifest = { format: 1, kbsync: "1", madeAt: "2026-01-02T03:04:05Z", stateDir: "/s" } as const;
-  const keys = { problem: null, revoked: 0, endEarlier: 0, narrowed: 0, valid: 3, ...told };
+  const keys = { problem: null, revoked: 0, endEarlier: 0, narrowed: 0, valid: 3, ...reported };
   const report = {
     manifest: { ...manifest, files: [], missing: [] },
     notRestored: [],

@@ -22,7 +22,7 @@ async function dryRun(options: Parameters<World["daemon"]>[0] = {}, signal?: Abo
   }
 }
 
-/** Every row of the tables that tell of sources and files. */
+/** Every row of the tables of sources and files. */
 function rows(): unknown[] {
   const db = new Database(ledgerFile(world.stateDir), { readonly: true });
   try {
@@ -34,7 +34,7 @@ function rows(): unknown[] {
   }
 }
 
-it("writes no row on a fresh state folder, and tells of each source all the same", async () => {
+it("writes no row in a new state folder, and still reports each source", async () => {
   world.write("a.txt", "a");
   const { planned, status } = await dryRun();
   expect(planned).toMatchObject([{ source: world.root, action: "create", path: "a.txt" }]);
@@ -64,7 +64,7 @@ it("changes no row of a known source, though the configuration has changed", asy
   expect(rows()).toEqual(before);
 });
 
-it("tells of a missing folder that nothing would be sent, and why", async () => {
+it("reports that nothing would be sent for a missing folder, and why", async () => {
   world.write("a.txt", "a");
   await world.sync();
   renameSync(world.root, `${world.root}-away`);
@@ -112,7 +112,7 @@ it("a held file says why it is held", async () => {
   await daemon.close();
 });
 
-it("a touch is looked at, but not counted as sent", async () => {
+it("reads a touched file, but does not count it as sent", async () => {
   world.write("a.txt", "a");
   await world.sync();
   world.write("a.txt", "a");

@@ -98,7 +98,7 @@ describe("kbsync init", () => {
     expect(readdirSync(cwd).toSorted()).toEqual(["docs", "kbsync.config.json"]);
   });
 
-  it("never writes over a configuration unless it is told to", async () => {
+  it("never overwrites a configuration without --force", async () => {
     writeFileSync(file(), "{}");
     await expect(init("docs")).rejects.toMatchObject({ code: "usage", subject: file() });
     expect(readFileSync(file(), "utf8")).toBe("{}");
@@ -121,15 +121,15 @@ describe("kbsync init", () => {
 
   it("asks for the rest, and again where an answer makes no sense", async () => {
     const answers = ["gone", "docs", "docs", "", "best", "fastest", "maybe", "here", "70000", "7600"];
-    const told: string[] = [];
+    const reported: string[] = [];
     const ask = async (): Promise<string> => answers.shift() ?? "no more answers";
-    const found = await askAll({ ...wishes, folders: [] }, ask, (words) => told.push(words), cwd);
+    const found = await askAll({ ...wishes, folders: [] }, ask, (words) => reported.push(words), cwd);
     expect(found).toMatchObject({
       folders: [join(cwd, "docs")],
       collection: "fastest",
       service: { embedded: true, port: 7600 },
     });
-    expect(told).toEqual([
+    expect(reported).toEqual([
       `${join(cwd, "gone")} is no folder`,
       `${join(cwd, "docs")} is named already`,
       "expected one of fastest, moderate, high_accuracy",

@@ -20,10 +20,15 @@ const env = (): NodeJS.ProcessEnv => ({ STATE_DIRECTORY: folder });
 
 /** Runs `kbsync key …` over the state folder; what it printed. */
 async function key(...args: readonly string[]): Promise<{ out: string; err: string }> {
-  const told = { out: "", err: "" };
+  const reported = { out: "", err: "" };
   const context: Context = {
-    stdout: { write: (text) => void (told.out += text), draw: () => undefined, isTTY: false, columns: 80 },
-    stderr: { write: (text) => void (told.err += text) },
+    stdout: {
+      write: (text) => void (reported.out += text),
+      draw: () => undefined,
+      isTTY: false,
+      columns: 80,
+    },
+    stderr: { write: (text) => void (reported.err += text) },
     stderrIsTTY: false,
     env: env(),
     cwd: folder,
@@ -36,7 +41,7 @@ async function key(...args: readonly string[]): Promise<{ out: string; err: stri
   for (const command of program.commands.flatMap((one) => one.commands))
     command.exitOverride().configureOutput({ writeErr: () => undefined });
   await program.parseAsync(["key", ...args], { from: "user" });
-  return told;
+  return reported;
 }
 
 const keys = async (...args: readonly string[]) =>

@@ -8,7 +8,7 @@ import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;
 let configured: string;
-let told: string;
+let reported: string;
 let context: Context;
 const options = (): { config: string; stateDir: string } => ({
   config: join(dirname(world.root), "kbsync.config.json"),
@@ -22,10 +22,10 @@ beforeEach(async () => {
   // As `kbsync up FOLDER` leaves the ledger: the folder is none of the configuration's.
   world.write("a.txt", "a");
   await world.sync();
-  told = "";
+  reported = "";
   context = {
     stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
-    stderr: { write: (text) => void (told += text) },
+    stderr: { write: (text) => void (reported += text) },
     stderrIsTTY: false,
     env: {},
     cwd: dirname(world.root),
@@ -45,7 +45,7 @@ describe("a command on what was synced", () => {
   it("takes the sources of the daemon that runs, whatever the configuration says", () => {
     expect(chosen(undefined, [world.root])).toEqual([world.root]);
     expect(chosen("docs", [world.root])).toEqual([world.root]);
-    expect(told).toBe("");
+    expect(reported).toBe("");
     expect(() => chosen("configured", [world.root])).toThrow(/is no source/);
   });
 
@@ -59,8 +59,8 @@ describe("a command on what was synced", () => {
 
   it("says without a daemon which folder it took, and how to name the other", () => {
     expect(chosen(undefined)).toEqual([configured]);
-    expect(told).toContain(`this is about ${configured}`);
-    expect(told).toContain(`\`kbsync verify ${world.root}\``);
+    expect(reported).toContain(`this is about ${configured}`);
+    expect(reported).toContain(`\`kbsync verify ${world.root}\``);
   });
 
   it("takes the folder on the command line", () => {
@@ -69,7 +69,7 @@ describe("a command on what was synced", () => {
     mkdirSync(join(context.cwd, "third"));
     expect(chosen("third")).toEqual([join(context.cwd, "third")]);
     expect(() => chosen("none")).toThrow(/is no folder/);
-    expect(told).toBe("");
+    expect(reported).toBe("");
   });
 
   it("says nothing where configuration and ledger agree, or the ledger is damaged", () => {
@@ -77,7 +77,7 @@ describe("a command on what was synced", () => {
     nameOtherSources(context, "sync", loadConfig(request));
     writeFileSync(join(world.stateDir, "ledger.db"), "no ledger at all");
     nameOtherSources(context, "recover", loadConfig({ ...request, folder: configured }));
-    expect(told).toBe("");
+    expect(reported).toBe("");
   });
 
   it("names the ledger's folder where the configuration has none", () => {

@@ -15,7 +15,7 @@ const SERVICE = {
 const GROUND: Ground = { config: PLAIN, service: SERVICE };
 
 let lines: { level: number; msg: string; code?: string }[];
-let told: (string | undefined)[];
+let reported: (string | undefined)[];
 let hangup: () => void;
 let answers: (() => Ground)[];
 
@@ -30,8 +30,8 @@ function open(read?: () => Promise<Ground>): Reloads {
     },
     log: pino({ base: null }, sink),
     supervisor: {
-      reloading: () => void told.push("reloading"),
-      reloaded: (words) => void told.push(words ?? "all is well"),
+      reloading: () => void reported.push("reloading"),
+      reloaded: (words) => void reported.push(words ?? "all is well"),
     },
     ground: GROUND,
     read:
@@ -45,15 +45,15 @@ function open(read?: () => Promise<Ground>): Reloads {
 }
 beforeEach(() => {
   lines = [];
-  told = [];
+  reported = [];
   answers = [];
 });
 
 /** Signals, and waits until that was answered. */
 async function hangUp(): Promise<void> {
-  const before = told.length;
+  const before = reported.length;
   hangup();
-  await expect.poll(() => told.length).toBeGreaterThan(before);
+  await expect.poll(() => reported.length).toBeGreaterThan(before);
   await expect.poll(() => lines.length).toBeGreaterThan(0);
 }
 
@@ -72,12 +72,12 @@ describe("at a SIGHUP", () => {
     expect(reloads.take()?.config.sync.settleMs).toBe(7);
     expect(reloads.signal().aborted).toBe(false);
     expect(reloads.take()).toBeUndefined();
-    // READY is told when the new daemon is ready, not here.
-    expect(told).toEqual(["reloading"]);
+    // READY is sent when the new daemon is ready, not here.
+    expect(reported).toEqual(["reloading"]);
     expect(lines[0]?.msg).toBe("the configuration was read again: sync.settleMs");
   });
 
-  it("a new key of the service counts, and is not told", async () => {
+  it("uses a new key of the service, and does not log it", async () => {
     const reloads = open();
     answers.push(() => ({ ...GROUND, service: { ...SERVICE, pauthkey: "another" } }));
     await hangUp();
@@ -98,8 +98,8 @@ describe("at a SIGHUP", () => {
       () => withPace(8),
     );
     await hangUp();
-    await expect.poll(() => told).toHaveLength(2);
-    expect(told).toEqual([
+    await expect.poll(() => reported).toHaveLength(2);
+    expect(reported).toEqual([
       "reloading",
       "the configuration is refused: c.json: sync.settleMs: expected number",
     ]);
@@ -114,7 +114,7 @@ describe("at a SIGHUP", () => {
     const reloads = open();
     answers.push(() => ({ ...GROUND, config: { ...PLAIN, stateDir: "/elsewhere" } }));
     await hangUp();
-    await expect.poll(() => told).toEqual(["reloading", "all is well"]);
+    await expect.poll(() => reported).toEqual(["reloading", "all is well"]);
     expect(lines.map(({ msg }) => msg)).toEqual([
       "only the next start takes this from the configuration: stateDir",
       "the configuration was read again: nothing changes by it now",
@@ -130,7 +130,7 @@ describe("at a SIGHUP", () => {
     );
     hangup();
     hangup();
-    await expect.poll(() => told).toEqual(["reloading", "reloading"]);
+    await expect.poll(() => reported).toEqual(["reloading", "reloading"]);
     await expect.poll(() => lines).toHaveLength(2);
     expect(reloads.take()?.config.sync.settleMs).toBe(9);
   });
@@ -139,24 +139,24 @@ describe("at a SIGHUP", () => {
     let answer: (ground: Ground) => void = () => undefined;
     const reloads = open(() => new Promise((resolve) => (answer = resolve)));
     hangup();
-    await expect.poll(() => told).toEqual(["reloading"]);
+    await expect.poll(() => reported).toEqual(["reloading"]);
     hangup();
     hangup();
     hangup();
     answer(GROUND);
-    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading"]);
+    await expect.poll(() => reported).toEqual(["reloading", "all is well", "reloading"]);
     answer(withPace(7));
     await expect.poll(() => reloads.signal().aborted).toBe(true);
     // One that comes later is a new one.
     hangup();
-    await expect.poll(() => told).toEqual(["reloading", "all is well", "reloading", "reloading"]);
+    await expect.poll(() => reported).toEqual(["reloading", "all is well", "reloading", "reloading"]);
     answer(withPace(7));
-    await expect.poll(() => told.at(-1)).toBe("all is well");
+    await expect.poll(() => reported.at(-1)).toBe("all is well");
   });
 
   it("nothing is read when nobody listens any more", () => {
     open().stop();
     hangup();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 });

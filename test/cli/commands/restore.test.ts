@@ -113,9 +113,9 @@ describe("kbsync restore", () => {
     const [kept, revoked] = [await makeKey("kept"), await makeKey("revoked")];
     await run("backup", "backup");
     await run("key", "revoke", revoked._id);
-    const told = await run("restore", "backup", "--force");
-    expect(told).toContain("stays so: 1 key revoked\n");
-    expect(told).not.toContain("valid again");
+    const reported = await run("restore", "backup", "--force");
+    expect(reported).toContain("stays so: 1 key revoked\n");
+    expect(reported).not.toContain("valid again");
     expect(await statuses(kept.key, revoked.key)).toEqual([200, 401]);
     const json = JSON.parse(await run("restore", "backup", "--force", "--json"));
     expect(json.keys).toEqual({ problem: null, revoked: 1, endEarlier: 0, narrowed: 0, valid: 1 });
@@ -127,9 +127,9 @@ describe("kbsync restore", () => {
     expect(await run("restore", "backup", "--force")).not.toContain("not restored");
     expect(exitCode).toBe(0);
     const manifest = join(folder, "backup", "manifest.json");
-    const told = JSON.parse(await readFile(manifest, "utf8")) as { files: object[] };
-    told.files.push({ path: "service/uploads/gone", bytes: 3, sha256: "0".repeat(64) });
-    await writeFile(manifest, JSON.stringify(told));
+    const reported = JSON.parse(await readFile(manifest, "utf8")) as { files: object[] };
+    reported.files.push({ path: "service/uploads/gone", bytes: 3, sha256: "0".repeat(64) });
+    await writeFile(manifest, JSON.stringify(reported));
     expect(await run("restore", "backup", "--force")).toContain(
       "not restored: service/uploads/gone (it is missing)\n",
     );
@@ -169,10 +169,10 @@ describe("kbsync restore", () => {
       await run("backup", "backup");
       await run("key", "revoke", revoked._id);
       await lose();
-      const told = await run("restore", "backup", "--force");
-      expect(told).toContain("valid again");
-      expect(told).toContain(words);
-      expect(told).toContain("kbsync key revoke");
+      const reported = await run("restore", "backup", "--force");
+      expect(reported).toContain("valid again");
+      expect(reported).toContain(words);
+      expect(reported).toContain("kbsync key revoke");
       expect(await statuses(revoked.key)).toEqual([200]);
     },
   );

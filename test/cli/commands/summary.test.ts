@@ -67,7 +67,7 @@ describe("skipped files", () => {
 });
 
 describe("what came of a pass", () => {
-  it("is told by what was sent, not by what was looked at", () => {
+  it("counts what was sent, not what was checked", () => {
     const status = {
       service: { kind: "open" as const },
       sources: [source({})],

@@ -69,13 +69,13 @@ describe("up", () => {
     source("ships", "# Ships\n\nThe ferry leaves at seven.\n");
     source("trees", "# Trees\n\nThe oak behind the mill is three hundred years old.\n");
     configure("ships");
-    const told: string[] = [];
-    const heard = (word: string): boolean => {
-      told.push(...socket.take());
-      return told.some((message) => message.includes(word));
+    const reported: string[] = [];
+    const received = (word: string): boolean => {
+      reported.push(...socket.take());
+      return reported.some((message) => message.includes(word));
     };
     const running = run(["up"]);
-    await expect.poll(() => heard("READY=1"), { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => received("READY=1"), { timeout: 15_000 }).toBe(true);
     const ask = (): Promise<string> => run(["ask", "How old is the oak behind the mill?"]);
     expect(await ask()).not.toContain("three hundred");
     configure("ships", "trees");
@@ -85,13 +85,13 @@ describe("up", () => {
     await running;
   });
 
-  it("that is stopped while it starts tells that it stops, and never that it is ready", async () => {
+  it("reports a stop during the start as STOPPING, and never READY", async () => {
     source("ships", "# Ships\n");
     configure("ships");
-    // It tells where it serves before it looks at anything.
+    // It prints its address before it scans anything.
     await run(["up"], () => stopping.abort());
-    const told = socket.take().join("\n");
-    expect(told).toContain("STOPPING=1");
-    expect(told).not.toContain("READY=1");
+    const reported = socket.take().join("\n");
+    expect(reported).toContain("STOPPING=1");
+    expect(reported).not.toContain("READY=1");
   });
 });

@@ -31,7 +31,7 @@ const finding = {
   repaired: true,
 } as const;
 
-describe("what verify tells a person", () => {
+describe("the words of verify", () => {
   it("is short where all agree", () => {
     expect(auditText(report({}))).toBe("/docs: 1,200 resources compared\nall agree\n");
   });
@@ -84,7 +84,7 @@ describe("what verify tells a person", () => {
   });
 });
 
-describe("what recover tells a person", () => {
+describe("the words of recover", () => {
   const recovered = {
     source: "/docs",
     listed: true,

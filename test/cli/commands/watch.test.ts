@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { openScreen } from "../../../src/cli/output/screen.ts";
 import { watch } from "../../../src/cli/commands/status.ts";
 
-/** A terminal as far as it matters: which page it shows, whether its cursor is to be seen, what was written to it. */
+/** A terminal as far as it matters: which page it shows, whether its cursor is visible, what was written to it. */
 function terminal(isTTY: boolean, rows: number | undefined = 10) {
   const pages = { own: "", other: "" };
   let page: keyof typeof pages = "own";

@@ -45,7 +45,7 @@ describe("webhookLines", () => {
       [DEAD],
       "dead msg_1  2026-01-01T00:00:00.000Z  resource.chunked  https://example.com/hook  10 attempts: the receiver answered 500\n",
     ],
-  ])("tells of %s", (_name, endpoints, dead, words) => {
+  ])("describes %s", (_name, endpoints, dead, words) => {
     expect(webhookLines(endpoints, dead)).toBe(words);
   });
 });
@@ -63,7 +63,7 @@ describe("questionLine", () => {
       { waiting: 0, oldestAt: null, failed: 1 },
       "questions  0 waiting; 1 reported as failed since the service started\n",
     ],
-  ])("tells of %s", (_name, questions, words) => {
+  ])("describes %s", (_name, questions, words) => {
     expect(questionLine(questions)).toBe(words);
   });
 });
@@ -91,7 +91,7 @@ describe("a replay", () => {
       { replayed: 1, disabled: 2 },
       "1 message on the way again, 2 left: their endpoint is disabled\n",
     ],
-  ])("%s is told in a line", (_name, data, line) => {
+  ])("prints %s in a line", (_name, data, line) => {
     expect(replayLine(data)).toBe(line);
   });
 });

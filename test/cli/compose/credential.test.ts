@@ -39,7 +39,7 @@ it("a hosted service's key comes from the environment, else from the service man
   expect(await hostedKey({ CREDENTIALS_DIRECTORY: "" })).toBe("from-the-file");
 });
 
-it("a credential that is no key is refused by its name, and its content is not told", async () => {
+it("refuses a credential that is no key by its name, without its content", async () => {
   give("pauthkey", "two\nlines");
   const asked = hostedKey({ CREDENTIALS_DIRECTORY: credentials });
   await expect(asked).rejects.toMatchObject({ code: "key_invalid", subject: join(credentials, "pauthkey") });

@@ -24,7 +24,7 @@ const find = (env: NodeJS.ProcessEnv) =>
 it.each([
   ["a line break inside", "kb_one\nkb_two", "several lines"],
   ["a control character", "kb_\u0007one", "a control character"],
-])("a key in the environment with %s is refused by name, and not told", async (_name, text, words) => {
+])("a key in the environment with %s is refused by name, without its content", async (_name, text, words) => {
   const error: unknown = await find({ KBSYNC_PAUTHKEY: text }).catch((cause: unknown) => cause);
   expect(error).toMatchObject({
     code: "key_invalid",

@@ -55,7 +55,7 @@ describe("the key of another service", () => {
     expect(lines).toEqual([]);
   });
 
-  it("is told to be missing or no key at the start, without telling it", () => {
+  it("reports a missing or invalid key at the start, without its content", () => {
     expect(() => serviceKey(join(folder, "none"), "kb.x", log)).toThrow(/there is no key file/);
     expect(() => serviceKey(keyFile("two\nlines"), "kb.x", log)).toThrow(/several lines/);
   });

@@ -75,7 +75,7 @@ describe("the disk", () => {
     expect(levels(judgeRoom(given, "/s"))).toEqual(expected);
   });
 
-  it("is looked at where the state folder will be, before it is there", async () => {
+  it("checks the disk where the state folder will be, before the folder exists", async () => {
     expect((await check("disk", { stateDir: "not/yet/there" })).seen).toMatch(/free$/);
   });
 
@@ -108,7 +108,7 @@ describe("inotify", () => {
     );
   });
 
-  it("is read with what a user's programs have taken of it, where the system tells it", () => {
+  it("counts what a user's programs have taken, where the system reports it", () => {
     expect(readInotify(join(base, "nothing"))).toBeUndefined();
     const put = (path: string, text: string): void => {
       mkdirSync(dirname(join(base, "proc", path)), { recursive: true });

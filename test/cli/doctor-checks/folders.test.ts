@@ -30,7 +30,7 @@ it("names what cannot be read, and goes on with the rest", async () => {
   expect(seen.unreadablePaths.toSorted()).toEqual(["closed", "secret.md"]);
 });
 
-it("says why the source's own folder cannot be looked at", async () => {
+it("says why the source's own folder cannot be read", async () => {
   expect((await seeFolders(source(), signal)).problem).toEqual({ code: "ENOENT" });
   vol.fromJSON({ "/docs": "a file" });
   expect((await seeFolders(source(), signal)).problem).toEqual({ code: "ENOTDIR" });

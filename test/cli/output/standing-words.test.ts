@@ -79,6 +79,6 @@ it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
     { kind: "key_refused", untilMs: 0, reason: "unknown key" },
     "4 files in agreement; the service refuses the key: unknown key",
   ],
-])("tells %s in one line", (_name, sources, service, words) => {
+])("describes %s in one line", (_name, sources, service, words) => {
   expect(standingWords({ sources, service })).toBe(words);
 });

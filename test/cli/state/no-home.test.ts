@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-/** A user that the system knows nothing of, as a unit's own is where nothing tells of it (libnss-systemd). */
+/** A user that the system knows nothing of, such as a unit's own user without libnss-systemd. */
 const NOBODYS_UID = 61_184;
 const why = whyNot();
 
@@ -45,7 +45,7 @@ describe.skipIf(why !== undefined)(
       expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     });
 
-    it("is told to name a state folder, having no place for one", () => {
+    it("asks a user without a home to name a state folder", () => {
       const { status, stderr } = run({}, "status");
       expect({ status, stderr }).toMatchObject({ status: 2, stderr: expect.stringContaining("--state-dir") });
     });

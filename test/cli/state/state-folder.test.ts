@@ -121,7 +121,7 @@ it("says when the state folder cannot be made", () => {
   );
 });
 
-describe("a state folder that cannot be used is told as such, with its path and a hint", () => {
+describe("reports an unusable state folder with its path and a hint", () => {
   const unusable = (subject: string) =>
     expect.objectContaining({ code: "state_unusable", subject, hint: expect.any(String) as string });
 

@@ -232,7 +232,7 @@ describe("the commands that an install prints", () => {
     },
   );
 
-  it("search in the unit's own state folder, not in that of whoever reads the journal", () => {
+  it("search in the unit's own state folder, not in that of the user who reads the journal", () => {
     const state = String.raw`/var/lib/kbsync-srv-hand\x2dbook`;
     expect(searchCommand({ STATE_DIRECTORY: state }, state)).toBe(
       `sudo kbsync search "your question" --state-dir '${state}'`,
@@ -242,7 +242,7 @@ describe("the commands that an install prints", () => {
 });
 
 describe("a unit file", () => {
-  it("tells the next install what the last one was told, which counts less than what is said now", () => {
+  it("repeats the options of the last install, unless the next one names others", () => {
     configure({ sources: [{ path: "docs" }] });
     const file = join(folder, "kbsync.service");
     const first = plan({ runAs: "me", group: ["docs"] });
@@ -276,12 +276,12 @@ describe("a unit file", () => {
 describe("the status of a unit", () => {
   const known = { unit: "kbsync.service", upToDate: true, stateDir: "/var/lib/kbsync", warnings: [] };
 
-  it("tells what a person should see to", () => {
+  it("names what needs attention", () => {
     const now = statusOf({ ActiveState: "active", SubState: "running" }, { ...known, warnings: ["a link"] });
     expect(unitStatusText(now, false)).toContain("warning    a link\n");
   });
 
-  it("tells why the configuration is refused now, and where the data of the unit is all the same", () => {
+  it("reports why the configuration is refused now, and still where the unit's data is", () => {
     configure({ sources: [{ path: "docs" }], stateDir: "own-state" });
     const { file, text } = plan({ user: true });
     writeUnit(file, text);
@@ -301,7 +301,7 @@ describe("the status of a unit", () => {
     });
   });
 
-  it("tells what runs", () => {
+  it("reports what runs", () => {
     const running = {
       FragmentPath: "/etc/systemd/system/kbsync.service",
       UnitFileState: "enabled",
@@ -327,7 +327,7 @@ describe("the status of a unit", () => {
     );
   });
 
-  it("tells what failed, and what is not there", () => {
+  it("reports what failed, and what is missing", () => {
     const failed = { ActiveState: "failed", SubState: "failed", Result: "watchdog", MainPID: "0" };
     expect(unitStatusText(statusOf(failed, known), true)).toContain(
       "state      failed (failed), last: watchdog\n",

@@ -13,7 +13,7 @@ import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
 let socket: NotifySocket;
 let supervisor: Supervisor;
 let stopping: AbortController;
-let heard: string[];
+let received: string[];
 let lines: { level: number; msg: string; subject?: string }[];
 /** The clock of progress, set by the test; the rhythm of signs of life is real and quick. */
 let nowMs: number;
@@ -37,7 +37,7 @@ const supervised: Supervised = {
 beforeEach(() => {
   socket = openNotifySocket();
   stopping = new AbortController();
-  heard = [];
+  received = [];
   lines = [];
   nowMs = 0;
   sample = { moves: 0, atWork: true, waitsForOthers: false };
@@ -62,13 +62,13 @@ afterEach(() => {
   socket.close();
 });
 
-/** Waits until the manager has heard a message. */
-async function hears(message: string): Promise<void> {
+/** Waits until the manager has received a message. */
+async function receives(message: string): Promise<void> {
   await expect
     .poll(
       () => {
-        heard.push(...socket.take());
-        return heard;
+        received.push(...socket.take());
+        return received;
       },
       { interval: 5, timeout: 15_000 },
     )
@@ -77,22 +77,22 @@ async function hears(message: string): Promise<void> {
 
 const forget = (): void => {
   socket.take();
-  heard = [];
+  received = [];
 };
 
 describe("a service manager", () => {
-  it("is told READY when the start is over, with the status before it, and asked for more time until then", async () => {
+  it("gets the status and requests for more time during the start, and READY at its end", async () => {
     supervisor.watch(supervised);
-    await hears("EXTEND_TIMEOUT_USEC=90000000");
-    expect(heard).not.toContain("READY=1");
+    await receives("EXTEND_TIMEOUT_USEC=90000000");
+    expect(received).not.toContain("READY=1");
     isReady = true;
-    await hears("READY=1");
-    expect(heard.indexOf(`STATUS=${words}`)).toBeLessThan(heard.indexOf("READY=1"));
-    expect(heard.filter((message) => message === "READY=1")).toHaveLength(1);
+    await receives("READY=1");
+    expect(received.indexOf(`STATUS=${words}`)).toBeLessThan(received.indexOf("READY=1"));
+    expect(received.filter((message) => message === "READY=1")).toHaveLength(1);
   });
 
   it("is asked for more time while nothing is watched yet for an hour, and for none beyond it", async () => {
-    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    await receives("EXTEND_TIMEOUT_USEC=90000000");
     nowMs = START_MS_MAX;
     await expect.poll(() => lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ level: 50, code: "start_too_long" });
@@ -105,39 +105,39 @@ describe("a service manager", () => {
     expect(lines).toEqual([first]);
     // From then on progress counts.
     supervisor.watch(supervised);
-    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    await receives("EXTEND_TIMEOUT_USEC=90000000");
   });
 
   it("is asked for an hour before what holds the loop up", async () => {
     supervisor.longStep();
-    await hears("EXTEND_TIMEOUT_USEC=3600000000");
-    expect(heard).not.toContain("READY=1");
+    await receives("EXTEND_TIMEOUT_USEC=3600000000");
+    expect(received).not.toContain("READY=1");
   });
 
   it("is not asked for more time for a stop that comes before the start is over", async () => {
     supervisor.watch(supervised);
-    await hears("EXTEND_TIMEOUT_USEC=90000000");
+    await receives("EXTEND_TIMEOUT_USEC=90000000");
     stopping.abort();
-    await hears("STOPPING=1");
+    await receives("STOPPING=1");
     forget();
-    await hears("WATCHDOG=1");
-    expect(heard.filter((message) => message.startsWith("EXTEND"))).toEqual([]);
+    await receives("WATCHDOG=1");
+    expect(received.filter((message) => message.startsWith("EXTEND"))).toEqual([]);
   });
 
-  it("is told the status as it changes", async () => {
+  it("gets the status as it changes", async () => {
     isReady = true;
     supervisor.watch(supervised);
-    await hears("READY=1");
+    await receives("READY=1");
     words = "1,207 files in agreement";
     for (let change = 0; change < 1000; change += 1) supervisor.changed();
-    await hears("STATUS=1,207 files in agreement");
-    expect(heard.filter((message) => message.startsWith("STATUS="))).toHaveLength(2);
+    await receives("STATUS=1,207 files in agreement");
+    expect(received.filter((message) => message.startsWith("STATUS="))).toHaveLength(2);
   });
 
-  it("hears no sign of life while the queue stands still, and is told by the log which part it is", async () => {
+  it("gets no keep-alive while the queue hangs, and the log names the part", async () => {
     isReady = true;
     supervisor.watch(supervised);
-    await hears("WATCHDOG=1");
+    await receives("WATCHDOG=1");
     nowMs = STALL_MS;
     await expect.poll(() => lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ level: 50, subject: "the daemon" });
@@ -147,76 +147,76 @@ describe("a service manager", () => {
     await expect.poll(() => looks).toBeGreaterThan(before + 3);
     expect(socket.take()).toEqual([]);
     sample = { ...sample, moves: 1 };
-    await hears("WATCHDOG=1");
+    await receives("WATCHDOG=1");
     expect(lines).toHaveLength(1);
   });
 
   it.each<[string, Partial<ProgressSample>]>([
-    ["nothing is to be done", { atWork: false }],
+    ["there is nothing to do", { atWork: false }],
     ["a service elsewhere is down", { waitsForOthers: true }],
-  ])("hears signs of life for hours while %s", async (_name, change) => {
+  ])("gets keep-alives for hours while %s", async (_name, change) => {
     isReady = true;
     sample = { ...sample, ...change };
     supervisor.watch(supervised);
-    await hears("WATCHDOG=1");
+    await receives("WATCHDOG=1");
     nowMs = 100 * STALL_MS;
     forget();
-    await hears("WATCHDOG=1");
+    await receives("WATCHDOG=1");
     expect(lines).toEqual([]);
   });
 
-  it("is told of a refused configuration until another one is read", async () => {
+  it("gets the refusal of a configuration as its status until another one is read", async () => {
     isReady = true;
     supervisor.watch(supervised);
-    await hears("READY=1");
+    await receives("READY=1");
     forget();
     supervisor.reloading();
     supervisor.reloaded("the configuration is refused: sync: unknown key");
-    await hears("READY=1");
-    expect(heard[0]).toMatch(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
-    expect(heard[1]).toBe(`STATUS=the configuration is refused: sync: unknown key; ${words}`);
+    await receives("READY=1");
+    expect(received[0]).toMatch(/^RELOADING=1\nMONOTONIC_USEC=\d+$/);
+    expect(received[1]).toBe(`STATUS=the configuration is refused: sync: unknown key; ${words}`);
     forget();
     supervisor.reloading();
     isReady = false;
     supervisor.watch(supervised);
     isReady = true;
-    await hears("READY=1");
-    expect(heard).toContain(`STATUS=${words}`);
+    await receives("READY=1");
+    expect(received).toContain(`STATUS=${words}`);
   });
 
-  it("that asks for a second reload while the daemon of the first is looked for is told READY at the end", async () => {
+  it("gets READY at the end of a second reload that comes during the first", async () => {
     isReady = true;
     supervisor.watch(supervised);
-    await hears("READY=1");
+    await receives("READY=1");
     forget();
     supervisor.reloading();
     isReady = false;
     supervisor.watch(supervised);
     supervisor.reloading();
     supervisor.reloaded(undefined);
-    await hears("WATCHDOG=1");
-    expect(heard).not.toContain("READY=1");
+    await receives("WATCHDOG=1");
+    expect(received).not.toContain("READY=1");
     isReady = true;
-    await hears("READY=1");
-    expect(heard.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
+    await receives("READY=1");
+    expect(received.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
   });
 
-  it("is told of a stop that comes before anything is watched, and not that it is ready after it", async () => {
+  it("gets STOPPING for a stop that comes before anything is watched, and no READY after it", async () => {
     stopping.abort();
-    await hears("STOPPING=1");
+    await receives("STOPPING=1");
     forget();
     isReady = true;
     supervisor.watch(supervised);
-    await hears("WATCHDOG=1");
-    expect(heard).not.toContain("READY=1");
+    await receives("WATCHDOG=1");
+    expect(received).not.toContain("READY=1");
   });
 
-  it("is told of the stop, and of nothing after it", async () => {
+  it("gets STOPPING, and nothing after it", async () => {
     isReady = true;
     supervisor.watch(supervised);
-    await hears("READY=1");
+    await receives("READY=1");
     stopping.abort();
-    await hears("STOPPING=1");
+    await receives("STOPPING=1");
     words = "0 files in agreement";
     supervisor.changed();
     supervisor.close();

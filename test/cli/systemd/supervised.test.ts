@@ -61,9 +61,9 @@ describe("a daemon under a service manager", () => {
     ["whose own service does not answer has no excuse", HERE, false, "waiting", false, false],
     ["whose own service answered once is ready, and has no excuse", HERE, true, "waiting", true, false],
   ])("%s", (_name, service, isPlanned, pace, isReady, waitsForOthers) => {
-    const told = supervised(service, isPlanned, pace);
-    expect(told.isReady()).toBe(isReady);
-    const { "the service": own, ...parts } = told.samples();
+    const reported = supervised(service, isPlanned, pace);
+    expect(reported.isReady()).toBe(isReady);
+    const { "the service": own, ...parts } = reported.samples();
     expect(parts).toEqual({
       "the queue": { moves: 3, atWork: true, waitsForOthers },
       "the scan of the folders": { moves: 5, atWork: false, waitsForOthers },
@@ -71,7 +71,7 @@ describe("a daemon under a service manager", () => {
     expect(own !== undefined).toBe(service === HERE);
   });
 
-  it("says that it looks until it has looked", () => {
+  it("reports a scan until the first one has ended", () => {
     expect(supervised(HERE, false, "open").words()).toBe("scanning the folders; 0 files in agreement");
     expect(supervised(HERE, true, "open").words()).toBe("0 files in agreement");
   });

@@ -55,7 +55,8 @@ const remembers = async (thread_id: string): Promise<number> => {
   await ask(running, { agent_id: "passing", user: "What did I say?", thread_id });
   return (endpoint.requests.at(-1)?.messages.length ?? 0) - 2;
 };
-const told = (path: string) => receiver.messages.filter((each) => each.path === path).map(({ json }) => json);
+const reported = (path: string) =>
+  receiver.messages.filter((each) => each.path === path).map(({ json }) => json);
 
 describe("an agent that is deleted", { timeout: 120_000 }, () => {
   it("an answer whose agent is deleted while it streams ends with the failure as an event and is not remembered", async () => {
@@ -82,11 +83,11 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
 
   /** What the receiver gets; the service has nothing more to do then. */
   const expectTold = async (path: string): Promise<void> => {
-    await vi.waitFor(() => expect(told(path)).toHaveLength(1), WAIT);
-    expect(told(path)).toMatchObject([{ success: false, error: GONE, variables: {} }]);
+    await vi.waitFor(() => expect(reported(path)).toHaveLength(1), WAIT);
+    expect(reported(path)).toMatchObject([{ success: false, error: GONE, variables: {} }]);
     expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
     expect(await remembers(path)).toBe(0);
-    expect(told(path)).toHaveLength(1);
+    expect(reported(path)).toHaveLength(1);
   };
   const question = (thread_id: string) => ({ agent_id: "passing", user: "Hello", thread_id });
 

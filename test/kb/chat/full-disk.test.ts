@@ -10,7 +10,7 @@ const WAIT = { timeout: 60_000, interval: 20 };
 const HOUR_MS = 60 * 60 * 1000;
 /** Longest backoff of a question. */
 const LONGEST_MS = 10 * 60 * 1000;
-/** What is to be so at last; each look may come before a try was put off. */
+/** A condition that must hold in the end; a check may come before an attempt was postponed. */
 const until = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, WAIT);
 
 let receiver: Receiver;
@@ -42,20 +42,21 @@ async function openFull(path: string, { renews }: { readonly renews: boolean }) 
       queue: { renew: async (renewal) => (renews ? store.queue.renew(renewal) : noRoom()) },
     });
   const running = await openAsking(undefined, {}, { wrapStore, nowMs: () => nowMs });
-  const told = (of: string) => receiver.messages.filter((each) => each.path === of).map(({ json }) => json);
+  const reported = (of: string) =>
+    receiver.messages.filter((each) => each.path === of).map(({ json }) => json);
   expect((await ask(running, { user: "Hello", webhook: { url } })).status).toBe(202);
   await vi.waitFor(() => expect(disk.tries).toBe(1), WAIT);
   return {
     running,
     disk,
-    told: () => told(path),
+    reported: () => reported(path),
     /** Lets so much time go by, and another question be answered meanwhile, which wakes the queue. */
     later: async (ms: number) => {
       nowMs += ms;
       others += 1;
       const other = `${path}/other/${others}`;
       await ask(running, { user: "Hello", webhook: { url: receiver.url + other } });
-      await vi.waitFor(() => expect(told(other)).toMatchObject([{ success: true }]), WAIT);
+      await vi.waitFor(() => expect(reported(other)).toMatchObject([{ success: true }]), WAIT);
     },
   };
 }
@@ -67,18 +68,18 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   ])(
     "a question that finds the disk full waits, delays no other, and is answered once there is space: %s",
     async (_name, path, renews) => {
-      const { running, disk, told, later } = await openFull(path, { renews });
+      const { running, disk, reported, later } = await openFull(path, { renews });
       try {
         // More often than a job that crashes its process may restart.
         await until(async () => {
           await later(LONGEST_MS);
           expect(disk.tries).toBeGreaterThan(4);
         });
-        expect(told()).toEqual([]);
+        expect(reported()).toEqual([]);
         disk.isFull = false;
         await until(async () => {
           await later(LONGEST_MS);
-          expect(told()).toMatchObject([{ success: true }]);
+          expect(reported()).toMatchObject([{ success: true }]);
         });
         expect(running.log().match(/wait because the disk is full/g)).toHaveLength(1);
       } finally {
@@ -99,29 +100,29 @@ describe("a question that finds the disk full", { timeout: 120_000 }, () => {
   });
 
   it("a question that finds the disk full is retried on time after the clock is set back", async () => {
-    const { running, disk, told, later } = await openFull("/set-back", { renews: true });
+    const { running, disk, reported, later } = await openFull("/set-back", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait because the disk is full"), WAIT);
       disk.isFull = false;
       await later(-2 * HOUR_MS);
       await later(LONGEST_MS);
-      await vi.waitFor(() => expect(told()).toMatchObject([{ success: true }]), WAIT);
+      await vi.waitFor(() => expect(reported()).toMatchObject([{ success: true }]), WAIT);
     } finally {
       await running.close();
     }
   });
 
   it("a question that finds the disk full for a day fails with the message of a direct answer", async () => {
-    const { running, told, later } = await openFull("/day", { renews: true });
+    const { running, reported, later } = await openFull("/day", { renews: true });
     try {
       await vi.waitFor(() => expect(running.log()).toContain("wait because the disk is full"), WAIT);
-      expect(told()).toEqual([]);
+      expect(reported()).toEqual([]);
       const waiting = { waiting: 1, oldestAt: expect.stringMatching(/Z$/), failed: 0 };
       expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(waiting);
       await later(24 * HOUR_MS);
-      await vi.waitFor(() => expect(told()).toHaveLength(1), WAIT);
-      expect(told()).toMatchObject([{ success: false, error: { code: "disk_full" } }]);
-      expect(JSON.stringify(told())).not.toContain("secret");
+      await vi.waitFor(() => expect(reported()).toHaveLength(1), WAIT);
+      expect(reported()).toMatchObject([{ success: false, error: { code: "disk_full" } }]);
+      expect(JSON.stringify(reported())).not.toContain("secret");
       const over = { waiting: 0, oldestAt: null, failed: 1 };
       expect((await running.send("GET", "/v1/queues")).json.data.questions).toEqual(over);
     } finally {

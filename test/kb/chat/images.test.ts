@@ -234,7 +234,7 @@ describe("a question with images is refused", SLOW, () => {
   });
 });
 
-describe("an upload for chat at its bound is kept, and refused above it", SLOW, () => {
+describe("accepts an upload for chat at its bound, and refuses one above it", SLOW, () => {
   const upload = (bytes: Buffer) => running.send("POST", "/files/upload", { body: fileForm(bytes, "a.png") });
 
   it("accepts an upload of the most bytes, and refuses one more byte", async () => {

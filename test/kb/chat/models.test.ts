@@ -303,9 +303,9 @@ describe("a model that fails", () => {
     const both = await ask(running, { agent_id: "careful", user: "Hello" });
     expect(both).toMatchObject({ status: 503, headers: { "retry-after": "77" } });
     const lines = running.log().slice(logged).split("\n");
-    const told = lines.filter((line) => /request failed|requests are refused/.test(line));
-    expect(told).toEqual([expect.stringContaining("slow down")]);
-    expect(told[0]).not.toContain("stack");
+    const reported = lines.filter((line) => /request failed|requests are refused/.test(line));
+    expect(reported).toEqual([expect.stringContaining("slow down")]);
+    expect(reported[0]).not.toContain("stack");
   });
 
   it("a stalled model costs its timeout once, then the builtin agent answers as the fallback", async () => {

@@ -52,7 +52,7 @@ const send = async (user: string, thread_id: string): Promise<void> => {
   const webhook = { url: `${receiver.url}/${thread_id}` };
   expect((await ask(running, { user, thread_id, webhook })).status).toBe(202);
 };
-const told = (thread: string) => receiver.messages.filter(({ path }) => path === `/${thread}`).length;
+const reported = (thread: string) => receiver.messages.filter(({ path }) => path === `/${thread}`).length;
 /** The requests to the model in order: each question, and the number of its messages. */
 const asked = (from: number) =>
   endpoint.requests.slice(from).map(({ messages }) => [messages.at(-1)?.content, messages.length]);
@@ -62,7 +62,7 @@ it("answers a thread's questions in order if the first finds the service busy an
   busy.add("busy");
   await send("first", "busy");
   await send("second", "busy");
-  await vi.waitFor(() => expect(told("busy")).toBe(2), WAIT);
+  await vi.waitFor(() => expect(reported("busy")).toBe(2), WAIT);
   expect(asked(from)).toEqual([
     ["first", 2],
     ["second", 4],
@@ -76,14 +76,14 @@ it("answers a thread's questions in order if the first waits for a full disk, an
   await vi.waitFor(() => expect(full.size).toBe(0), WAIT);
   await send("second", "full");
   await send("other", "roomy");
-  await vi.waitFor(() => expect(told("roomy")).toBe(1), WAIT);
+  await vi.waitFor(() => expect(reported("roomy")).toBe(1), WAIT);
   expect(asked(from)).toEqual([
     ["first", 2],
     ["other", 2],
   ]);
   nowMs += LONGEST_MS;
   await send("another", "roomy");
-  await vi.waitFor(() => expect(told("full")).toBe(2), WAIT);
+  await vi.waitFor(() => expect(reported("full")).toBe(2), WAIT);
   expect(asked(from).filter(([user]) => user === "first" || user === "second")).toEqual([
     ["first", 2],
     ["first", 2],
@@ -101,9 +101,9 @@ it("a thread with many questions does not delay other threads", async () => {
   const many = Array.from({ length: 20 }, (_, at) => `many ${at}`);
   for (const user of many) await send(user, "many");
   await send("single", "single");
-  await vi.waitFor(() => expect(told("single")).toBe(1), WAIT);
+  await vi.waitFor(() => expect(reported("single")).toBe(1), WAIT);
   expect(asked(from).map(([user]) => user)).toEqual(["many 0", "single"]);
   held.resolve();
-  await vi.waitFor(() => expect(told("many")).toBe(many.length), WAIT);
+  await vi.waitFor(() => expect(reported("many")).toBe(many.length), WAIT);
   expect(asked(from).map(([user]) => user)).toEqual(["many 0", "single", ...many.slice(1)]);
 });

@@ -199,20 +199,20 @@ describe("an answer by webhook", () => {
       for (const thread_id of trouble.keys()) await send(`/trouble/${thread_id}`, { thread_id });
       const long = { user: "{{a}}".repeat(11), variables: { a: "a".repeat(20_000) } };
       await send("/trouble/long", long);
-      const told = (name: string) => messagesTo(`/trouble/${name}`).map(({ json }) => json);
+      const reported = (name: string) => messagesTo(`/trouble/${name}`).map(({ json }) => json);
       const names = [...trouble.keys(), "long"];
       await vi.waitFor(
-        () => expect(names.map((name) => told(name).length)).toEqual(names.map(() => 1)),
+        () => expect(names.map((name) => reported(name).length)).toEqual(names.map(() => 1)),
         WAIT,
       );
-      expect(told("busy")).toMatchObject([{ success: true }]);
-      expect(told("unable")).toMatchObject([{ success: true }]);
-      expect(told("never")).toMatchObject([{ success: false, error: { code: "extraction_failed" } }]);
-      expect(told("long")).toMatchObject([
+      expect(reported("busy")).toMatchObject([{ success: true }]);
+      expect(reported("unable")).toMatchObject([{ success: true }]);
+      expect(reported("never")).toMatchObject([{ success: false, error: { code: "extraction_failed" } }]);
+      expect(reported("long")).toMatchObject([
         { error: { code: "text_too_large", field: "variables", hint: expect.any(String) } },
       ]);
-      expect(told("broken")).toMatchObject([{ error: { code: "internal" } }]);
-      expect(JSON.stringify(told("broken"))).not.toMatch(/secret|EIO/);
+      expect(reported("broken")).toMatchObject([{ error: { code: "internal" } }]);
+      expect(JSON.stringify(reported("broken"))).not.toMatch(/secret|EIO/);
     } finally {
       await running.close();
     }

@@ -7,35 +7,35 @@ afterEach(() => void vi.useRealTimers());
 const CONNECTED = new AbortController().signal;
 
 /** Lets one account upload so many files at once while that many of its documents wait. */
-function upload(files: number, waiting: () => number): { readonly begun: () => number } {
+function upload(files: number, waiting: () => number): { readonly started: () => number } {
   const pace = openUploadPace(async () => waiting());
-  let begun = 0;
-  for (let file = 0; file < files; file += 1) void pace.turn("a", CONNECTED).then(() => (begun += 1));
-  return { begun: () => begun };
+  let started = 0;
+  for (let file = 0; file < files; file += 1) void pace.turn("a", CONNECTED).then(() => (started += 1));
+  return { started: () => started };
 }
 
 it("lets uploads begin at once while few documents of the account wait", async () => {
-  const { begun } = upload(500, () => 250);
+  const { started } = upload(500, () => 250);
   await vi.advanceTimersByTimeAsync(0);
-  expect(begun()).toBe(500);
+  expect(started()).toBe(500);
 });
 
 it("lets 20 begin, then 10 a second, while more wait", async () => {
-  const { begun } = upload(500, () => 251);
+  const { started } = upload(500, () => 251);
   await vi.advanceTimersByTimeAsync(0);
-  expect(begun()).toBe(20);
+  expect(started()).toBe(20);
   await vi.advanceTimersByTimeAsync(3000);
-  expect(begun()).toBe(50);
+  expect(started()).toBe(50);
 });
 
 it("lets all begin once the documents are read", async () => {
   let waiting = 251;
-  const { begun } = upload(500, () => waiting);
+  const { started } = upload(500, () => waiting);
   await vi.advanceTimersByTimeAsync(1000);
-  expect(begun()).toBe(30);
+  expect(started()).toBe(30);
   waiting = 50;
   await vi.advanceTimersByTimeAsync(500);
-  expect(begun()).toBe(500);
+  expect(started()).toBe(500);
 });
 
 it("asks for the number of waiting documents a few times a second, however many uploads come", async () => {
@@ -62,10 +62,10 @@ it("counts no upload that did not need its turn, because the documents were read
   }
   await vi.advanceTimersByTimeAsync(3000);
   waiting = 251;
-  let begun = 0;
-  for (let file = 0; file < 30; file += 1) void pace.turn("a", CONNECTED).then(() => (begun += 1));
+  let started = 0;
+  for (let file = 0; file < 30; file += 1) void pace.turn("a", CONNECTED).then(() => (started += 1));
   await vi.advanceTimersByTimeAsync(1100);
-  expect(begun).toBe(30);
+  expect(started).toBe(30);
 });
 
 it("ends the wait of a client that disconnects, and gives its turn to the next upload", async () => {
@@ -79,10 +79,10 @@ it("ends the wait of a client that disconnects, and gives its turn to the next u
   client.abort(gone);
   await vi.advanceTimersByTimeAsync(250);
   expect((await Promise.all(left)).filter((each) => each === gone)).toHaveLength(80);
-  let begun = false;
-  void pace.turn("a", CONNECTED).then(() => (begun = true));
+  let started = false;
+  void pace.turn("a", CONNECTED).then(() => (started = true));
   await vi.advanceTimersByTimeAsync(100);
-  expect(begun).toBe(true);
+  expect(started).toBe(true);
 });
 
 it("gives no turn to a client that disconnected while its documents were counted", async () => {

@@ -123,7 +123,7 @@ describe("backfill", () => {
     expect(batches).toBe(3);
   });
 
-  it("tells when the model has taken over, and goes on to take away what the one before left", async () => {
+  it("reports when the model has taken over, and then removes the vectors of the previous one", async () => {
     const store = memory(1);
     let complete = 0;
     let dropped = 0;
@@ -176,7 +176,7 @@ describe("backfill", () => {
     expect(reports).toEqual([]);
   });
 
-  it("looks again for what came while it was finishing", async () => {
+  it("checks again for texts that came while it was finishing", async () => {
     const store = memory(0);
     const look = store.chunksWithoutVector;
     let looks = 0;

@@ -12,7 +12,7 @@ const WAITS = { firstMs: 20, nextMs: 5 };
 const unreachable = (): KbsyncError =>
   new KbsyncError("nobody answers", { code: "embedding_unreachable", retryable: true });
 
-/** A model on a clock that the test sets, with what it told. */
+/** A model on a clock that the test sets, with what it reported. */
 function open(find: () => Promise<FoundModel>): Model & { clock: { ms: number }; ready: string[] } {
   const clock = { ms: 0 };
   const ready: string[] = [];

@@ -36,7 +36,7 @@ describe("splitting", () => {
   let nowMs: number;
   const opened: Splitter[] = [];
   const chats: ChatModel[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   beforeEach(async () => {
     server = await startLanguageModelServer();
     nowMs = 0;
@@ -44,7 +44,7 @@ describe("splitting", () => {
   afterEach(async () => {
     for (const splitter of opened.splice(0)) await splitter.close();
     for (const chat of chats.splice(0)) await chat.close();
-    told.splice(0);
+    reported.splice(0);
     await server.close();
   });
 
@@ -70,7 +70,7 @@ describe("splitting", () => {
           )
         : undefined,
       busy: () => new Error("busy"),
-      onOtherStrategy: (asked, used, reason) => told.push(`${asked} ${used}: ${reason}`),
+      onOtherStrategy: (asked, used, reason) => reported.push(`${asked} ${used}: ${reason}`),
       ...bounds,
     });
     opened.push(splitter);
@@ -90,7 +90,7 @@ describe("splitting", () => {
     expect(partsOf(TWO_MATTERS, split)).toEqual([SEA.repeat(7).trim(), BREAD.repeat(7).trim()]);
     const [first = ""] = partsOf(TWO_MATTERS, await splitter.split(TWO_MATTERS, settings("recursive")));
     expect(first).toContain("Knead");
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it("one account cannot fill the queue of long texts", async () => {
@@ -138,7 +138,7 @@ describe("splitting", () => {
       language: boolean,
       scripts: readonly Script[],
       used: Strategy,
-      told: RegExp,
+      reported: RegExp,
       asked: number,
     ]
   >([
@@ -164,7 +164,7 @@ describe("splitting", () => {
       const split = await splitter.split(CHAPTERS, settings("agentic"));
       expect(split.strategyUsed).toBe(used);
       expect(split.spans).toEqual((await splitter.split(CHAPTERS, settings(used))).spans);
-      expect(told.at(-1)).toMatch(new RegExp(`agentic ${used}: .*${reason.source}`));
+      expect(reported.at(-1)).toMatch(new RegExp(`agentic ${used}: .*${reason.source}`));
       expect(server.asked).toHaveLength(asked);
     },
   );
@@ -173,7 +173,7 @@ describe("splitting", () => {
     server.next({ hangs: true });
     const splitter = open(hashedEmbedder(), true, { agenticMs: 100 });
     expect((await splitter.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("semantic");
-    expect(told).toEqual([expect.stringMatching(/^agentic semantic: .*takes longer/)]);
+    expect(reported).toEqual([expect.stringMatching(/^agentic semantic: .*takes longer/)]);
     // It may answer shorter documents.
     const patient = open(hashedEmbedder(), true);
     expect((await patient.split(CHAPTERS, settings("agentic"))).strategyUsed).toBe("agentic");
@@ -213,7 +213,7 @@ describe("splitting", () => {
       ...(await splitter.split(TWO_MATTERS, settings("recursive"))),
       strategyUsed: "recursive",
     });
-    expect(told).toEqual([expect.stringMatching(reason)]);
+    expect(reported).toEqual([expect.stringMatching(reason)]);
   });
 
   it("semantic chunking embeds a bounded number of units, and uses the worker for a long text", async () => {
@@ -239,6 +239,6 @@ describe("splitting", () => {
     expect((await splitter.split(huge, settings("semantic", 4000, 0))).strategyUsed).toBe("semantic");
     expect(embedded).toBeLessThanOrEqual(UNITS_MAX);
     expect((await splitter.split(huge, settings("semantic", 500, 0))).strategyUsed).toBe("recursive");
-    expect(told).toEqual([expect.stringMatching(/too long/)]);
+    expect(reported).toEqual([expect.stringMatching(/too long/)]);
   });
 });

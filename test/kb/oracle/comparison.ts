@@ -130,8 +130,8 @@ function check(name: string, results: readonly Found[], expected: readonly Exact
     ({ score, from, to }) => score > from - SCORE_ERROR && score < to + SCORE_ERROR,
   );
   const hits = new Map(expected.map((hit) => [hit.id, hit]));
-  const told = table.map((row) => Object.assign(row, hits.get(row.id)));
-  assert(isRight, `${name} has other scores: ${JSON.stringify(told, undefined, 1)}`);
+  const reported = table.map((row) => Object.assign(row, hits.get(row.id)));
+  assert(isRight, `${name} has other scores: ${JSON.stringify(reported, undefined, 1)}`);
 }
 
 function roundedMix({ mix }: ExactHit): number {

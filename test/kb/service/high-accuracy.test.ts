@@ -73,17 +73,17 @@ describe("high_accuracy", () => {
     const { _id } = await create("The heron waits by the river.");
     expect(await find("heron", _id)).toHaveLength(1);
     expect(models.requests.map(({ path }) => path)).toContain("/v1/rerank");
-    let told = await health();
-    expect([told.embedder.state, told.reranker.state]).toEqual(["ready", "ready"]);
-    expect(told.tiers.high_accuracy).toMatch(/reranked by the reranker/);
+    let reported = await health();
+    expect([reported.embedder.state, reported.reranker.state]).toEqual(["ready", "ready"]);
+    expect(reported.tiers.high_accuracy).toMatch(/reranked by the reranker/);
 
     models.misbehave = () => ({ status: 500 });
     expect(await find("the heron", _id)).toHaveLength(1);
-    told = await health();
-    expect([told.embedder.state, told.reranker.state]).toEqual(["failing", "failing"]);
-    expect(told.tiers.high_accuracy).toMatch(/words alone/);
+    reported = await health();
+    expect([reported.embedder.state, reported.reranker.state]).toEqual(["failing", "failing"]);
+    expect(reported.tiers.high_accuracy).toMatch(/words alone/);
     expect(running.log()).toContain("the reranker fails");
-    expect(running.log() + JSON.stringify(told)).not.toContain(KEY);
-    expect(JSON.stringify(told)).not.toContain(baseUrl);
+    expect(running.log() + JSON.stringify(reported)).not.toContain(KEY);
+    expect(JSON.stringify(reported)).not.toContain(baseUrl);
   });
 });

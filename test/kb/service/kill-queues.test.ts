@@ -196,8 +196,8 @@ describe("kill -9, then a start", () => {
     const resources = await listed();
     expect(resources.length).toBeGreaterThan(70);
     await vi.waitFor(() => {
-      const told = new Set<string>(receiver.messages.map(({ json }) => json.data._id));
-      expect(told).toEqual(new Set(resources.map(({ _id }) => _id)));
+      const reported = new Set<string>(receiver.messages.map(({ json }) => json.data._id));
+      expect(reported).toEqual(new Set(resources.map(({ _id }) => _id)));
     }, WAIT);
     // A message that was sent twice, because its arrival was unknown, has the same id.
     expect(new Set(receiver.messages.map(({ id }) => id)).size).toBe(resources.length);

@@ -22,7 +22,7 @@ const service = await openService({
     embed: async (texts, signal) => {
       asked += texts.length;
       if (asked <= Number(textsMax)) return real.embed(texts, signal);
-      // Hanging: whoever kills it late finds no more done than whoever is quick.
+      // Hanging: a late kill finds no more done than an early one.
       process.stdout.write("under way\n");
       return Promise.withResolvers<never>().promise;
     },

@@ -119,7 +119,7 @@ export function chatContract(fixture: StoreFixture): void {
       });
     });
 
-    it("removes the threads of a removed agent, unless told to keep them", async () => {
+    it("removes the threads of a removed agent, unless they should stay", async () => {
       const { store } = fixture;
       await store.records.addFile(file("seen"));
       for (const [id, keepsThreads] of [

@@ -34,8 +34,8 @@ async function startParent(
   const parent = spawn(process.execPath, ["--no-warnings", module, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const [told] = (await once(parent.stdout, "data")) as [Buffer];
-  return { parent, child: Number(told.toString()) };
+  const [reported] = (await once(parent.stdout, "data")) as [Buffer];
+  return { parent, child: Number(reported.toString()) };
 }
 
 /** Whether a process ends within some seconds; kills it otherwise. */
@@ -175,7 +175,7 @@ describe("isMachineFailure", () => {
     ["an argument out of range", "ERR_OUT_OF_RANGE", false],
     ["a library's own word", "FORMAT_BROKEN", false],
     ["no code", undefined, false],
-  ])("tells faults of the machine from those of the document: %s", (_name, code, isMachine) => {
+  ])("distinguishes faults of the machine from those of the document: %s", (_name, code, isMachine) => {
     expect(isMachineFailure(Object.assign(new Error("x"), { code }))).toBe(isMachine);
   });
 });

@@ -27,7 +27,7 @@ export function replacedModules(): ReadonlyMap<string, Module> {
 
 /**
  * Paths below the virtual root go to the simulation's disk, all else (the state folder) to the real one. No call waits
- * for the real disk: what is asynchronous is done at once, and told after some virtual time.
+ * for the real disk: what is asynchronous is done at once, and reported after some virtual time.
  */
 function fsModule(): Module {
   const module: Module = { ...realFs, openSync: openFile, closeSync: closeFile };

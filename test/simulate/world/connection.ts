@@ -109,7 +109,7 @@ function breaking(open: OpenExchange, code: string): () => void {
   return () => open.fail?.(broken(code));
 }
 
-/** What an exchange is told, and whether it was broken off. */
+/** The events of an exchange, and whether it was aborted. */
 function openController(onAbort: (reason: Error) => void): Controller {
   let reason: Error | null = null;
   return {

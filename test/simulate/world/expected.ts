@@ -14,7 +14,7 @@ export const IGNORE_FILE = ".kbsyncignore";
 export interface Expected {
   /** On the simulation's disk: of the second source with `SECOND` before it. */
   readonly path: string;
-  /** Owner and description, which tell resources of files from each other: see `placeOf`. */
+  /** Owner and description, which distinguish the resources of files: see `placeOf`. */
   readonly place: string;
   readonly ownerId: string;
   readonly title: string;
@@ -54,7 +54,7 @@ export function placeOf({ ownerId, description }: Pick<Resource, "ownerId" | "de
   return isSecond ? SECOND + description : description;
 }
 
-/** Watches a disk's files. The rules are told here once more, without the daemon's own code. */
+/** Watches a disk's files. The rules are stated here once more, without the daemon's own code. */
 export function openExpectations(
   clock: Clock,
   disk: Disk,
@@ -147,7 +147,7 @@ function contentOf(path: string, bytes: Buffer, normaliser: Normaliser): Pick<Ex
   };
 }
 
-/** What a resource holds, as `Expected.body` tells it. */
+/** What a resource holds, as `Expected.body` returns it. */
 export function bodyOf(resource: Resource, service: Service): string {
   if (resource.url === undefined) return resource.content ?? "";
   return service.uploadOf(resource.url) ?? resource.url;

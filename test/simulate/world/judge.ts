@@ -45,7 +45,7 @@ export interface Judge {
    */
   ledgerLost(process: number): void;
   powerLost(): void;
-  /** A person asks the daemon to pause; the function that it returns is to be called once the daemon has answered. */
+  /** A person asks the daemon to pause; call the returned function once the daemon has answered. */
   pauses(): () => void;
   /** A person asks it to go on, which counts from then on, whatever is answered later to a pause before it. */
   resumes(): void;
@@ -82,7 +82,7 @@ export interface JudgeOptions {
   readonly hasCoarseTimes: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
-  /** Whether the service tells the ids of its collections when asked, and not only in answers to creates. */
+  /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly tellsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
   readonly knowsCollection: () => boolean;
@@ -198,7 +198,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
   /** Resources whose create was answered with their id. */
-  const told = new Set<string>();
+  const reported = new Set<string>();
   /** Whether one was answered since the ledger was last lost. */
   let isTold = false;
   /**
@@ -239,8 +239,8 @@ export function openJudge(options: JudgeOptions): Judge {
     const wanted = Math.max(1, files > 1 ? Math.min(files, countServed(place)) : files);
     if (left.length >= wanted) return;
     const sinceMs = expectations.thereSinceMs(place);
-    // No answer ever told of it, and the file is about to be sent again: nobody took it for the file's.
-    if (!told.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
+    // No answer ever showed it, and the file is about to be sent again: nobody took it for the file's.
+    if (!reported.has(id) && clock.nowMs() - resource.createdMs < UNTOLD_MS) return;
     // A create acted late whose file was emptied meanwhile: the file is no document any more.
     if (resource.late && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner one has an empty file there, which is no document; the other's resource may go.
@@ -267,7 +267,7 @@ export function openJudge(options: JudgeOptions): Judge {
   };
 
   service.onCreate = (resource, { begunMs }) => {
-    // What is to be cut in another way is sent anew, and by then nobody knows whether the old one is there.
+    // A document with other chunk settings is sent again, and by then nobody knows whether the old one is there.
     if (lost.get(placeIn(resource)) === chunkSizeOf(resource)) {
       remade += 1;
       // One that the list does not show is made once more: it is the same file of those that were lost.
@@ -285,7 +285,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (options.ownedBy(placeIn(resource)).length > 0) return;
     // The create is in doubt then, and the extra one goes.
     if ((denials.get(resource.process) ?? 0) >= DENIALS_BELIEVED) return;
-    // Of two sources each may send its first file before an answer to either tells the collection's id.
+    // Of two sources each may send its first file before an answer to either shows the collection's id.
     if (begunMs < (learnedMs.get(resource.process) ?? -Infinity) + READ_AFTER_MS) return;
     const listedMs = service.listedMs(resource.process) ?? Infinity;
     // A request that was on its way when its process died may be acted on after the next process has settled by a list what
@@ -337,7 +337,7 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
-    // No answer told the ledger in force a collection's id, so there is no list that shows it.
+    // No answer showed the ledger in force a collection's id, so there is no list that shows it.
     if (!isTold && !options.tellsCollections && !options.knowsCollection()) return true;
     if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
@@ -350,10 +350,10 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   /**
    * A create of a later process got no answer, and before it was acted on, the lost ledger's create of the same file was: the
-   * list then shows one resource for one attempt, and nobody can tell that it is not this attempt's.
+   * list then shows one resource for one attempt, and nothing shows that it is not this attempt's.
    */
   const isMistaken = (stray: Resource): boolean =>
-    !told.has(stray.id) &&
+    !reported.has(stray.id) &&
     service
       .resources()
       .filter(({ foreign, process }) => !foreign && process <= forgotten)
@@ -395,7 +395,7 @@ export function openJudge(options: JudgeOptions): Judge {
   const version = (): string => `${service.version()} ${expectations.version()} ${options.chunkSize()}`;
   const paired = recalled(version, pair);
   /**
-   * A text that was written before the ledger was lost may be what the service made of the file's, as far as the daemon tells:
+   * A text that was written before the ledger was lost may be what the service made of the file's, as far as the daemon knows:
    * it compares texts in a form without blanks at the ends of lines, and after a loss there is nothing else to compare.
    */
   const hasText = (resource: Resource, body: string): boolean => {
@@ -481,7 +481,7 @@ export function openJudge(options: JudgeOptions): Judge {
     delivered: (request, { status, headers, text }) => {
       const { process } = request;
       if (request.operation === "create" && (status === 201 || status === 202)) {
-        told.add(idOf(text));
+        reported.add(idOf(text));
         isTold = true;
         making.delete(madeBy(request));
         if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());

@@ -147,7 +147,7 @@ function copyState(from: string, to: string, kept: Exclude<Kept, "backup">, log:
   }
 }
 
-/** The copy stands for the very files that the dead process left: its ledger's mark must not tell it from them. */
+/** The copy stands for the very files that the dead process left: its ledger's mark must not distinguish it from them. */
 function markCopy(state: string): void {
   const [mark, ledger] = [markFile(state), join(state, LEDGER_FILE)];
   if (!existsSync(mark) || !existsSync(ledger)) return;

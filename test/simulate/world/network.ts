@@ -34,7 +34,7 @@ export interface NetworkOptions {
   readonly timeoutMs: number;
   /** Whether the service knows by its key a request that it still works on. */
   readonly keys: boolean;
-  readonly tell: (line: () => string) => void;
+  readonly report: (line: () => string) => void;
 }
 
 const PAGE = "<html><body>One moment, please</body></html>";
@@ -47,7 +47,7 @@ export function openNetwork({
   slowMs,
   timeoutMs,
   keys,
-  tell,
+  report,
 }: NetworkOptions): Network {
   let expected: Fault[] = [];
   let storms: Storm[] = [];
@@ -125,22 +125,22 @@ export function openNetwork({
     const words = (): string => `${request.operation} ${request.docId ?? ""}`.trim();
     if (fault !== undefined) met += 1;
     if (isDown() || fault?.kind === "request-lost") {
-      tell(() => `${words()}: lost on its way`);
+      report(() => `${words()}: lost on its way`);
       return { kind: "broken", afterMs };
     }
     if (fault?.kind === "acts-late") {
-      tell(() => `${words()}: breaks, will act in ${Math.round(fault.amount)} ms`);
+      report(() => `${words()}: breaks, will act in ${Math.round(fault.amount)} ms`);
       working += 1;
       clock.at(clock.nowMs() + fault.amount, { alive: true }, () => {
         working -= 1;
         const { status } = service.serve(request, { late: true });
-        tell(() => `${words()}: acts late, ${status}`);
+        report(() => `${words()}: acts late, ${status}`);
       });
       return { kind: "broken", afterMs };
     }
     const refusal = fault && alone(fault.kind, fault.amount);
     if (refusal !== undefined) {
-      tell(() => `${words()}: ${fault?.kind ?? ""} without acting`);
+      report(() => `${words()}: ${fault?.kind ?? ""} without acting`);
       return { kind: "answer", afterMs, answer: () => refusal, cut: false };
     }
     const workMs = service.workMs(request);
@@ -150,14 +150,14 @@ export function openNetwork({
       // Without keys nobody can know that it is worked on, once its client waits no longer.
       const late = isWork && !keys && clock.nowMs() - request.begunMs >= timeoutMs;
       const answer = service.serve(request, { ...manner, isWork, late });
-      tell(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
+      report(() => `${words()}: ${answer.status}${fault === undefined ? "" : `, then ${fault.kind}`}`);
       return answer;
     };
     if (workMs === 0) {
       const answer = act(false);
       return deliveryOf(fault?.kind, fault?.amount ?? 0, () => answer, afterMs);
     }
-    tell(() => `${words()}: worked on for ${Math.round(workMs)} ms`);
+    report(() => `${words()}: worked on for ${Math.round(workMs)} ms`);
     let worked: Answer | undefined;
     working += 1;
     clock.at(clock.nowMs() + workMs, { alive: true }, () => {

@@ -56,7 +56,7 @@ export interface RunnerOptions {
   readonly note: (line: () => string) => void;
 }
 
-/** Opens the runner; nothing runs before it is told to. */
+/** Opens the runner; nothing runs before it is started. */
 export function openRunner(options: RunnerOptions): Runner {
   const { clock, stage, machine, network, watching, judge, conditions, note } = options;
   let current:
@@ -109,7 +109,7 @@ export function openRunner(options: RunnerOptions): Runner {
       judge().fail("died", `the daemon ended by itself: ${wordsOf(error)}`);
     }
     if (planned === undefined && error !== undefined && !isForPerson(error)) {
-      judge().fail("died", `what ended the process is told to nobody: ${wordsOf(error)}`);
+      judge().fail("died", `what ended the process is reported to nobody: ${wordsOf(error)}`);
     }
     current = undefined;
     machine.kill(process, "all");

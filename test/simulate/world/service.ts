@@ -4,7 +4,7 @@ import { openRandom, type Random } from "../virtual/random.ts";
 import type { Conditions, Operation } from "../history.ts";
 import { normaliserOf } from "./normalise.ts";
 
-/** A resource as the service keeps it. A deleted one stays, to be told of at the end. */
+/** A resource as the service keeps it. A deleted one stays, for the report at the end. */
 export interface Resource {
   readonly id: string;
   readonly foreign: boolean;
@@ -40,7 +40,7 @@ export interface SentRequest {
   readonly docId: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
-  /** When it was begun, by the simulation's clock: its body may have been read for some time since. */
+  /** When it started, by the simulation's clock: its body may have been read for some time since. */
   readonly begunMs: number;
   /** Number of the daemon's process. */
   readonly process: number;
@@ -57,7 +57,7 @@ export interface Answer {
 export interface Manner {
   /** Long after the connection broke. */
   readonly late?: boolean;
-  /** The end of work that was begun before. */
+  /** The end of work that started before. */
   readonly isWork?: boolean;
   /** What is wrong with a list. */
   readonly list?: "list-short" | "list-reordered" | "list-stale";
@@ -255,7 +255,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   /** Whether the answer may come before the work. */
   const isPatient = ({ headers }: SentRequest): boolean =>
     (conditions.workMs ?? 0) > 0 && headers["prefer"]?.startsWith("respond-async") === true;
-  /** Puts a resource whose last work is to be done some time later, and answers that. */
+  /** Adds a resource whose last work happens some time later, and answers that. */
   const begin = (resource: Resource): Answer => {
     const { id, queued } = resource;
     put(resource);

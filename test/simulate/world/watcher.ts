@@ -13,8 +13,8 @@ export interface Watching {
   changed(path: string): void;
   /** From now on hints are lost. */
   deafen(): void;
-  /** Hints come again. `told`: the watcher noticed, and reports the whole source. */
-  hearAgain(told: boolean): void;
+  /** Hints come again. `reported`: the watcher noticed, and reports the whole source. */
+  hearAgain(reported: boolean): void;
   /** Some folder cannot be watched (with a reason), or all can again. */
   degrade(reason: string | undefined): void;
   /** What the daemon of a process gets in place of `watchSource`. */
@@ -32,7 +32,7 @@ const GROUND_CHECK_MS = 2000;
 /** Of all hints so many come twice. */
 const DOUBLED = 0.1;
 
-/** Starts with a watcher that hears. */
+/** Starts with a watcher that reports events. */
 export function openWatching(
   clock: Clock,
   random: Random,
@@ -43,22 +43,22 @@ export function openWatching(
   let errors = new Set<(reason: string) => void>();
   let deaf = 0;
   let reason: string | undefined;
-  const tell = (path: string | undefined): void => {
+  const report = (path: string | undefined): void => {
     for (const listener of listeners) listener(path);
   };
 
   return {
     changed: (path) => {
       if (deaf > 0 || reason !== undefined) return;
-      tell(path === "" ? undefined : path);
-      if (random.chance(DOUBLED)) tell(path === "" ? undefined : path);
+      report(path === "" ? undefined : path);
+      if (random.chance(DOUBLED)) report(path === "" ? undefined : path);
     },
     deafen: () => {
       deaf += 1;
     },
-    hearAgain: (told) => {
+    hearAgain: (reported) => {
       deaf -= 1;
-      if (told) tell(undefined);
+      if (reported) report(undefined);
     },
     degrade: (next) => {
       reason = next;

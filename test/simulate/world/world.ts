@@ -39,8 +39,8 @@ export interface World {
   readonly note: (line: () => string) => void;
 }
 
-/** Puts a world together, as it is before the daemon's first start. `tell` gets every line of the trace. */
-export function openWorld({ seed, conditions, happenings }: History, tell: (line: string) => void): World {
+/** Puts a world together, as it is before the daemon's first start. `report` gets every line of the trace. */
+export function openWorld({ seed, conditions, happenings }: History, report: (line: string) => void): World {
   const clock = openClock(realTurn);
   const machine = openMachine();
   const random = openRandom(`daemon ${seed}`);
@@ -58,7 +58,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
   const watching = openWatching(clock, openRandom(`watch ${seed}`), disk, conditions.mounted === true);
   const expectations = openExpectations(clock, disk, owners, normaliserOf(conditions.normalisation));
   const note = (line: () => string): void =>
-    tell(`${clock.nowMs().toFixed(3)} ${machine.withoutFolder(line())}`);
+    report(`${clock.nowMs().toFixed(3)} ${machine.withoutFolder(line())}`);
   const network = openNetwork({
     clock,
     random: openRandom(`network ${seed}`),
@@ -66,7 +66,7 @@ export function openWorld({ seed, conditions, happenings }: History, tell: (line
     slowMs: conditions.slowNetMs,
     timeoutMs: conditions.requestTimeoutMs,
     keys: conditions.keys,
-    tell: note,
+    report: note,
   });
   const runner = openRunner({
     clock,
@@ -205,7 +205,7 @@ export function happen(world: World, happening: Happening): void {
     }
     case "foreign": {
       const { title, description, text } = happening;
-      // Nobody can tell it from what such a create makes.
+      // Nothing distinguishes it from what such a create makes.
       if (judge.isMaking(title, description, text)) break;
       service.addForeign({ title, description, content: text, ownerId: OWNER_ID, tier: "fastest" });
       break;
@@ -235,7 +235,7 @@ export function happen(world: World, happening: Happening): void {
       break;
     case "deaf":
       watching.deafen();
-      afterwards(happening.forMs, () => watching.hearAgain(happening.told));
+      afterwards(happening.forMs, () => watching.hearAgain(happening.reported));
       break;
     case "degraded":
       watching.degrade("the limit of watches is reached");
@@ -327,14 +327,14 @@ function pause({ runner, judge, clock }: World, forMs: number): void {
   if (daemon === undefined) return;
   const goOn = (): void => {
     judge.resumes();
-    // Pauses outlast processes: it is the daemon of that time that is told to go on.
+    // Pauses outlast processes: the daemon of that time is resumed.
     const later = runner.running();
     let isDone = false;
     const goOnNow = async (): Promise<void> => {
       await later?.resume();
       isDone = later !== undefined;
     };
-    // The process may die before the word is on disk: whoever gave it gives it again then.
+    // The process may die before the word is on disk: the person then repeats it.
     clock.at(clock.nowMs() + (later === undefined ? 1000 : 60_000), { alive: true }, () => {
       if (!isDone) goOn();
     });

@@ -16,7 +16,7 @@ export const FOLDER_WORLDS: readonly UnkindWorld[] = [
     share: 0.1,
     passes: true,
     change: (random, history, endMs) => {
-      // Without a settle time nothing tells half a file from a whole one.
+      // Without a settle time nothing distinguishes half a file from a whole one.
       const settleMs = Math.max(150, history.conditions.settleMs);
       const calm = withConditions(without(history, namesIgnoreFile), { settleMs });
       const secrets: Happening[] = ["secret/a.txt", "secret/b.md", "secret/c/d.txt", "top.txt"].map(

@@ -96,7 +96,7 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
       const { requestTimeoutMs } = history.conditions;
       const isAsync = random.chance(0.4);
       const keys = random.chance(0.8);
-      // Without keys nothing but a list tells what became of a create: some of them must be answered in time.
+      // Without keys only a list shows what became of a create: some of them must be answered in time.
       const eachMs = requestTimeoutMs * random.pick(keys ? [0.3, 1.2, 3] : [0.3, 1.2]);
       const workMs = isAsync ? eachMs : 0;
       const atOnce = keys ? random.pick([1, 1, 2, 16]) : 1000;

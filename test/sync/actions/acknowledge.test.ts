@@ -26,7 +26,7 @@ describe("acknowledged creates", () => {
     expect([creates(), doubts()]).toEqual([[], []]);
   });
 
-  it("an acknowledged create replaces the row's resource, and the previous one is to be deleted", async () => {
+  it("an acknowledged create replaces the row's resource, and the previous one gets a delete", async () => {
     const row = await shop.add("a.md", "failed", "old");
     expect(await acknowledge("made")).toMatchObject({ path: "a.md", docId: "old" });
     expect(shop.get(row)).toMatchObject({ docId: "made", state: "agreed" });

@@ -8,7 +8,7 @@ const signal = new AbortController().signal;
 
 /** The ledger's record about mails, and a service that reports whether it reads them. */
 function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
-  const kept = { readsMails, rereads: 0, asked: 0, begun: 0, nowMs: 5 * HOUR_MS };
+  const kept = { readsMails, rereads: 0, asked: 0, started: 0, nowMs: 5 * HOUR_MS };
   const ledger = {
     write: async (change: () => void) => {
       await Promise.resolve();
@@ -27,7 +27,7 @@ function open({ readsMails = false, hasTextMails = true, offers = true } = {}) {
     return { kind: "done", value: "unsupported" };
   };
   const mails = openMailUploads(ledger, { collections }, () => kept.nowMs);
-  mails.onBegin(() => (kept.begun += 1));
+  mails.onBegin(() => (kept.started += 1));
   return { mails, kept };
 }
 
@@ -42,13 +42,13 @@ describe("reading mails", () => {
   it("a service is asked once an hour whether it reads mails, and when it begins, mails that were sent as text are read again", async () => {
     const { mails, kept } = open();
     await mails.check(signal);
-    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([true, true, 1, 1]);
+    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.started]).toEqual([true, true, 1, 1]);
     kept.nowMs += HOUR_MS - 1;
     await mails.check(signal);
     expect(kept.asked).toBe(1);
     kept.nowMs += 1;
     await mails.check(signal);
-    expect([kept.asked, kept.rereads, kept.begun]).toEqual([2, 1, 1]);
+    expect([kept.asked, kept.rereads, kept.started]).toEqual([2, 1, 1]);
   });
 
   it("a service is asked once for all simultaneous callers whether it reads mails", async () => {
@@ -60,7 +60,7 @@ describe("reading mails", () => {
   it("a service that no longer reads mails is recorded, and no mail is read again", async () => {
     const { mails, kept } = open({ readsMails: true, offers: false });
     await mails.check(signal);
-    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.begun]).toEqual([false, false, 0, 0]);
+    expect([mails.isOffered(), kept.readsMails, kept.rereads, kept.started]).toEqual([false, false, 0, 0]);
   });
 
   it.each([

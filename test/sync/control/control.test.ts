@@ -207,11 +207,11 @@ describe("a request", () => {
   });
 
   it("loses no activity for a client that follows the log while it gets the earlier ones", async () => {
-    let tell: ((activity: DaemonActivity) => void) | undefined;
+    let report: ((activity: DaemonActivity) => void) | undefined;
     const daemon = {
       recent: () => Array.from({ length: 5000 }, () => ({ ...activity, path: "p".repeat(1000) })),
       follow: (listener: (activity: DaemonActivity) => void) => {
-        tell = listener;
+        report = listener;
         setImmediate(() => listener({ ...activity, path: "news" }));
         return () => undefined;
       },
@@ -228,7 +228,7 @@ describe("a request", () => {
     ).catch((error: unknown) => error);
     await until(() => paths.length === 5001);
     expect(paths.at(-1)).toBe("news");
-    tell?.({ ...activity, path: "more" });
+    report?.({ ...activity, path: "more" });
     await until(() => paths.at(-1) === "more");
     leaving.abort(new Error("enough"));
     await asked;
@@ -282,10 +282,10 @@ describe("a request", () => {
 
   it("cancels a request at the daemon when the client cancels it", async () => {
     let cancelled = false;
-    let begun = false;
+    let started = false;
     await openAt({
       rescan: async (_request, { signal }) => {
-        begun = true;
+        started = true;
         await once(signal, "abort");
         cancelled = true;
         return { sources: [] };
@@ -293,45 +293,45 @@ describe("a request", () => {
     });
     const leaving = new AbortController();
     const asked = askDaemon(base, "rescan", {}, { signal: leaving.signal });
-    await until(() => begun);
+    await until(() => started);
     leaving.abort(new Error("never mind"));
     await expect(asked).rejects.toThrow("never mind");
     await until(() => cancelled);
   });
 
   it.each(["rescan", "wait"] as const)("answers that the daemon stops: %s", async (name) => {
-    let begun = false;
+    let started = false;
     const opened = await openAt({
       rescan: async (_request, { signal }) => {
-        begun = true;
+        started = true;
         await once(signal, "abort");
         return { sources: [] };
       },
       wait: async (_request, { signal, begin }) => {
         begin();
-        begun = true;
+        started = true;
         await once(signal, "abort");
         throw new Error("broken off");
       },
     });
     const ended = askDaemon(base, name, {}, { signal: never }).catch((error: unknown) => error);
-    await until(() => begun);
+    await until(() => started);
     await opened.close();
     expect(await ended).toMatchObject({ code: "daemon_stopping" });
   });
 
   it("stops in spite of a client that disconnects at that moment", async () => {
-    let begun = 0;
+    let started = 0;
     const opened = await openAt({
       rescan: async (_request, { signal }) => {
-        begun += 1;
+        started += 1;
         await once(signal, "abort");
         return { sources: [] };
       },
     });
     const clients = await Promise.all(Array.from({ length: 5 }, () => raw(opened.path)));
     for (const { socket } of clients) socket.write(RESCAN);
-    await until(() => begun === clients.length);
+    await until(() => started === clients.length);
     // In one turn: the daemon does not know yet that they disconnected when it answers that it stops.
     for (const { socket } of clients) socket.destroy();
     await expect(opened.close()).resolves.toBeUndefined();
@@ -360,17 +360,17 @@ describe("a request", () => {
 
   it("waits longer for a request that the daemon has accepted", async () => {
     const { promise: release, resolve } = Promise.withResolvers<void>();
-    let begun = false;
+    let started = false;
     await openAt({
       rescan: async () => {
-        begun = true;
+        started = true;
         await release;
         return { sources: ["/late"] };
       },
     });
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const asked = ask();
-    const isPatient = (): boolean => begun && vi.getTimerCount() === 0;
+    const isPatient = (): boolean => started && vi.getTimerCount() === 0;
     while (!isPatient()) await new Promise(setImmediate);
     vi.advanceTimersByTime(60_000);
     vi.useRealTimers();

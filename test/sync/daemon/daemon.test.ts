@@ -379,9 +379,9 @@ describe("what is skipped", () => {
   const source = async () => {
     const daemon = world.daemon();
     await daemon.syncOnce();
-    const told = { ...daemon.status().sources[0], named: daemon.skipped({ limit: 10 }) };
+    const reported = { ...daemon.status().sources[0], named: daemon.skipped({ limit: 10 }) };
     await daemon.close();
-    return told;
+    return reported;
   };
 
   it("counts and names skipped files separately, and does not read them again", async () => {
@@ -402,11 +402,11 @@ describe("what is skipped", () => {
       { source: world.root, path: "d.pdf", reason: "the file is empty" },
       { source: world.root, path: "pkg/__init__.py", reason: "the file is empty" },
     ]);
-    const told = (): number => world.activity.filter(({ outcome }) => outcome === "skipped").length;
-    expect(told()).toBe(4);
+    const reported = (): number => world.activity.filter(({ outcome }) => outcome === "skipped").length;
+    expect(reported()).toBe(4);
     expect(world.activity.filter(({ outcome }) => outcome !== "skipped" && outcome !== "done")).toEqual([]);
     expect(await source()).toMatchObject({ files: 1, skipped: 4 });
-    expect(told()).toBe(4);
+    expect(reported()).toBe(4);
   });
 
   it("sends a skipped file when it becomes wanted", async () => {

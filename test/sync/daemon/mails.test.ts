@@ -61,12 +61,12 @@ describe("a mail with a PDF", () => {
     expect(made?.title).toBe("Bill");
     expect(world.service.uploads.get(made?.url ?? "")?.content).toEqual(bytes);
     expect(await pass()).toEqual([]);
-    const told = await world.explain("m.eml");
-    expect(told.recipe).toMatchObject({
+    const reported = await world.explain("m.eml");
+    expect(reported.recipe).toMatchObject({
       kind: "file",
       from: { kind: "it is a mail with PDFs or images, which the service reads" },
     });
-    expect(told.next.action).toBe("nothing");
+    expect(reported.next.action).toBe("nothing");
     const { planned } = await world.daemon().syncOnce({ dryRun: true });
     expect(planned).toEqual([]);
   });

@@ -571,14 +571,14 @@ describe("log", () => {
   it("returns the newest activities of all or of a path, oldest first, and later ones", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
-    const heard: string[] = [];
-    const stopHearing = daemon.follow(({ path, action }) => heard.push(`${action} ${path}`));
+    const received: string[] = [];
+    const stopHearing = daemon.follow(({ path, action }) => received.push(`${action} ${path}`));
     world.write("folder/b.txt", "b");
-    await until(() => heard.length === 1);
+    await until(() => received.length === 1);
     renameSync(join(world.root, "folder/b.txt"), join(world.root, "c.txt"));
-    await until(() => heard.length === 2);
+    await until(() => received.length === 2);
     stopHearing();
-    expect(heard).toEqual(["create folder/b.txt", "move c.txt"]);
+    expect(received).toEqual(["create folder/b.txt", "move c.txt"]);
     const recent = (limit: number, path?: string): string[] =>
       daemon
         .recent({ limit, ...(path !== undefined && { path: join(world.root, path) }) })

@@ -5,7 +5,7 @@ import { openLocalReader } from "../../../src/sync/read/reader.ts";
 import { racyUntilMs } from "../../../src/sync/plan/file-times.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
-/** The step of the file system's times, as if one had just begun; undefined: real times. */
+/** The step of the file system's times, as if one had just started; undefined: real times. */
 const times = vi.hoisted(() => ({ stepMs: undefined as number | undefined }));
 vi.mock("node:fs", async (original) => {
   const real = await original<typeof import("node:fs")>();

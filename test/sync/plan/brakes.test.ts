@@ -329,7 +329,7 @@ describe("brakes", () => {
         holdDeletesPercent: 100,
         filesBefore: 32,
         madeLately: new Set(["doc0", "new2"]),
-        holdReason: "as told",
+        holdReason: "as reported",
       },
       deletes: 1,
       held: 30,
@@ -445,8 +445,8 @@ describe("brakes", () => {
     {
       name: "held before, nothing new",
       gone: rows(60, "held"),
-      facts: { holdReason: "as it was told" },
-      words: "as it was told",
+      facts: { holdReason: "as it was reported" },
+      words: "as it was reported",
     },
     {
       name: "more is missing than was agreed to",

@@ -461,9 +461,9 @@ describe("laws of the brakes", () => {
     fc.assert(
       fc.property(scans, missing, facts, (scan, gone, known) => {
         const braked = brake(scan, gone, known);
-        const told = [...idsOf(braked.deletes), ...idsOf(braked.held)];
-        expect(new Set(told).size).toBe(told.length);
-        expect(braked.halted ? braked.deletes : gone.filter(({ id }) => !told.includes(id))).toEqual([]);
+        const reported = [...idsOf(braked.deletes), ...idsOf(braked.held)];
+        expect(new Set(reported).size).toBe(reported.length);
+        expect(braked.halted ? braked.deletes : gone.filter(({ id }) => !reported.includes(id))).toEqual([]);
         expect(braked.reason === undefined).toBe(braked.held.length === 0 && !braked.halted);
         expect(braked.counted).toBeLessThanOrEqual(braked.deletes.length);
       }),
@@ -646,8 +646,8 @@ describe("laws of settling creates", () => {
     fc.assert(
       fc.property(creates, lists, (open, list) => {
         const { adopted, absent } = settle(open, list);
-        const told = [...adopted.map(({ id }) => id), ...absent];
-        expect(told.toSorted((a, b) => a - b)).toEqual(
+        const reported = [...adopted.map(({ id }) => id), ...absent];
+        expect(reported.toSorted((a, b) => a - b)).toEqual(
           open.filter(({ answered }) => !answered).map(({ id }) => id),
         );
       }),

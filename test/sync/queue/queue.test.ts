@@ -5,7 +5,7 @@ import { until } from "../daemon/harness.ts";
 interface Stage {
   readonly queue: WorkQueue<number>;
   /** Jobs in the order in which they began, and those that wait for `release`. */
-  readonly begun: number[];
+  readonly started: number[];
   readonly underWay: Map<number, () => void>;
   readonly dropped: number[];
   readonly errors: unknown[];
@@ -17,7 +17,7 @@ interface Stage {
 
 /** A queue of numbers: each is a job of `bytesOf` bytes, and runs until it is released. */
 function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage {
-  const begun: number[] = [];
+  const started: number[] = [];
   const underWay = new Map<number, () => void>();
   const dropped: number[] = [];
   const errors: unknown[] = [];
@@ -26,7 +26,7 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   const sendOf = (job: number): Send => ({
     bytes: bytesOf(job),
     run: async () => {
-      begun.push(job);
+      started.push(job);
       if (job < 0) throw new Error(`job ${job}`);
       const { promise, resolve } = Promise.withResolvers<void>();
       underWay.set(job, resolve);
@@ -50,7 +50,7 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   const release = (count: number): void => {
     for (const resolve of [...underWay.values()].slice(0, count)) resolve();
   };
-  return { queue, begun, underWay, dropped, errors, batches, most: () => most, release };
+  return { queue, started, underWay, dropped, errors, batches, most: () => most, release };
 }
 
 /** Jobs from here on, and from each multiple of it on, belong to another owner. */
@@ -60,10 +60,10 @@ const range = (count: number): number[] => Array.from({ length: count }, (_, ind
 /** More turns of the event loop than any test here needs. */
 const TURNS_MAX = 100_000;
 
-/** Releases everything in flight at each turn of the event loop until this many jobs have begun. */
+/** Releases everything in flight at each turn of the event loop until this many jobs have started. */
 async function runUntilBegun(world: Stage, count: number): Promise<void> {
-  for (let turn = 0; world.begun.length < count; turn += 1) {
-    expect(turn, `${world.begun.length} of ${count} jobs have begun`).toBeLessThan(TURNS_MAX);
+  for (let turn = 0; world.started.length < count; turn += 1) {
+    expect(turn, `${world.started.length} of ${count} jobs have started`).toBeLessThan(TURNS_MAX);
     world.release(Infinity);
     await new Promise(setImmediate);
   }
@@ -75,7 +75,7 @@ it("runs as many jobs at once as the width allows, in order of arrival", async (
   await until(() => world.underWay.size === 3);
   await runUntilBegun(world, 300);
   expect(world.most()).toBe(3);
-  expect(world.begun).toEqual(range(300));
+  expect(world.started).toEqual(range(300));
 });
 
 it("follows a width that changes", async () => {
@@ -85,9 +85,9 @@ it("follows a width that changes", async () => {
   world.queue.setWidth(2);
   world.release(8);
   await until(() => world.underWay.size === 2);
-  const before = world.begun.length;
+  const before = world.started.length;
   world.release(1);
-  await until(() => world.begun.length === before + 1);
+  await until(() => world.started.length === before + 1);
   expect(world.underWay.size).toBe(2);
   world.queue.setWidth(5);
   await until(() => world.underWay.size === 5);
@@ -103,7 +103,7 @@ it("never stops when the width shrinks as jobs end", async () => {
     world.queue.setWidth(width);
   }
   await runUntilBegun(world, 400);
-  expect(world.begun.toSorted((a, b) => a - b)).toEqual(range(400));
+  expect(world.started.toSorted((a, b) => a - b)).toEqual(range(400));
 });
 
 it("runs jobs pushed as last after all others", async () => {
@@ -112,7 +112,7 @@ it("runs jobs pushed as last after all others", async () => {
   world.queue.push(range(300));
   world.queue.push([101], { last: true });
   await runUntilBegun(world, 302);
-  expect(world.begun).toEqual([...range(300), 100, 101]);
+  expect(world.started).toEqual([...range(300), 100, 101]);
 });
 
 it("prepares a few jobs ahead and no more, however many wait", async () => {
@@ -140,13 +140,13 @@ it("uses no more than its memory budget, and lets one larger job through alone",
     mostHeld = Math.max(mostHeld, world.underWay.has(5) ? 0 : held());
     if (world.underWay.has(5)) largeBeside = Math.max(largeBeside, world.underWay.size - 1);
     world.release(1);
-    return world.begun.length === 20;
+    return world.started.length === 20;
   });
   expect(mostHeld).toBeLessThanOrEqual(64);
   expect(largeBeside).toBe(0);
 });
 
-it("drops what has not begun when it stops, and waits for what has", async () => {
+it("drops jobs that have not started when it stops, and waits for those that have", async () => {
   const world = stage(2);
   world.queue.push(range(100));
   await until(() => world.underWay.size === 2);
@@ -156,10 +156,10 @@ it("drops what has not begun when it stops, and waits for what has", async () =>
   expect(stopped).toBe(false);
   world.release(Infinity);
   await stopping;
-  expect(world.begun).toEqual([0, 1]);
+  expect(world.started).toEqual([0, 1]);
   expect(world.dropped).toEqual(range(100).slice(2));
   world.queue.push([7]);
-  expect(world.begun).toEqual([0, 1]);
+  expect(world.started).toEqual([0, 1]);
 });
 
 it("reports what a job threw, and continues with the others", async () => {
@@ -172,7 +172,7 @@ it("reports what a job threw, and continues with the others", async () => {
 it("sends as many other jobs as there are waits, and no more", async () => {
   const waits = range(4).map(() => Promise.withResolvers<void>());
   const seen: number[] = [];
-  const begun: number[] = [];
+  const started: number[] = [];
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
     lineOf: () => ({ owner: 0, kind: "any" }),
@@ -182,7 +182,7 @@ it("sends as many other jobs as there are waits, and no more", async () => {
       return jobs.map((job) => ({
         bytes: 1,
         run: async (yieldSlot) => {
-          begun.push(job);
+          started.push(job);
           const end = waits[job];
           if (end === undefined) return Promise.race([]);
           return yieldSlot((waitsPerSlot) => end.promise.then(() => void seen.push(waitsPerSlot())));
@@ -196,28 +196,28 @@ it("sends as many other jobs as there are waits, and no more", async () => {
   });
   queue.push(range(8));
   // Four jobs that wait and two that do not.
-  await until(() => begun.length === 6);
+  await until(() => started.length === 6);
   waits[0]?.resolve();
   waits[1]?.resolve();
   await until(() => seen.length === 2);
   queue.setWidth(2);
-  expect(begun).toEqual(range(6));
+  expect(started).toEqual(range(6));
   expect(seen).toEqual([2, 2]);
   queue.setWidth(3);
-  await until(() => begun.length === 7);
-  expect(begun).toEqual(range(7));
+  await until(() => started.length === 7);
+  expect(started).toEqual(range(7));
 });
 
 it("lets two hundred jobs of a line wait at once, and waits for all of them when it stops", async () => {
   const end = Promise.withResolvers<void>();
-  let begun = 0;
+  let started = 0;
   const queue: WorkQueue<number> = openQueue<number>({
     width: 2,
     lineOf: () => ({ owner: 0, kind: "any" }),
     bytesOf: () => 1,
     prepare: async (jobs) => {
       await Promise.resolve();
-      const run: Send["run"] = (yieldSlot) => yieldSlot(() => ((begun += 1), end.promise));
+      const run: Send["run"] = (yieldSlot) => yieldSlot(() => ((started += 1), end.promise));
       return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
     },
     onError: (error) => {
@@ -225,15 +225,15 @@ it("lets two hundred jobs of a line wait at once, and waits for all of them when
     },
   });
   queue.push(range(1100));
-  await until(() => begun === 200);
+  await until(() => started === 200);
   let stopped = false;
   const stopping = queue.stop().then(() => (stopped = true));
   queue.setWidth(2);
   await new Promise(setImmediate);
-  expect([begun, stopped]).toEqual([200, false]);
+  expect([started, stopped]).toEqual([200, false]);
   end.resolve();
   await stopping;
-  expect(begun).toBe(200);
+  expect(started).toBe(200);
 });
 
 it("sends the jobs of one owner although another's fill the queue and never end", async () => {
@@ -244,9 +244,9 @@ it("sends the jobs of one owner although another's fill the queue and never end"
   world.queue.push(others);
   await until(() => {
     for (const [job, resolve] of world.underWay) if (job >= OWNER) resolve();
-    return world.begun.filter((job) => job >= OWNER).length === 50;
+    return world.started.filter((job) => job >= OWNER).length === 50;
   });
-  expect(world.begun.filter((job) => job < OWNER)).toEqual(range(8));
+  expect(world.started.filter((job) => job < OWNER)).toEqual(range(8));
   const stopping = world.queue.stop();
   world.release(Infinity);
   await stopping;
@@ -285,9 +285,9 @@ it("runs jobs pushed as last before other owners' jobs have ended", async () => 
   world.queue.push([OWNER], { last: true });
   await until(() => {
     world.release(1);
-    return world.begun.includes(OWNER);
+    return world.started.includes(OWNER);
   });
-  expect(world.begun.length).toBeLessThan(1000);
+  expect(world.started.length).toBeLessThan(1000);
   const stopping = world.queue.stop();
   world.release(Infinity);
   await stopping;

@@ -85,7 +85,7 @@ const holdUntilAsked = (times: number): DaemonObserver => {
 const part = buildPdf([textPage(["typed words"]), textPage([]), textPage([])]);
 const ofPart = [expect.stringContaining("Page 3 was not read"), 1];
 /** The reported warning for the missing pages, and the number of documents read in part. */
-const told = async (): Promise<[string | null | undefined, number | undefined]> => [
+const reported = async (): Promise<[string | null | undefined, number | undefined]> => [
   (await world.explain("scan.pdf")).ledger?.warning,
   readStatus(world.stateDir, 10)?.sources[0]?.readInPart,
 ];
@@ -116,17 +116,17 @@ describe("a document that takes the service longer than a request may", () => {
   it("reports a document as read in part until another text replaces it", async () => {
     world.write("scan.pdf", part);
     await world.sync({ ...options(), observer: holdUntilAsked(1) });
-    expect(await told()).toEqual(ofPart);
+    expect(await reported()).toEqual(ofPart);
     world.write("scan.pdf", pdf("all words"));
     await world.sync({ ...options(), observer: holdUntilAsked(1) });
-    expect(await told()).toEqual([null, 0]);
+    expect(await reported()).toEqual([null, 0]);
     // Also if the work ends within the wait.
     world.write("scan.pdf", part);
     await world.sync(options({}));
-    expect(await told()).toEqual(ofPart);
+    expect(await reported()).toEqual(ofPart);
     world.write("other.pdf", part);
     await world.sync(options({}));
-    expect((await told())[1]).toBe(2);
+    expect((await reported())[1]).toBe(2);
   });
 
   it("leaves nothing at the service of a document that it cannot read, and reports its words", async () => {
@@ -201,10 +201,10 @@ describe("a document that takes the service longer than a request may", () => {
       },
     );
     await world.sync(options());
-    expect(await told()).toEqual(ofPart);
+    expect(await reported()).toEqual(ofPart);
     for (const end of ["", "-wal", "-shm"]) rmSync(join(world.stateDir, `ledger.db${end}`), { force: true });
     await world.sync(options());
-    expect(await told()).toEqual(ofPart);
+    expect(await reported()).toEqual(ofPart);
   });
 });
 

@@ -161,9 +161,9 @@ describe("patience", () => {
 
 describe("a refused key", () => {
   const refused = (): Later => failure({ blame: "key", reason: "unknown key" });
-  let told: string[];
+  let reports: string[];
   beforeEach(() => {
-    told = [];
+    reports = [];
     pacer = openPacer({
       widthMax: 8,
       patienceMs: () => 0,
@@ -171,7 +171,7 @@ describe("a refused key", () => {
       timeOfDay: () => nowMs,
       random: () => 0,
       onWidth: () => undefined,
-      onTrouble: ({ code }) => told.push(code),
+      onTrouble: ({ code }) => reports.push(code),
     });
   });
 
@@ -183,14 +183,14 @@ describe("a refused key", () => {
     pacer.succeeded(probe);
     await pacer.enter(signal);
     expect(pacer.state()).toEqual({ kind: "open" });
-    expect(told).toEqual([]);
+    expect(reports).toEqual([]);
   });
 
   it("reports a key that is refused twice once, and ends a pass", async () => {
     pacer.failed(await pacer.enter(signal), refused());
     pacer.failed(await pacer.enter(signal), refused());
     expect(pacer.state()).toMatchObject({ kind: "key_refused", reason: "unknown key" });
-    expect(told).toEqual(["key_refused"]);
+    expect(reports).toEqual(["key_refused"]);
     await expect(pacer.enter(signal)).rejects.toMatchObject({ code: "key_refused" });
   });
 
@@ -202,7 +202,7 @@ describe("a refused key", () => {
       timeOfDay: () => nowMs,
       random: () => 1,
       onWidth: () => undefined,
-      onTrouble: ({ code }) => told.push(code),
+      onTrouble: ({ code }) => reports.push(code),
     });
     const waitsMs: number[] = [];
     for (let times = 0; times < 12; times += 1) {
@@ -214,7 +214,7 @@ describe("a refused key", () => {
     }
     expect(waitsMs.slice(0, 4)).toEqual([0, 500, 1000, 2000]);
     expect(waitsMs.at(-1)).toBe(60_000);
-    expect(told).toEqual(["key_refused"]);
+    expect(reports).toEqual(["key_refused"]);
   });
 });
 

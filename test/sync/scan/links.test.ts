@@ -237,16 +237,16 @@ describe("what a change touches beside itself", () => {
 
   it("notifies a listener once when links have changed", async () => {
     const rules = follow();
-    let told = 0;
-    rules.links.listen(() => (told += 1));
+    let reported = 0;
+    rules.links.listen(() => (reported += 1));
     addFiles(root, { "a.md": "a" });
     link("l.md", "a.md");
     await scanSource(root, rules);
     await scanSource(root, rules);
     await scanPaths(root, rules, ["l.md", "a.md"]);
-    expect(told).toBe(1);
+    expect(reported).toBe(1);
     unlinkSync(join(root, "l.md"));
     await scanSource(root, rules);
-    expect(told).toBe(2);
+    expect(reported).toBe(2);
   });
 });

@@ -31,7 +31,7 @@ export const LONG_PATIENCE_MS = 120_000;
 
 /**
  * Fills a folder, starts a daemon that watches it, and waits until the two agree. Files end in `.txt`, so that each is
- * titled by its path and can be told at the service.
+ * titled by its path and can be recognised at the service.
  */
 export async function openFollowed(
   files: Readonly<Record<string, string>> = {},
@@ -58,8 +58,8 @@ export async function openFollowed(
   });
   const stop = new AbortController();
   const ended = daemon.run({ signal: stop.signal });
-  ended.catch(() => undefined); // told by `end`
-  let told = 0;
+  ended.catch(() => undefined); // reported by `end`
+  let reported = 0;
   const texts = (): Record<string, string> =>
     Object.fromEntries(world.service.live().map(({ title, content }) => [title, content ?? ""]));
   const followed: Followed = {
@@ -77,8 +77,8 @@ export async function openFollowed(
     },
     ids: () => Object.fromEntries(world.service.live().map(({ title, _id }) => [title, _id])),
     sent: () => {
-      const requests = world.service.requests.slice(told);
-      told = world.service.requests.length;
+      const requests = world.service.requests.slice(reported);
+      reported = world.service.requests.length;
       const counts: Partial<Record<FakeRequest["operation"], number>> = {};
       for (const { operation } of requests) counts[operation] = (counts[operation] ?? 0) + 1;
       return counts;

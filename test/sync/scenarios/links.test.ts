@@ -32,7 +32,7 @@ async function openLinked(
 }
 
 describe("symbolic links", () => {
-  it("are left out by default, which is told, and a file that becomes one loses its resource", async () => {
+  it("leaves links out by default, reports them, and deletes the resource of a file that becomes a link", async () => {
     const elsewhere = makeTree({ "secret.txt": "secret" });
     try {
       followed = await openFollowed({ "a.txt": "a", "b.txt": "b" }, { timing: SINGLE_DELETES });

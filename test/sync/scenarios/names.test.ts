@@ -83,7 +83,7 @@ describe("names that are odd and UTF-8", () => {
 });
 
 describe("names that are not UTF-8", () => {
-  it("are told as failed, sent nowhere, found by the rescan, and synced once they are renamed", async () => {
+  it("reports undecodable names as failed, finds them by rescan, and syncs them once they are renamed", async () => {
     followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { world, at, agrees, sent, daemon } = followed;
     const bad = raw(world.root, Buffer.from("b\xE4d.txt", "latin1"));
@@ -148,7 +148,7 @@ describe("what is no regular file", () => {
     expect(sent()).toEqual({});
     writeFileSync(at("huge.txt"), "small by now");
     await agrees();
-    // A known file that becomes too large keeps its resource, and a person is told.
+    // A known file that becomes too large keeps its resource, and the status says so.
     truncateSync(at("a.txt"), 10 * 1024 ** 3);
     await until(() => daemon.troubled({ limit: 10 }).some(({ path }) => path === "a.txt"));
     expect(followed.ids()["a.txt"]).toBeDefined();

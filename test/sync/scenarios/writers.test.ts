@@ -130,7 +130,7 @@ describe("files that come and go faster than they are read", () => {
 });
 
 describe("what gives no event, or hides", () => {
-  it("a write of the same size and time is told by its change time", async () => {
+  it("finds a write of the same size and time by its change time", async () => {
     followed = await openFollowed({ "a.txt": "one" });
     const { at, agrees, sent } = followed;
     writeFileSync(at(".times"), "");
@@ -194,7 +194,7 @@ describe("what gives no event, or hides", () => {
     expect(sent()).toEqual({});
   });
 
-  it("a copy with its times, put in the place of the file by rename, is looked at and sent only if it differs", async () => {
+  it("reads a copy with its times that replaces the file by rename, and sends it only if it differs", async () => {
     followed = await openFollowed({ "a.txt": "one" });
     const { at, agrees, sent, daemon } = followed;
     for (const text of ["one", "two"]) {

@@ -41,21 +41,21 @@ it("reports unnoticed changes to other processes while they last", async () => {
   const daemon = world.daemon();
   const stop = new AbortController();
   const ended = daemon.run({ signal: stop.signal });
-  const told = (): string | null | undefined => readStatus(world.stateDir, 0)?.sources[0]?.degraded;
+  const reported = (): string | null | undefined => readStatus(world.stateDir, 0)?.sources[0]?.degraded;
   await until(() => world.service.live().length === 1);
-  expect(told()).toBeNull();
+  expect(reported()).toBeNull();
   fake.reason = "the system's limit of watches is reached";
   options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
-  await until(() => told() === fake.reason);
+  await until(() => reported() === fake.reason);
   expect(daemon.status().sources[0]?.degraded).toBe(fake.reason);
   fake.reason = undefined;
   options().onReady();
-  await until(() => told() === null);
+  await until(() => reported() === null);
   fake.reason = "again";
   options().onError(new KbsyncError(fake.reason, { code: "watch_limit" }));
   stop.abort();
   await ended;
-  expect(told()).toBeNull();
+  expect(reported()).toBeNull();
 });
 
 it("scans a degraded folder often, and watches it anew when a scan finds changes", async () => {

@@ -39,7 +39,7 @@ it("a program that was stopped while 30,000 files came, more than the kernel's q
   await until(() => service.live().some(({ content }) => content === "first, changed"), words);
   expect([service.count("create"), service.count("delete")]).toEqual([30_003, 0]);
   expect(new Set(service.live().map(({ title }) => title)).size).toBe(30_003);
-  // The watches are whole again: a change in a folder that came meanwhile is told, not found by the hourly rescan.
+  // The watches are whole again: a change in a folder that came meanwhile is reported, not found by the hourly rescan.
   writeFileSync(join(root, "late/y.txt"), "y");
   await until(() => live() === 30_004, words, LONG_PATIENCE_MS);
 });
@@ -50,7 +50,7 @@ describe.each([
 ])("too few %s", (_name, limit, value) => {
   const wrapper = withLimit(limit, value);
   it.skipIf(wrapper === undefined)(
-    "are told with a hint, and the folder is looked at every quarter of a minute (skipped where limits cannot be set)",
+    "reports limits with a hint, and scans the folder every quarter of a minute (skipped where limits cannot be set)",
     async () => {
       program = await startProgram({
         wrapper: wrapper ?? [],
