@@ -9,27 +9,36 @@ interface PauseOptions extends CommonOptions {
 
 /** `kbsync pause [SOURCE]`: nothing is sent until `kbsync resume`. */
 export function addPause(program: Command, context: Context): void {
+  addCommand(program, context, "pause", {
+    description: "send nothing until `kbsync resume`, across restarts; changes are still noticed",
+    done: "paused",
+  });
+}
+
+/** `kbsync resume [SOURCE]`: goes on after `kbsync pause`. */
+export function addResume(program: Command, context: Context): void {
+  addCommand(program, context, "resume", {
+    description: "go on after `kbsync pause`, with all that changed meanwhile",
+    done: "resumed",
+  });
+}
+
+function addCommand(
+  program: Command,
+  context: Context,
+  name: "pause" | "resume",
+  { description, done }: { readonly description: string; readonly done: string },
+): void {
   program
-    .command("pause")
-    .description("send nothing until `kbsync resume`, across restarts; changes are still noticed")
+    .command(name)
+    .description(description)
     .argument("[source]", "folder of one source (default: all)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: PauseOptions) => {
-      const folders = await setPausedWherever(context, source, options, true);
-      if (options.json === true) printJson(context, { paused: folders });
-      else for (const folder of folders) context.stdout.write(`paused: ${folder}\n`);
+      const operator = openOperator(context, options);
+      const folders = (await operator.act(name, absolute("folder", context, source)))?.answer.sources ?? [];
+      if (folders.length === 0) throw nothingSynced(operator.config.stateDir);
+      if (options.json === true) printJson(context, { [done]: folders });
+      else for (const folder of folders) context.stdout.write(`${done}: ${folder}\n`);
     });
-}
-
-/** Through the daemon that runs, else in the ledger. Returns the folders of the sources. */
-export async function setPausedWherever(
-  context: Context,
-  source: string | undefined,
-  options: PauseOptions,
-  paused: boolean,
-): Promise<readonly string[]> {
-  const operator = openOperator(context, options);
-  const done = await operator.act(paused ? "pause" : "resume", absolute("folder", context, source));
-  if (done === undefined || done.answer.sources.length === 0) throw nothingSynced(operator.config.stateDir);
-  return done.answer.sources;
 }

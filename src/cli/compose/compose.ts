@@ -71,69 +71,26 @@ export async function startEmbeddedService(
       hint: "`kbsync run` is the daemon alone.",
     });
   }
-  const { host, port, publicUrl, modelDir } = config.service;
+  const { host, publicUrl } = config.service;
   const unsafe = openWithoutTls(config.service);
   if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: publicUrl ?? host }, unsafe);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
-  let metrics: Metrics | undefined;
   let ownKeyHash: string | undefined;
   let { sources } = config;
-  const open = async () => {
-    // Before the store opens, so that an invalid key file ends the program first.
-    const models = {
-      ...rememberedEmbedder(
-        join(state.serviceDir, "embedding-models.json"),
-        config.kb.embedding,
-        modelDir,
-        log,
-      ),
-      ...languageModelOf(config.kb.languageModel, log),
-      ...rerankerOf(config.kb.reranker, log),
-    };
-    // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
-    const [{ openService }, { openStore }, measured] = await Promise.all([
-      import("../../kb/service.ts"),
-      import("../state/embedded-store.ts"),
-      startMetrics(),
-    ]);
-    metrics = measured;
-    const store = await openStore(state, {
-      onUpgraded: (words) => log.info(words),
-      onProblem: (problem) => log.error({ err: problem }, problem.message),
-    });
-    try {
-      return await openService({
-        stateDir: state.serviceDir,
-        store,
-        host,
-        port,
-        ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
-        unratedKey: () => ownKeyHash,
-        ...models,
-        log: log.child({ part: "service" }),
-        version: programVersion(),
-        observer: measured.service,
-        metrics: () => measured.text(),
-        ...serviceRules(config.kb),
-        chat: chatOptions(config.kb, () => sources),
-      });
-    } catch (error) {
-      // The store's threads would keep the process alive.
-      await store.close();
-      throw error;
-    }
-  };
-  let service: Awaited<ReturnType<typeof open>> | undefined;
+  let service: OpenedService["service"] | undefined;
   const close = async (withinMs?: number): Promise<void> => {
     forgetServiceAddress(state);
     await service?.close(withinMs);
     lock.release();
   };
   try {
-    service = await open();
-    const opened = service;
-    metrics?.readService(() => opened.figures());
+    const { service: opened, metrics } = await openStateService(config.kb, config.service, state, log, {
+      unratedKey: () => ownKeyHash,
+      sources: () => sources,
+    });
+    service = opened;
+    metrics.readService(() => opened.figures());
     const key = await ownKey(service, state, log);
     ownKeyHash = hashKey(key);
     const { url } = await service.start();
@@ -144,13 +101,64 @@ export async function startEmbeddedService(
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: url }),
       pauthkey: key,
       identity: EMBEDDED_IDENTITY,
-      ...(metrics && { metrics }),
+      metrics,
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
       close,
     };
   } catch (error) {
     await close();
+    throw error;
+  }
+}
+
+type OpenedService = Awaited<ReturnType<typeof openStateService>>;
+
+/** Opens the service on the data of a state folder, which is locked, and its metrics. */
+async function openStateService(
+  kb: Config["kb"],
+  { host, port, publicUrl, modelDir }: Extract<Config["service"], { readonly embedded: unknown }>,
+  state: StateFolder,
+  log: Logger,
+  live: { readonly unratedKey: () => string | undefined; readonly sources: () => Config["sources"] },
+) {
+  // Before the store opens, so that an invalid key file ends the program first.
+  const memory = join(state.serviceDir, "embedding-models.json");
+  const models = {
+    ...rememberedEmbedder(memory, kb.embedding, modelDir, log),
+    ...languageModelOf(kb.languageModel, log),
+    ...rerankerOf(kb.reranker, log),
+  };
+  // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
+  const [{ openService }, { openStore }, metrics] = await Promise.all([
+    import("../../kb/service.ts"),
+    import("../state/embedded-store.ts"),
+    startMetrics(),
+  ]);
+  const store = await openStore(state, {
+    onUpgraded: (words) => log.info(words),
+    onProblem: (problem) => log.error({ err: problem }, problem.message),
+  });
+  try {
+    const service = await openService({
+      stateDir: state.serviceDir,
+      store,
+      host,
+      port,
+      ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
+      unratedKey: live.unratedKey,
+      ...models,
+      log: log.child({ part: "service" }),
+      version: programVersion(),
+      observer: metrics.service,
+      metrics: () => metrics.text(),
+      ...serviceRules(kb),
+      chat: chatOptions(kb, live.sources),
+    });
+    return { service, metrics };
+  } catch (error) {
+    // The store's threads would keep the process alive.
+    await store.close();
     throw error;
   }
 }

@@ -69,8 +69,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const notifier = options.notifier ?? notifierOfManager(options);
   if (!notifier.hasListener) return SILENT;
   const stallMs = Math.max(STALL_MS, 2 * options.requestTimeoutMs);
-  const progressOf = new Map<string, Progress>();
-  const stalled = new Set<string>();
+  const hangs = openHangDetector(nowMs, stallMs);
   let watched: Supervised | undefined;
   let isReady = false;
   const openedMs = nowMs();
@@ -103,17 +102,6 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   const checkReady = (): void => {
     if (watched?.isReady() === true) becomeReady();
   };
-  /** Takes a sample of every part and returns those that hang. */
-  const hanging = (): readonly string[] => {
-    const now = nowMs();
-    const samples = Object.entries(watched?.samples() ?? {});
-    for (const name of progressOf.keys())
-      if (!samples.some(([each]) => each === name)) progressOf.delete(name);
-    for (const [name, sample] of samples) progressOf.set(name, addSample(progressOf.get(name), sample, now));
-    return [...progressOf]
-      .filter(([, progress]) => stalledMs(progress, now) >= stallMs)
-      .map(([name]) => name);
-  };
   const startsTooLong = (): boolean => {
     if (hasBegun || nowMs() - openedMs < START_MS_MAX) return false;
     if (!isTooLong) log.error({ code: "start_too_long" }, tooLongWords());
@@ -122,13 +110,9 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
   };
   const tick = (): void => {
     notifier.retry();
-    const hang = hanging();
-    for (const name of hang) {
-      if (!stalled.has(name)) log.error({ code: "no_progress", subject: name }, stallWords(name, stallMs));
-    }
-    stalled.clear();
-    for (const name of hang) stalled.add(name);
-    if (hang.length > 0 || startsTooLong()) return;
+    const { hanging, since } = hangs.sample(watched?.samples() ?? {});
+    for (const name of since) log.error({ code: "no_progress", subject: name }, stallWords(name, stallMs));
+    if (hanging.length > 0 || startsTooLong()) return;
     if (notifier.watchdogMs !== undefined) notifier.alive();
     if (!isReady && !isStopping) notifier.extend(EXTEND_MS);
     changed();
@@ -154,7 +138,7 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       watched = supervised;
       hasBegun = true;
       refusal = undefined;
-      progressOf.clear();
+      hangs.reset();
       isReady = false;
       readyTimer ??= setInterval(checkReady, READY_EVERY_MS);
       checkReady();
@@ -175,6 +159,37 @@ export function openSupervisor(options: SupervisorOptions): Supervisor {
       clearInterval(readyTimer);
       clearTimeout(statusTimer);
     },
+  };
+}
+
+/** Decides from samples which parts hang. */
+interface HangDetector {
+  /** Adds a sample of every part. Returns the parts that hang, and those of them that did not at the last sample. */
+  sample(samples: Readonly<Record<string, ProgressSample>>): {
+    readonly hanging: readonly string[];
+    readonly since: readonly string[];
+  };
+  /** Forgets the samples. */
+  reset(): void;
+}
+
+function openHangDetector(nowMs: () => number, stallMs: number): HangDetector {
+  const progressOf = new Map<string, Progress>();
+  let before: readonly string[] = [];
+  return {
+    sample: (samples) => {
+      const now = nowMs();
+      for (const name of progressOf.keys()) if (!Object.hasOwn(samples, name)) progressOf.delete(name);
+      for (const [name, sample] of Object.entries(samples))
+        progressOf.set(name, addSample(progressOf.get(name), sample, now));
+      const hanging = [...progressOf]
+        .filter(([, progress]) => stalledMs(progress, now) >= stallMs)
+        .map(([name]) => name);
+      const since = hanging.filter((name) => !before.includes(name));
+      before = hanging;
+      return { hanging, since };
+    },
+    reset: () => progressOf.clear(),
   };
 }
 

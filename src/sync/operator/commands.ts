@@ -97,17 +97,6 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
     wakeUp();
     return rows.map(({ path }) => path);
   };
-  const agreeableRows = (folder: string | undefined, token?: string): ReturnType<typeof agreeable> => {
-    ledger.flush();
-    return agreeable(sources, folder, () => chosenRows(ledger, folder), token);
-  };
-
-  const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
-    ledger.flush();
-    const [target] = path === undefined ? [] : targetsOf(ledger, path);
-    return { limit, source: target?.row.id, below: target?.below };
-  };
-
   return {
     pause: (folder) => setPaused(folder, true),
     resume: (folder) => setPaused(folder, false),
@@ -125,7 +114,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       return retried;
     },
     approve: async (folder, token) => {
-      const rows = agreeableRows(folder, token);
+      const rows = agreeableRows(ledger, folder, token);
       const approvals = approvalsOf(sources, rows);
       const written = ledger.write(() => {
         for (const { id } of rows) sources.approve(id);
@@ -135,7 +124,33 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
       await written;
       return approvals;
     },
-    held: (folder) => approvalsOf(sources, agreeableRows(folder)),
+    ...openQueries(ledger, options.sources),
+    undelete: async (path, atMs) => {
+      ledger.flush();
+      const results = await undelete(ledger, stateDir, path, atMs);
+      for (const { outcome, path: restored } of results) {
+        const target = outcome === "restored" ? targetAt(ledger, restored) : undefined;
+        if (target !== undefined) wakeUps?.check(target.row.id, target.below);
+      }
+      return results;
+    },
+  };
+}
+
+/** Opens the commands that only read. `watched` returns the sources that `why` explains. */
+function openQueries(
+  ledger: OperatorLedger,
+  watched: CommandOptions["sources"],
+): Pick<Commands, "held" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
+  const { sources } = ledger;
+  const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
+    ledger.flush();
+    const [target] = path === undefined ? [] : targetsOf(ledger, path);
+    return { limit, source: target?.row.id, below: target?.below };
+  };
+
+  return {
+    held: (folder) => approvalsOf(sources, agreeableRows(ledger, folder)),
     recent: ({ limit, path }) => {
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
@@ -152,22 +167,22 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
     skipped: (query) => ledger.files.skipped(listed(query)),
     why: async (path, signal) => {
       ledger.flush();
-      return explain(ledger, options.sources(), path, signal);
+      return explain(ledger, watched(), path, signal);
     },
     trash: (path) => {
       ledger.flush();
       return listTrashed(ledger, path);
     },
-    undelete: async (path, atMs) => {
-      ledger.flush();
-      const results = await undelete(ledger, stateDir, path, atMs);
-      for (const { outcome, path: restored } of results) {
-        const target = outcome === "restored" ? targetAt(ledger, restored) : undefined;
-        if (target !== undefined) wakeUps?.check(target.row.id, target.below);
-      }
-      return results;
-    },
   };
+}
+
+function agreeableRows(
+  ledger: OperatorLedger,
+  folder: string | undefined,
+  token?: string,
+): ReturnType<typeof agreeable> {
+  ledger.flush();
+  return agreeable(ledger.sources, folder, () => chosenRows(ledger, folder), token);
 }
 
 /** The configured sources, or the one of that folder. Throws `source_unknown`. */
