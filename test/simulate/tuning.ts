@@ -53,7 +53,7 @@ export const TUNING: readonly Patch[] = [
   { file: "sync/pass/moved-files.ts", find: /const READ_AT_ONCE = \d+;/, replace: "const READ_AT_ONCE = 2;" },
   {
     file: "sync/pass/moved-files.ts",
-    find: "const MOVED_AT_ONCE = 10_000;",
+    find: "const MOVED_AT_ONCE = 1000;",
     replace: "const MOVED_AT_ONCE = 3;",
   },
   { file: "sync/queue/queue.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },

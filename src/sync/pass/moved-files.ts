@@ -21,8 +21,8 @@ export interface SourceFiles {
   readonly moved: () => void;
 }
 
-/** Rows that change their path in one transaction: some 20 ms. */
-const MOVED_AT_ONCE = 10_000;
+/** Rows that change their path in one transaction: some 40 ms. */
+const MOVED_AT_ONCE = 1000;
 
 /** Number of marked paths that are checked for a file that has just gone: some 20 ms. */
 const MARKED_MAX = 5000;
