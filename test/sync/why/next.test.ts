@@ -173,7 +173,7 @@ describe("the next step for a file", () => {
       name: "whose delete is noted is that delete",
       facts: { intents: [intent("delete")] },
       action: "delete",
-      why: /as noted in the ledger/,
+      why: /the ledger notes/,
     },
     {
       name: "that is no file is none, and says what is there",
