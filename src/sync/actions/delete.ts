@@ -35,7 +35,10 @@ export async function sendDelete(
   const { ledger, remote } = context;
   const startedMs = context.now();
   const tries = countTries(context);
-  const gone = openGoneCheck(context, intent.docId);
+  // After a restart the row shows it.
+  const isSpare = (): boolean => intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
+  // A list may have shown an extra resource before all replicas know it.
+  const gone = openGoneCheck(context, intent.docId, isSpare() && !wasDenied ? Date.now() : undefined);
   const candidate = {
     entry: { path: intent.path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 },
     known: undefined,
@@ -62,9 +65,8 @@ export async function sendDelete(
       });
       // Nothing new, unless it existed after all.
       if (wasDenied && reply.kind === "gone") return isDenied ? "denied" : "done";
-      // After a restart the row shows it. A delete by the file's name would be news about a file that still exists.
-      const isSpare = intent.isSpare ?? ledger.files.living(source.id, intent.path) !== undefined;
-      const action = isSpare ? "discard" : "delete";
+      // A delete by the file's name would be news about a file that still exists.
+      const action = isSpare() ? "discard" : "delete";
       reportAction(context, source, candidate, action, startedMs, intent.docId, "done", saved.message);
       return isDenied ? "denied" : "done";
     }

@@ -12,7 +12,10 @@ export interface GoneCheck {
   judge(): Promise<"gone" | "deleted" | "again" | Later>;
 }
 
-/** Opens the check of one resource for one job. Other files are sent while it waits. */
+/**
+ * Opens the check of one resource for one job. Other files are sent while it waits. `foundMs` counts as the time when
+ * the resource was made if the ledger does not know that time.
+ */
 export function openGoneCheck(
   {
     ledger,
@@ -22,6 +25,7 @@ export function openGoneCheck(
     timing,
   }: Pick<ActionContext, "ledger" | "remote" | "yieldSlot" | "signal" | "timing">,
   docId: string,
+  foundMs = -Infinity,
 ): GoneCheck {
   let answers = 0;
   /**
@@ -30,7 +34,7 @@ export function openGoneCheck(
    */
   const unknownMs = (): number | undefined => {
     ledger.flush();
-    const ageMs = Date.now() - (ledger.activity.madeMs(docId) ?? -Infinity);
+    const ageMs = Date.now() - (ledger.activity.madeMs(docId) ?? foundMs);
     return ageMs >= 0 && ageMs < timing.knownAfterMs ? timing.knownAfterMs - ageMs : undefined;
   };
   return {

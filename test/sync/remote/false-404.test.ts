@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { FakeOptions, FakeRequest, Fault } from "../../fakes/knowledge-service.ts";
+import type { FakeOptions, FakeRequest, FakeResource, Fault } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 /** A service that reports existing resources as missing. */
@@ -14,6 +14,12 @@ const GONE: Fault = {
   status: 404,
   body: JSON.stringify({ success: false, message: "no such resource", error: { code: "not_found" } }),
 };
+
+/** Answers a list with these resources. */
+function listing(resources: readonly FakeResource[]): Fault {
+  const data = { resources, created: 0 };
+  return { kind: "answer", status: 200, body: JSON.stringify({ success: true, message: "listed", data }) };
+}
 
 /** Gives this answer to the first requests of an operation. */
 function firstOf(
@@ -89,6 +95,27 @@ describe.each(SERVICES)("with a service of %o", (options) => {
       expect(world.service.resources.size).toBe(3);
     },
   );
+
+  it("deletes a second resource in a single pass, while requests by its id do not find it yet", async () => {
+    const before = [...world.service.resources.values()];
+    let creates = 0;
+    let hidesUntilMs = Infinity;
+    world.service.fault = ({ operation, path }) => {
+      if (operation === "create") {
+        creates += 1;
+        return creates === 1 ? { kind: "lose-answer" } : undefined;
+      }
+      if (operation === "list" && creates === 1) return listing(before);
+      const second = [...world.service.resources.keys()][before.length];
+      if (operation !== "delete" || second === undefined || !path.endsWith(second)) return undefined;
+      if (hidesUntilMs === Infinity) hidesUntilMs = Date.now() + 500;
+      return Date.now() < hidesUntilMs ? GONE : undefined;
+    };
+    world.write("c.txt", "text c");
+    await world.sync({ timing: { goneAgainMs: [10], knownAfterMs: 1000 } });
+    expect(world.service.resources.size).toBe(4);
+    expect(world.service.live().map(({ title }) => title)).toEqual(["a.txt", "b.txt", "c.txt"]);
+  });
 
   it("creates a resource again that is gone", async () => {
     const [a] = world.service.live();
