@@ -136,7 +136,13 @@ export const ResourceAnswer = z.object({
 });
 export type ResourceAnswer = z.infer<typeof ResourceAnswer>;
 
-/** Query string of `GET /api/rag/resource/by-collection`. `limit` and `cursor` are additions. */
+/** `false` leaves `content` empty: for clients that list what exists, or need only the record. */
+const withContent = z.enum(["true", "false"]).optional();
+
+/** Query string of `GET /api/rag/resource/<doc_id>` (an addition). */
+export const ReadQuery = z.object({ content: withContent });
+
+/** Query string of `GET /api/rag/resource/by-collection`. `limit`, `cursor`, `deleted` and `content` are additions. */
 export const ListQuery = z.object({
   collectionId: z.string().min(1),
   ownerId: z.string().min(1),
@@ -144,6 +150,7 @@ export const ListQuery = z.object({
   cursor: z.string().max(200).optional(),
   /** `true` lists deleted resources instead of the others. */
   deleted: z.enum(["true", "false"]).optional(),
+  content: withContent,
 });
 export type ListQuery = z.infer<typeof ListQuery>;
 

@@ -9,7 +9,7 @@ import {
   ResourcesAnswer,
   UpdateAnswer,
 } from "../../wire/answers.ts";
-import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
+import { CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
@@ -55,6 +55,7 @@ export const RESOURCE_DOCS = {
   read: {
     summary: "Returns one resource with its text.",
     tag: TAG,
+    query: ReadQuery,
     headers: IF_NONE_MATCH,
     answers: { 200: ReadAnswer, 304: "empty" },
   },

@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
+import type { z } from "zod";
 import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
-import { CreateBody, ListQuery, UpdateBody } from "../../wire/resource.ts";
+import { CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { MAIL_TYPE } from "../../wire/upload.ts";
 import type { RequestContext } from "../resources/request-context.ts";
@@ -139,8 +140,9 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "read",
     doc: RESOURCE_DOCS.list,
     handle: async (request, accountId, _context, share) => {
-      const listing = await listResources(kb, accountId, readInput(ListQuery, request.query), share);
-      const resources = eachReachable(kb, listing.resources);
+      const query = readInput(ListQuery, request.query);
+      const listing = await listResources(kb, accountId, query, share);
+      const resources = eachShown(kb, listing.resources, query);
       return { status: 200, stream: streamOf(listText({ ...listing, resources })) };
     },
   });
@@ -151,7 +153,8 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     scope: "read",
     doc: RESOURCE_DOCS.read,
     handle: async (request, accountId, _context, share) => {
-      const resource = await readAnyResource(kb, accountId, idOf(request));
+      const query = readInput(ReadQuery, request.query);
+      const resource = shown(await readAnyResource(kb, accountId, idOf(request)), query);
       share.take(textBytes(resource));
       return record("Resource fetched successfully", resource, share, wholeRecord);
     },
@@ -235,9 +238,15 @@ function withReachableUrl({ addresses }: KnowledgeBase, resource: Resource): Res
   return resource.url === null ? resource : { ...resource, url: addresses.reachable(resource.url) };
 }
 
-async function* eachReachable(
+/** Returns the resource without its text if the query asks for that. */
+function shown(resource: Resource, { content }: z.infer<typeof ReadQuery>): Resource {
+  return content === "false" ? { ...resource, content: "" } : resource;
+}
+
+async function* eachShown(
   kb: KnowledgeBase,
   resources: AsyncIterable<Resource>,
+  query: z.infer<typeof ReadQuery>,
 ): AsyncGenerator<Resource> {
-  for await (const resource of resources) yield withReachableUrl(kb, resource);
+  for await (const resource of resources) yield withReachableUrl(kb, shown(resource, query));
 }

@@ -307,6 +307,17 @@ describe("list", () => {
     }
   });
 
+  it("lists and returns records without their texts where content=false", async () => {
+    const { json: made } = await create({ owner_id: "bare", metadata: { lang: "en" } });
+    const { _id, collectionId } = made.data;
+    const { json: whole } = await running.send("GET", `/api/rag/resource/${_id}`);
+    const bare = { ...whole.data, content: "" };
+    expect((await running.send("GET", `/api/rag/resource/${_id}?content=false`)).json.data).toEqual(bare);
+    expect((await list(collectionId, "bare", "&content=false")).json.data.resources).toEqual([bare]);
+    expect((await list(collectionId, "bare", "&content=true")).json.data.resources).toEqual([whole.data]);
+    expect((await list(collectionId, "bare", "&content=no")).status).toBe(400);
+  });
+
   it("lists hundreds of resources unpaginated", async () => {
     await Promise.all(
       Array.from({ length: 150 }, () => create({ owner_id: "many", content: "word ".repeat(200) })),
