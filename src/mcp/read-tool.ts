@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
 import type { ResourceRecord } from "../wire/resource.ts";
+import { wholeCharacter } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
@@ -14,7 +15,11 @@ const CHARS_MAX = 100_000;
 
 /** Arguments of the tool `read_document`. */
 export const ReadInput = z.object({
-  document: z.string().min(1).max(4096).describe("document_id of a result, or the path of a synced file."),
+  document: z
+    .string()
+    .min(1)
+    .max(4096)
+    .describe("id or document_id of a result, or the path of a synced file."),
   offset: z.int().min(0).default(0).describe("Character to start at: next_offset of the previous answer."),
   limit: z
     .int()
@@ -107,14 +112,6 @@ async function fromList(
     subject: id,
     hint: "This service shows documents only in the lists of their sources, and no source of this machine has it.",
   });
-}
-
-/** Returns the index, or the one before it if it would split a surrogate pair. */
-function wholeCharacter(text: string, at: number): number {
-  const unit = text.charCodeAt(at);
-  const before = text.charCodeAt(at - 1);
-  const parts = unit >= 0xdc00 && unit <= 0xdfff && before >= 0xd800 && before <= 0xdbff;
-  return parts ? at - 1 : at;
 }
 
 function readText(read: ReadOutput): string {

@@ -10,6 +10,7 @@ import {
   type SearchAnswer,
   type SearchResult,
 } from "../wire/search.ts";
+import { cutText, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
@@ -17,10 +18,19 @@ import type { SearchRequest } from "./service.ts";
 import { findSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
-/** Arguments of the tool `search`. */
+/** Longest text of a passage. Those of a kbsync are shorter. */
+const PASSAGE_CHARS_MAX = 8000;
+
+/** Arguments of the tool `search_passages`. */
 export const SearchInput = z.object({
   query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("The question, in your own words."),
   top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Most passages to return."),
+  offset: z
+    .int()
+    .min(0)
+    .max(TOP_K_MAX - 1)
+    .default(0)
+    .describe("Passages to skip: next_offset of the previous answer."),
   score: z
     .number()
     .min(0)
@@ -54,7 +64,7 @@ export const SearchInput = z.object({
 });
 export type SearchInput = z.infer<typeof SearchInput>;
 
-/** Result of the tool `search`. */
+/** Result of the tool `search_passages`. */
 export const SearchOutput = z.object({
   results: z.array(
     z.object({
@@ -71,17 +81,19 @@ export const SearchOutput = z.object({
     }),
   ),
   fallback: SearchFallback.optional(),
+  next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;
 
-/** Searches the selected sources concurrently and returns the best results of all. */
-export async function search(
+/** Searches the selected sources concurrently and returns the best results of all, as many as fit into an answer. */
+export async function searchPassages(
   reached: Reached,
   files: KnownFiles,
   input: SearchInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<SearchOutput>> {
-  const { query, top_k, score, filter, document } = input;
+  const { query, offset, score, filter, document } = input;
+  const top_k = Math.min(offset + input.top_k, TOP_K_MAX);
   const ask = (target: SearchTarget): Promise<SearchAnswer> =>
     reached.service.search({ query, top_k, score, filter, ...target }, signal);
   refuseTwice(input);
@@ -89,16 +101,23 @@ export async function search(
     document === undefined
       ? await Promise.all((await findSources(reached, files, input, signal)).map(targetOf).map(ask))
       : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
-  const results = answers
-    .flatMap((answer) => answer.results)
-    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
-    .slice(0, top_k)
-    .map((result) => foundAt(result, files));
+  const best = answers.flatMap((answer) => answer.results).toSorted(byRank);
+  const page = best.slice(offset, top_k).map((result) => foundAt(result, files));
+  const results = [...fitting(page)];
+  const next = offset + results.length;
+  // A full page may be the last one as well; the next one is empty then.
+  const isEnd = next >= TOP_K_MAX || (results.length === page.length && next < top_k);
+  const data = { results, next_offset: isEnd ? null : next };
   const fallback = joinFallbacks(answers);
-  const text = resultText(results);
+  const text = resultText(data);
   return fallback === undefined
-    ? { data: { results }, text }
-    : { data: { results, fallback }, text: `${FALLBACK_TEXT[fallback]}\n\n${text}` };
+    ? { data, text }
+    : { data: { ...data, fallback }, text: `${FALLBACK_TEXT[fallback]}\n\n${text}` };
+}
+
+/** Orders results of several answers as each of them is ordered. */
+export function byRank(a: SearchResult, b: SearchResult): number {
+  return b.score - a.score || (a.id < b.id ? -1 : 1);
 }
 
 type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
@@ -127,17 +146,17 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
     collection_id: payload.collectionId,
     chunk_id: id,
     version,
-    text: payload.content,
+    text: cutText(payload.content, PASSAGE_CHARS_MAX),
   };
 }
 
-function resultText(results: SearchOutput["results"]): string {
+function resultText({ results, next_offset }: SearchOutput): string {
   if (results.length === 0) return "Nothing was found.";
-  return results
-    .map(({ score, path, title, document_id, text }) => {
-      const name = path ?? title;
-      const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
-      return `[${score.toFixed(2)}] ${where}\n${text}`;
-    })
-    .join("\n\n");
+  const passages = results.map(({ score, path, title, document_id, text }) => {
+    const name = path ?? title;
+    const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
+    return `[${score.toFixed(2)}] ${where}\n${text}`;
+  });
+  if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
+  return passages.join("\n\n");
 }

@@ -7,6 +7,22 @@ import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resourc
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
 import { SearchAnswer } from "../wire/search.ts";
 
+/** Returns a page of a whole list. Its cursor is the number of entries before the page. Throws `cursor_invalid`. */
+export function pageOf<T>(
+  whole: readonly T[],
+  { limit, cursor = "0" }: PageRequest,
+): { readonly entries: readonly T[]; readonly nextCursor: string | null } {
+  if (!/^\d{1,9}$/.test(cursor)) {
+    throw new KbsyncError(`${cursor} is no cursor of this list`, {
+      code: "cursor_invalid",
+      hint: "Send the cursor of an earlier page, or none.",
+    });
+  }
+  const end = Number(cursor) + limit;
+  const entries = whole.slice(Number(cursor), end);
+  return { entries, nextCursor: end < whole.length ? String(end) : null };
+}
+
 /** Addresses of a service, and the key for all requests. */
 export interface ServiceAddress {
   readonly apiUrl: string;
@@ -30,10 +46,33 @@ export interface KnowledgeService {
   search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer>;
   /** Returns a resource with its text. Undefined if the service has only lists (it is no kbsync). */
   resource(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
+  /** Returns a resource, at a kbsync without its text. Undefined as above. */
+  record(id: string, signal: AbortSignal): Promise<ResourceRecord | undefined>;
   /** Returns all resources of an owner's part of a collection, with their texts. */
   list(collectionId: string, ownerId: string, signal: AbortSignal): Promise<readonly ResourceRecord[]>;
-  /** Returns a page of owners with resources, from the start or a `nextCursor`. Undefined if the service lacks this. */
-  owners(signal: AbortSignal, cursor?: string): Promise<OwnersPage | undefined>;
+  /** Returns a page of these resources, at a kbsync without their texts. */
+  records(
+    collectionId: string,
+    ownerId: string,
+    page: PageRequest,
+    signal: AbortSignal,
+  ): Promise<RecordsPage>;
+  /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
+  owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
+}
+
+/** A page to read. */
+export interface PageRequest {
+  readonly limit: number;
+  /** `nextCursor` of the previous page; undefined: from the start. */
+  readonly cursor?: string | undefined;
+}
+
+/** A page of resources. */
+export interface RecordsPage {
+  readonly records: readonly ResourceRecord[];
+  /** Start of the next page; null on the last one. */
+  readonly nextCursor: string | null;
 }
 
 /** A page of owners, by collection and then by owner. */
@@ -73,6 +112,10 @@ export function openServiceConnections(): ServiceConnections {
 function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): KnowledgeService {
   const get = (path: string, signal: AbortSignal): Promise<Answer> =>
     send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
+  const one = async (id: string, query: string, signal: AbortSignal): Promise<ResourceRecord | undefined> => {
+    const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}${query}`, signal);
+    return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
+  };
   return {
     search: async (request, signal) => {
       const answer = await send(agent, apiUrl, ROUTES.query, {
@@ -83,18 +126,26 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       });
       return accepted(answer, SearchAnswer);
     },
-    resource: async (id, signal) => {
-      const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}`, signal);
-      return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
-    },
+    resource: (id, signal) => one(id, "", signal),
+    record: (id, signal) => one(id, "?content=false", signal),
     list: async (collectionId, ownerId, signal) => {
       const query = new URLSearchParams({ collectionId, ownerId }).toString();
       const answer = await get(`${ROUTES.byCollection}?${query}`, signal);
       return accepted(answer, ListAnswer).data.resources;
     },
-    owners: async (signal, cursor) => {
+    records: async (collectionId, ownerId, { limit, cursor }, signal) => {
+      const from = cursor === undefined ? {} : { cursor };
+      const query = { collectionId, ownerId, limit: String(limit), content: "false", ...from };
+      const answer = await get(`${ROUTES.byCollection}?${new URLSearchParams(query).toString()}`, signal);
+      const { resources, nextCursor } = accepted(answer, ListAnswer).data;
+      if (nextCursor !== undefined) return { records: resources, nextCursor };
+      // A service without pages returned everything.
+      const { entries, ...rest } = pageOf(resources, { limit, cursor });
+      return { records: entries, ...rest };
+    },
+    owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-      const answer = await get(`${ROUTES.owners}?limit=${OWNERS_MAX}${from}`, signal);
+      const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, OwnersAnswer).data;
     },
   };

@@ -1,11 +1,22 @@
 import { z } from "zod";
+import { readFitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { listSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
-/** Arguments of the tool `list_sources`: none. */
-export const SourcesInput = z.object({});
+/** Most sources per answer. */
+const SOURCES_MAX = 100;
+
+/** Arguments of the tool `list_sources`. */
+export const SourcesInput = z.object({
+  cursor: z
+    .string()
+    .max(2000)
+    .optional()
+    .describe("next_cursor of the previous answer. Default: the first page."),
+});
+export type SourcesInput = z.infer<typeof SourcesInput>;
 
 /** Result of the tool `list_sources`. */
 export const SourcesOutput = z.object({
@@ -19,21 +30,25 @@ export const SourcesOutput = z.object({
       chunks: z.number().nullable(),
     }),
   ),
-  more: z.boolean().describe("Whether more sources exist than are listed."),
+  next_cursor: z.string().nullable().describe("Cursor of the next page; null on the last one."),
 });
 export type SourcesOutput = z.infer<typeof SourcesOutput>;
 
-/** Lists the searchable sources with their counts. */
+/** Lists a page of the searchable sources with their counts. */
 export async function describeSources(
   reached: Reached,
   files: KnownFiles,
+  { cursor }: SourcesInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<SourcesOutput>> {
-  const { sources, more } = await listSources(reached, files, signal);
-  const lines = sources.map(lineOf);
+  const { entries, nextCursor } = await readFitting(SOURCES_MAX, async (limit) => {
+    const page = await listSources(reached, files, { limit, cursor }, signal);
+    return { entries: page.sources, nextCursor: page.nextCursor };
+  });
+  const lines = entries.map(lineOf);
   if (lines.length === 0) lines.push("The knowledge base is empty.");
-  if (more) lines.push("More sources exist that are not listed.");
-  return { data: { sources: [...sources], more }, text: lines.join("\n") };
+  if (nextCursor !== null) lines.push(`[More sources: call list_sources with cursor ${nextCursor}.]`);
+  return { data: { sources: [...entries], next_cursor: nextCursor }, text: lines.join("\n") };
 }
 
 function lineOf({ folder, owner_id, collection, collection_id, documents, chunks }: McpSource): string {

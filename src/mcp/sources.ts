@@ -2,6 +2,7 @@ import { KbsyncError } from "../lib/failure.ts";
 import { OWNERS_MAX, type OwnerEntry } from "../wire/owners.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles, KnownSource } from "./known-files.ts";
+import { pageOf, type PageRequest } from "./service.ts";
 
 /** A unit of search: one owner's part of a collection. */
 export interface McpSource {
@@ -22,14 +23,11 @@ export const SOURCES_SEARCHED_MAX = 32;
 /** Pages searched for matching sources, each with up to a thousand: 20,000 at a kbsync. */
 const PAGES_MAX = 20;
 
-/** Lists the first thousand sources of the caller, and whether there are more. Throws `sources_untold`. */
-export async function listSources(
-  reached: Reached,
-  files: KnownFiles,
-  signal: AbortSignal,
-): Promise<{ readonly sources: readonly McpSource[]; readonly more: boolean }> {
-  const { sources, nextCursor } = await sourcesPage(reached, files, signal, undefined);
-  return { sources, more: nextCursor !== null };
+/** A page of sources. */
+export interface SourcesPage {
+  readonly sources: readonly McpSource[];
+  /** Start of the next page; null on the last one. */
+  readonly nextCursor: string | null;
 }
 
 /** Restriction of a search: `source` is a folder or an owner, `collection` a tier or an id; undefined: any. */
@@ -51,28 +49,31 @@ export async function findSources(
   const chosen: McpSource[] = [];
   const some: McpSource[] = [];
   let seen = 0;
-  let cursor: string | null | undefined;
-  for (let pages = 0; pages < PAGES_MAX && cursor !== null; pages++) {
-    const page = await sourcesPage(reached, files, signal, cursor);
-    cursor = page.nextCursor;
+  let cursor: string | undefined;
+  let isLast = false;
+  for (let pages = 0; pages < PAGES_MAX && !isLast; pages++) {
+    const page = await listSources(reached, files, { limit: OWNERS_MAX, cursor }, signal);
+    cursor = page.nextCursor ?? undefined;
+    isLast = page.nextCursor === null;
     seen += page.sources.length;
     some.push(...page.sources.slice(0, NAMED - some.length));
     chosen.push(...page.sources.filter((one) => isMeant(one, choice)));
-    if (chosen.length > SOURCES_SEARCHED_MAX) throw tooMany(chosen.length, cursor !== null);
+    if (chosen.length > SOURCES_SEARCHED_MAX) throw tooMany(chosen.length, !isLast);
     if (chosen.some((one) => isOnly(one, choice))) break;
   }
   const isNarrowed = choice.source !== undefined || choice.collection !== undefined;
   if (chosen.length > 0 || !isNarrowed) return chosen;
-  throw unknownSource(choice, some, seen, cursor !== null);
+  throw unknownSource(choice, some, seen, !isLast);
 }
 
-async function sourcesPage(
+/** Lists a page of the sources of the caller. Throws `sources_untold`. */
+export async function listSources(
   { service, ownsLedger }: Reached,
   files: KnownFiles,
+  request: PageRequest,
   signal: AbortSignal,
-  cursor: string | undefined,
-): Promise<{ readonly sources: readonly McpSource[]; readonly nextCursor: string | null }> {
-  const page = await service.owners(signal, cursor);
+): Promise<SourcesPage> {
+  const page = await service.owners(signal, request);
   if (page !== undefined) {
     const sources = page.owners.map((owner) => sourceOf(owner, files.sources));
     return { sources, nextCursor: page.nextCursor };
@@ -88,7 +89,8 @@ async function sourcesPage(
     const unknown = { collection: null, documents: null, chunks: null };
     return [{ owner_id: ownerId, collection_id: collectionId, folder, ...unknown }];
   });
-  return { sources, nextCursor: null };
+  const { entries, nextCursor } = pageOf(sources, request);
+  return { sources: entries, nextCursor };
 }
 
 function sourceOf(
@@ -129,7 +131,7 @@ function tooMany(count: number, atLeast: boolean): KbsyncError {
   const fit = atLeast ? `${count} sources or more fit` : `${count} sources fit`;
   return new KbsyncError(`${fit}; a search looks through ${SOURCES_SEARCHED_MAX}`, {
     code: "too_many_sources",
-    hint: "Name a source or a collection; list_sources names them.",
+    hint: "Name a source or a collection in search_passages; list_sources lists them.",
   });
 }
 
@@ -148,7 +150,7 @@ function unknownSource(
     hint:
       some.length === 0
         ? "Nothing is in the knowledge base yet."
-        : `There are: ${names}${seen > some.length ? ", …" : ""}. list_sources names ${more || seen > OWNERS_MAX ? "a thousand" : "all"}.`,
+        : `There are: ${names}${seen > some.length ? ", …" : ""}. list_sources lists them, a page at a time.`,
   });
 }
 

@@ -36,7 +36,7 @@ async function connect(mode: (typeof AGES)[number], ...more: string[]): Promise<
 describe.each(AGES)("kbsync mcp over stdio, for a client of the age %s", (age) => {
   it("searches, reads by path and lists the folder", async () => {
     const { call, client } = await connect(age);
-    const { data } = await call("search", { query: "what moves the sea" });
+    const { data } = await call("search_passages", { query: "what moves the sea" });
     expect(data.results[0]).toMatchObject({ path: "tides.md", folder: docs });
     const read = await call("read_document", { document: join(docs, "tides.md") });
     expect(read.data).toMatchObject({ title: "Tides", next_offset: null });
@@ -55,11 +55,11 @@ it("uses the key of --key-file, with its account and its scopes", async () => {
     writeFileSync(join(temporary.path, name), made.stdout);
   }
   const foreign = await connect("legacy", "--key-file", join(temporary.path, "foreign"));
-  expect((await foreign.call("list_sources")).data).toEqual({ sources: [], more: false });
+  expect((await foreign.call("list_sources")).data).toEqual({ sources: [], next_cursor: null });
   expect((await foreign.call("read_document", { document: "tides.md" })).text).toMatch(/document_unknown/);
   await foreign.client.close();
   const writing = await connect("legacy", "--key-file", join(temporary.path, "writing"));
-  expect((await writing.call("search", { query: "moon" })).text).toMatch(/scope_missing/);
+  expect((await writing.call("search_passages", { query: "moon" })).text).toMatch(/scope_missing/);
   await writing.client.close();
 });
 
@@ -67,7 +67,7 @@ it("starts where no service runs, and each call says so", async () => {
   const client = new Client({ name: "test", version: "1" });
   const args = [program, "mcp", "--state-dir", join(temporary.path, "nothing")];
   await client.connect(new StdioClientTransport({ command: process.execPath, args, stderr: "inherit" }));
-  const { isError, text } = await connected(client).call("search", { query: "moon" });
+  const { isError, text } = await connected(client).call("search_passages", { query: "moon" });
   expect([isError, text]).toEqual([true, expect.stringMatching(/service_unreachable[\s\S]*kbsync up/)]);
   await client.close();
 });

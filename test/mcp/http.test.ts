@@ -114,11 +114,14 @@ describe("a key, over HTTP", () => {
 
   it("a key of another account finds nothing of the first account, including its folders and paths", async () => {
     const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
-    expect((await call("list_sources")).data).toEqual({ sources: [], more: false });
-    expect((await call("search", { query: "moon" })).data).toEqual({ results: [] });
+    expect((await call("list_sources")).data).toEqual({ sources: [], next_cursor: null });
+    expect((await call("search_passages", { query: "moon" })).data).toEqual({
+      results: [],
+      next_offset: null,
+    });
     for (const [tool, more] of [
       ["read_document", {}],
-      ["search", { query: "moon" }],
+      ["search_passages", { query: "moon" }],
     ] as const) {
       const reported = async (document: string): Promise<string> =>
         (await call(tool, { ...more, document })).text.replaceAll(document, "IT");
@@ -130,7 +133,7 @@ describe("a key, over HTTP", () => {
       // A file's name may look like an id, which is asked for as such.
       expect(await reported("Makefile-of-tides")).toBe(await reported("Makefile-of-nobody"));
     }
-    const { text } = await call("search", { query: "moon", source: "/srv/sea" });
+    const { text } = await call("search_passages", { query: "moon", source: "/srv/sea" });
     expect(text).toMatch(/source_unknown/);
     expect(text).not.toContain("tides");
   });
@@ -141,13 +144,13 @@ describe("a key, over HTTP", () => {
       body: { name: "brief", scopes: ["read"] },
     });
     const { call } = await mcp.connect(made.json.data.key);
-    expect((await call("search", { query: "moon" })).isError).toBe(false);
+    expect((await call("search_passages", { query: "moon" })).isError).toBe(false);
     await service.send("DELETE", `/v1/keys/${made.json.data._id}`, {
       key: await service.issueKey("local", ["admin"]),
     });
-    expect((await call("search", { query: "moon" })).text).toMatch(/key_unknown/);
+    expect((await call("search_passages", { query: "moon" })).text).toMatch(/key_unknown/);
     nowMs += 10_000;
-    await expect(call("search", { query: "moon" })).rejects.toThrow(/key_unknown/);
+    await expect(call("search_passages", { query: "moon" })).rejects.toThrow(/key_unknown/);
   });
 });
 
@@ -229,7 +232,7 @@ describe("a file's name, for a key that is not the ledger's", () => {
   it("a file's name finds its document for a key of the same account, unless two sources have it", async () => {
     const { call } = await mcp.connect(await service.issueKey("local", ["read"]));
     expect((await call("read_document", { document: "tides.md" })).data.document_id).toBe(documentId);
-    const { data } = await call("search", { query: "moon", document: "tides.md" });
+    const { data } = await call("search_passages", { query: "moon", document: "tides.md" });
     expect(data.results[0].document_id).toBe(documentId);
     expect((await call("read_document", { document: "both.md" })).text).toMatch(/document_ambiguous/);
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Reached } from "../../src/mcp/caller.ts";
 import { NO_FILES, type KnownFiles } from "../../src/mcp/known-files.ts";
+import type { PageRequest } from "../../src/mcp/service.ts";
 import { findSources, SOURCES_SEARCHED_MAX } from "../../src/mcp/sources.ts";
 
 const FASTEST = "a".repeat(24);
@@ -23,8 +24,10 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
   const service = {
     search: unused,
     resource: unused,
+    record: unused,
+    records: unused,
     list: unused,
-    owners: (_signal: AbortSignal, cursor = "0") => {
+    owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {
       asked += 1;
       const to = Number(cursor) + 2;
       return Promise.resolve({

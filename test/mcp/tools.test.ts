@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ANSWER_CHARS_MAX } from "../../src/mcp/budget.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
 import { readDocument } from "../../src/mcp/read-tool.ts";
 import type { KnowledgeService } from "../../src/mcp/service.ts";
@@ -47,10 +48,16 @@ afterAll(async () => {
 });
 
 describe.each(AGES)("tools for a client of the age %s", (age) => {
-  it("the server has three read-only tools with input and output schemas", async () => {
+  it("the server has read-only tools with input and output schemas", async () => {
     const { client } = await mcp.connect(service.key, age);
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(["search", "read_document", "list_sources"]);
+    expect(tools.map(({ name }) => name)).toEqual([
+      "search_passages",
+      "read_document",
+      "list_sources",
+      "search",
+      "fetch",
+    ]);
     for (const { annotations, inputSchema, outputSchema, description } of tools) {
       expect(annotations).toMatchObject({ readOnlyHint: true, destructiveHint: false });
       expect(inputSchema.type).toBe("object");
@@ -61,7 +68,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
 
   it("the tools find a passage, read its document and list the sources", async () => {
     const { call } = await mcp.connect(service.key, age);
-    const { data, text } = await call("search", { query: "the moon pulls the sea", top_k: 1 });
+    const { data, text } = await call("search_passages", { query: "the moon pulls the sea", top_k: 1 });
     expect(data.results).toHaveLength(1);
     expect(data.results[0]).toMatchObject({
       document_id: tidesId,
@@ -93,19 +100,21 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
   });
 });
 
-describe("the tool search", () => {
-  it("search reports that a source was searched by words alone because there is no embedding model", async () => {
+describe("the tool search_passages", () => {
+  it("search_passages reports that a source was searched by words alone because there is no embedding model", async () => {
     const { call } = await mcp.connect(service.key);
-    const kitchen = await call("search", { query: "flour", source: "kitchen" });
+    const kitchen = await call("search_passages", { query: "flour", source: "kitchen" });
     expect(kitchen.data.fallback).toBe("words");
     expect(kitchen.text).toMatch(/^Searched by words alone.*\n\n\[/);
-    expect((await call("search", { query: "flour" })).data.fallback).toBe("words");
-    expect((await call("search", { query: "moon", source: "sea" })).data).not.toHaveProperty("fallback");
+    expect((await call("search_passages", { query: "flour" })).data.fallback).toBe("words");
+    expect((await call("search_passages", { query: "moon", source: "sea" })).data).not.toHaveProperty(
+      "fallback",
+    );
   });
 
   const found = async (input: object): Promise<string[]> => {
     const { call } = await mcp.connect(service.key);
-    const { data } = await call("search", { query: "moon water", ...input });
+    const { data } = await call("search_passages", { query: "moon water", ...input });
     return data.results.map((result: { document_id: string }) => result.document_id);
   };
 
@@ -123,11 +132,25 @@ describe("the tool search", () => {
     expect((await found(input)).toSorted()).toEqual(ids.toSorted());
   });
 
-  it("search returns the best passages of all sources, up to top_k", async () => {
+  it("search_passages returns the best passages of all sources, up to top_k", async () => {
     const { call } = await mcp.connect(service.key);
-    const { data } = await call("search", { query: "moon water", top_k: 1 });
-    const { data: all } = await call("search", { query: "moon water", top_k: 10 });
+    const { data } = await call("search_passages", { query: "moon water", top_k: 1 });
+    const { data: all } = await call("search_passages", { query: "moon water", top_k: 10 });
     expect(data.results).toEqual([all.results[0]]);
+    expect([data.next_offset, all.next_offset]).toEqual([1, null]);
+  });
+
+  it("search_passages continues at next_offset, without repeating or losing a passage", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data: all } = await call("search_passages", { query: "moon water", top_k: 10 });
+    const seen: unknown[] = [];
+    for (let offset: number | null = 0; offset !== null;) {
+      const { data, text } = await call("search_passages", { query: "moon water", top_k: 1, offset });
+      seen.push(...data.results);
+      offset = data.next_offset;
+      expect(text.includes(`[More passages: offset ${offset}.]`)).toBe(offset !== null);
+    }
+    expect(seen).toEqual(all.results);
   });
 
   it.each([
@@ -137,7 +160,7 @@ describe("the tool search", () => {
     ["a top_k beyond the bound", { top_k: 101 }, /top_k/],
   ])("describes %s in words", async (_name, input, words) => {
     const { call } = await mcp.connect(service.key);
-    const { isError, text } = await call("search", { query: "moon", ...input });
+    const { isError, text } = await call("search_passages", { query: "moon", ...input });
     expect(isError).toBe(true);
     expect(text).toMatch(words);
   });
@@ -155,16 +178,26 @@ it("a source beyond the first page is found by its name", async () => {
   });
   expect(made.status).toBe(200);
   const { call } = await mcp.connect(key);
-  expect((await call("list_sources")).data).toMatchObject({ more: true });
-  const { data } = await call("search", { query: "moon", source: "owner 1000" });
+  const listed: string[] = [];
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const { data: page, text } = await call("list_sources", cursor === "" ? {} : { cursor });
+    expect(JSON.stringify(page).length).toBeLessThanOrEqual(ANSWER_CHARS_MAX);
+    listed.push(...page.sources.map((one: { owner_id: string }) => one.owner_id));
+    cursor = page.next_cursor;
+    expect(text.endsWith(`[More sources: call list_sources with cursor ${cursor}.]`)).toBe(cursor !== null);
+  }
+  expect([listed.length, new Set(listed).size]).toEqual([1001, 1001]);
+  const { data } = await call("search_passages", { query: "moon", source: "owner 1000" });
   expect(data.results).toMatchObject([{ owner_id: "owner 1000", text: "moon 1000" }]);
-  expect((await call("search", { query: "moon", source: "owner 1001" })).text).toMatch(/source_unknown/);
+  expect((await call("search_passages", { query: "moon", source: "owner 1001" })).text).toMatch(
+    /source_unknown/,
+  );
 });
 
 describe("the tool read_document", () => {
   it("read_document returns a text in parts, without splitting characters", async () => {
     const { call } = await mcp.connect(service.key);
-    const { data: found } = await call("search", { query: "Waves", source: "sea" });
+    const { data: found } = await call("search_passages", { query: "Waves", source: "sea" });
     const document = found.results[0].document_id;
     for (const limit of [1, 2, 7, 19, 20]) {
       let text = "";
@@ -181,7 +214,7 @@ describe("the tool read_document", () => {
 
   it("read_document starts at a whole character, and returns nothing beyond the end", async () => {
     const { call } = await mcp.connect(service.key);
-    const { data: found } = await call("search", { query: "Waves", source: "sea" });
+    const { data: found } = await call("search_passages", { query: "Waves", source: "sea" });
     const document = found.results[0].document_id;
     expect((await call("read_document", { document, offset: 3, limit: 2 })).data).toMatchObject({
       offset: 2,
@@ -263,7 +296,7 @@ describe("a hosted service without our additions", () => {
       // A key that the folders were not synced with: only a document's id shows what it may search.
       const other = await openMcpGround({ service: fake.url, files });
       const { call } = await other.connect(fake.key);
-      expect((await call("search", { query: "moon" })).text).toMatch(
+      expect((await call("search_passages", { query: "moon" })).text).toMatch(
         /sources_untold[\s\S]*Name a document by its document_id/,
       );
       await other.close();

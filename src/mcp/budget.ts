@@ -1,0 +1,41 @@
+/**
+ * Most characters of an answer that a search or a list gives, as JSON and as text: some 5,000 tokens. Clients put answers
+ * into a model's window whole.
+ */
+export const ANSWER_CHARS_MAX = 20_000;
+
+/** Part of the budget for what surrounds the entries of an answer. */
+const FRAME_CHARS = 500;
+
+/** Returns the first entries whose JSON fits into an answer; at least one, so that paging advances. */
+export function fitting<T>(entries: readonly T[]): readonly T[] {
+  let chars = FRAME_CHARS;
+  const over = entries.findIndex((entry) => {
+    chars += JSON.stringify(entry).length + 1;
+    return chars > ANSWER_CHARS_MAX;
+  });
+  return over === -1 ? entries : entries.slice(0, Math.max(1, over));
+}
+
+/** Reads a page of up to `limit` entries, and a shorter one if that does not fit into an answer. */
+export async function readFitting<T>(
+  limit: number,
+  read: (limit: number) => Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | null }>,
+): Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | null }> {
+  const page = await read(limit);
+  const { length } = fitting(page.entries);
+  return length === page.entries.length ? page : readFitting(length, read);
+}
+
+/** Returns the text, or its beginning with an ellipsis if it is longer than `charsMax`. No surrogate pair is split. */
+export function cutText(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, wholeCharacter(text, charsMax - 1))}…`;
+}
+
+/** Returns the index, or the one before it if it would split a surrogate pair. */
+export function wholeCharacter(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  const before = text.charCodeAt(at - 1);
+  const parts = unit >= 0xdc00 && unit <= 0xdfff && before >= 0xd800 && before <= 0xdbff;
+  return parts ? at - 1 : at;
+}
