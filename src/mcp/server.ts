@@ -15,7 +15,9 @@ import {
   findDocuments,
 } from "./connector-tools.ts";
 import type { KnownFiles } from "./known-files.ts";
+import { addPrompts } from "./prompts.ts";
 import { readDocument, ReadInput, ReadOutput } from "./read-tool.ts";
+import { addDocumentResources } from "./resources.ts";
 import { searchPassages, SearchInput, SearchOutput } from "./search-tool.ts";
 import { SourcesInput, SourcesOutput, describeSources } from "./sources-tool.ts";
 import { runTool, type ToolOutput } from "./tool-result.ts";
@@ -40,7 +42,7 @@ const INSTRUCTIONS =
 export function makeMcpServer({ caller, version, onDefect }: McpParts): McpServer {
   const server = new McpServer(
     { name: "kbsync", title: "kbsync knowledge base", version },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    { capabilities: { tools: {}, prompts: {} }, instructions: INSTRUCTIONS },
   );
   const add = <I extends StandardSchemaWithJSON, O extends z.ZodObject>(tool: ReadTool<I, O>): void => {
     const { name, title, description, input, output, run } = tool;
@@ -95,6 +97,8 @@ export function makeMcpServer({ caller, version, onDefect }: McpParts): McpServe
     output: FetchOutput,
     run: fetchDocument,
   });
+  addDocumentResources(server, caller, onDefect);
+  addPrompts(server);
   return server;
 }
 

@@ -18,19 +18,29 @@ export async function runTool<T extends Record<string, unknown>>(
   run: (reached: Reached, files: KnownFiles) => Promise<ToolOutput<T>>,
   onDefect: (error: unknown) => void,
 ): Promise<CallToolResult> {
-  let files: KnownFiles | undefined;
   try {
-    files = caller.files();
-    const { data, text } = await run(await caller.reach(), files);
+    const { data, text } = await withService(caller, run);
     return { structuredContent: data, content: [{ type: "text", text }] };
   } catch (error) {
     return { isError: true, content: [{ type: "text", text: errorText(error, onDefect) }] };
-  } finally {
-    files?.close();
   }
 }
 
-function errorText(error: unknown, onDefect: (error: unknown) => void): string {
+/** Runs an operation on the service and the files of the caller. */
+export async function withService<T>(
+  caller: Caller,
+  run: (reached: Reached, files: KnownFiles) => Promise<T>,
+): Promise<T> {
+  const files = caller.files();
+  try {
+    return await run(await caller.reach(), files);
+  } finally {
+    files.close();
+  }
+}
+
+/** Describes a failure for the model or the person. Reports an unexpected one to `onDefect` and does not describe it. */
+export function errorText(error: unknown, onDefect: (error: unknown) => void): string {
   if (error instanceof KbsyncError) {
     const hint = error.hint === undefined ? "" : `\n${error.hint}`;
     return `${error.message} (${error.code})${hint}`;

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NO_FILES } from "../../src/mcp/known-files.ts";
+import { createBody, openRunning, type Running } from "../kb/service/running.ts";
+import { checkPrompts, checkResources, checkTools, type Sample } from "./conformance.ts";
+import { AGES, openMcpGround, type McpGround } from "./fixture.ts";
+
+let service: Running;
+let mcp: McpGround;
+let sample: Sample;
+
+/** Longer than two parts of a resource. */
+const ALMANAC = "🌒 almanac ".repeat(12_000);
+
+beforeAll(async () => {
+  service = await openRunning();
+  const lines = Array.from({ length: 130 }, (_, at) =>
+    createBody({
+      title: `Tides ${at}`,
+      description: `Of harbour ${at}. `.repeat(at % 40),
+      content: `The moon pulls the sea ${at}. `.repeat(1 + (at % 50)),
+      owner_id: `coast ${at % 30}`,
+    }),
+  );
+  const made = await service.send("POST", "/api/rag/resources/bulk", {
+    headers: { "content-type": "application/x-ndjson" },
+    body: lines.map((line) => `${JSON.stringify(line)}\n`).join(""),
+  });
+  assert.equal(made.status, 200);
+  const body = createBody({ title: "Almanac", content: ALMANAC });
+  const { json } = await service.send("POST", "/api/rag/resource", { body });
+  mcp = await openMcpGround({ service: service.url, files: NO_FILES });
+  sample = { query: "moon and sea", documentId: json.data._id, documents: 131 };
+  // Loading the service takes seconds where other suites load theirs at the same time.
+}, 60_000);
+afterAll(async () => {
+  await mcp.close();
+  await service.close();
+});
+
+describe.each(AGES)("over HTTP, for a client of the age %s", (age) => {
+  it("every tool answers as its output schema says, within the budget", async () => {
+    expect(await checkTools(await mcp.connect(service.key, age), sample)).toBe(5);
+  });
+
+  it("every document is listed once, and can be read", async () => {
+    expect(await checkResources(await mcp.connect(service.key, age), sample)).toBe(131);
+  });
+
+  it("every prompt names its arguments and existing tools", async () => {
+    expect(await checkPrompts(await mcp.connect(service.key, age), sample)).toBe(2);
+  });
+});
+
+it("a long document is read as resources part by part, each of which names the next", async () => {
+  const { client } = await mcp.connect(service.key);
+  let whole = "";
+  for (let uri: string | undefined = `kbsync://documents/${sample.documentId}`; uri !== undefined;) {
+    const { contents }: Awaited<ReturnType<typeof client.readResource>> = await client.readResource({ uri });
+    const [content] = contents;
+    const text = content !== undefined && "text" in content ? content.text : "";
+    const [cut = "", next] = /\n\n\[Cut here\. (\S+) is the next part\.\]$/.exec(text) ?? [];
+    whole += text.slice(0, text.length - cut.length);
+    uri = next;
+  }
+  expect(whole).toBe(ALMANAC);
+});
+
+it("the list of resources shows nothing of another account", async () => {
+  const { client } = await mcp.connect(await service.issueKey("stranger", ["read"]));
+  expect((await client.listResources()).resources).toEqual([]);
+  const uri = `kbsync://documents/${sample.documentId}`;
+  await expect(client.readResource({ uri })).rejects.toThrow(/not found/i);
+});
