@@ -29,6 +29,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   second: undefined,
   statusEveryMs: undefined,
   mounted: undefined,
+  unrecovered: undefined,
 };
 
 /**

@@ -115,7 +115,7 @@ export function openMachine(): Machine {
       if (kept === "backup") copyState(backup, folder, "all", durable);
       else {
         copyState(before, folder, kept, durable);
-        markCopy(folder);
+        markCopy(before, folder);
       }
       // After a power loss, what is there is what the disk holds.
       if (kept !== "all") durable = logOf(join(folder, LOG_FILE));
@@ -147,12 +147,17 @@ function copyState(from: string, to: string, kept: Exclude<Kept, "backup">, log:
   }
 }
 
-/** The copy stands for the very files that the dead process left: its ledger's mark must not distinguish it from them. */
-function markCopy(state: string): void {
-  const [mark, ledger] = [markFile(state), join(state, LEDGER_FILE)];
-  if (!existsSync(mark) || !existsSync(ledger)) return;
-  const { count } = JSON.parse(readFileSync(mark, "utf8")) as { count: number };
-  writeMark(mark, { count, file: rootIdentityOf(statSync(ledger)).ino });
+/** The copy stands for the very files that the dead process left: its mark names the copied ledger if it named theirs. */
+function markCopy(from: string, to: string): void {
+  const mark = markFile(to);
+  if (!existsSync(mark) || !existsSync(join(to, LEDGER_FILE))) return;
+  const { count, file } = JSON.parse(readFileSync(mark, "utf8")) as { count: number; file: number };
+  if (file === fileIdentity(join(from, LEDGER_FILE)))
+    writeMark(mark, { count, file: fileIdentity(join(to, LEDGER_FILE)) });
+}
+
+function fileIdentity(file: string): number {
+  return rootIdentityOf(statSync(file)).ino;
 }
 
 /** Leaves what was flushed of a log, and a part of the rest. A log that began anew since has nothing flushed. */

@@ -97,8 +97,9 @@ export function openRunner(options: RunnerOptions): Runner {
     const isLost = left === "none" || left === "backup";
     if (isLost) judge().ledgerLost(process.number);
     else if (left !== "all") judge().powerLost();
-    // Whoever put an old ledger in place has it compared to the end.
-    startIn(restMs, left === "backup" || wasRecovering ? "recover" : mode);
+    // Whoever has an old ledger compared has that done to the end.
+    const isRecovered = left === "backup" && conditions.unrecovered !== true;
+    startIn(restMs, isRecovered || wasRecovering ? "recover" : mode);
     throw new Crash(name);
   };
   const onEnd = (process: SimulatedProcess, error: unknown): void => {

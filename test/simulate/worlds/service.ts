@@ -134,6 +134,28 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
         ).flat(),
       ),
   },
+  {
+    name: "unnoticed-backup",
+    does: "a backup of the state folder is put in place, and the daemon starts on it without `recover`",
+    share: 0.1,
+    passes: true,
+    change: (random, history, endMs) => {
+      const atMs = random.between(MINUTE_MS / 2, endMs);
+      const agoMs = random.pick([0, 1000, 10_000, MINUTE_MS, endMs]);
+      return withHappenings(withConditions(history, { unrecovered: true }), [
+        { atMs: random.between(Math.max(0, atMs - agoMs), atMs), kind: "backup" },
+        { atMs, kind: "write", path: drawPath(random), text: `before the end ${random.below(1000)}` },
+        {
+          atMs,
+          kind: "crash",
+          effects: 1 + random.below(random.pick([6, 30])),
+          kept: "backup",
+          restMs: random.pick([1, 1000, MINUTE_MS]),
+          next: random.chance(0.2) ? "once" : "run",
+        },
+      ]);
+    },
+  },
 ];
 
 const HARD: readonly FaultKind[] = [
