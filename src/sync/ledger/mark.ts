@@ -67,6 +67,20 @@ export function openMark(
     writeMark(beside, { count, file: fileIdentity(ledger) });
   };
 
+  const written = (): void => {
+    if (!isCounting) return;
+    changed = true;
+    if (performance.now() - movedMs < MARK_MS) return;
+    movedMs = performance.now();
+    count += 1;
+    const next = String(count);
+    // Another writer reports what fails here: the ledger's own failure, or a full disk. The mark is then behind, and
+    // advances with a later write.
+    write(() => set.run(next))
+      .then(report)
+      .catch(() => undefined);
+  };
+
   return {
     begin: () => {
       const known = Number(get.get() ?? 0);
@@ -79,21 +93,11 @@ export function openMark(
             (found.count > known || found.file !== fileIdentity(ledger) || wasPutBack(beside, found.atMs));
       count = Math.max(known, found?.count ?? 0);
       isCounting = true;
+      // Nothing else may be written for a long time, and a copy made meanwhile would pass for a new ledger.
+      if (known === 0) written();
       return isOlder;
     },
-    written: () => {
-      if (!isCounting) return;
-      changed = true;
-      if (performance.now() - movedMs < MARK_MS) return;
-      movedMs = performance.now();
-      count += 1;
-      const next = String(count);
-      // Another writer reports what fails here: the ledger's own failure, or a full disk. The mark is then behind, and
-      // advances with a later write.
-      write(() => set.run(next))
-        .then(report)
-        .catch(() => undefined);
-    },
+    written,
     end: () => {
       if (!isCounting || !changed) return () => undefined;
       count += 1;
