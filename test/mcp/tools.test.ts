@@ -272,7 +272,7 @@ describe("the tool read_document", () => {
 
 describe("a hosted service without our additions", () => {
   it("a service without our additions is used through the ledger, for the ledger's key only", async () => {
-    const fake = await openFakeService();
+    const fake = await openFakeService({ searches: true });
     const made = await fetch(`${fake.url}/api/rag/resource`, {
       method: "POST",
       headers: { pauthkey: fake.key, "content-type": "application/json" },
@@ -293,6 +293,13 @@ describe("a hosted service without our additions", () => {
       ]);
       const read = await own.call("read_document", { document: "tides.md" });
       expect(read.data).toMatchObject({ title: "Tides", next_offset: null });
+      const { resources } = await own.client.listResources();
+      expect(resources).toMatchObject([{ uri: `kbsync://documents/${data._id}`, name: "tides.md" }]);
+      expect((await own.call("search", { query: "moon" })).data.results).toEqual([
+        { id: data._id, title: expect.any(String), url: "file:///srv/sea/tides.md" },
+      ]);
+      expect((await own.call("fetch", { id: data._id })).data.text).toContain("The moon pulls the sea.");
+      expect((await own.call("list_sources", { cursor: "made up" })).text).toMatch(/cursor_invalid/);
       // A key that the folders were not synced with: only a document's id shows what it may search.
       const other = await openMcpGround({ service: fake.url, files });
       const { call } = await other.connect(fake.key);
