@@ -1,5 +1,6 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
+import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { WaitAnswer, WaitReason } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -95,13 +96,22 @@ export async function waitFor(
 }
 
 /**
- * Calls the listener for each finished file, with the start time of its work by the timers' clock. Ignores deletes: the
- * deleted resource may be an older one of a path that has a file again.
+ * Actions that show which version of a file the service has. A deleted or discarded resource may be an older one of the
+ * path, and what a list shows may be an older version.
  */
+const ACKNOWLEDGING: ReadonlySet<DaemonActivity["action"]> = new Set([
+  "create",
+  "update",
+  "retitle",
+  "move",
+  "replace",
+]);
+
+/** Calls the listener for each file that was acknowledged, with the start time of its work by the timers' clock. */
 function listen(parts: Parts, onDone: (source: string, path: string, startedMs: number) => void): () => void {
   const listener: Parameters<typeof parts.listeners.add>[0] = (activity) => {
     const { source, path, action, outcome, durationMs } = activity;
-    if (outcome === "done" && action !== "delete") onDone(source, path, performance.now() - durationMs);
+    if (outcome === "done" && ACKNOWLEDGING.has(action)) onDone(source, path, performance.now() - durationMs);
   };
   parts.listeners.add(listener);
   return () => parts.listeners.delete(listener);

@@ -125,7 +125,7 @@ describe("a wait", () => {
     const waiting = wait();
     await turn();
     pending.add("later.md");
-    done("a.md", { action: "delete" });
+    for (const action of ["delete", "discard", "adopt", "audit"] as const) done("a.md", { action });
     done("a.md", { outcome: "refused" });
     done("a.md", { durationMs: 1_000_000 });
     done("a.md", { source: "/other" });
