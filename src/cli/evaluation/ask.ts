@@ -56,8 +56,10 @@ function tiersWithExpected(
   // Listing all files is slow, so plain paths come first.
   if (tiers.size > 0 && !question.expect.some(isGlob)) return tiers;
   const tierOf = new Map(sources.map(({ path, tier }) => [path, tier]));
+  const tiersMax = new Set(tierOf.values()).size;
   const matches = expectedFiles(question);
   for (const { source, path } of lookup.files()) {
+    if (tiers.size === tiersMax) break;
     const tier = tierOf.get(source);
     if (tier !== undefined && !tiers.has(tier) && matches(path)) tiers.add(tier);
   }

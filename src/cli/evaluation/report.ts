@@ -39,7 +39,7 @@ export interface Shortfall {
 /** Questions and changes that the text lists per tier; `--json` has all. */
 const SHOWN = 20;
 
-/** Returns the figures that are below their thresholds. Throws nothing for a figure without questions: it is no shortfall. */
+/** Returns the figures that are below their thresholds. A figure without questions is no shortfall. */
 export function shortfalls(
   reports: readonly Pick<TierReport, "tier" | "figures">[],
   thresholds: Partial<Record<Metric, number>>,
@@ -129,11 +129,11 @@ function missReasons({ question, rank, answered, ms, came, problem }: Outcome): 
 function cameWords(came: Outcome["came"]): string {
   if (came.length === 0) return "nothing";
   const scores = new Map<string, number>();
-  for (const { path, score } of came.toReversed()) scores.set(path ?? "another document", score);
-  return [...scores]
-    .toReversed()
-    .map(([path, score]) => `${path} (${score.toFixed(2)})`)
-    .join(", ");
+  for (const { path, score } of came) {
+    const name = path ?? "another document";
+    if (!scores.has(name)) scores.set(name, score);
+  }
+  return [...scores].map(([name, score]) => `${name} (${score.toFixed(2)})`).join(", ");
 }
 
 function lastText(name: string, { tier, last }: TierReport): string {

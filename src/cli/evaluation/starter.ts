@@ -13,7 +13,7 @@ export interface Heading {
 /** A synced document. */
 export interface HeadedFile {
   readonly path: string;
-  /** Set if the knowledge base has several sources. */
+  /** The source's folder, relative to the folder of the questions. Undefined: the knowledge base has one source. */
   readonly source: string | undefined;
   readonly headings: readonly Heading[];
 }
@@ -68,7 +68,12 @@ export function makeStarter(files: readonly HeadedFile[]): Starter {
   }
   const sorted = files.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
   const candidates = sorted.flatMap(({ path, source, headings }) =>
-    specific(headings, counts).map(({ text, answer }) => ({ question: text, expect: path, answer, source })),
+    specific(headings, counts).map(({ text, answer }) => ({
+      question: text,
+      expect: path,
+      answer,
+      source: source === "" ? "." : source,
+    })),
   );
   const chosen = spread(candidates, STARTER_MAX);
   const { stringify } = writer();

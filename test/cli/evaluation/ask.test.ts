@@ -66,6 +66,18 @@ describe("a question is asked", () => {
   });
 });
 
+it("stops reading the files where every tier has an expected one", () => {
+  let files = 0;
+  const listed = function* () {
+    for (const file of [...FILES, ...FILES]) {
+      files += 1;
+      yield file;
+    }
+  };
+  expect(questionsByTier([question({ expect: ["**"] })], { ...lookup, files: listed }).size).toBe(2);
+  expect(files).toBe(4);
+});
+
 describe("asked in a tier", () => {
   let results: (query: string) => readonly SearchResult[];
   let closed: number;

@@ -88,6 +88,12 @@ it("lists twenty missed questions, and counts the others", () => {
   expect(text).toMatch(/\n {2}and 3 more \(--json lists all\)\n$/);
 });
 
+it("lists the files that came in the order of their best passages", () => {
+  const passages = ["a.md", "b.md", "a.md"].map((path, at) => ({ path, score: 0.9 - at / 10 }));
+  const outcomes = [outcome(1, { rank: null, came: passages })];
+  expect(reportText("/q.yaml", [{ ...trial, outcomes }])).toContain("came     a.md (0.90), b.md (0.80)\n");
+});
+
 it("escapes control characters of paths and questions", () => {
   const [first = outcome(1, {})] = now;
   const hostile = { ...first.question, question: "a\u001b[2Jb" };

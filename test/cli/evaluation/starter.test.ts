@@ -66,6 +66,12 @@ it("writes what it reads again, whatever the headings contain", () => {
   ]);
 });
 
+it("names the folder of the file of questions itself as a source", () => {
+  const headings = [{ text: "Opening hours", answer: undefined }];
+  const { text } = makeStarter([{ path: "a.md", source: "", headings }]);
+  expect(parseQuestions(text, FILE)).toMatchObject([{ source: "/work" }]);
+});
+
 it("spreads a bounded number of questions evenly over all headings", () => {
   const files = Array.from({ length: 50 }, (_, file) => ({
     path: `${String(file).padStart(2, "0")}.md`,
