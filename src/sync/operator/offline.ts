@@ -40,7 +40,10 @@ export async function changeLedger<T>(
   }
 }
 
-/** Reads the ledger of a state folder; a daemon may be running. Undefined: there is no ledger yet. */
+/**
+ * Reads the ledger of a state folder; a daemon may be running. Undefined: there is no ledger yet. Throws
+ * `ledger_unreachable`, `ledger_unusable`.
+ */
 export async function readLedger<T>(
   stateDir: string,
   read: (ledger: OperatorLedger) => Promise<T>,
@@ -48,6 +51,8 @@ export async function readLedger<T>(
   const open = openForReading(stateDir);
   try {
     return open && (await read(open.ledger));
+  } catch (error) {
+    throw isLedgerFailure(error) ? ledgerFailure(error, ledgerFile(stateDir)) : error;
   } finally {
     open?.close();
   }

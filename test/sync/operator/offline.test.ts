@@ -15,10 +15,10 @@ afterEach(async () => {
   await world.end();
 });
 
-/** The error of a change to the ledger when SQLite reports this one. */
-async function failing(code: string): Promise<unknown> {
+/** The error of a use of the ledger when SQLite reports this one. */
+async function failing(code: string, use: typeof changeLedger = changeLedger): Promise<unknown> {
   try {
-    await changeLedger(world.stateDir, () => {
+    await use(world.stateDir, () => {
       throw Object.assign(new Error("database or disk is full"), { code });
     });
   } catch (error) {
@@ -53,5 +53,6 @@ it("reports other failures of SQLite as the ledger's, and a defect as a defect",
   expect(await failing("SQLITE_READONLY")).toMatchObject({ code: "ledger_unusable" });
   expect(await failing("SQLITE_IOERR_READ")).toMatchObject({ code: "ledger_unreachable" });
   expect(await failing("SQLITE_BUSY")).toMatchObject({ code: "ledger_unreachable" });
+  expect(await failing("SQLITE_IOERR_READ", readLedger)).toMatchObject({ code: "ledger_unreachable" });
   expect(await failing("ERR_ASSERTION")).toMatchObject({ code: "ERR_ASSERTION" });
 });

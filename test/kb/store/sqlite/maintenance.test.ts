@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { sqliteMaintenance } from "../../../../src/kb/store/sqlite/maintenance.ts";
 import { openWriter } from "../../../../src/kb/store/sqlite/writer.ts";
@@ -16,6 +17,24 @@ function openFiles(): string[] {
     }
   });
 }
+
+it("reports a store that cannot be read as the store's failure", () => {
+  const folder = mkdtempSync(join(tmpdir(), "kbsync-known-"));
+  const path = join(folder, "kb.sqlite");
+  try {
+    const maintenance = sqliteMaintenance(path);
+    maintenance.upgrade();
+    const db = new Database(path);
+    db.pragma("foreign_keys = OFF");
+    for (const table of ["stored_file", "api_key"]) db.exec(`DROP TABLE ${table}`);
+    db.close();
+    const failure = expect.objectContaining({ code: "store_failed", subject: path }) as unknown;
+    expect(() => maintenance.uploads()).toThrow(failure);
+    expect(() => maintenance.keys()).toThrow(failure);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
 
 it("lists the uploads of a store by token and leaves no file of it open", async () => {
   const folder = mkdtempSync(join(tmpdir(), "kbsync-known-"));

@@ -2,7 +2,7 @@ import { newHexId } from "../../../../lib/ids.ts";
 import { Tier } from "../../../../wire/primitives.ts";
 import type { AccountKey, RestrictedKeys } from "../../maintenance.ts";
 import type { KeyScope } from "../../records.ts";
-import { type Connection, openForReading, openForWriting } from "../database/connection.ts";
+import { type Connection, openForWriting } from "../database/connection.ts";
 import { storeFailure } from "../database/failures.ts";
 import { keyOf, type KeyRow } from "../database/records.ts";
 import { prepareAccountWrites } from "./accounts.ts";
@@ -19,19 +19,12 @@ export function restrictKeys(keys: readonly AccountKey[], path: string): Restric
   }
 }
 
-/** Returns the keys of all accounts of a store file. */
-export function accountKeys(path: string): AccountKey[] {
-  const db = openForReading(path);
-  try {
-    const rows = db.prepare<[], KeyRow & { readonly account: string }>(
-      "SELECT api_key.*, account.name AS account FROM api_key JOIN account ON account.id = account_id",
-    );
-    return rows.all().map((row) => Object.assign(keyOf(row), { account: row.account }));
-  } catch (error) {
-    throw storeFailure(error, path);
-  } finally {
-    db.close();
-  }
+/** Returns the keys of all accounts. */
+export function accountKeys(db: Connection): AccountKey[] {
+  const rows = db.prepare<[], KeyRow & { readonly account: string }>(
+    "SELECT api_key.*, account.name AS account FROM api_key JOIN account ON account.id = account_id",
+  );
+  return rows.all().map((row) => Object.assign(keyOf(row), { account: row.account }));
 }
 
 function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {

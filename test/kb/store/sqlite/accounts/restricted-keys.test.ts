@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { accountKeys, restrictKeys } from "../../../../../src/kb/store/sqlite/accounts/restricted-keys.ts";
+import { restrictKeys } from "../../../../../src/kb/store/sqlite/accounts/restricted-keys.ts";
+import { sqliteMaintenance } from "../../../../../src/kb/store/sqlite/maintenance.ts";
 import { openForWriting } from "../../../../../src/kb/store/sqlite/database/connection.ts";
 import { prepareAccountWrites } from "../../../../../src/kb/store/sqlite/accounts/accounts.ts";
 import type { KeyRecord } from "../../../../../src/kb/store/records.ts";
@@ -63,24 +64,34 @@ describe("a restored key", () => {
     ["leaves no scopes to a key whose scopes were all replaced", {}, { scopes: ["write"] }, { scopes: [] }],
   ])("%s", (_name, older, newer, after) => {
     const [from, into] = [storeWith(newer), storeWith(older)];
-    restrictKeys(accountKeys(from), into);
+    restrictKeys(sqliteMaintenance(from).keys(), into);
     const before = { scopes: ["read"], expiresAt: null, revokedAt: null };
-    expect(accountKeys(into)).toMatchObject([{ sha256: shaOf(0), ...before, ...after }]);
+    expect(sqliteMaintenance(into).keys()).toMatchObject([{ sha256: shaOf(0), ...before, ...after }]);
   });
 });
 
 it("counts each restricted key once", () => {
   const from = storeWith({ revokedAt: SOON, expiresAt: SOON }, { expiresAt: SOON }, { scopes: ["read"] }, {});
   const into = storeWith({}, {}, { scopes: ["read", "write"] }, {});
-  expect(restrictKeys(accountKeys(from), into)).toEqual({ revoked: 1, endEarlier: 1, narrowed: 1 });
-  expect(restrictKeys(accountKeys(from), into)).toEqual({ revoked: 0, endEarlier: 0, narrowed: 0 });
+  expect(restrictKeys(sqliteMaintenance(from).keys(), into)).toEqual({
+    revoked: 1,
+    endEarlier: 1,
+    narrowed: 1,
+  });
+  expect(restrictKeys(sqliteMaintenance(from).keys(), into)).toEqual({
+    revoked: 0,
+    endEarlier: 0,
+    narrowed: 0,
+  });
 });
 
 it("adds revoked keys that the older store lacks, with their accounts, and no others", () => {
   const from = storeWith({ account: "other", revokedAt: SOON }, {});
   const into = storeWith();
-  expect(restrictKeys(accountKeys(from), into).revoked).toBe(1);
-  expect(accountKeys(into)).toMatchObject([{ sha256: shaOf(0), revokedAt: SOON, account: "other" }]);
+  expect(restrictKeys(sqliteMaintenance(from).keys(), into).revoked).toBe(1);
+  expect(sqliteMaintenance(into).keys()).toMatchObject([
+    { sha256: shaOf(0), revokedAt: SOON, account: "other" },
+  ]);
   const db = new Database(into);
   expect(db.prepare("SELECT count(*) FROM collection").pluck().get()).toBe(Tier.options.length);
   db.close();
@@ -89,5 +100,7 @@ it("adds revoked keys that the older store lacks, with their accounts, and no ot
 it("reports a store file that it cannot read", () => {
   const page = join(folder, "page.sqlite");
   writeFileSync(page, "<html>".repeat(1000));
-  expect(() => accountKeys(page)).toThrow(expect.objectContaining({ code: "store_damaged" }) as Error);
+  expect(() => sqliteMaintenance(page).keys()).toThrow(
+    expect.objectContaining({ code: "store_damaged" }) as Error,
+  );
 });
