@@ -16,7 +16,7 @@ import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { ledgerFolders } from "./sources.ts";
 
-/** A command's way to the daemon of its state folder. */
+/** Runs the operations of a command, by the daemon of its state folder or on the ledger. */
 export interface Operator {
   readonly config: Config;
   /** The configured sources, then those that only the ledger knows. */
@@ -35,7 +35,7 @@ export interface Operator {
   ): Promise<AnswerOf<N>>;
   /** Runs it on the ledger, as without a daemon. Undefined: there is no ledger. */
   actAlone<N extends LedgerOperation>(name: N, request: RequestOf<N>): Promise<AnswerOf<N> | undefined>;
-  /** Has the daemon do it; where none runs, does it on the ledger. Undefined: there is no ledger either. */
+  /** Runs it by the daemon; if none runs, on the ledger. Undefined: there is no ledger either. */
   act<N extends LedgerOperation>(
     name: N,
     request: RequestOf<N>,

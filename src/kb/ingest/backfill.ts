@@ -23,7 +23,7 @@ const RETRY_AFTER_MS = 60_000;
 export interface Backfill {
   /** Starts a run, or schedules another one after the current run. */
   wake(this: void): void;
-  /** Continues what an earlier process left, if any collection has chunks that need vectors: else no model is opened. */
+  /** Resumes the work of an earlier process. Opens no model if no collection whose tier needs vectors has chunks. */
   resume(): Promise<void>;
   /** Whether a run is in progress: searches may not find some chunks by meaning yet. */
   isRunning(): boolean;

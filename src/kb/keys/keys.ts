@@ -49,7 +49,7 @@ export async function registerKey(records: Records, key: string, grant: KeyGrant
   return (await records.keyByHash(record.sha256)) ?? record;
 }
 
-/** What the operations on keys work with: the store, and the clock by which keys expire. */
+/** Dependencies of the operations on keys. `nowMs` is the clock by which keys expire. */
 export interface KeyParts {
   readonly records: Records;
   readonly nowMs: () => number;

@@ -57,8 +57,8 @@ const DEEP_WORDS = 300;
  * and reranks the top of the fused list, with a reranking model if there is one, else by each chunk's best sentence.
  *
  * Without an embedder, or if it fails, all tiers search by words; the outcome reports it as `fallback`, and the state of the
- * model has the failure (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without evidence. Scores mean the
- * same in every tier (score.ts).
+ * model has the failure (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without
+ * evidence. Scores mean the same in every tier (score.ts).
  */
 export async function search(
   index: SearchedIndex,
@@ -198,6 +198,7 @@ async function rerankedBySentence(
     .filter(({ score }) => score > 0);
   return blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
 }
+
 type Candidate = WordRanked & ScoredHit & Pick<ChunkEvidence, "match" | "cosine">;
 
 interface Scored {

@@ -17,6 +17,7 @@ import { prepareQueryTerms } from "./words/query-terms.ts";
  * searches that together need more memory than the lists may have would evict each other's lists for ever.
  */
 const SLICES_MAX = 2000;
+
 /** Wraps a read so that its statements all see one snapshot. */
 type Snapshot = <A extends readonly unknown[], T>(run: (...given: A) => T) => (...given: A) => T;
 
