@@ -227,7 +227,7 @@ export async function adoptSource(
       for (const match of group) {
         const formerRow = former.get(match.resource.docId);
         if (formerRow !== undefined) ledger.files.remove(formerRow);
-        adopt(context, source, match);
+        adopt(context, source, match, formerRow !== undefined);
       }
     });
     for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);
@@ -558,14 +558,17 @@ async function holds(
   return (await hashUpload(remote, resource.url, sizeBytes, signal)) === hash;
 }
 
-/** Runs inside a group commit. */
+/**
+ * Runs inside a group commit. `isFreed`: the row that owned the resource was just removed. A doubt may still name it.
+ */
 function adopt(
   { ledger }: ActionContext,
   source: AdoptingSource,
   match: Match<AdoptionCandidate, AdoptableResource>,
+  isFreed = false,
 ): void {
   const { file, resource } = match;
-  if (ledger.files.ownsDoc(resource.docId)) return;
+  if (!isFreed && ledger.files.ownsDoc(resource.docId)) return;
   const { settings } = file.observed.shape;
   const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
   const observed = { ...withAddress(file.observed, resource.url), shape };
