@@ -16,6 +16,8 @@ const EVERY_MS = 500;
 /** A daemon that sends documents all the time may never let the service finish. */
 const WAIT_MS_MAX = 3_600_000;
 const ANSWER_MS_MAX = 10_000;
+/** Missing answers in a row after which the wait ends: the search then reports the failure. */
+const UNANSWERED_MAX = 3;
 
 /**
  * Waits until a service has embedded all documents, without which a tier with vectors searches by words alone. Notifies of
@@ -31,6 +33,7 @@ export async function awaitVectors(
   if (tier === "fastest") return;
   const startMs = performance.now();
   let health = await healthOf(apiUrl, signal);
+  let unanswered = 0;
   if (health?.isBackfilling === true) notify("waiting until the service has embedded all documents");
   while (health?.isBackfilling === true) {
     if (performance.now() - startMs > WAIT_MS_MAX) {
@@ -41,7 +44,10 @@ export async function awaitVectors(
       });
     }
     await sleep(EVERY_MS, undefined, { signal });
-    health = await healthOf(apiUrl, signal);
+    const next = await healthOf(apiUrl, signal);
+    unanswered = next === undefined ? unanswered + 1 : 0;
+    // A service that embeds may answer late once. The figures would be those of a search in part by words alone.
+    if (next !== undefined || unanswered >= UNANSWERED_MAX) health = next;
   }
   if (health !== undefined && ["off", "unavailable", "failing"].includes(health.embedder.state))
     notify(`${tier} searches by ${health.tiers[tier] ?? "words alone"}`);

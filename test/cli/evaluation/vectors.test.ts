@@ -49,6 +49,20 @@ const cases: readonly [
     3,
   ],
   [
+    "goes on waiting after an answer that did not come",
+    "moderate",
+    [health(true), "late", health(true), health(false)],
+    ["waiting until the service has embedded all documents"],
+    4,
+  ],
+  [
+    "waits no longer for a service that does not answer any more",
+    "moderate",
+    [health(true), "gone"],
+    ["waiting until the service has embedded all documents"],
+    4,
+  ],
+  [
     "says that there is no model",
     "moderate",
     [health(false, "off")],
