@@ -32,6 +32,9 @@ const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 /** Absolute, so that it does not depend on the daemon's working folder. File systems allow no NUL. */
 const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 
+/** Unix time that a Date can represent (ECMA-262, 21.4.1.1). */
+const TimeMs = z.number().min(-8.64e15).max(8.64e15);
+
 /** State of sending to the service. */
 export const PaceState = z.discriminatedUnion("kind", [
   record({ kind: z.literal("open") }),
@@ -322,7 +325,7 @@ export const DAEMON_API = {
   /** Restores saved texts as files: the newest of each path, or the newest at `atMs`. */
   undelete: {
     method: "POST",
-    request: z.strictObject({ path: Path, atMs: z.number().optional() }),
+    request: z.strictObject({ path: Path, atMs: TimeMs.optional() }),
     answer: record({ files: list(PutBack) }),
   },
   verify: {

@@ -434,6 +434,12 @@ describe("a client that is none", () => {
     ],
     ["a field too many", http("POST /v1/daemon/rescan", '{"force":true}'), 400, invalid],
     ["a number out of bounds", http("GET /v1/daemon/log?limit=1e9"), 400, invalid],
+    [
+      "a time beyond all dates",
+      http("POST /v1/daemon/undelete", '{"path":"/docs/a.md","atMs":1e300}'),
+      400,
+      invalid,
+    ],
     ["a path that is not absolute", http("GET /v1/daemon/why?path=a.md"), 400, invalid],
     ["a path that no disk has", http("GET /v1/daemon/why?path=%2Fa%00b"), 400, invalid],
     ["two paths", http("GET /v1/daemon/why?path=/a&path=/b"), 400, invalid],
