@@ -364,9 +364,9 @@ async function findCandidates(
   readonly goneRows: readonly AcknowledgedFile[];
   /** Number of rows for files that are not to be deleted. */
   readonly rows: number;
-  /** Parts of the folder that could not be read; "" is all of it. */
+  /** Parts of the folder that could not be read; "" is all of it, also if it is missing or empty. */
   readonly unreadable: readonly RelativePath[];
-  /** False: the folder is missing, empty or another one, and counts as unreadable. */
+  /** False: the folder is missing, empty or another one, and its files are matched another time. */
   readonly isThere: boolean;
 }> {
   const { ledger } = context;
@@ -423,8 +423,9 @@ async function findCandidates(
         ledger.intents.doubts(source.id).map(({ docId, observed }) => docId !== null && observed.label),
       );
       const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
-      const isThere = scan.root !== undefined && isAgreed && !isEmptied;
-      const unreadable = scan.unreadable.map(({ path }) => path);
+      const isAway = scan.root === undefined || isEmptied;
+      const isThere = !isAway && isAgreed;
+      const unreadable = isAway ? WHOLE_FOLDER : scan.unreadable.map(({ path }) => path);
       const there = new Set(scan.entries.map(({ path }) => path));
       const isGone = ({ id, path, state }: AcknowledgedFile): boolean =>
         whole &&

@@ -1,6 +1,8 @@
-import { cpSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { join } from "node:path";
+import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
+import { type DocumentReader, openLocalReader } from "../../../src/sync/read/reader.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 
@@ -148,6 +150,38 @@ describe("after a part of the folder could not be read", () => {
     await world.sync();
     expect(world.service.live().map(({ _id }) => _id)).toEqual([id]);
   });
+
+  it.each(["missing", "empty"])(
+    "files take their own resources when the source's folder is %s only while a new ledger is compared",
+    async (how) => {
+      openFolder();
+      await world.sync();
+      const ids = world.service.live().map(({ _id }) => _id);
+      rmSync(world.stateDir, { recursive: true });
+      const away = `${world.root}-away`;
+      world.service.fault = ({ operation }) => {
+        if (operation !== "list" || existsSync(away)) return undefined;
+        renameSync(world.root, away);
+        if (how === "empty") mkdirSync(world.root);
+        return undefined;
+      };
+      const comeBack = (): void => {
+        world.service.fault = () => undefined;
+        if (!existsSync(away)) return;
+        rmSync(world.root, { recursive: true, force: true });
+        renameSync(away, world.root);
+      };
+      const reader = openLocalReader();
+      const read: DocumentReader["read"] = async (...args) => {
+        comeBack();
+        return await reader.read(...args);
+      };
+      await world.sync({ world: { ...REAL_WORLD, openReader: () => ({ ...reader, read }) } });
+      comeBack();
+      await world.sync();
+      expect(world.service.live().map(({ _id }) => _id)).toEqual(ids);
+    },
+  );
 
   it.each([
     { how: "as it was", text: "# Another title\n\nanother text" },
