@@ -85,7 +85,8 @@ export function openSourceDeletes(options: SourceDeletesOptions): SourceDeletes 
   const beginPutOff = (path?: RelativePath): void => {
     for (const at of path === undefined ? [...putOff.keys()] : [path]) {
       const waiting = putOff.get(at) ?? [];
-      if (waiting.length === 0 || waiting.some(isBack)) continue;
+      // What has a job begins again when that has ended.
+      if (waiting.length === 0 || waiting.some((each) => jobs.has(each.id) || isBack(each))) continue;
       putOff.delete(at);
       begin(waiting);
     }

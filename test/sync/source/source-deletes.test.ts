@@ -179,6 +179,23 @@ it("a delete is sent at once when its file receives a resource just after it gav
   expect([ledger.intents.isDeleted("doc"), ledger.intents.deletes(id)]).toEqual([true, []]);
 });
 
+it("a delete that gave way to its file begins again only after its own job has ended", async () => {
+  const { id } = ledger.sources.open("/one", "o", "fastest");
+  await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
+  let isAwaited = true;
+  const { deletes, pushed } = deletesOf(id, { isAwaited: () => isAwaited });
+  deletes.beginLeft();
+  const [deletion] = pushed.splice(0);
+  if (deletion === undefined) throw new Error("there is no delete");
+  await deletes.send(deletion);
+  isAwaited = false;
+  // A pass ends before the job does.
+  deletes.beginPutOff();
+  expect(pushed).toEqual([]);
+  deletes.end(deletion);
+  expect([pushed, deletes.hasJobs()]).toEqual([[deletion], true]);
+});
+
 it("a resource that the service reports missing for minutes is deleted in the end", async () => {
   const { id } = ledger.sources.open("/one", "o", "fastest");
   await ledger.write(() => void ledger.intents.delete(id, "a.txt", "doc"));
