@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { CHUNK_CHARS_MAX, CHUNK_CHARS_MIN, Count, Id, Strategy, Tier, Time } from "./primitives.ts";
+import {
+  CHUNK_CHARS_MAX,
+  CHUNK_CHARS_MIN,
+  Count,
+  Id,
+  NumberRange,
+  Strategy,
+  Tier,
+  Time,
+} from "./primitives.ts";
 import { OwnerEntry } from "./owners.ts";
 import { SearchFallback } from "./search.ts";
 
@@ -110,12 +119,31 @@ export const ResourcesAnswer = answerOf(
   }),
 ).meta({ id: "ResourcesAnswer" });
 
-/** A chunk. Offsets are UTF-16 units into the resource's content, end exclusive. */
+/** The position of a chunk in its resource's content. */
+const position = {
+  start: Count.describe("UTF-16 offset into the resource's content of the text after before."),
+  end: Count.describe("UTF-16 offset of the end of that text, exclusive."),
+  lines: NumberRange.optional().describe("Absent for texts from before lines were stored."),
+  pages: NumberRange.optional().describe("Of PDFs, and of images with several pages."),
+};
+
+/** The version of a text that a position refers to. */
+const text = {
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional()
+    .describe(
+      "Of the resource's content in this version, as UTF-8. Absent for texts from before it was stored.",
+    ),
+  fileUrl: z.string().optional().describe("The url of a file or link resource."),
+};
+
+/** A chunk. */
 const ResourceChunk = z
   .object({
     id: z.uuid(),
-    start: Count,
-    end: Count,
+    ...position,
     headings: z.array(z.string()).describe("Above the chunk, outermost first."),
     content: z.string().describe("before, the text from start to end, and after."),
     before: z.string().optional(),
@@ -130,6 +158,7 @@ export const ChunksAnswer = answerOf(
       .int()
       .min(0)
       .describe("How often the resource was chunked; 0 while it is queued for the first time."),
+    ...text,
     chunks: z.array(ResourceChunk),
   }),
 ).meta({ id: "ChunksAnswer" });
@@ -164,6 +193,8 @@ export const FoundResult = z
       title: z.string().describe("Of the resource."),
       headings: z.array(z.string()).describe("Above the chunk, outermost first."),
       path: z.string().describe("Title and headings in one line."),
+      ...position,
+      ...text,
       before: z
         .string()
         .optional()

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
-import { Count, Id } from "./primitives.ts";
+import { Count, Id, NumberRange } from "./primitives.ts";
 import { URL_CHARS_MAX } from "./resource.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
@@ -90,9 +90,17 @@ export const Citation = z
     number: z.int().min(1),
     resource_id: Id,
     title: z.string(),
+    /** Title and headings in one line. This and the fields below are absent in answers of older services. */
+    path: z.string().optional(),
     chunk_id: z.string(),
     score: z.number(),
     span: z.object({ start: Count, end: Count, text: z.string() }),
+    /** Lines and pages of the span, as in a search result. */
+    lines: NumberRange.optional(),
+    pages: NumberRange.optional(),
+    /** The version that is cited, and the SHA-256 of its content, as in a search result. */
+    version: z.int().min(1).optional(),
+    sha256: z.string().optional(),
   })
   .meta({ id: "Citation" });
 export type Citation = z.infer<typeof Citation>;

@@ -21,6 +21,12 @@ export const Time = z
 /** A number of items. */
 export const Count = z.int().min(0);
 
+/** A range of lines or pages. */
+export const NumberRange = z
+  .object({ first: z.int().min(1), last: z.int().min(1) })
+  .meta({ id: "NumberRange", description: "From 1, both included." });
+export type NumberRange = z.infer<typeof NumberRange>;
+
 /** The chunking strategies, by their wire values. */
 export const Strategy = z.enum(["recursive", "semantic", "agentic"]);
 export type Strategy = z.infer<typeof Strategy>;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { readFilter } from "./filter.ts";
-import { WireInteger } from "./primitives.ts";
+import { Count, NumberRange, WireInteger } from "./primitives.ts";
 
 export const TOP_K_DEFAULT = 5;
 export const TOP_K_MAX = 100;
@@ -53,6 +53,16 @@ export const SearchResult = z.object({
     /** Beginning and end of `content` that come from another part of the document (additions). */
     before: z.string().optional(),
     after: z.string().optional(),
+    /** UTF-16 offsets into the resource's content of the text between `before` and `after` (additions). */
+    start: Count.optional(),
+    end: Count.optional(),
+    /** Lines and pages of that text (additions). */
+    lines: NumberRange.optional(),
+    pages: NumberRange.optional(),
+    /** SHA-256 of the resource's content in this version, as UTF-8 (an addition). */
+    sha256: z.string().optional(),
+    /** The url of a file or link resource (an addition). */
+    fileUrl: z.string().optional(),
   }),
 });
 export type SearchResult = z.infer<typeof SearchResult>;

@@ -22,14 +22,11 @@ export async function findPassages(
       const body = { query, collection_id: collection.id, owner_id: owner ?? accountId, top_k };
       const search = score === undefined ? body : { ...body, score };
       const { results, chunks } = await queryResources(kb, accountId, search);
-      return chunks.map(({ id: chunkId, resourceId, title, start, text, before, after }, at) => {
-        const foundScore = results[at]?.score ?? 0;
-        return { resourceId, title, chunkId, score: foundScore, start, text, before, after };
-      });
+      return chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 }));
     }),
   );
   // Parts of an agent's knowledge may overlap.
-  return [...new Map(found.flat().map((passage) => [passage.chunkId, passage])).values()]
-    .toSorted((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : 1))
+  return [...new Map(found.flat().map((passage) => [passage.id, passage])).values()]
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
     .map((passage, at) => Object.assign(passage, { number: at + 1 }));
 }

@@ -1,20 +1,13 @@
 import type { Citation } from "../../wire/chat.ts";
+import { pathOf, positionOf } from "../search/position.ts";
+import type { FoundChunk } from "../store/search-index.ts";
 import { bestSentence, coverage, sentencesOf, termsOf } from "./sentences.ts";
 
 /** A chunk of a resource that a search found, with the number by which an answer cites it. */
-export interface Passage {
+export interface Passage extends FoundChunk {
   /** From 1. */
   readonly number: number;
-  readonly resourceId: string;
-  readonly title: string;
-  readonly chunkId: string;
   readonly score: number;
-  /** UTF-16 offset in the resource's content of the text after `before`. */
-  readonly start: number;
-  /** The chunk's text, including what it repeats at either end. */
-  readonly text: string;
-  readonly before?: string | undefined;
-  readonly after?: string | undefined;
 }
 
 /** Citations in an answer: `[2]`, `[1, 3]`. */
@@ -43,18 +36,25 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
 
 /** Cites a passage for some words: its sentence with most of them, else the whole passage. */
 export function citationOf(passage: Passage, words: string): Citation {
-  const { number, resourceId, title, chunkId, score, start, before = "", after = "" } = passage;
+  const { number, resourceId, title, id, score, start, before = "", after = "", version, sha256 } = passage;
   // The repeated parts belong to other positions of the document.
   const text = passage.text.slice(before.length, passage.text.length - after.length);
   const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
+  const span = { start: start + sentence.start, end: start + sentence.end };
+  const { lines, pages } = positionOf(passage, span);
   return {
     type: "citation",
     number,
     resource_id: resourceId,
     title,
-    chunk_id: chunkId,
+    path: pathOf(passage),
+    chunk_id: id,
     score,
-    span: { start: start + sentence.start, end: start + sentence.end, text: sentence.text },
+    span: { ...span, text: sentence.text },
+    ...(lines !== undefined && { lines }),
+    ...(pages !== undefined && { pages }),
+    version,
+    ...(sha256 !== undefined && { sha256 }),
   };
 }
 

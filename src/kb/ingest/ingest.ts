@@ -68,8 +68,8 @@ export interface Ingest {
   close(): Promise<void>;
 }
 
-/** The text of a file, with a warning if it is incomplete. */
-export type ReadText = Pick<Extraction, "text" | "warning">;
+/** The text of a file with its pages, and a warning if it is incomplete. */
+export type ReadText = Pick<Extraction, "text" | "pages" | "warning">;
 
 /** The document that a text belongs to. */
 export interface About {

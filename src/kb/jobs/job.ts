@@ -157,6 +157,7 @@ async function completeCreate(
       accountId: at.accountId,
       id: at.id,
       content: source.content,
+      pages: source.pages,
       ...(source.url === null ? {} : { url: source.url }),
       nowIso: nowIso(kb),
       completesCreate: true,

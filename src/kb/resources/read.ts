@@ -1,5 +1,7 @@
+import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
+import { positionOf } from "../search/position.ts";
 import type { Records } from "../store/store.ts";
 import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -21,21 +23,7 @@ export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: 
 }
 
 /** The chunks of a resource in the wire format, in text order. */
-export interface ChunkList {
-  readonly resourceId: string;
-  readonly version: number;
-  readonly chunks: readonly {
-    readonly id: string;
-    /** UTF-16 offsets into the resource's content, end exclusive. */
-    readonly start: number;
-    readonly end: number;
-    readonly headings: readonly string[];
-    /** `before`, the text between the offsets, `after`. */
-    readonly content: string;
-    readonly before?: string;
-    readonly after?: string;
-  }[];
-}
+export type ChunkList = ChunksAnswer["data"];
 
 /**
  * Chunks read at a time, a megabyte at most. A long document has tens of thousands: searches would wait while all of them are read,
@@ -49,33 +37,36 @@ const CHANGES_MAX = 3;
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
   const found = await chunksOfVersion(kb.records, { accountId, id });
   if (found === undefined) throw noResource(id);
+  const { version, sha256, url, chunks } = found;
   return {
     resourceId: id,
-    version: found.version,
-    chunks: found.chunks.map(wireChunk),
+    version,
+    ...(sha256 !== undefined && { sha256 }),
+    ...(url !== null && { fileUrl: url }),
+    chunks: chunks.map(wireChunk),
   };
 }
 
 function wireChunk(chunk: Chunk): ChunkList["chunks"][number] {
-  const { id, start, end, headings, before, after, text: content } = chunk;
+  const { id, headings, before, after, text: content } = chunk;
   const repeats = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
-  return { id, start, end, headings, content, ...repeats };
+  return { id, ...positionOf(chunk), headings: [...headings], content, ...repeats };
 }
 
 async function chunksOfVersion(
   records: Pick<Records, "chunks">,
   at: ResourceKey,
-): Promise<Pick<VersionChunks, "version" | "chunks"> | undefined> {
+): Promise<Omit<VersionChunks, "more"> | undefined> {
   for (let changes = 0; changes < CHANGES_MAX; changes++) {
     let part = await records.chunks({ ...at, limit: CHUNKS_READ });
     if (part === undefined) return undefined;
-    const { version } = part;
+    const { version, sha256, url } = part;
     const chunks = [...part.chunks];
     while (part?.version === version && part.more) {
       part = await records.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
       if (part?.version === version) chunks.push(...part.chunks);
     }
-    if (part?.version === version) return { version, chunks };
+    if (part?.version === version) return { version, sha256, url, chunks };
   }
   return records.chunks(at);
 }

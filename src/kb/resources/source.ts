@@ -1,6 +1,7 @@
 import { codeOf } from "../../lib/failure.ts";
 import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
+import type { PageStarts } from "../store/pages.ts";
 import type { Origin, Resource, StoredFile } from "../store/records.ts";
 import { lastSegment } from "../uploads/file-address.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
@@ -13,6 +14,8 @@ export interface Source {
   readonly origin: Origin;
   readonly url: string | null;
   readonly content: string;
+  /** The pages of `content`, if it has some. */
+  readonly pages?: PageStarts | undefined;
   /** A message about parts of the document that the text does not contain. */
   readonly warning?: string | undefined;
 }
@@ -50,16 +53,16 @@ export async function changedSource(
       if (found === "unchanged") return undefined;
       const content = found.text;
       refuseTooLong(kb, content, "url");
-      return { origin: "link", url: given, content, warning: found.warning };
+      return { origin: "link", url: given, content, pages: found.pages, warning: found.warning };
     }
     case "inside":
       throw notIssued(given);
     case "token": {
       const file = await issuedFile(kb, owner.accountId, given, address.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const { text: content, warning } = await readFileText(kb, owner, file);
+      const { text: content, pages, warning } = await readFileText(kb, owner, file);
       refuseTooLong(kb, content, "url");
-      return { origin: "file", url: fileUrl, content, warning };
+      return { origin: "file", url: fileUrl, content, pages, warning };
     }
   }
 }

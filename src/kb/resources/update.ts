@@ -149,7 +149,7 @@ function changeOf(
     ...(body.description === undefined ? {} : { description: body.description.toWellFormed() }),
     ...(settings === undefined ? {} : { settings }),
     ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
-    ...(source === undefined ? {} : { content: source.content }),
+    ...(source === undefined ? {} : { content: source.content, pages: source.pages }),
     ...(url === null ? {} : { url }),
   };
 }

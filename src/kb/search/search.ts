@@ -1,4 +1,3 @@
-import { oneLine } from "../../lib/one-line.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { FoundResult } from "../../wire/answers.ts";
 import type { SearchFallback } from "../../wire/search.ts";
@@ -8,6 +7,7 @@ import type { ChunkRef } from "../store/records.ts";
 import type { Index, Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/search-index.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
 import { fuse, FUSED_DEPTH } from "./fuse.ts";
+import { pathOf, positionOf } from "./position.ts";
 import { blend, meanJudgement, RERANKED_DEPTH, SENTENCE_SHARE } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
 import {
@@ -266,7 +266,10 @@ function resultOf(chunk: FoundChunk, score: number): FoundResult {
       ownerId: chunk.ownerId,
       title: chunk.title,
       headings: [...chunk.headings],
-      path: [chunk.title, ...chunk.headings].map(oneLine).join(" > "),
+      path: pathOf(chunk),
+      ...positionOf(chunk),
+      ...(chunk.sha256 !== undefined && { sha256: chunk.sha256 }),
+      ...(chunk.url !== null && { fileUrl: chunk.url }),
       ...(chunk.before !== undefined && { before: chunk.before }),
       ...(chunk.after !== undefined && { after: chunk.after }),
     },

@@ -1,5 +1,6 @@
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
+import type { Page, PageStarts } from "./pages.ts";
 
 export interface Account {
   /** 24 hex digits. */
@@ -83,6 +84,8 @@ export interface NewResource extends ResourceKey {
   readonly url: string | null;
   /** The whole text: as sent, or extracted from the file. */
   readonly content: string;
+  /** The pages of `content`. Default: it has none. */
+  readonly pages?: PageStarts | undefined;
   readonly settings: Settings;
   readonly createdAt: string;
   /** Default: none. */
@@ -134,6 +137,8 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly description?: string;
   readonly url?: string;
   readonly content?: string;
+  /** The pages of the new `content`. Default: it has none. */
+  readonly pages?: PageStarts | undefined;
   readonly settings?: Settings;
   /** Replaces all metadata. */
   readonly metadata?: Metadata;
@@ -146,7 +151,7 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly clearsError?: boolean;
 }
 
-export interface Resource extends Omit<NewResource, "fileToken"> {
+export interface Resource extends Omit<NewResource, "fileToken" | "pages"> {
   readonly collectionId: string;
   readonly metadata: Metadata;
   /** Number of chunkings, from 1; 0 while a resource created in the background has no text. */
@@ -198,9 +203,17 @@ export interface ChunksQuery extends ResourceKey {
   readonly limit?: number;
 }
 
-/** Chunks of one version of a resource. */
-export interface VersionChunks {
+/** One version of a resource's text. */
+export interface TextVersion {
   readonly version: number;
+  /** SHA-256 of the content as UTF-8, 64 hex digits; undefined for a text that an older release stored. */
+  readonly sha256: string | undefined;
+  /** Of a file or link resource, else null. */
+  readonly url: string | null;
+}
+
+/** Chunks of one version of a resource. */
+export interface VersionChunks extends TextVersion {
   readonly chunks: readonly Chunk[];
   /** Whether there are chunks after the last one. */
   readonly more: boolean;
@@ -218,6 +231,10 @@ export interface Chunk extends Repeats {
   readonly id: string;
   readonly start: number;
   readonly end: number;
+  /** Line of the content in which the chunk starts, from 1; undefined for a chunk that an older release stored. */
+  readonly line: number | undefined;
+  /** The pages that the chunk is on; empty if the content has none. */
+  readonly pages: readonly Page[];
   readonly headings: readonly string[];
   /** `before`, the text between `start` and `end`, `after`. */
   readonly text: string;

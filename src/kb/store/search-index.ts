@@ -1,7 +1,7 @@
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
-import type { Chunk, ChunkRef, ResourceKey } from "./records.ts";
+import type { Chunk, ChunkRef, ResourceKey, TextVersion } from "./records.ts";
 
 /**
  * The index of the chunks' words and vectors. A write of `Records` indexes the chunks of a version in its own transaction.
@@ -172,13 +172,12 @@ export interface ChunkVector {
   readonly staleSince?: number | undefined;
 }
 
-export interface FoundChunk extends Chunk {
+export interface FoundChunk extends Chunk, TextVersion {
   readonly resourceId: string;
   /** Title of the resource. */
   readonly title: string;
   readonly collectionId: string;
   readonly ownerId: string;
-  readonly version: number;
 }
 
 export interface DocumentQuery {

@@ -4,6 +4,7 @@ import type { Passage } from "../../../src/kb/chat/passage.ts";
 import { createBody } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { ask, eventsOf, openAsking, remember } from "./asking.ts";
+import { passageOf } from "./passage.ts";
 
 let running: Running;
 let resourceId: string;
@@ -36,15 +37,8 @@ describe("without a model", () => {
     );
   });
 
-  const passage = (number: number, score: number, text: string): Passage => ({
-    number,
-    resourceId: `r${number}`,
-    title: "Harbour",
-    chunkId: `c${number}`,
-    score,
-    start: 0,
-    text,
-  });
+  const passage = (number: number, score: number, text: string): Passage =>
+    passageOf(number, text, { score, title: "Harbour" });
   const answered = (passages: readonly Passage[]): Promise<BuiltinAnswer> =>
     answerBuiltin(
       { pagesMax: 0, readImage: () => Promise.reject(new Error("no image")) },

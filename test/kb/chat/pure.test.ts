@@ -8,6 +8,7 @@ import { bestSentence, sentencesOf, termsOf } from "../../../src/kb/chat/sentenc
 import { fillVariables } from "../../../src/kb/chat/turn.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
+import { passageOf } from "./passage.ts";
 
 describe("variables", () => {
   it.each<[string, string, Record<string, string | number | boolean>, string, string[]]>([
@@ -57,15 +58,7 @@ describe("variables", () => {
 });
 
 describe("citations", () => {
-  const passage = (number: number, text: string, start = 0): Passage => ({
-    number,
-    resourceId: `r${number}`,
-    title: `T${number}`,
-    chunkId: `c${number}`,
-    score: 0.5,
-    start,
-    text,
-  });
+  const passage = (number: number, text: string, start = 0): Passage => passageOf(number, text, { start });
   const PASSAGES = [
     passage(1, "The harbour is old. The new crane lifts forty tons.", 100),
     passage(2, "Twice a day the water rises."),
@@ -191,15 +184,7 @@ describe("the prompt", () => {
     contextTokens: 4096,
     ...more,
   });
-  const passage = {
-    number: 1,
-    resourceId: "r",
-    title: "T",
-    chunkId: "c",
-    score: 1,
-    start: 0,
-    text: "word ".repeat(200),
-  };
+  const passage = passageOf(1, "word ".repeat(200), { score: 1 });
 
   it("the prompt leaves the answer's share of the window free, alternates roles, and includes the newest turns", () => {
     fc.assert(

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Span } from "../../../src/kb/ingest/chunk/span.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
-import { Tier } from "../../../src/wire/primitives.ts";
+import type { ResourceChange } from "../../../src/kb/store/records.ts";
+import { DEFAULT_SETTINGS, Tier } from "../../../src/wire/primitives.ts";
 import { LATER, NOW, wordsOnly, type StoreFixture } from "./store-fixture.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -355,6 +357,56 @@ export function resourceContract(fixture: StoreFixture): void {
       });
       await fixture.store.records.deleteResource({ ...at, nowIso: LATER });
       expect(await fixture.store.records.chunks(at)).toBeUndefined();
+    });
+  });
+
+  describe("positions in the text", () => {
+    const CONTENT = "\none\n\ntwo\nand more\n\nthree";
+    const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+    it("returns line, pages and digest with each chunk, also when it is found", async () => {
+      const { id } = await create(CONTENT, {
+        pages: [0, null, 10],
+        origin: "link",
+        url: "https://a.example/",
+      });
+      const version = { version: 1, sha256: digest(CONTENT), url: "https://a.example/" };
+      const [first, third] = [
+        { number: 1, start: 0 },
+        { number: 3, start: 10 },
+      ];
+      const chunks = [
+        { text: "one", line: 2, pages: [first] },
+        { text: "two\nand more", line: 4, pages: [first, third] },
+        { text: "three", line: 7, pages: [third] },
+      ];
+      const at = { accountId: fixture.account.id, id };
+      expect(await fixture.store.records.chunks(at)).toMatchObject({ ...version, chunks });
+      expect(await fixture.store.records.chunks({ ...at, offset: 1, limit: 1 })).toMatchObject({
+        chunks: [chunks[1]],
+      });
+      expect(await find("more")).toMatchObject([{ ...version, ...chunks[1] }]);
+    });
+
+    it("keeps pages while the content stays, and replaces them with it", async () => {
+      const { id } = await create(CONTENT, { pages: [0, 10] });
+      const at = { accountId: fixture.account.id, id };
+      const update = (change: Partial<ResourceChange>, text?: string): Promise<unknown> =>
+        fixture.store.records.updateResource(
+          { ...at, nowIso: LATER, ...change },
+          text === undefined ? undefined : wordsOnly(text),
+        );
+      const pagesOfChunks = async (): Promise<number[][]> =>
+        (await fixture.chunks(at)).map(({ pages }) => pages.map(({ number }) => number));
+      await update({ title: "Renamed" });
+      expect(await pagesOfChunks()).toEqual([[1], [1, 2], [2]]);
+      await update({ settings: DEFAULT_SETTINGS }, CONTENT);
+      expect(await pagesOfChunks()).toEqual([[1], [1, 2], [2]]);
+      await update({ content: "four", pages: [null, 0] }, "four");
+      expect(await pagesOfChunks()).toEqual([[2]]);
+      expect(await find("four")).toMatchObject([{ version: 3, sha256: digest("four"), url: null }]);
+      await update({ content: "five" }, "five");
+      expect(await pagesOfChunks()).toEqual([[]]);
     });
   });
 

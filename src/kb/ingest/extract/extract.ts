@@ -1,6 +1,8 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import type { PageStarts } from "../../store/pages.ts";
 import { openPageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
+import { joinPages } from "./join-pages.ts";
 import type { MediaType } from "./media-type.ts";
 import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
@@ -40,8 +42,8 @@ export interface Extraction {
    * Markdown, a declared table or JSON the output of `structuredText`.
    */
   readonly text: string;
-  /** Number of pages of a PDF or image. */
-  readonly pages?: number;
+  /** The pages of a PDF, or of an image with several. */
+  readonly pages?: PageStarts;
   /** Says which parts of the document may be missing from the text, and why. */
   readonly warning?: string;
 }
@@ -84,9 +86,6 @@ const CHARS_MAX = 32 * 1024 * 1024;
 /** Bytes that suffice to recognise an HTML page. */
 const PAGE_HEAD_BYTES = 1024;
 
-/** Separator of pages: the boundary that every chunker prefers. */
-const PAGE_BREAK = "\n\n";
-
 const justWait: WhileWaiting = (work) => work();
 
 /**
@@ -104,7 +103,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     idleMs: options.idleMs ?? 10_000,
   });
 
-  const pages = openPageReader();
+  const webPages = openPageReader();
   const structured = openStructuredReader();
   const ocr = openOcr(options.ocr);
 
@@ -127,13 +126,13 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
       }
     }
-    const text = bounded(texts.filter((page) => page !== "").join(PAGE_BREAK), charsMax, path);
+    const { text, pages } = bounded(joinPages(texts), charsMax, path);
     const words = `${pictures.length} pages have no text layer`;
     const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
-    if (text !== "") return { text, pages: texts.length, ...warning };
+    if (text !== "") return { text, pages, ...warning };
     const failure = failureOf({ unread });
     if (failure !== undefined) throw failure;
-    if (scraps.length > 0) return { text, pages: texts.length, ...warning };
+    if (scraps.length > 0) return { text, pages, ...warning };
     const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
     const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
     throw new KbsyncError(
@@ -163,17 +162,16 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       });
     }
     const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
-    const texts = read.pages.filter(({ lines }) => holdsText(lines)).map(ocrText);
     const count = read.pages.length + read.unread.length;
+    const texts = Array.from({ length: count }, () => "");
+    for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
+    const { text, pages } = bounded(joinPages(texts), charsMax, path);
     const scraps = scrapPages(read.pages);
     const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
-    if (texts.length > 0) {
-      const text = bounded(texts.join(PAGE_BREAK), charsMax, path);
-      return { text, pages: count, ...warning };
-    }
+    if (text !== "") return { text, ...(count > 1 && { pages }), ...warning };
     const failure = failureOf(read);
     if (failure !== undefined) throw failure;
-    if (scraps.length > 0) return { text: "", pages: count, ...warning };
+    if (scraps.length > 0) return { text, ...warning };
     throw new KbsyncError("no text was recognised in the image", {
       code: "image_without_text",
       subject: path,
@@ -186,8 +184,8 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     { tenant, whileWaiting = justWait }: Requester,
   ): Promise<Extraction> => {
     const page = { path, encoding: undefined, url: "" };
-    const text = bounded(await whileWaiting(() => pages.read(page, tenant), 0), charsMax, path);
-    if (text !== "") return { text };
+    const text = await whileWaiting(() => webPages.read(page, tenant), 0);
+    if (text !== "") return bounded({ text }, charsMax, path);
     throw new KbsyncError("there is no text in the page", {
       code: "page_without_text",
       subject: path,
@@ -231,7 +229,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     ocr,
     close: () => {
       pool.close();
-      pages.close();
+      webPages.close();
       structured.close();
       ocr.close();
     },
@@ -254,8 +252,8 @@ async function isPage(path: string, form: TextForm): Promise<boolean> {
   return looksLikePage(await readHead(path, PAGE_HEAD_BYTES));
 }
 
-function bounded(text: string, charsMax: number, subject: string): string {
-  if (text.length <= charsMax) return text;
+function bounded<T extends Pick<Extraction, "text">>(read: T, charsMax: number, subject: string): T {
+  if (read.text.length <= charsMax) return read;
   throw new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
     code: "text_too_large",
     subject,

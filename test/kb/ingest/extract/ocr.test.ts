@@ -56,7 +56,7 @@ describe("text in pictures", SLOW, () => {
     ["a picture that lies on its side", (strip) => strip.rotate(90).png().toBuffer()],
     ["a picture upside down", (strip) => strip.rotate(180).png().toBuffer()],
   ])("recognises the text of %s", async (_name, encode) => {
-    expect(await extract(await encode(drawn.clone()))).toEqual({ text: TEXT, pages: 1 });
+    expect(await extract(await encode(drawn.clone()))).toEqual({ text: TEXT });
   });
 
   it("recognises the small text of a screen", async () => {
@@ -88,7 +88,7 @@ describe("text in pictures", SLOW, () => {
     const both = await sharp([page, page], { join: { animated: true } })
       .tiff()
       .toBuffer();
-    expect(await extract(both)).toEqual({ text: `${TEXT}\n\n${TEXT}`, pages: 2 });
+    expect(await extract(both)).toEqual({ text: `${TEXT}\n\n${TEXT}`, pages: [0, TEXT.length + 2] });
     const one = openExtractor({ ocr: { pagesMax: 1 } });
     await expect(extract(both, one)).rejects.toMatchObject({ code: "too_many_pages" });
     one.close();
@@ -99,7 +99,10 @@ describe("scanned PDFs", SLOW, () => {
   it("reads a scanned PDF, including pages with a text layer", async () => {
     const scan = await scannedPage(drawn);
     const pdf = buildPdf([textPage(["typed"]), scan, textPage([]), textPage(["again"])]);
-    expect(await extract(pdf)).toEqual({ text: `typed\n\n${TEXT}\n\nagain`, pages: 4 });
+    expect(await extract(pdf)).toEqual({
+      text: `typed\n\n${TEXT}\n\nagain`,
+      pages: [0, 7, null, 9 + TEXT.length],
+    });
   });
 
   it("reads the first pages of a scan beyond the limit, and reports the rest", async () => {
@@ -109,7 +112,10 @@ describe("scanned PDFs", SLOW, () => {
     const two = openExtractor({ ocr: { pagesMax: 2 } });
     const { warning, ...read } = await extract(pdf, two);
     two.close();
-    expect(read).toEqual({ text: `${TEXT}\n\ntyped\n\nagain`, pages: 7 });
+    expect(read).toEqual({
+      text: `${TEXT}\n\ntyped\n\nagain`,
+      pages: [0, TEXT.length + 2, null, null, null, TEXT.length + 9, null],
+    });
     expect(warning).toContain("Pages 4–5, 7 were not read: 5 pages have no text layer");
     expect(warning).toContain("first 2 of them");
     expect(warning).toContain("kb.ocr.pagesMax");
@@ -142,7 +148,7 @@ describe("scanned PDFs", SLOW, () => {
       buildPdf([textPage(["typed"]), scan, textPage(["again"])]),
       hasty,
     );
-    expect(read).toEqual({ text: "typed\n\nagain", pages: 3 });
+    expect(read).toEqual({ text: "typed\n\nagain", pages: [0, null, 7] });
     const late =
       "recognising text takes longer than a page of a PDF of its size may (10 s of processor time, 0.1 s in all)";
     expect(warning).toBe(`Page 2 was not read: ${late}.`);

@@ -1,3 +1,4 @@
+import { countNewlines } from "../../../../lib/count-newlines.ts";
 import type { Repeats, Span } from "../../records.ts";
 
 /**
@@ -11,6 +12,8 @@ export interface TextParts {
 
 export interface Part {
   readonly start: number;
+  /** Line of the text in which the chunk starts, from 1. */
+  readonly line: number;
   readonly text: string;
   /** The text up to the next chunk or the end of the text; empty if the chunks touch or overlap. */
   readonly gap: string;
@@ -18,10 +21,14 @@ export interface Part {
 
 /** Splits a text into its parts. `spans` ascend by start and by end. */
 export function splitText(text: string, spans: readonly Span[]): TextParts {
+  let line = 1;
+  const lineAt = (at: number): number =>
+    (line += countNewlines(text, spans[at - 1]?.start ?? 0, spans[at]?.start ?? 0));
   return {
     head: text.slice(0, spans[0]?.start ?? text.length),
     chunks: spans.map(({ start, end }, at) => ({
       start,
+      line: lineAt(at),
       text: text.slice(start, end),
       gap: text.slice(end, spans[at + 1]?.start ?? text.length),
     })),
@@ -29,7 +36,7 @@ export function splitText(text: string, spans: readonly Span[]): TextParts {
 }
 
 /** Rebuilds the text from its parts. */
-export function joinText({ head, chunks }: TextParts): string {
+export function joinText(head: string, chunks: readonly Omit<Part, "line">[]): string {
   let text = head;
   for (const [at, chunk] of chunks.entries()) {
     const next = chunks[at + 1]?.start ?? Infinity;

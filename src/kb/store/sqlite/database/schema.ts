@@ -292,5 +292,13 @@ export const SCHEMA: Schema = {
   CREATE INDEX job_due ON job (queue, is_dead, due_ms);
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
   `,
+    `
+  -- Line of the text in which the chunk starts, from 1; null for chunks from before this script, until an update.
+  ALTER TABLE chunk ADD COLUMN line INTEGER;
+  -- SHA-256 of the text; null for texts from before this script, until an update, and for deleted resources.
+  ALTER TABLE resource ADD COLUMN sha256 BLOB;
+  -- Where the text of each page begins; null for a text without pages.
+  ALTER TABLE resource ADD COLUMN pages TEXT CHECK (json_valid(pages));
+  `,
   ],
 };

@@ -41,7 +41,7 @@ export function prepareChunkWrites(
   scopes: ScopeWrites,
 ): ChunkWrites {
   const insertChunk = db.prepare(
-    "INSERT INTO chunk (row, resource, start, words, headings, text, gap) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    "INSERT INTO chunk (row, resource, start, words, headings, text, gap, line) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const deleteChunks = db.prepare("DELETE FROM chunk WHERE row BETWEEN ? AND ?");
   const sumWords = db
@@ -55,11 +55,11 @@ export function prepareChunkWrites(
 
   const add: ChunkWrites["add"] = (resource, parts, chunking, firstRow) => {
     let words = 0;
-    for (const [at, { start, text, gap }] of parts.entries()) {
+    for (const [at, { start, line, text, gap }] of parts.entries()) {
       const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
       const entry = indexEntry(indexedText(resource.title, headings, text));
       const row = firstRow + at;
-      insertChunk.run(row, resource.number, start, entry.words, headings, text, gap);
+      insertChunk.run(row, resource.number, start, entry.words, headings, text, gap, line);
       index.insert(row, entry.text);
       words += entry.words;
     }

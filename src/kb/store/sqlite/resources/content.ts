@@ -10,11 +10,11 @@ export interface Contents {
 
 /** Prepares the statement on a connection of either kind. */
 export function readContent(db: Connection): Contents {
-  const parts = db.prepare<[number, number], Part>(
+  const parts = db.prepare<[number, number], Omit<Part, "line">>(
     "SELECT start, text, gap FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
   return {
     of: ({ head, first_row: first, chunks }) =>
-      chunks === 0 ? head : joinText({ head, chunks: parts.all(first, first + chunks - 1) }),
+      chunks === 0 ? head : joinText(head, parts.all(first, first + chunks - 1)),
   };
 }

@@ -1,7 +1,9 @@
 import type { StoredAnswer } from "../../request-note.ts";
 import type { Inside } from "../../methods.ts";
-import type { CollectionRecord, Resource } from "../../records.ts";
+import { type Page, pagesOf, type PageStarts, pagesWithin } from "../../pages.ts";
+import type { Chunk, CollectionRecord, Resource, TextVersion } from "../../records.ts";
 import type { FoundChunk } from "../../search-index.ts";
+import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Connection } from "../database/connection.ts";
@@ -30,17 +32,25 @@ export type Lookups = Pick<
 interface ChunkRow {
   readonly row: number;
   readonly start: number;
+  readonly line: number | null;
   readonly headings: string;
   readonly text: string;
 }
 
 interface FoundRow extends ChunkRow {
-  readonly resource_id: string;
-  readonly title: string;
-  readonly collection_id: string;
-  readonly owner_id: string;
-  readonly version: number;
-  readonly first_row: number;
+  readonly resource: number;
+}
+
+/** The columns of a resource that its chunks are read with. */
+type DocumentRow = Pick<ResourceRow, "id" | "version" | "first_row" | "sha256" | "url" | "pages">;
+
+type FoundDocumentRow = DocumentRow & Pick<ResourceRow, "title" | "collection_id" | "owner_id">;
+
+/** A document whose chunks are read. */
+interface FoundDocument {
+  readonly row: DocumentRow;
+  readonly pages: readonly Page[];
+  readonly facts: Omit<FoundChunk, keyof Chunk>;
 }
 
 /** Prepares the statements on a connection of either kind. */
@@ -69,18 +79,17 @@ export function prepareLookups(db: Connection): Lookups {
   const selectPage = selectPageOf(0);
   const selectDeletedPage = selectPageOf(1);
   const selectChunks = db.prepare<[number, number], ChunkRow>(
-    "SELECT row, start, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+    "SELECT row, start, line, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
-  // Subqueries, because a join takes several times as long. A row number contains its scope (rows.ts).
-  const ofResource = (field: string): string =>
-    `(SELECT ${field} FROM resource WHERE number = chunk.resource)`;
-  const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = row >> 32)`;
-  const selectFound = db.prepare<[number], FoundRow>(`
-    SELECT row, start, headings, text, ${ofResource("id")} AS resource_id, ${ofResource("title")} AS title,
-      ${ofResource("version")} AS version,
-      ${ofResource("first_row")} AS first_row, ${ofScope("collection_id")} AS collection_id,
+  const selectFound = db.prepare<[number], FoundRow>(
+    "SELECT row, start, line, headings, text, resource FROM chunk WHERE row = ?",
+  );
+  // Subqueries, because a join takes several times as long.
+  const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = resource.scope)`;
+  const selectDocument = db.prepare<[number], FoundDocumentRow>(`
+    SELECT id, title, version, first_row, sha256, url, pages, ${ofScope("collection_id")} AS collection_id,
       ${ofScope("owner_id")} AS owner_id
-    FROM chunk WHERE row = ?`);
+    FROM resource WHERE number = ?`);
   const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
     SELECT body_sha256 AS bodySha256, status, body FROM kept_answer WHERE account_id = ? AND key = ? AND kept_ms > ?`);
   const selectFailed = db
@@ -120,35 +129,54 @@ export function prepareLookups(db: Connection): Lookups {
       if (resource === undefined) return undefined;
       const end = Math.min(offset + limit, resource.chunks);
       const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
-      const chunks = rows.map(({ row, start, text, headings }, index) =>
-        Object.assign(readChunk(headings, text), {
-          ref: row,
-          id: chunkId(resource.id, resource.version, offset + index),
-          start,
-          end: start + text.length,
-        }),
-      );
-      return { version: resource.version, chunks, more: end < resource.chunks };
+      const pages = pagesIn(resource);
+      const chunks = rows.map((row) => chunkOf(row, resource, pages));
+      return { ...versionOf(resource), chunks, more: end < resource.chunks };
     },
-    foundChunks: (range, rows) =>
-      rows.flatMap((number) => {
+    foundChunks: (range, rows) => {
+      // Results often share a document, whose pages may take longer to read than the chunk.
+      const documents = new Map<number, FoundDocument>();
+      return rows.flatMap((number) => {
         const row = number < range.first || number > range.last ? undefined : selectFound.get(number);
         if (row === undefined) return [];
-        return {
-          ref: row.row,
-          id: chunkId(row.resource_id, row.version, row.row - row.first_row),
-          start: row.start,
-          end: row.start + row.text.length,
-          ...readChunk(row.headings, row.text),
-          resourceId: row.resource_id,
-          title: row.title,
-          collectionId: row.collection_id,
-          ownerId: row.owner_id,
-          version: row.version,
-        };
-      }),
+        let document = documents.get(row.resource);
+        if (document === undefined) {
+          const found = selectDocument.get(row.resource);
+          assert(found !== undefined, `chunk ${number} belongs to no resource`);
+          const { id, title, collection_id: collectionId, owner_id: ownerId } = found;
+          const facts = { resourceId: id, title, collectionId, ownerId, ...versionOf(found) };
+          document = { row: found, pages: pagesIn(found), facts };
+          documents.set(row.resource, document);
+        }
+        return Object.assign(chunkOf(row, document.row, document.pages), document.facts);
+      });
+    },
     recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_TTL_MS),
   };
+}
+
+function versionOf({ version, sha256, url }: DocumentRow): TextVersion {
+  return { version, sha256: sha256?.toString("hex"), url };
+}
+
+function pagesIn({ pages }: DocumentRow): readonly Page[] {
+  return pages === null ? [] : pagesOf(JSON.parse(pages) as PageStarts); // written by this store from a PageStarts
+}
+
+function chunkOf(
+  { row, start, line, headings, text }: ChunkRow,
+  { id, version, first_row: firstRow }: DocumentRow,
+  pages: readonly Page[],
+): Chunk {
+  const end = start + text.length;
+  return Object.assign(readChunk(headings, text), {
+    ref: row,
+    id: chunkId(id, version, row - firstRow),
+    start,
+    end,
+    line: line ?? undefined,
+    pages: pagesWithin(pages, start, end),
+  });
 }
 
 /**

@@ -1,7 +1,9 @@
+import { hash } from "node:crypto";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
 import { jobKey } from "../../../queue/completions.ts";
 import { linkAddress } from "../../links.ts";
+import type { PageStarts } from "../../pages.ts";
 import type {
   Chunking,
   Expected,
@@ -64,14 +66,16 @@ export function prepareResourceWrites(
   const chunks = prepareChunkWrites(db, index, vectors, scopes);
   const insertResource = db.prepare(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning)
+      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning,
+      sha256, pages)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning)`);
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning, @sha256,
+      @pages)`);
   const updateResource = db.prepare(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
-      strategy_used = @strategyUsed, warning = @warning,
+      strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, pages = @pages,
       revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
@@ -81,7 +85,7 @@ export function prepareResourceWrites(
     UPDATE resource SET status = ?, status_message = ?, status_error = ?, updated_at = ?, revision = revision + 1
     WHERE number = ?`);
   const markDeleted = db.prepare(`
-    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, revision = revision + 1
+    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, sha256 = NULL, pages = NULL, revision = revision + 1
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
   // The delete is the last change of a record, so `updated_at` is its time.
@@ -152,6 +156,8 @@ export function prepareResourceWrites(
       status,
       strategyUsed: chunking?.strategyUsed ?? null,
       warning: chunking?.warning ?? null,
+      sha256: chunking === undefined ? null : digestOf(resource.content),
+      pages: pagesColumn(resource.pages),
     });
     const number = Number(lastInsertRowid);
     const words =
@@ -161,7 +167,7 @@ export function prepareResourceWrites(
     scopes.count(scope, 1, parts.length, words);
     metadata.add(scope, number, resource.metadata ?? {});
     metadata.noteChange(scope);
-    const { content: _, fileToken: __, ...rest } = resource;
+    const { content: _, fileToken: __, pages: ___, ...rest } = resource;
     return {
       ...rest,
       metadata: resource.metadata ?? {},
@@ -214,6 +220,8 @@ export function prepareResourceWrites(
         statusMessage,
         statusError: clearsError ? null : before.status_error,
         fileToken,
+        sha256: before.version === 0 && chunking === undefined ? null : digestOf(text),
+        pages: change.content === undefined ? before.pages : pagesColumn(change.pages),
         strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
         warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
         refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
@@ -291,6 +299,15 @@ export function prepareResourceWrites(
 
 function pick({ id, accountId, origin, title, description, url, createdAt }: NewResource): object {
   return { id, accountId, origin, title, description, url, createdAt };
+}
+
+/** Returns the SHA-256 of a text as UTF-8. */
+function digestOf(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}
+
+function pagesColumn(pages: PageStarts | undefined): string | null {
+  return pages === undefined ? null : JSON.stringify(pages);
 }
 
 function existing(row: ResourceRow | undefined): ResourceRow {

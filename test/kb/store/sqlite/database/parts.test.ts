@@ -49,7 +49,7 @@ describe("splitText and joinText", () => {
     expect(parts.chunks.map((part) => part.text)).toEqual(
       spans.map(({ start, end }) => text.slice(start, end)),
     );
-    expect(joinText(parts)).toBe(text);
+    expect(joinText(parts.head, parts.chunks)).toBe(text);
   });
 });
 

@@ -1,0 +1,85 @@
+import { hash } from "node:crypto";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { ask, openAsking, OWNER } from "../chat/asking.ts";
+import { buildPdf, textPage } from "../ingest/extract/pdf-fixture.ts";
+import { createBody, fileForm } from "../service/running.ts";
+import type { Running } from "../service/running.ts";
+
+/** Reading a PDF starts a process, which on a busy machine takes longer than the default test timeout. */
+const SLOW = { timeout: 120_000 };
+
+let running: Running;
+beforeAll(async () => {
+  running = await openAsking(undefined, {}, { ocr: { pagesMax: 0 } });
+});
+afterAll(() => running.close());
+
+const upload = async (pages: readonly string[][]): Promise<string> => {
+  const body = fileForm(buildPdf(pages.map(textPage)), "crane.pdf");
+  return (await running.send("POST", "/image/processing/upload", { body })).json.file_url;
+};
+
+it.each([
+  ["at once", {}],
+  ["after its answer", { prefer: "respond-async, wait=30" }],
+])("names page, line, digest and file of a PDF that is ingested %s", SLOW, async (_when, headers) => {
+  const owner_id = OWNER;
+  const url = await upload([["Contents"], [], ["The new crane", "lifts forty tons."]]);
+  const body = createBody({ content: undefined, url, title: "Notes", owner_id, settings: { chunkSize: 40 } });
+  const made = await running.send("POST", "/api/rag/resource", { body, headers });
+  const { _id: id, collectionId } = made.json.data;
+  const { content } = (await running.send("GET", `/api/rag/resource/${id}`)).json.data;
+  expect(content).toBe("Contents\n\nThe new crane\nlifts forty tons.");
+  const text = { sha256: hash("sha256", content), fileUrl: url };
+  const position = {
+    start: 10,
+    end: content.length,
+    lines: { first: 3, last: 4 },
+    pages: { first: 3, last: 3 },
+  };
+
+  const chunks = (await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data;
+  expect(chunks).toMatchObject({ version: 1, ...text });
+  expect(chunks.chunks).toMatchObject([
+    { start: 0, end: 8, lines: { first: 1, last: 1 }, pages: { first: 1, last: 1 } },
+    position,
+  ]);
+  const query = { query: "forty tons", collection_id: collectionId, owner_id };
+  const { results } = (await running.send("POST", "/rag/query", { body: query })).json;
+  expect(results).toMatchObject([{ version: 1, payload: { ...position, ...text } }]);
+
+  const { json } = await ask(running, { user: "What does the new crane lift?" });
+  expect(json.response.data.annotations).toMatchObject([
+    {
+      title: "Notes",
+      path: "Notes",
+      version: 1,
+      sha256: text.sha256,
+      lines: { first: 3, last: 4 },
+      pages: { first: 3, last: 3 },
+      span: { start: 10, end: content.length },
+    },
+  ]);
+
+  // Other chunks of the same text stay on their pages; another file brings its own.
+  const put = (change: object): Promise<unknown> =>
+    running.send("PUT", `/api/rag/resource/${id}`, { body: change });
+  const pages = async (): Promise<unknown> =>
+    (await running.send("POST", "/rag/query", { body: query })).json.results[0].payload.pages;
+  await put({ settings: { chunkSize: 4000 } });
+  expect(await pages()).toEqual({ first: 1, last: 3 });
+  await put({ url: await upload([[], ["Still forty tons."]]) });
+  expect(await pages()).toEqual({ first: 2, last: 2 });
+  await running.send("DELETE", `/api/rag/resource/${id}`);
+});
+
+it("names lines and digest of content, which has neither pages nor a file", async () => {
+  const content = "# Tides\r\n\r\nThe moon pulls the sea.\r\n";
+  const made = await running.send("POST", "/api/rag/resource", { body: createBody({ content }) });
+  const query = { query: "moon", doc_id: made.json.data._id };
+  const { payload } = (await running.send("POST", "/rag/query", { body: query })).json.results[0];
+  expect(payload).toMatchObject({ lines: { first: 1, last: 3 }, sha256: hash("sha256", content) });
+  expect(payload).not.toHaveProperty("pages");
+  expect(payload).not.toHaveProperty("fileUrl");
+  expect(content.slice(payload.start, payload.end)).toBe(payload.content);
+});
