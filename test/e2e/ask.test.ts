@@ -65,7 +65,7 @@ describe("kbsync ask without a model", () => {
     expect(stdout).toMatch(/^No language model answered this\./);
     expect(stdout).toContain("“The new crane lifts forty tons.” [1]");
     expect(stdout).toMatch(
-      /\nSources\n {2}\[1\] 0\.\d\d {2}harbour\.md {2}“The new crane lifts forty tons\.”\n$/,
+      /\nSources\n {2}\[1\] 0\.\d\d {2}harbour\.md:3 {2}“The new crane lifts forty tons\.”\n$/,
     );
   });
 

@@ -116,7 +116,7 @@ describe("sync", () => {
     expect(second.stdout).toBe("in agreement: 7 files, nothing to send\n");
     const found = await kbsync(["search", "who may switch off the heater", "--state-dir", state, "-k", "1"]);
     expect(found).toMatchObject({ code: 0, stderr: "" });
-    expect(found.stdout).toMatch(/^0\.\d\d {2}handbook\/telescopes\.md\n/);
+    expect(found.stdout).toMatch(/^0\.\d\d {2}handbook\/telescopes\.md:\d+\n/);
     const inPdf = await kbsync([
       "search",
       "oxygen alarm",
@@ -126,7 +126,9 @@ describe("sync", () => {
       "safety-sheet.pdf",
       "--json",
     ]);
-    expect(JSON.parse(inPdf.stdout)).toMatchObject({ results: [{ path: "safety-sheet.pdf" }] });
+    expect(JSON.parse(inPdf.stdout)).toMatchObject({
+      results: [{ path: "safety-sheet.pdf", position: { pages: { first: 1 } } }],
+    });
   });
 
   it("can be searched by words while the embedding model does not answer, and the search says so", async () => {

@@ -15,6 +15,7 @@ import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
+import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
@@ -193,10 +194,11 @@ export function endText({ data }: ChatResponse, lookup: Pick<ResourceLookup, "fi
 }
 
 function sourceText(
-  { number, resource_id, title, score, span }: Citation,
+  { number, resource_id, title, score, span, lines, pages }: Citation,
   lookup: Pick<ResourceLookup, "fileOf"> | undefined,
 ): string {
-  const name = visibleLine(lookup?.fileOf(resource_id)?.path ?? title);
+  const path = lookup?.fileOf(resource_id)?.path;
+  const name = visibleLine(path === undefined ? title : citedPath(path, { lines, pages }));
   const line = span.text.replaceAll(/\s+/g, " ");
   const quote = line.length <= QUOTE_CHARS_MAX ? line : `${line.slice(0, QUOTE_CHARS_MAX)}…`;
   return `[${number}] ${score.toFixed(2)}  ${name}  “${quote}”`;

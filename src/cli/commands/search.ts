@@ -15,6 +15,7 @@ import {
 } from "../../wire/search.ts";
 import { reachService } from "../compose/compose.ts";
 import { nothingSynced } from "../state/ask.ts";
+import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
@@ -37,6 +38,8 @@ interface Found {
   readonly chunkId: string;
   readonly version: number;
   readonly content: string;
+  /** Where `content` stands in the text of the document, as the service says. */
+  readonly position: Pick<SearchResult["payload"], "start" | "end" | "lines" | "pages" | "sha256">;
 }
 
 /** `kbsync search QUERY`: asks the knowledge base over all sources, or one document. */
@@ -116,6 +119,7 @@ export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typ
 
 function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {
   const file = lookup.fileOf(payload.resourceId);
+  const { start, end, lines, pages, sha256 } = payload;
   return {
     score,
     path: file?.path ?? null,
@@ -124,15 +128,16 @@ function foundAt({ id, score, version, payload }: SearchResult, lookup: Resource
     chunkId: id,
     version,
     content: payload.content,
+    position: { start, end, lines, pages, sha256 },
   };
 }
 
 function foundText(found: readonly Found[]): string {
   if (found.length === 0) return "nothing found\n";
   return found
-    .map(({ score, path, docId, content }) => {
+    .map(({ score, path, docId, content, position }) => {
       const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
-      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(path)}\n${text}\n`;
+      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(citedPath(path, position))}\n${text}\n`;
     })
     .join("\n");
 }

@@ -12,6 +12,7 @@ const CITATION = {
   chunk_id: "c",
   score: 0.613,
   span: { start: 0, end: 9, text: "Forty\ntons" },
+  lines: { first: 7, last: 8 },
 };
 
 function response(change: Partial<ChatResponse["data"]> = {}): ChatResponse {
@@ -49,7 +50,7 @@ describe("below an answer stand", () => {
     [
       "its sources by file",
       response({ annotations: [CITATION] }),
-      "\n\nSources\n  [1] 0.61  harbour.md  “Forty tons”\n",
+      "\n\nSources\n  [1] 0.61  harbour.md:7  “Forty tons”\n",
     ],
     [
       "its sources by title, where the file is not ours",
