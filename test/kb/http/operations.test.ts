@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
@@ -349,6 +350,10 @@ describe("search", () => {
           title: made.data.title,
           headings: [],
           path: made.data.title,
+          start: 0,
+          end: json.text.length,
+          lines: { first: 1, last: json.text.split("\n").length },
+          sha256: createHash("sha256").update(json.text).digest("hex"),
         },
       },
     ]);
@@ -445,6 +450,10 @@ describe("additions", () => {
         start: expect.any(Number),
         end: expect.any(Number),
         headings: expect.any(Array),
+        lines: {
+          first: content.slice(0, chunk.start).split("\n").length,
+          last: content.slice(0, chunk.end).split("\n").length,
+        },
         content: content.slice(chunk.start, chunk.end),
       });
     }

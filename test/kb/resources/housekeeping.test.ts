@@ -185,6 +185,43 @@ describe("housekeeping", () => {
     expect(await list("&deleted=true")).toEqual([]);
   });
 
+  it("purges all threads without a message for 90 days, while other threads are in use", async () => {
+    const housekeeping = await open();
+    const { records } = running.store;
+    const { id: accountId } = await records.ensureAccount("local");
+    const ask = async (threadId: string, messages: number): Promise<void> => {
+      for (let sent = 0; sent < messages; sent += 1) {
+        await records.addTurn({
+          accountId,
+          agentId: "desk",
+          isStoredAgent: false,
+          threadId,
+          messageId: `${threadId}-${nowMs}-${sent}`,
+          turn: { user: "Why?", answer: "Because." },
+          files: [],
+          images: [],
+          nowIso: new Date(nowMs).toISOString(),
+        });
+      }
+    };
+    const countTurns = async (threadId: string): Promise<number> => {
+      const at = { accountId, agentId: "desk", threadId };
+      const most = { turnsMax: 1000, charsMax: 100_000, imagesMax: 10, imagesSinceIso: "" };
+      return (await records.thread({ ...at, ...most })).turns.length;
+    };
+    // More than the turns and threads that one transaction removes.
+    await ask("long", 501);
+    for (let thread = 0; thread < 5; thread += 1) await ask(`short-${thread}`, 1);
+    await ask("used", 1);
+    nowMs += 91 * DAY_MS;
+    await ask("used", 1);
+    expect((await housekeeping.sweep()).turns).toBe(506 + 6);
+    expect([await countTurns("long"), await countTurns("short-0"), await countTurns("used")]).toEqual([
+      0, 0, 2,
+    ]);
+    expect((await housekeeping.sweep()).turns).toBe(0);
+  });
+
   it("removes the answers to idempotency keys after a day", async () => {
     const housekeeping = await open();
     const sent = { body: createBody(), headers: { "idempotency-key": "k" } };
