@@ -45,7 +45,8 @@ export async function sendChange(
         ledger.files.warn(docId, warning);
         ledger.intents.forgetFound(docId);
       });
-      reportAction(context, source, candidate, "adopt", departure.startedMs, docId);
+      // The service has this version now, whichever request it came with.
+      reportAction(context, source, candidate, action, departure.startedMs, docId);
       return;
     }
   }

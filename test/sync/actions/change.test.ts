@@ -193,7 +193,7 @@ describe("changes that are not sent", () => {
   it("a change that the service has already, from a request without an answer, is not sent", async () => {
     await change({ read: [{ kind: "done", value: { ...RECORD, isDeleted: false } }] }, { mayBeThere: true });
     expect([sent, shop.state("a.md")]).toEqual([[], "agreed"]);
-    expect(shop.reports).toMatchObject([{ action: "adopt", docId: "doc" }]);
+    expect(shop.reports).toMatchObject([{ action: "update", docId: "doc" }]);
   });
 
   it.each([
