@@ -78,6 +78,8 @@ const NICER_BY = 10;
 const LIMITED = [
   'ulimit -c 0; ulimit -d "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; nicer=$3; shift 3',
   'setpriv --pdeathsig KILL true 2>/dev/null && set -- setpriv --pdeathsig KILL "$@"',
+  // A session of its own has an equal share of the processor with that of the service, whatever the niceness in it.
+  'echo "$nicer" 2>/dev/null >/proc/self/autogroup || true',
   'exec nice -n "$nicer" "$@"',
 ].join("; ");
 
