@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, type SearchClient } from "../../sync/operator/search.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
@@ -25,7 +25,7 @@ import { EXIT } from "../output/exit-code.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
-import { nothingSynced, printJson } from "../state/ask.ts";
+import { openSynced, printJson } from "../state/ask.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { writeStarter } from "./eval-starter.ts";
 import { onAnyPort } from "./search.ts";
@@ -118,11 +118,7 @@ async function withService(
 ): Promise<void> {
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
-  const lookup = openResourceLookup(state.path);
-  if (lookup === undefined || lookup.sources.every(({ collectionId }) => collectionId === undefined)) {
-    lookup?.close();
-    throw nothingSynced(state.path);
-  }
+  const lookup = openSynced(state.path);
   try {
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
     const service = await reachService(onAnyPort(config), state, context.env, log);

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
 import type { SearchResult } from "../../wire/search.ts";
@@ -14,7 +14,7 @@ import {
   TOP_K_MAX,
 } from "../../wire/search.ts";
 import { reachService } from "../compose/compose.ts";
-import { nothingSynced } from "../state/ask.ts";
+import { openSynced } from "../state/ask.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
@@ -63,11 +63,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
-  const lookup = openResourceLookup(state.path);
-  if (lookup === undefined || lookup.sources.every(({ collectionId }) => collectionId === undefined)) {
-    lookup?.close();
-    throw nothingSynced(state.path);
-  }
+  const lookup = openSynced(state.path);
   try {
     const targets = targetsOf(lookup, options.doc, context.cwd);
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);

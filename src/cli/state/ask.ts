@@ -10,6 +10,7 @@ import {
   openCommands,
 } from "../../sync/operator/commands.ts";
 import { changeLedger, type OperatorLedger, readLedger } from "../../sync/operator/offline.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
@@ -101,6 +102,14 @@ export function nothingSynced(stateDir: string): KbsyncError {
     subject: stateDir,
     hint: "Run `kbsync up` or `kbsync sync` first; --state-dir or --config names another state folder.",
   });
+}
+
+/** Opens the ledger's resources for a search, which the caller closes. Throws `nothing_synced` if there are none to search. */
+export function openSynced(stateDir: string): ResourceLookup {
+  const lookup = openResourceLookup(stateDir);
+  if (lookup?.sources.some(({ collectionId }) => collectionId !== undefined) === true) return lookup;
+  lookup?.close();
+  throw nothingSynced(stateDir);
 }
 
 /** Prints a result as JSON. */
