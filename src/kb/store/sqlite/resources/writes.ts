@@ -209,6 +209,8 @@ export function prepareResourceWrites(
       const clearsError = chunking !== undefined || change.clearsError === true;
       const statusMessage = clearsError ? null : before.status_message;
       const fileToken = change.fileToken === undefined ? before.file_token : change.fileToken;
+      const hasText = before.version > 0 || chunking !== undefined;
+      const keptSha256 = change.content === undefined ? before.sha256 : null;
       const fields = {
         number: before.number,
         title,
@@ -220,7 +222,7 @@ export function prepareResourceWrites(
         statusMessage,
         statusError: clearsError ? null : before.status_error,
         fileToken,
-        sha256: before.version === 0 && chunking === undefined ? null : digestOf(text),
+        sha256: hasText ? (keptSha256 ?? digestOf(text)) : null,
         pages: change.content === undefined ? before.pages : pagesColumn(change.pages),
         strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
         warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
