@@ -9,7 +9,7 @@ import { openRestDetector } from "./settle.ts";
  *
  * | State | Meaning | Begins with | Ends with |
  * | --- | --- | --- | --- |
- * | at rest | nothing is to be done, as far as this process knows | | |
+ * | at rest | this process knows of nothing to do | | |
  * | waiting | it is checked at a later time: a retry | `checkAgain`, `rested` | `take`, `event` |
  * | paused | a file to send, found during a pause | `notePaused` | `notePaused`, `endPause` |
  * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
