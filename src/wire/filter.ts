@@ -20,7 +20,7 @@ export type Filter =
   | { readonly kind: "not"; readonly of: Filter }
   /** The value at the path, or an item of the list there, is one of these. */
   | { readonly kind: "in"; readonly path: string; readonly values: readonly MetadataScalar[] }
-  /** A value of the same type at the path lies within the bounds. */
+  /** A value of the same type at the path lies within the bounds. Bounds that all are dates match only dates. */
   | { readonly kind: "range"; readonly path: string; readonly bounds: readonly RangeBound[] };
 
 export interface RangeBound {
@@ -110,6 +110,13 @@ export function readFilter(given: unknown, context: z.RefinementCtx): Filter {
   };
 
   return readObject([], given, 1);
+}
+
+const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?$/;
+
+/** Whether a value is an RFC 3339 date, with or without a time. A missing time is midnight, a missing time zone UTC. */
+export function isDate(value: unknown): value is string {
+  return typeof value === "string" && DATE.test(value) && !Number.isNaN(Date.parse(value));
 }
 
 /** Placeholder for a refused filter. */

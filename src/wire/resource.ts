@@ -174,6 +174,8 @@ export const CollectionsAnswer = z.object({
       z.object({ _id: z.string(), details: Tier, resources: z.number(), chunks: z.number() }),
     ),
     reads: z.array(z.string()).optional(),
+    /** Whether resources take user metadata. */
+    metadata: z.boolean().optional(),
   }),
 });
 export type CollectionsAnswer = z.infer<typeof CollectionsAnswer>;

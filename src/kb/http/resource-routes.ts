@@ -191,7 +191,11 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
     doc: RESOURCE_DOCS.collections,
     handle: async (_request, accountId) => {
       const collections = await readCollections(kb, accountId);
-      return answer(200, "Collections fetched successfully", { collections, reads: [MAIL_TYPE] });
+      return answer(200, "Collections fetched successfully", {
+        collections,
+        reads: [MAIL_TYPE],
+        metadata: true,
+      });
     },
   });
 }

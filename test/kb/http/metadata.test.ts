@@ -25,6 +25,11 @@ const search = (filter: unknown): Promise<Answered> =>
   });
 
 describe("metadata", () => {
+  it("is announced with the collections", async () => {
+    const { json } = await running.send("GET", "/api/rag/collections");
+    expect(json.data.metadata).toBe(true);
+  });
+
   it("returns metadata in the record together with the service's own keys", async () => {
     const { json } = await create({ lang: "fr", nested: { deep: [1, null] } });
     const path = `/api/rag/resource/${json.data._id}`;

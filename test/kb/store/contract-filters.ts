@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { metadataEntries } from "../../../src/kb/store/metadata.ts";
-import type { Filter, MetadataScalar, RangeBound } from "../../../src/wire/filter.ts";
+import { type Filter, isDate, type MetadataScalar, type RangeBound } from "../../../src/wire/filter.ts";
 import { byVector, byWords, LATER, type StoreFixture, unit, wordsOnly } from "./store-fixture.ts";
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -20,8 +20,19 @@ function fits(metadata: Metadata, filter: Filter): boolean {
     case "in":
       return at(filter.path).some((value) => filter.values.includes(value));
     case "range":
+      if (filter.bounds.every((bound) => isDate(bound.value))) {
+        const moments = filter.bounds.map((bound) => ({ ...bound, value: momentOf(bound.value) }));
+        return at(filter.path).some(
+          (value) => isDate(value) && moments.every((bound) => isWithin(momentOf(value), bound)),
+        );
+      }
       return at(filter.path).some((value) => filter.bounds.every((bound) => isWithin(value, bound)));
   }
+}
+
+/** Returns the milliseconds of a date that has its time zone, if it has a time. */
+function momentOf(date: MetadataScalar): number {
+  return Date.parse(String(date));
 }
 
 function isWithin(value: MetadataScalar, { operator, value: bound }: RangeBound): boolean {
@@ -39,7 +50,35 @@ function isWithin(value: MetadataScalar, { operator, value: bound }: RangeBound)
 }
 
 const path = fc.constantFrom("a", "b", "deep.c");
-const scalar = fc.constantFrom<MetadataScalar>("x", "y", "1", 1, 2, 1.5, 0, true, false, null);
+/** Around midnight of one night, in several time zones and precisions; two of them are the same moment. */
+const DATES = [
+  "2026-01-05",
+  "2026-01-05T00:00:00Z",
+  "2026-01-05T00:00:00.000Z",
+  "2026-01-05T00:00:00.001Z",
+  "2026-01-04T23:30:00Z",
+  "2026-01-05T13:00:00+14:00",
+  "2026-01-04T12:30:00-12:00",
+  "2026-01-04T11:00:00-12:00",
+  "9999-12-31",
+];
+const scalar = fc.oneof(
+  fc.constantFrom<MetadataScalar>(
+    "x",
+    "y",
+    "1",
+    1,
+    2,
+    1.5,
+    0,
+    true,
+    false,
+    null,
+    "2026-01-05 noon",
+    "2461045",
+  ),
+  fc.constantFrom(...DATES),
+);
 const { filter: anyFilter } = fc.letrec<{ filter: Filter }>((tie) => ({
   filter: fc.oneof(
     { depthSize: "small" },
@@ -54,6 +93,7 @@ const { filter: anyFilter } = fc.letrec<{ filter: Filter }>((tie) => ({
       bounds: fc.oneof(
         bounds(fc.constantFrom<number | string>(0, 1, 1.5, 2)),
         bounds(fc.constantFrom<number | string>("1", "x", "y")),
+        bounds(fc.constantFrom<number | string>(...DATES)),
       ),
     }),
     fc.record({

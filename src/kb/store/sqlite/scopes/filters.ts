@@ -1,4 +1,4 @@
-import type { Filter, RangeBound } from "../../../../wire/filter.ts";
+import { type Filter, isDate, type RangeBound } from "../../../../wire/filter.ts";
 import type { Connection } from "../database/connection.ts";
 import { storedValue } from "./metadata-writes.ts";
 import { makeRowSet, type RowSet } from "../../../index/row-set.ts";
@@ -101,6 +101,7 @@ function queryOf(scope: number, filter: Filter): Query {
       );
     }
     case "range": {
+      if (filter.bounds.every(({ value }) => isDate(value))) return datesWithin(scope, filter);
       const [first] = filter.bounds;
       const kind = typeof first?.value === "number" ? "n" : "s";
       const bounds = filter.bounds.map(({ operator }) => `AND value ${SQL_OPERATORS[operator]} ?`);
@@ -109,6 +110,24 @@ function queryOf(scope: number, filter: Filter): Query {
     }
   }
 }
+
+/** Builds the query for the dates within bounds, which compare as moments, whatever their time zones and precision. */
+function datesWithin(scope: number, { path, bounds }: Extract<Filter, { kind: "range" }>): Query {
+  const conditions = bounds.map(({ operator, value }) => {
+    const moment = `unixepoch(value, 'subsec') ${SQL_OPERATORS[operator]} unixepoch(?, 'subsec')`;
+    // Time zones move a date by less than a day, so this reads only the dates near the range from the index.
+    return operator === "gt" || operator === "gte"
+      ? { sql: `${moment} AND value >= ifnull(date(?, '-1 day'), '')`, value }
+      : { sql: `${moment} AND value < ifnull(date(?, '+2 days'), ':')`, value };
+  });
+  return {
+    sql: [AT_PATH, DATE, ...conditions.map(({ sql }) => sql)].join(" AND "),
+    values: [scope, path, "s", ...conditions.flatMap(({ value }) => [value, value])],
+  };
+}
+
+/** Without it, SQLite would read a number in a string as a Julian day. */
+const DATE = "value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*'";
 
 const AT_PATH = "SELECT resource FROM metadata_value WHERE scope = ? AND path = ? AND kind = ?";
 
