@@ -29,7 +29,6 @@ import type { HttpParts } from "./operation.ts";
 import { RESOURCE_DOCS } from "./resource-docs.ts";
 import { readBody, readInput } from "./validate.ts";
 
-const UPDATED = "Resource updated successfully";
 /** The answer before the work is done, recognised by its status and by the record's `metadata.status`. */
 const QUEUED = {
   message: "Resource accepted; metadata.status shows when it is searchable",
@@ -38,50 +37,23 @@ const QUEUED = {
 /** Time for which an answer may be written before other requests get a turn of the event loop. */
 const TURN_MS = 5;
 
+/** URL of the operations on one resource. */
+const ONE = `${ROUTES.resource}/:id`;
+
 /** Adds operations 2, 4, 5 and 6, and the additions that read resources and collections. */
 export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
+  addChangeRoutes(server, parts, bodyBytesMax);
+  addReadRoutes(server, parts);
+}
+
+/** Adds create, update and delete. */
+function addChangeRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
   const { kb } = parts;
-  const oneResource = `${ROUTES.resource}/:id`;
-  const created = (resource: Resource) => ({
-    ...answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource))),
-    etag: etagOf(resource),
-  });
-  const queued = (resource: Resource) => ({
-    ...answer(QUEUED.status, QUEUED.message, queuedRecord(withReachableUrl(kb, resource))),
-    etag: etagOf(resource),
-    headers: { "preference-applied": "respond-async", location: `${ROUTES.resource}/${resource.id}` },
-  });
-  const record = <T extends LiveResource | DeletedResource>(
-    message: string,
-    resource: Resource,
-    share: ResponseShare,
-    recordOf: (resource: Resource) => T,
-  ) => {
-    share.force(textBytes(resource));
-    return recordAnswer(message, resource, recordOf(withReachableUrl(kb, resource)));
-  };
+  const { created, updated, later, replay } = changeAnswers(kb);
   const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
     const before = await kb.records.resource({ accountId, id });
     return before !== undefined && isQuickUpdate(before, body);
   };
-  const updated = (resource: Resource, share: ResponseShare) => record(UPDATED, resource, share, liveRecord);
-  /** Returns the final answer if the work is done, else the early one, whose status also shows work that failed. */
-  const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
-    resource.status === "chunked" ? done(resource) : queued(resource);
-  /** Returns the answer to a repeated request, by the status of the first one. */
-  const replay =
-    <T>(done: (resource: Resource, share: ResponseShare) => T) =>
-    async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
-      const note = readStoredAnswer(noted);
-      if (note.kind === "answer") return { status: noted.status, stream: streamOf([note.body]) };
-      if (note.kind === "file" || note.kind === "question")
-        throw new Error("a resource was noted as something else");
-      const resource =
-        note.kind === "resource" ? note.resource : await readResource(kb, accountId, note.resourceId);
-      if (noted.status === QUEUED.status) return queued(resource);
-      share.take(textBytes(resource));
-      return done(resource, share);
-    };
 
   addOperation(server, parts, {
     method: "POST",
@@ -103,7 +75,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
 
   addOperation(server, parts, {
     method: "PUT",
-    url: oneResource,
+    url: ONE,
     scope: "write",
     doc: RESOURCE_DOCS.update,
     bodyBytesMax,
@@ -124,15 +96,20 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
 
   addOperation(server, parts, {
     method: "DELETE",
-    url: oneResource,
+    url: ONE,
     scope: "write",
     doc: RESOURCE_DOCS.remove,
     handle: async (request, accountId, _context, share) => {
       const expected = { ...preconditioned(request.headers), ...roomFor(share) };
       const resource = await removeResource(kb, accountId, idOf(request), expected);
-      return record("Resource deleted successfully", resource, share, deletedRecord);
+      return recordAnswer(kb, "Resource deleted successfully", resource, share, deletedRecord);
     },
   });
+}
+
+/** Adds the reads of resources, chunks, owners and collections. */
+function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
+  const { kb } = parts;
 
   addOperation(server, parts, {
     method: "GET",
@@ -149,20 +126,20 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
 
   addOperation(server, parts, {
     method: "GET",
-    url: oneResource,
+    url: ONE,
     scope: "read",
     doc: RESOURCE_DOCS.read,
     handle: async (request, accountId, _context, share) => {
       const query = readInput(ReadQuery, request.query);
       const resource = shown(await readAnyResource(kb, accountId, idOf(request)), query);
       share.take(textBytes(resource));
-      return record("Resource fetched successfully", resource, share, wholeRecord);
+      return recordAnswer(kb, "Resource fetched successfully", resource, share, wholeRecord);
     },
   });
 
   addOperation(server, parts, {
     method: "GET",
-    url: `${oneResource}/chunks`,
+    url: `${ONE}/chunks`,
     scope: "read",
     doc: RESOURCE_DOCS.chunks,
     handle: async (request, accountId, _context, share) => {
@@ -200,6 +177,39 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
   });
 }
 
+/** Makes the answers to creates and updates, finished or queued. */
+function changeAnswers(kb: KnowledgeBase) {
+  const created = (resource: Resource) => ({
+    ...answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource))),
+    etag: etagOf(resource),
+  });
+  const updated = (resource: Resource, share: ResponseShare) =>
+    recordAnswer(kb, "Resource updated successfully", resource, share, liveRecord);
+  const queued = (resource: Resource) => ({
+    ...answer(QUEUED.status, QUEUED.message, queuedRecord(withReachableUrl(kb, resource))),
+    etag: etagOf(resource),
+    headers: { "preference-applied": "respond-async", location: `${ROUTES.resource}/${resource.id}` },
+  });
+  /** Returns the final answer if the work is done, else the early one, whose status also shows work that failed. */
+  const later = <T>(resource: Resource, done: (resource: Resource) => T) =>
+    resource.status === "chunked" ? done(resource) : queued(resource);
+  /** Returns the answer to a repeated request, by the status of the first one. */
+  const replay =
+    <T>(done: (resource: Resource, share: ResponseShare) => T) =>
+    async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
+      const note = readStoredAnswer(noted);
+      if (note.kind === "answer") return { status: noted.status, stream: streamOf([note.body]) };
+      if (note.kind === "file" || note.kind === "question")
+        throw new Error("a resource was noted as something else");
+      const resource =
+        note.kind === "resource" ? note.resource : await readResource(kb, accountId, note.resourceId);
+      if (noted.status === QUEUED.status) return queued(resource);
+      share.take(textBytes(resource));
+      return done(resource, share);
+    };
+  return { created, updated, later, replay };
+}
+
 function preconditioned(headers: IncomingHttpHeaders): RequestContext {
   const precondition = preconditionOf(headers);
   return precondition === undefined ? {} : { precondition };
@@ -210,12 +220,16 @@ function roomFor(share: ResponseShare): RequestContext {
   return { makeRoom: (before) => share.take(textBytes(before)) };
 }
 
-/** Returns the answer with a whole record, streamed if its text is long. */
+/** Returns the answer with a whole record, streamed if its text is long. Counts its memory even if there is none left. */
 function recordAnswer<T extends LiveResource | DeletedResource>(
+  kb: KnowledgeBase,
   message: string,
   resource: Resource,
-  record: T,
+  share: ResponseShare,
+  recordOf: (resource: Resource) => T,
 ) {
+  share.force(textBytes(resource));
+  const record = recordOf(withReachableUrl(kb, resource));
   const etag = etagOf(resource);
   return record.content.length <= PART_CHARS
     ? { ...answer(200, message, record), etag }

@@ -38,7 +38,7 @@ import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { oneOf } from "./validate.ts";
-import { addWebhookRoutes } from "./webhook-routes.ts";
+import { addQueuesRoute, addWebhookRoutes } from "./webhook-routes.ts";
 
 /** Maximum size of a body relative to its text: JSON escapes every line break and quote. */
 const ESCAPES_FACTOR = 1.25;
@@ -134,7 +134,8 @@ export async function buildServer(
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addFileRoutes(server, parts);
-  addWebhookRoutes(server, parts, webhooks, (accountId) => jobs.figures(accountId));
+  addWebhookRoutes(server, parts, webhooks);
+  addQueuesRoute(server, parts, (accountId) => jobs.figures(accountId));
   await server.register((scope) =>
     addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), untimed),
   );

@@ -27,26 +27,26 @@ import {
 } from "../webhooks/endpoints.ts";
 import { replayDead, type Webhooks } from "../webhooks/webhooks.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
-import type { HttpParts, Operation } from "./operation.ts";
-import type { RouteDoc } from "./route-table.ts";
+import type { HttpParts } from "./operation.ts";
 import { readBody, readInput } from "./validate.ts";
 
 const TAG = "Webhooks";
 
-/** Adds the operations on endpoints of the caller's account and their dead letters (additions), and on the account's queues. */
-export function addWebhookRoutes(
-  server: FastifyInstance,
-  parts: HttpParts,
-  webhooks: Webhooks,
-  questionsOf: (accountId: string) => Promise<QuestionFigures>,
-): void {
-  const { records } = webhooks;
-  const one = `${ROUTES.webhooks}/:id`;
-  const dead = `${ROUTES.webhooks}/dead`;
-  const add = <const A extends RouteDoc["answers"]>(operation: Operation<A>): void =>
-    addOperation(server, parts, operation);
+/** URL of the operations on one endpoint. */
+const ONE = `${ROUTES.webhooks}/:id`;
+/** URL of the operations on dead letters. */
+const DEAD = `${ROUTES.webhooks}/dead`;
 
-  add({
+/** Adds the operations on endpoints of the caller's account and their dead letters (additions). */
+export function addWebhookRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+  addEndpointRoutes(server, parts, webhooks);
+  addTrialRoutes(server, parts, webhooks);
+  addDeadRoutes(server, parts, webhooks);
+}
+
+/** Adds create, list, read, change and remove. */
+function addEndpointRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+  addOperation(server, parts, {
     method: "POST",
     url: ROUTES.webhooks,
     scope: "admin",
@@ -65,20 +65,20 @@ export function addWebhookRoutes(
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "GET",
     url: ROUTES.webhooks,
     scope: "admin",
     doc: { summary: "Lists the endpoints of the account.", tag: TAG, answers: { 200: EndpointsAnswer } },
     handle: async (_request, accountId) => {
-      const endpoints = await records.endpoints(accountId);
+      const endpoints = await webhooks.records.endpoints(accountId);
       return answer(200, "Endpoints fetched successfully", { endpoints: endpoints.map(recordOf) });
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "GET",
-    url: one,
+    url: ONE,
     scope: "admin",
     doc: { summary: "Returns one endpoint.", tag: TAG, answers: { 200: EndpointAnswer } },
     handle: async (request, accountId) => {
@@ -87,9 +87,9 @@ export function addWebhookRoutes(
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "PUT",
-    url: one,
+    url: ONE,
     scope: "admin",
     doc: {
       summary: "Changes, disables or enables an endpoint.",
@@ -104,9 +104,9 @@ export function addWebhookRoutes(
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "DELETE",
-    url: one,
+    url: ONE,
     scope: "admin",
     doc: {
       summary: "Removes an endpoint with all its deliveries.",
@@ -118,10 +118,13 @@ export function addWebhookRoutes(
       return answer(200, "Endpoint deleted successfully", recordOf(endpoint));
     },
   });
+}
 
-  add({
+/** Adds the test message and the change of the signing secret. */
+function addTrialRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+  addOperation(server, parts, {
     method: "POST",
-    url: `${one}/test`,
+    url: `${ONE}/test`,
     scope: "admin",
     doc: {
       summary: "Sends a test message at once and returns the outcome.",
@@ -136,9 +139,9 @@ export function addWebhookRoutes(
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "POST",
-    url: `${one}/rotate`,
+    url: `${ONE}/rotate`,
     scope: "admin",
     doc: {
       summary: "Replaces the signing secret; the previous one also signs during the overlap.",
@@ -152,10 +155,13 @@ export function addWebhookRoutes(
       return answer(201, "Secret rotated successfully", { ...recordOf(endpoint), secret });
     },
   });
+}
 
-  add({
+/** Adds the list of dead letters and their replay. */
+function addDeadRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webhooks): void {
+  addOperation(server, parts, {
     method: "GET",
-    url: dead,
+    url: DEAD,
     scope: "admin",
     doc: {
       summary: "Lists messages that failed for good, newest first.",
@@ -165,16 +171,20 @@ export function addWebhookRoutes(
     },
     handle: async (request, accountId) => {
       const { limit, cursor } = readInput(DeadQuery, request.query);
-      const page = await records.deadDeliveries({ accountId, beforeNumber: cursor, limit: limit + 1 });
+      const page = await webhooks.records.deadDeliveries({
+        accountId,
+        beforeNumber: cursor,
+        limit: limit + 1,
+      });
       const shown = page.slice(0, limit);
       const nextCursor = page.length > limit ? String(shown.at(-1)?.number ?? "") : null;
       return answer(200, "Dead letters fetched successfully", { dead: shown.map(deadOf), nextCursor });
     },
   });
 
-  add({
+  addOperation(server, parts, {
     method: "POST",
-    url: `${dead}/replay`,
+    url: `${DEAD}/replay`,
     scope: "admin",
     doc: {
       summary: "Sends dead letters again: one, those of an endpoint, or all.",
@@ -190,8 +200,17 @@ export function addWebhookRoutes(
       return answer(200, `Dead letters wait to be sent again${left}`, data);
     },
   });
+}
 
-  add({
+/** Adds the figures of the queues of the caller's account (an addition). */
+export function addQueuesRoute(
+  server: FastifyInstance,
+  parts: HttpParts,
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
+): void {
+  const { queue, records } = parts.kb;
+
+  addOperation(server, parts, {
     method: "GET",
     url: ROUTES.queues,
     scope: "read",
@@ -203,9 +222,9 @@ export function addWebhookRoutes(
     },
     handle: async (_request, accountId) => {
       const [documents, failed, messages, endpoints, questions] = await Promise.all([
-        parts.kb.queue.figures("ingest", accountId),
+        queue.figures("ingest", accountId),
         records.failedResources(accountId),
-        parts.kb.queue.figures("webhook", accountId),
+        queue.figures("webhook", accountId),
         records.endpoints(accountId),
         questionsOf(accountId),
       ]);
