@@ -1,13 +1,11 @@
-import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import { type ActionContext, reportCompared } from "../actions/context.ts";
-import { observe, topicOf } from "../actions/observe.ts";
+import { readCandidates, type AdoptingSource, type AdoptionCandidate } from "./candidates.ts";
 import { listFound, listTwice, type Found } from "./list.ts";
 import { findOmission } from "./search.ts";
-import { hashUpload, hashUploads, type SizedFile } from "../reconcile-service/uploads.ts";
+import { hashUpload, hashUploads } from "../reconcile-service/uploads.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
-import { readDocument } from "../read/read.ts";
 import { NOTHING_UNSEARCHED, type AcknowledgedFile, type Recheck, type Unsearched } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
 import { applyMoves, findMoves, type SourceFiles } from "../pass/moved-files.ts";
@@ -22,20 +20,11 @@ import {
 } from "../plan/adoption.ts";
 import { alterationsOf, lossReason } from "../plan/audit.ts";
 import { isSameRoot } from "../plan/brakes.ts";
-import { hasSettings, sameShape, uploadedHash } from "../plan/decide.ts";
+import { hasSettings, sameShape } from "../plan/decide.ts";
 import type { KnownFile, ListedResource, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { followMoves, sameIdentity } from "../plan/moves.ts";
 import { reconcileInSteps } from "../plan/reconcile.ts";
-import type { Rules } from "../rules/rules.ts";
 import { scanSource } from "../scan/scan.ts";
-
-/** What adoption needs to know about a source. */
-export interface AdoptingSource {
-  readonly id: number;
-  readonly root: string;
-  readonly rules: Rules;
-  readonly rulesKey: number;
-}
 
 /** The result of matching a source's files with the service's resources. */
 export interface AdoptReport {
@@ -74,13 +63,6 @@ export interface AdoptSourceOptions {
   readonly isBusy?: (path: RelativePath) => boolean;
 }
 
-/** A file that may have a resource at the service. */
-interface AdoptionCandidate extends SizedFile {
-  readonly observed: Observed;
-}
-
-/** Files read between two turns of the loop. */
-const READ_AT_ONCE = 32;
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
 /** Rows checked between two turns of the loop. */
@@ -147,7 +129,7 @@ export async function adoptSource(
   const read = new Set<number>();
   const unread = [...(isThere ? unreadable : WHOLE_FOLDER)];
   const topics = new Set(found.unowned.map(({ topic }) => topic));
-  for await (const candidate of readAll(context, source, entries, signal)) {
+  for await (const candidate of readCandidates(context, source, entries, signal)) {
     if (!("observed" in candidate)) {
       // An empty file is not a document now but may become one again. Until then a resource with its name remains its
       // own.
@@ -480,56 +462,6 @@ async function followFiles(
   const more = await findMoves(sourceFiles, difference.candidates, difference.gone);
   await applyMoves(sourceFiles, followMoves(difference, difference.candidates, more));
   ledger.flush();
-}
-
-/** A file without content to compare: unreadable, or empty. For an empty one, its description's topic is known. */
-interface UnreadFile {
-  readonly path: RelativePath;
-  readonly topic?: string;
-}
-
-async function* readAll(
-  { ledger, mails, moved }: ActionContext,
-  { id, root, rules, rulesKey }: AdoptingSource,
-  entries: readonly ScanEntry[],
-  signal: AbortSignal,
-): AsyncGenerator<AdoptionCandidate | UnreadFile> {
-  for (const [index, entry] of entries.entries()) {
-    signal.throwIfAborted();
-    const readAtMs = Date.now();
-    const living = ledger.files.living(id, entry.path);
-    const read = await readDocument(join(root, entry.path), entry, rules, {
-      signal,
-      uploadsMails: mails.isOffered(),
-      uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
-    });
-    moved();
-    // A file that cannot be read, or is changing, is matched another time.
-    if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
-    if (read.kind === "document") {
-      const topic = topicOf(read.document.recipe.description);
-      if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
-      else yield candidateOf(observe(read.document, rulesKey, readAtMs), topic);
-    }
-    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
-  }
-}
-
-function candidateOf(observed: Observed, topic: string): AdoptionCandidate {
-  const { entry, shape, title, label, digest, hash, fileUrl: url } = observed;
-  return {
-    path: entry.path,
-    hasOther: false,
-    sizeBytes: entry.sizeBytes,
-    kind: shape.kind,
-    title,
-    topic,
-    label,
-    digest,
-    hash,
-    url,
-    observed,
-  };
 }
 
 /** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */

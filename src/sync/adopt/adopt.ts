@@ -1,7 +1,8 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext, PeerSource } from "../actions/context.ts";
-import { adoptSource, type AdoptingSource } from "./adopt-source.ts";
+import { adoptSource } from "./adopt-source.ts";
+import type { AdoptingSource } from "./candidates.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ActionContext } from "../actions/context.ts";
+import { observe, topicOf } from "../actions/observe.ts";
+import type { Observed } from "../ledger/files.ts";
+import { uploadedHash } from "../plan/decide.ts";
+import type { RelativePath, ScanEntry } from "../plan/model.ts";
+import { readDocument } from "../read/read.ts";
+import type { SizedFile } from "../reconcile-service/uploads.ts";
+import type { Rules } from "../rules/rules.ts";
+
+/** What adoption needs to know about a source. */
+export interface AdoptingSource {
+  readonly id: number;
+  readonly root: string;
+  readonly rules: Rules;
+  readonly rulesKey: number;
+}
+
+/** A file that may have a resource at the service. */
+export interface AdoptionCandidate extends SizedFile {
+  readonly observed: Observed;
+}
+
+/** A file without content to compare: unreadable, or empty. For an empty one, its description's topic is known. */
+export interface UnreadFile {
+  readonly path: RelativePath;
+  readonly topic?: string;
+}
+
+/** Files read between two turns of the loop. */
+const READ_AT_ONCE = 32;
+
+/** Reads files to match them with resources. */
+export async function* readCandidates(
+  { ledger, mails, moved }: ActionContext,
+  { id, root, rules, rulesKey }: AdoptingSource,
+  entries: readonly ScanEntry[],
+  signal: AbortSignal,
+): AsyncGenerator<AdoptionCandidate | UnreadFile> {
+  for (const [index, entry] of entries.entries()) {
+    signal.throwIfAborted();
+    const readAtMs = Date.now();
+    const living = ledger.files.living(id, entry.path);
+    const read = await readDocument(join(root, entry.path), entry, rules, {
+      signal,
+      uploadsMails: mails.isOffered(),
+      uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
+    });
+    moved();
+    // A file that cannot be read, or is changing, is matched another time.
+    if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
+    if (read.kind === "document") {
+      const topic = topicOf(read.document.recipe.description);
+      if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
+      else yield candidateOf(observe(read.document, rulesKey, readAtMs), topic);
+    }
+    if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
+  }
+}
+
+function candidateOf(observed: Observed, topic: string): AdoptionCandidate {
+  const { entry, shape, title, label, digest, hash, fileUrl: url } = observed;
+  return {
+    path: entry.path,
+    hasOther: false,
+    sizeBytes: entry.sizeBytes,
+    kind: shape.kind,
+    title,
+    topic,
+    label,
+    digest,
+    hash,
+    url,
+    observed,
+  };
+}
