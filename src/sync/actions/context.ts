@@ -15,8 +15,7 @@ import type { MailUploads } from "./mail-uploads.ts";
 
 /** A running source as others see it: its files may be candidates for a resource. */
 export interface PeerSource {
-  /** Owner and collection. */
-  readonly scope: string;
+  readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey">;
   /**
    * Reports whether a surplus resource that another source's doubted creates may have made can belong to a candidate of
    * this source.

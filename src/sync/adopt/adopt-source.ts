@@ -3,6 +3,7 @@ import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { readCandidates, type AdoptingSource, type AdoptionCandidate } from "./candidates.ts";
 import { listFound, listTwice, type Found } from "./list.ts";
+import { openPeerTest } from "./peers.ts";
 import { findOmission } from "./search.ts";
 import { hashUpload, hashUploads } from "../reconcile-service/uploads.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
@@ -168,9 +169,16 @@ export async function adoptSource(
   });
   const isUnowned = new Set(found.unowned);
   const resources = matched.resources.filter((each) => isUnowned.has(each));
+  const altered = matched.matches.filter(({ exact }) => !exact);
+  const mayBePeers = await openPeerTest(context, source, altered, { sound: found.sound, signal });
   const files = [...matched.files];
   const matches: (typeof matched.matches)[number][] = [];
   for (const match of matched.matches) {
+    if (mayBePeers(match)) {
+      files.push(match.file);
+      if (isUnowned.has(match.resource)) resources.push(match.resource);
+      continue;
+    }
     // The row's own resource will be deleted in favour of this one, and a list also shows deleted ones.
     const presence = candidateRows.has(match.file.path)
       ? await askPresence(context, match.resource, signal)

@@ -3,6 +3,7 @@ import type { NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext, PeerSource } from "../actions/context.ts";
 import { adoptSource } from "./adopt-source.ts";
 import type { AdoptingSource } from "./candidates.ts";
+import { peersOf } from "./peers.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
@@ -135,7 +136,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const mayHaveFiles = (): boolean =>
     !isChecked || !isEmpty() || ledger.sources.get(source.id).unreadable > 0;
   const self: PeerSource = {
-    scope,
+    source,
     mayAdopt: (doubts) => {
       // A new ledger searches for resources older than every doubt.
       const isQuestioned = isPending
@@ -153,8 +154,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
     if (!isIdle && hasCandidates()) return true;
     const doubts = ledger.intents.doubts(source.id);
-    const others = [...context.peers].filter((each) => each !== self && each.scope === scope);
-    return others.some((each) => each.mayAdopt(doubts));
+    return peersOf(context, source).some((each) => each.mayAdopt(doubts));
   };
   /** Surplus resources are checked only after there are no candidates any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && hasCandidates();

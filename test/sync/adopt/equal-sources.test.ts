@@ -36,6 +36,32 @@ it.each(SERVICES)(
   },
 );
 
+it.each(SERVICES)(
+  "a new file does not take over the resource of another source's file of that name, with a service of %o",
+  async (options) => {
+    const world = await openWorld(options);
+    const base = dirname(world.root);
+    const sources = ["one", "two"].map((name): WatchedSource => {
+      const absolutePath = join(base, name);
+      mkdirSync(absolutePath);
+      writeFileSync(join(absolutePath, `${name}.txt`), `text of ${name}`);
+      return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
+    });
+    const [one = "", two = ""] = sources.map(({ absolutePath }) => absolutePath);
+    writeFileSync(join(two, "both.txt"), "text of two");
+    await world.sync({ sources });
+    const id = world.service.live().find(({ description }) => description === "both.txt")?._id;
+    expect(id).toBeDefined();
+
+    rmSync(world.stateDir, { recursive: true });
+    writeFileSync(join(one, "both.txt"), "another text");
+    await world.sync({ sources });
+    expect(world.service.live()).toHaveLength(4);
+    expect(world.service.live().find(({ _id }) => _id === id)?.content).toBe("text of two");
+    await world.end();
+  },
+);
+
 it("a create in doubt since a backup deletes no resource of a source that the backup does not know and whose folder is away", async () => {
   const world = await openWorld({ collections: true, reads: true });
   const base = dirname(world.root);
