@@ -3,6 +3,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { DocumentKind, FileState, ListedResource, RelativePath } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
 import type { CreateIntent } from "./intents.ts";
+import { openMeta, type Meta } from "./meta.ts";
 import type { Sqlite } from "./open.ts";
 
 /** A file's resource as the service acknowledged it, as far as comparing it with the service's list requires. */
@@ -44,7 +45,13 @@ export type Owner = AcknowledgedFile | "inFlight" | "deleted" | undefined;
  * What the comparison with the service's list reads and records. Changes are plain statements: run them inside a group
  * commit.
  */
-export interface Drift {
+export interface Drift extends AcknowledgedRows, RecentActivity, Losses, Adoptions, LedgerAge {
+  /** The same as `distrust` for all sources: at `nowMs` the ledger turned out to be old. */
+  distrustAll(nowMs: number): void;
+}
+
+/** Resources, their rows and owners. */
+interface AcknowledgedRows {
   byDoc(docId: string): AcknowledgedFile | undefined;
   ownerOf(docId: string): Owner;
   /** Returns the row of a path that has a resource, except held rows. */
@@ -56,6 +63,10 @@ export interface Drift {
    * way, and nobody changed it.
    */
   setStored(id: number, found: Pick<ListedResource, "digest" | "label">): void;
+}
+
+/** What was done lately. */
+interface RecentActivity {
   /** Returns the newest entry of the activity log, so that later ones can be recognised. */
   lastActivity(): number;
   /**
@@ -69,6 +80,10 @@ export interface Drift {
   ): { readonly docIds: string[]; readonly pathKeys: string[] };
   /** Reports whether a request for this resource succeeded after an activity entry. */
   answeredSince(entry: number, docId: string): boolean;
+}
+
+/** Sources whose resources the service lost. */
+interface Losses {
   /**
    * Why a source is held because of what the service lost. `agreed`: a person decided to send it again
    * (`Sources.approve`).
@@ -82,6 +97,10 @@ export interface Drift {
    */
   goneLately(source: number): readonly number[];
   setGoneLately(source: number, timesMs: readonly number[]): void;
+}
+
+/** What adoption has done for each source, and whether its rows can be relied on. */
+interface Adoptions {
   isAdopted(source: number): boolean;
   setAdopted(source: number, adopted: boolean): void;
   unsearched(source: number): Unsearched;
@@ -91,13 +110,15 @@ export interface Drift {
   setRecheck(source: number, recheck: Recheck | undefined): void;
   /**
    * Records that a source has another folder. If it was adopted, its rows are then compared with the service's list, as
-   * `recover` does.
+   * `recover` does. Null: all sources.
    */
-  distrust(source: number): void;
-  /** The same for all sources: at `nowMs` the ledger turned out to be old. */
-  distrustAll(nowMs: number): void;
+  distrust(source: number | null): void;
   /** Reports whether a source's rows are those of an old ledger. Adoption ends that. */
   isDistrusted(source: number): boolean;
+}
+
+/** How old the ledger is, and when it was last audited. */
+interface LedgerAge {
   /** When this ledger began, by the service's clock. `offsetMs`: see `forgottenThereMs`. */
   bornThereMs(offsetMs: number): number;
   /**
@@ -170,6 +191,23 @@ export function pathKey(source: number, path: RelativePath): string {
 
 /** Prepares the statements. */
 export function openDrift(db: Sqlite): Drift {
+  const meta = openMeta(db);
+  const adoptions = prepareAdoptions(db, meta);
+  const age = ledgerAge(meta);
+  return {
+    ...prepareRows(db),
+    ...prepareActivity(db),
+    ...prepareLosses(db, meta),
+    ...adoptions,
+    ...age,
+    distrustAll: (nowMs) => {
+      adoptions.distrust(null);
+      age.setForgottenMs(nowMs);
+    },
+  };
+}
+
+function prepareRows(db: Sqlite): AcknowledgedRows {
   const columns = `files.id, source, files.path, doc_id AS docId, state, shapes.kind AS kind, title, label, digest, hash,
     file_url AS fileUrl, found_digest AS storedDigest, stored_label AS storedLabel, stored_ms AS storedMs`;
   const byDoc = db.prepare<[string], AcknowledgedFile>(
@@ -197,6 +235,21 @@ export function openDrift(db: Sqlite): Drift {
     `UPDATE files SET found_digest = CASE WHEN @digest IN (digest, '') THEN found_digest ELSE @digest END,
        stored_label = CASE label WHEN @label THEN stored_label ELSE @label END WHERE id = @id`,
   );
+  return {
+    byDoc: (docId) => byDoc.get(docId),
+    ownerOf: (docId) => {
+      const row = byDoc.get(docId);
+      if (row !== undefined) return row;
+      if (isNamed.get(docId, docId) !== undefined) return "inFlight";
+      return isBuried.get(docId) === undefined ? undefined : "deleted";
+    },
+    byPath: (source, path) => byPath.get(source, path),
+    page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
+    setStored: (id, { digest, label }) => void setStored.run({ id, digest, label }),
+  };
+}
+
+function prepareActivity(db: Sqlite): RecentActivity {
   const lastActivity = db.prepare<[], number | null>("SELECT max(id) FROM activity").pluck();
   const done = db.prepare<[number, number, number], { source: number; path: string; docId: string | null }>(
     `SELECT source, path, doc_id AS docId FROM activity
@@ -208,58 +261,7 @@ export function openDrift(db: Sqlite): Drift {
          AND action IN ('create', 'update', 'retitle', 'replace') LIMIT 1`,
     )
     .pluck();
-  const loss = db.prepare<[number], { reason: string; agreed: number }>(
-    "SELECT reason, agreed FROM losses WHERE source = ?",
-  );
-  const setLoss = db.prepare(
-    `INSERT INTO losses (source, reason, is_unclear) VALUES (?, ?, ?)
-     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, is_unclear = excluded.is_unclear`,
-  );
-  const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
-  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
-  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
-  const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
-  const distrust = db.prepare(
-    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM
-       (SELECT source FROM adopted UNION SELECT sources.id FROM sources JOIN meta ON name = 'unsearched ' || sources.id)
-     WHERE coalesce(source = @source, true) ON CONFLICT DO NOTHING`,
-  );
-  const forgetUnsearched = db.prepare(
-    "DELETE FROM meta WHERE coalesce(name = 'unsearched ' || CAST(@source AS INTEGER), name GLOB 'unsearched *')",
-  );
-  const unadoptAll = db.prepare("DELETE FROM adopted WHERE coalesce(source = @source, true)");
-  const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
-  const meta = db.prepare<[string], string>("SELECT value FROM meta WHERE name = ?").pluck();
-  const removeMeta = db.prepare("DELETE FROM meta WHERE name = ?");
-  const setMeta = db.prepare(
-    "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-  );
-
-  const distrustIn = (source: number | null): void => {
-    distrust.run({ source });
-    unadoptAll.run({ source });
-    forgetUnsearched.run({ source });
-  };
-  const bornMs = (): number => Number(meta.get("born_ms") ?? 0);
-  const forgottenMs = (): number => Number(meta.get("forgotten_ms") ?? bornMs());
-  const setForgottenMs = (atMs: number): void => {
-    setMeta.run("forgotten_ms", String(Math.floor(atMs)));
-    removeMeta.run("forgotten_offset_ms");
-  };
-
   return {
-    byDoc: (docId) => byDoc.get(docId),
-    ownerOf: (docId) => {
-      const row = byDoc.get(docId);
-      if (row !== undefined) return row;
-      if (isNamed.get(docId, docId) !== undefined) return "inFlight";
-      return isBuried.get(docId) === undefined ? undefined : "deleted";
-    },
-    byPath: (source, path) => byPath.get(source, path),
-    page: ({ tier, ownerId }, afterId, limit) => page.all(afterId, tier, ownerId, limit),
-    setStored: (id, { digest, label }) => {
-      setStored.run({ id, digest, label });
-    },
     lastActivity: () => lastActivity.get() ?? 0,
     doneSince: (entry, atMs, nowMs) => {
       const rows = done.all(entry, atMs, nowMs);
@@ -269,6 +271,19 @@ export function openDrift(db: Sqlite): Drift {
       };
     },
     answeredSince: (entry, docId) => answered.get(entry, docId) !== undefined,
+  };
+}
+
+function prepareLosses(db: Sqlite, meta: Meta): Losses {
+  const loss = db.prepare<[number], { reason: string; agreed: number }>(
+    "SELECT reason, agreed FROM losses WHERE source = ?",
+  );
+  const setLoss = db.prepare(
+    `INSERT INTO losses (source, reason, is_unclear) VALUES (?, ?, ?)
+     ON CONFLICT (source) DO UPDATE SET reason = excluded.reason, is_unclear = excluded.is_unclear`,
+  );
+  const clearLoss = db.prepare("DELETE FROM losses WHERE source = ?");
+  return {
     loss: (source) => {
       const row = loss.get(source);
       return row && { reason: row.reason, agreed: row.agreed !== 0 };
@@ -282,9 +297,27 @@ export function openDrift(db: Sqlite): Drift {
       return text === undefined ? [] : Times.parse(JSON.parse(text));
     },
     setGoneLately: (source, timesMs) => {
-      if (timesMs.length === 0) removeMeta.run(`gone ${source}`);
-      else setMeta.run(`gone ${source}`, JSON.stringify(timesMs));
+      if (timesMs.length === 0) meta.remove(`gone ${source}`);
+      else meta.set(`gone ${source}`, JSON.stringify(timesMs));
     },
+  };
+}
+
+function prepareAdoptions(db: Sqlite, meta: Meta): Adoptions {
+  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
+  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
+  const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
+  const distrust = db.prepare(
+    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM
+       (SELECT source FROM adopted UNION SELECT sources.id FROM sources JOIN meta ON name = 'unsearched ' || sources.id)
+     WHERE coalesce(source = @source, true) ON CONFLICT DO NOTHING`,
+  );
+  const forgetUnsearched = db.prepare(
+    "DELETE FROM meta WHERE coalesce(name = 'unsearched ' || CAST(@source AS INTEGER), name GLOB 'unsearched *')",
+  );
+  const unadoptAll = db.prepare("DELETE FROM adopted WHERE coalesce(source = @source, true)");
+  const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
+  return {
     isAdopted: (source) => isAdopted.get(source) !== undefined,
     setAdopted: (source, adopted) => {
       (adopted ? adopt : unadopt).run(source);
@@ -295,8 +328,8 @@ export function openDrift(db: Sqlite): Drift {
       return text === undefined ? NOTHING_UNSEARCHED : UnsearchedParts.parse(JSON.parse(text));
     },
     setUnsearched: (source, { parts, sinceMs }) => {
-      if (parts.length === 0) removeMeta.run(`unsearched ${source}`);
-      else setMeta.run(`unsearched ${source}`, JSON.stringify({ parts, sinceMs }));
+      if (parts.length === 0) meta.remove(`unsearched ${source}`);
+      else meta.set(`unsearched ${source}`, JSON.stringify({ parts, sinceMs }));
     },
     recheck: (source) => {
       const text = meta.get(`recheck ${source}`);
@@ -304,36 +337,43 @@ export function openDrift(db: Sqlite): Drift {
     },
     setRecheck: (source, recheck) => {
       if (recheck === undefined) {
-        removeMeta.run(`recheck ${source}`);
+        meta.remove(`recheck ${source}`);
         return;
       }
       const { checks: looks, ...rest } = recheck;
-      setMeta.run(`recheck ${source}`, JSON.stringify({ ...rest, looks }));
+      meta.set(`recheck ${source}`, JSON.stringify({ ...rest, looks }));
     },
-    distrust: distrustIn,
-    distrustAll: (nowMs) => {
-      distrustIn(null);
-      setForgottenMs(nowMs);
+    distrust: (source) => {
+      distrust.run({ source });
+      unadoptAll.run({ source });
+      forgetUnsearched.run({ source });
     },
     isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
-    bornThereMs: (offsetMs) => bornMs() + Number(meta.get("born_offset_ms") ?? offsetMs),
+  };
+}
+
+function ledgerAge(meta: Meta): LedgerAge {
+  const bornMs = (): number => meta.number("born_ms") ?? 0;
+  const forgottenMs = (): number => meta.number("forgotten_ms") ?? bornMs();
+  const setForgottenMs = (atMs: number): void => {
+    meta.set("forgotten_ms", String(Math.floor(atMs)));
+    meta.remove("forgotten_offset_ms");
+  };
+
+  return {
+    bornThereMs: (offsetMs) => bornMs() + (meta.number("born_offset_ms") ?? offsetMs),
     isForgotten: ({ atMs, clockOffsetMs }) => {
       const stepMs = Number(meta.get("forgotten_offset_ms") ?? clockOffsetMs) - (clockOffsetMs ?? 0);
       const isSet = clockOffsetMs !== null && Math.abs(stepMs) > CLOCK_SLACK_MS;
       return atMs - (isSet ? stepMs : 0) <= forgottenMs();
     },
-    forgottenThereMs: (offsetMs) => forgottenMs() + Number(meta.get("forgotten_offset_ms") ?? offsetMs),
+    forgottenThereMs: (offsetMs) => forgottenMs() + (meta.number("forgotten_offset_ms") ?? offsetMs),
     setForgottenMs,
     noteOffset: (offsetMs) => {
       for (const name of ["born_offset_ms", "forgotten_offset_ms"])
-        if (meta.get(name) === undefined) setMeta.run(name, String(offsetMs));
+        if (meta.get(name) === undefined) meta.set(name, String(offsetMs));
     },
-    auditedMs: () => {
-      const text = meta.get("audited_ms");
-      return text === undefined ? undefined : Number(text);
-    },
-    setAuditedMs: (atMs) => {
-      setMeta.run("audited_ms", String(atMs));
-    },
+    auditedMs: () => meta.number("audited_ms"),
+    setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
   };
 }

@@ -42,7 +42,10 @@ export interface ListedFiles {
 }
 
 /** The rows of files. Changes are plain statements: run them inside a group commit. */
-export interface Files {
+export interface Files extends FileRows, FileOutcomes, FileChanges, FileTroubles {}
+
+/** Reads rows. */
+interface FileRows {
   /**
    * Returns all rows of a source, unordered, read in pages on demand. A concurrent write may or may not be seen. It
    * never hides or repeats other rows.
@@ -58,6 +61,10 @@ export interface Files {
   some(source: number, limit: number): KnownFile[];
   ownsDoc(docId: string): boolean;
   isEmpty(source: number): boolean;
+}
+
+/** Records the results of what was sent or read. */
+interface FileOutcomes {
   insert(source: number, docId: string | null, state: FileState, observed: Observed, stored?: Stored): void;
   /**
    * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
@@ -71,6 +78,26 @@ export interface Files {
    * of it.
    */
   warn(docId: string, warning: string | undefined): void;
+  /**
+   * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
+   * service's state is unknown, so that the next change is sent whole.
+   */
+  trouble(
+    source: number,
+    id: number | undefined,
+    what: {
+      entry: ScanEntry;
+      rulesKey: number;
+      state: "failed" | "skipped" | "parked";
+      sure: boolean;
+      retryAtMs?: number;
+    } & Trouble,
+  ): void;
+  tries(id: number): number;
+}
+
+/** Changes rows that exist. */
+interface FileChanges {
   setState(id: number, state: FileState): void;
   /**
    * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
@@ -97,28 +124,16 @@ export interface Files {
    * displaced: their resources must be deleted.
    */
   repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
-  /**
-   * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
-   * service's state is unknown, so that the next change is sent whole.
-   */
-  trouble(
-    source: number,
-    id: number | undefined,
-    what: {
-      entry: ScanEntry;
-      rulesKey: number;
-      state: "failed" | "skipped" | "parked";
-      sure: boolean;
-      retryAtMs?: number;
-    } & Trouble,
-  ): void;
-  tries(id: number): number;
   remove(id: number): void;
   /**
    * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
    * that resource.
    */
   forget(id: number): void;
+}
+
+/** Lists what is not in agreement, for people. */
+interface FileTroubles {
   /** Returns files that are not in agreement, and deletes that the service refuses, by source and path. */
   troubled(which: ListedFiles & { readonly state?: TroubledState | undefined }): TroubledFile[];
   skipped(which: ListedFiles): SkippedFile[];
@@ -144,6 +159,16 @@ const PAGE_ROWS = 1000;
 /** Prepares the statements over files. */
 export function openFiles(db: Sqlite): Files {
   const shapes = openShapes(db);
+  const rows = prepareRows(db, shapes);
+  return {
+    ...rows,
+    ...prepareOutcomes(db, shapes, rows),
+    ...prepareChanges(db),
+    ...prepareTroubles(db),
+  };
+}
+
+function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   // By a range of ids over all sources: a page costs the same wherever this source's rows lie.
   const page = db.prepare<[number, number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE id > ? AND id <= ? AND +source = ?`,
@@ -173,6 +198,43 @@ export function openFiles(db: Sqlite): Files {
     )
     .pluck();
   const any = db.prepare<[number], number>("SELECT 1 FROM files WHERE source = ? LIMIT 1").pluck();
+
+  return {
+    all: function* (source) {
+      const last = lastId.get() ?? 0;
+      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
+    },
+    below: function* (source, paths) {
+      yield* held.all(source);
+      for (const path of paths) {
+        const exact = at.get(source, path);
+        if (exact !== undefined) yield exact;
+        // "0" follows "/" in byte order: the range is everything below the folder.
+        let from = `${path}/`;
+        for (;;) {
+          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
+          yield* rows;
+          const last = rows.at(-1);
+          if (last === undefined || rows.length < PAGE_ROWS) break;
+          from = `${last.path}\0`; // The next path there can be: no path of a disk holds a NUL.
+        }
+      }
+    },
+    living: (source, path) => at.get(source, path),
+    byInode: (source, ino) => byInode.all(source, ino),
+    get: (id) => {
+      const row = get.get(id);
+      if (row === undefined) return undefined;
+      const { shapeId, ...file } = row;
+      return { ...file, shape: shapes.get(shapeId) };
+    },
+    some: (source, limit) => some.all(source, limit),
+    ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
+    isEmpty: (source) => any.get(source) === undefined,
+  };
+}
+
+function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
   const columns =
     "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, stored_label, found_digest, stored_ms";
   const insert = db.prepare(
@@ -191,6 +253,44 @@ export function openFiles(db: Sqlite): Files {
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
   const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
+  const fail = db.prepare(
+    `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
+       error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
+  );
+  const insertFailed = db.prepare(
+    `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
+       tries, retry_at_ms, hash, digest, title, label, extractor_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
+  );
+  const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
+
+  return {
+    insertFree: (source, docId, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
+    },
+    insert: (source, docId, state, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      insert.run(source, observed.entry.path, docId, state, ...values);
+    },
+    agree: (id, docId, observed, stored) => {
+      const [label, digest, atMs] = storedColumns(stored);
+      const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
+      agree.run(...learned, docId, ...observedColumns(observed, shapes), id);
+    },
+    warn: (docId, warning) => void warn.run(warning ?? null, docId),
+    trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
+      const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
+      // A file without a row may have received one since: a list showed a resource of its own.
+      id ??= living(source, entry.path)?.id;
+      if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
+      else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
+    },
+    tries: (id) => tries.get(id) ?? 0,
+  };
+}
+
+function prepareChanges(db: Sqlite): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
@@ -223,23 +323,42 @@ export function openFiles(db: Sqlite): Files {
     clear.run(id, path);
     doom.run(id, path);
   };
-  const fail = db.prepare(
-    `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
-       error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
-  );
-  const insertFailed = db.prepare(
-    `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
-       tries, retry_at_ms, hash, digest, title, label, extractor_version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
-  );
-  const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
   const remove = db.prepare("DELETE FROM files WHERE id = ?");
   const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
-  // "0" follows "/" in byte order: the range is everything below the folder.
-  const isBelow = (path: string): string =>
-    `(@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0'))`;
-  const isListed = (table: string): string =>
-    `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
+
+  return {
+    setState: (id, state) => void setState.run(state, id),
+    hold: (id) => void hold.run(id),
+    distrust: (id) => void distrust.run(id),
+    lose: (id) => void lose.run(id),
+    relabel: (id, title, label) => void relabel.run(title, label, id),
+    hasTextMails: () => hasTextMails.get() === 1,
+    rereadTextMails: () => void rereadTextMails.run(),
+    restore: (id, path) => {
+      displace(id, path);
+      setState.run("agreed", id);
+    },
+    repath: (moves) => {
+      // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
+      // No path on a disk contains a NUL.
+      for (const { id } of moves) repath.run(`\0${id}`, id);
+      for (const { id, to } of moves) {
+        displace(id, to);
+        repath.run(to, id);
+      }
+    },
+    remove: (id) => void remove.run(id),
+    forget: (id) => void forget.run(id),
+  };
+}
+
+/** A condition for paths at or below the parameter. "0" follows "/" in byte order: the range is everything below it. */
+const isBelow = (path: string): string =>
+  `(@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0'))`;
+const isListed = (table: string): string =>
+  `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
+
+function prepareTroubles(db: Sqlite): FileTroubles {
   const troubled = db.prepare<[ListedValues & { state: TroubledState | null }], TroubledFile>(
     `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,
        CASE WHEN state IN ('held', 'doomed') THEN state ELSE coalesce(error_code, state) END AS code,
@@ -276,99 +395,6 @@ export function openFiles(db: Sqlite): Files {
   );
 
   return {
-    all: function* (source) {
-      const last = lastId.get() ?? 0;
-      for (let from = 0; from < last; from += PAGE_ROWS) yield* page.all(from, from + PAGE_ROWS, source);
-    },
-    below: function* (source, paths) {
-      yield* held.all(source);
-      for (const path of paths) {
-        const exact = at.get(source, path);
-        if (exact !== undefined) yield exact;
-        // "0" follows "/" in byte order: the range is everything below the folder.
-        let from = `${path}/`;
-        for (;;) {
-          const rows = under.all(source, from, `${path}0`, PAGE_ROWS);
-          yield* rows;
-          const last = rows.at(-1);
-          if (last === undefined || rows.length < PAGE_ROWS) break;
-          from = `${last.path}\0`; // The next path there can be: no path of a disk holds a NUL.
-        }
-      }
-    },
-    living: (source, path) => at.get(source, path),
-    byInode: (source, ino) => byInode.all(source, ino),
-    get: (id) => {
-      const row = get.get(id);
-      if (row === undefined) return undefined;
-      const { shapeId, ...file } = row;
-      return { ...file, shape: shapes.get(shapeId) };
-    },
-    some: (source, limit) => some.all(source, limit),
-    ownsDoc: (docId) => owns.get(docId, docId) !== undefined,
-    isEmpty: (source) => any.get(source) === undefined,
-    insertFree: (source, docId, observed, stored) => {
-      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
-      return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
-    },
-    insert: (source, docId, state, observed, stored) => {
-      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
-      insert.run(source, observed.entry.path, docId, state, ...values);
-    },
-    agree: (id, docId, observed, stored) => {
-      const [label, digest, atMs] = storedColumns(stored);
-      const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
-      agree.run(...learned, docId, ...observedColumns(observed, shapes), id);
-    },
-    warn: (docId, warning) => {
-      warn.run(warning ?? null, docId);
-    },
-    setState: (id, state) => {
-      setState.run(state, id);
-    },
-    hold: (id) => {
-      hold.run(id);
-    },
-    distrust: (id) => {
-      distrust.run(id);
-    },
-    lose: (id) => {
-      lose.run(id);
-    },
-    relabel: (id, title, label) => {
-      relabel.run(title, label, id);
-    },
-    hasTextMails: () => hasTextMails.get() === 1,
-    rereadTextMails: () => {
-      rereadTextMails.run();
-    },
-    restore: (id, path) => {
-      displace(id, path);
-      setState.run("agreed", id);
-    },
-    repath: (moves) => {
-      // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
-      // No path on a disk contains a NUL.
-      for (const { id } of moves) repath.run(`\0${id}`, id);
-      for (const { id, to } of moves) {
-        displace(id, to);
-        repath.run(to, id);
-      }
-    },
-    trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
-      const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
-      // A file without a row may have received one since: a list showed a resource of its own.
-      id ??= at.get(source, entry.path)?.id;
-      if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
-      else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
-    },
-    tries: (id) => tries.get(id) ?? 0,
-    remove: (id) => {
-      remove.run(id);
-    },
-    forget: (id) => {
-      forget.run(id);
-    },
     troubled: ({ state, ...which }) => troubled.all({ ...listedValues(which), state: state ?? null }),
     skipped: (which) => skipped.all(listedValues(which)),
     troubledAt: (source, below) => troubledAt.all({ source, below: below ?? null }),

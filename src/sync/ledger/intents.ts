@@ -1,5 +1,6 @@
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
-import { observedColumns, openShapes, type Observed } from "./files.ts";
+import { observedColumns, openShapes, type Observed, type Shapes } from "./files.ts";
+import { openMeta } from "./meta.ts";
 import type { Sqlite } from "./open.ts";
 
 /** A create that was about to leave. */
@@ -49,7 +50,12 @@ export interface UnsavedText {
 }
 
 /** Records of what was sent and has no answer. Changes are plain statements: run them inside a group commit. */
-export interface Intents {
+export interface Intents extends CreateIntents, DeleteIntents, OpenIntents {
+  remove(id: number): void;
+}
+
+/** Records creates. */
+interface CreateIntents {
   /** Returns the intent's id. */
   create(source: number, key: string, atMs: number, observed: Observed): number;
   setFileUrl(id: number, fileUrl: string): void;
@@ -73,6 +79,13 @@ export interface Intents {
   again(id: number): void;
   /** Records that the create is settled, although an attempt of it may have made, or still make, an extra resource. */
   doubt(id: number, docId: string | null): void;
+  /** The service's clock minus ours, as the last answer showed it; undefined: none has. Each create retains it. */
+  clockOffset(): number | undefined;
+  setClockOffset(ms: number): void;
+}
+
+/** Records deletes. */
+interface DeleteIntents {
   delete(source: number, path: RelativePath, docId: string): number;
   /**
    * Records the delete of a row's resource because its file is gone. Call it before the row is removed. Saving the
@@ -84,15 +97,15 @@ export interface Intents {
   setSaveTries(id: number, tries: number): void;
   /** Records that the service refused the delete, in its words; null: it no longer refuses. */
   refuse(id: number, message: string | null): void;
-  remove(id: number): void;
   /** Records that the delete is done. Its resource becomes a tombstone. */
   deleted(id: number, docId: string): void;
   /** Reports whether this ledger deleted the resource, or is about to. */
   isDeleted(docId: string): boolean;
+}
+
+/** Lists what has no answer, in the order of its intents. */
+interface OpenIntents {
   creates(source: number): CreateIntent[];
-  /** The service's clock minus ours, as the last answer showed it; undefined: none has. Each create retains it. */
-  clockOffset(): number | undefined;
-  setClockOffset(ms: number): void;
   /** Returns the creates of all configured sources. */
   allCreates(): CreateIntent[];
   /** The same, including doubts. */
@@ -119,6 +132,19 @@ const PRUNE_EVERY = 1000;
 /** Prepares the statements over intents. */
 export function openIntents(db: Sqlite): Intents {
   const shapes = openShapes(db);
+  const remove = db.prepare("DELETE FROM intents WHERE id = ?");
+  const removeIntent = (id: number): void => void remove.run(id);
+  return {
+    ...prepareCreates(db, shapes, removeIntent),
+    ...prepareDeletes(db, shapes, removeIntent),
+    ...prepareLists(db, shapes),
+    remove: removeIntent,
+  };
+}
+
+function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): CreateIntents {
+  const meta = openMeta(db);
+  const clockOffset = (): number | undefined => meta.number("clock_offset_ms");
   const create = db.prepare(
     `INSERT INTO intents (kind, source, path, key, at_ms, clock_offset_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
        hash, digest, title, label, extractor_version, shape, file_url)
@@ -138,11 +164,49 @@ export function openIntents(db: Sqlite): Intents {
   const setKey = db.prepare("UPDATE intents SET key = ? WHERE id = ?");
   const again = db.prepare("UPDATE intents SET attempts = attempts + 1 WHERE id = ?");
   const doubt = db.prepare("UPDATE intents SET kind = 'doubt', doc_id = ? WHERE id = ?");
+
+  const add = (
+    source: number,
+    key: string,
+    atMs: number,
+    observed: Observed,
+    offsetMs: number | null = clockOffset() ?? null,
+  ): number => {
+    const { path } = observed.entry;
+    const columns = observedColumns(observed, shapes);
+    return Number(create.run(source, path, key, atMs, offsetMs, ...columns).lastInsertRowid);
+  };
+
+  return {
+    create: (source, key, atMs, observed) => add(source, key, atMs, observed),
+    setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl, id),
+    revive: (source, now) => {
+      const row = doubtAt.get(source, now.entry.path);
+      if (row === undefined || !isSameRequest(observedOf(row, shapes), now)) return undefined;
+      const attempts = row.attempts + 1;
+      const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
+      remove(row.id);
+      const id = add(source, row.key, row.atMs, observed, row.clockOffsetMs);
+      setAttempts.run(attempts, id);
+      return { ...intentOf(row, shapes), id, attempts, observed };
+    },
+    isFound: (docId, now) => {
+      const row = doubtOf.get(docId);
+      return row !== undefined && isSameRequest(observedOf(row, shapes), now);
+    },
+    forgetFound: (docId) => void forgetFound.run(docId),
+    setKey: (id, key) => void setKey.run(key, id),
+    again: (id) => void again.run(id),
+    doubt: (id, docId) => void doubt.run(docId, id),
+    clockOffset,
+    setClockOffset: (ms) => meta.set("clock_offset_ms", String(ms)),
+  };
+}
+
+function prepareDeletes(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): DeleteIntents {
   const remember = db.prepare(
     "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
   );
-  const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");
-  const remove = db.prepare("DELETE FROM intents WHERE id = ?");
   const rememberFile = db.prepare(
     `INSERT INTO intents (kind, source, path, doc_id, key, at_ms, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape,
        file_url, keep_tries)
@@ -153,6 +217,40 @@ export function openIntents(db: Sqlite): Intents {
     `SELECT ${COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
   );
   const setSaveTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
+  const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");
+  const bury = db.prepare("INSERT OR IGNORE INTO tombstones (doc_id) VALUES (?)");
+  const prune = db.prepare("DELETE FROM tombstones WHERE id <= (SELECT max(id) FROM tombstones) - ?");
+  let buried = 0;
+  const isDeleted = db
+    .prepare<[string, string], number>(
+      `SELECT 1 FROM tombstones WHERE doc_id = ?
+       UNION ALL SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ? LIMIT 1`,
+    )
+    .pluck();
+
+  return {
+    delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
+    deleteFile: (fileId, keepTries) => Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
+    unsavedText: (id) => {
+      const row = unsavedText.get(id);
+      if (row === undefined) return undefined;
+      const { tries, title, hash } = row;
+      const { entry, shape, fileUrl } = observedOf(row, shapes);
+      return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
+    },
+    setSaveTries: (id, tries) => void setSaveTries.run(tries, id),
+    refuse: (id, message) => void refuse.run(message, id),
+    deleted: (id, docId) => {
+      remove(id);
+      bury.run(docId);
+      buried += 1;
+      if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
+    },
+    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
+  };
+}
+
+function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
   const open = db.prepare<[number, string], Row>(
     `SELECT ${COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
@@ -167,143 +265,34 @@ export function openIntents(db: Sqlite): Intents {
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
   );
-
-  const bury = db.prepare("INSERT OR IGNORE INTO tombstones (doc_id) VALUES (?)");
-  const prune = db.prepare("DELETE FROM tombstones WHERE id <= (SELECT max(id) FROM tombstones) - ?");
-  let buried = 0;
-  const isDeleted = db
-    .prepare<[string, string], number>(
-      `SELECT 1 FROM tombstones WHERE doc_id = ?
-       UNION ALL SELECT 1 FROM intents WHERE kind = 'delete' AND doc_id = ? LIMIT 1`,
-    )
-    .pluck();
-
-  const clockOffset = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'clock_offset_ms'").pluck();
-  const setClockOffset = db.prepare(
-    "INSERT INTO meta VALUES ('clock_offset_ms', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-  );
-
-  const clockOffsetMs = (): number | undefined => {
-    const text = clockOffset.get();
-    return text === undefined ? undefined : Number(text);
-  };
-
-  const intentOf = (row: Row): CreateIntent => ({
-    id: row.id,
-    source: row.source,
-    path: row.path,
-    key: row.key,
-    atMs: row.atMs,
-    clockOffsetMs: row.clockOffsetMs,
-    attempts: row.attempts,
-    docId: row.docId,
-    observed: {
-      entry: {
-        path: row.path,
-        sizeBytes: row.sizeBytes,
-        mtimeMs: row.mtimeMs,
-        ctimeMs: row.ctimeMs,
-        ino: row.ino,
-      },
-      rulesKey: row.rulesKey,
-      hash: row.hash,
-      digest: row.digest,
-      title: row.title,
-      label: row.label,
-      extractorVersion: row.extractorVersion,
-      shape: shapes.get(row.shapeId),
-      fileUrl: row.fileUrl ?? undefined,
-    },
-  });
-
-  const add = (
-    source: number,
-    key: string,
-    atMs: number,
-    observed: Observed,
-    offsetMs: number | null = clockOffsetMs() ?? null,
-  ): number => {
-    const { path } = observed.entry;
-    const columns = observedColumns(observed, shapes);
-    return Number(create.run(source, path, key, atMs, offsetMs, ...columns).lastInsertRowid);
-  };
-
+  const intentsOf = (rows: readonly Row[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
   return {
-    create: (source, key, atMs, observed) => add(source, key, atMs, observed),
-    setFileUrl: (id, fileUrl) => {
-      setFileUrl.run(fileUrl, id);
-    },
-    revive: (source, now) => {
-      const row = doubtAt.get(source, now.entry.path);
-      if (row === undefined || !isSameRequest(intentOf(row).observed, now)) return undefined;
-      const { key, atMs, clockOffsetMs: offsetMs } = row;
-      const attempts = row.attempts + 1;
-      const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
-      remove.run(row.id);
-      const id = add(source, key, atMs, observed, offsetMs);
-      setAttempts.run(attempts, id);
-      return {
-        id,
-        source,
-        path: now.entry.path,
-        key,
-        atMs,
-        clockOffsetMs: offsetMs,
-        attempts,
-        docId: null,
-        observed,
-      };
-    },
-    isFound: (docId, now) => {
-      const row = doubtOf.get(docId);
-      return row !== undefined && isSameRequest(intentOf(row).observed, now);
-    },
-    forgetFound: (docId) => {
-      forgetFound.run(docId);
-    },
-    setKey: (id, key) => {
-      setKey.run(key, id);
-    },
-    again: (id) => {
-      again.run(id);
-    },
-    doubt: (id, docId) => {
-      doubt.run(docId, id);
-    },
-    delete: (source, path, docId) => Number(remember.run(source, path, docId).lastInsertRowid),
-    deleteFile: (fileId, keepTries) => Number(rememberFile.run(keepTries, fileId).lastInsertRowid),
-    unsavedText: (id) => {
-      const row = unsavedText.get(id);
-      if (row === undefined) return undefined;
-      const { tries, title, hash } = row;
-      const { entry, shape, fileUrl } = intentOf(row).observed;
-      return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
-    },
-    setSaveTries: (id, tries) => {
-      setSaveTries.run(tries, id);
-    },
-    refuse: (id, message) => {
-      refuse.run(message, id);
-    },
-    remove: (id) => {
-      remove.run(id);
-    },
-    deleted: (id, docId) => {
-      remove.run(id);
-      bury.run(docId);
-      buried += 1;
-      if (buried % PRUNE_EVERY === 0) prune.run(TOMBSTONES_MAX);
-    },
-    isDeleted: (docId) => isDeleted.get(docId, docId) !== undefined,
-    clockOffset: clockOffsetMs,
-    setClockOffset: (ms) => {
-      setClockOffset.run(String(ms));
-    },
-    creates: (source) => open.all(source, "create").map(intentOf),
-    allCreates: () => allCreates.all().map(intentOf),
-    allOpen: () => allOpen.all().map(intentOf),
-    doubts: (source) => open.all(source, "doubt").map(intentOf),
+    creates: (source) => intentsOf(open.all(source, "create")),
+    allCreates: () => intentsOf(allCreates.all()),
+    allOpen: () => intentsOf(allOpen.all()),
+    doubts: (source) => intentsOf(open.all(source, "doubt")),
     deletes: (source) => deletes.all(source),
+  };
+}
+
+function intentOf(row: Row, shapes: Shapes): CreateIntent {
+  const { id, source, path, key, atMs, clockOffsetMs, attempts, docId } = row;
+  return { id, source, path, key, atMs, clockOffsetMs, attempts, docId, observed: observedOf(row, shapes) };
+}
+
+function observedOf(row: Row, shapes: Shapes): Observed {
+  const { path, sizeBytes, mtimeMs, ctimeMs, ino, rulesKey, hash, digest, title, label, extractorVersion } =
+    row;
+  return {
+    entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
+    rulesKey,
+    hash,
+    digest,
+    title,
+    label,
+    extractorVersion,
+    shape: shapes.get(row.shapeId),
+    fileUrl: row.fileUrl ?? undefined,
   };
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../lib/failure.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
+import { openMeta } from "./meta.ts";
 import { ledgerFailure, type Sqlite } from "./open.ts";
 
 /**
@@ -51,10 +52,7 @@ export function openMark(
   write: (change: () => void) => Promise<void>,
 ): LedgerMark {
   const beside = markFile(stateDir);
-  const get = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'mark'").pluck();
-  const set = db.prepare(
-    "INSERT INTO meta VALUES ('mark', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-  );
+  const meta = openMeta(db);
   let count = 0;
   let isCounting = false;
   let changed = false;
@@ -76,14 +74,14 @@ export function openMark(
     const next = String(count);
     // Another writer reports what fails here: the ledger's own failure, or a full disk. The mark is then behind, and
     // advances with a later write.
-    write(() => set.run(next))
+    write(() => meta.set("mark", next))
       .then(report)
       .catch(() => undefined);
   };
 
   return {
     begin: () => {
-      const known = Number(get.get() ?? 0);
+      const known = meta.number("mark") ?? 0;
       const found = readMark(beside);
       // A ledger without a count is new, or older than marks. The first count may have no mark.
       const isOlder =
@@ -101,7 +99,7 @@ export function openMark(
     end: () => {
       if (!isCounting || !changed) return () => undefined;
       count += 1;
-      set.run(String(count));
+      meta.set("mark", String(count));
       return () => {
         try {
           report();

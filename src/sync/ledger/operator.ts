@@ -44,9 +44,7 @@ export function openOperator(db: Sqlite): Operator {
 
   return {
     paused: () => new Set(paused.all()),
-    setPaused: (source, isPaused) => {
-      (isPaused ? pause : resume).run(source);
-    },
+    setPaused: (source, isPaused) => void (isPaused ? pause : resume).run(source),
     again: (source, below) => {
       const scope: Selection = { source, below: below ?? null };
       const counts = Object.fromEntries(count.all(scope).map(({ state, count: files }) => [state, files]));
@@ -58,9 +56,7 @@ export function openOperator(db: Sqlite): Operator {
         deletes: deletes.get(scope) ?? 0,
       };
     },
-    unpark: (source, nowMs) => {
-      unpark.run(source, nowMs);
-    },
+    unpark: (source, nowMs) => void unpark.run(source, nowMs),
   };
 }
 

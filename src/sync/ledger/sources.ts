@@ -1,5 +1,6 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { RootIdentity } from "../plan/model.ts";
+import { openMeta } from "./meta.ts";
 import type { Sqlite } from "./open.ts";
 
 /** A source in the ledger, with its counts. */
@@ -65,7 +66,10 @@ export interface RemovedSource extends SourceRow {
 }
 
 /** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
-export interface Sources {
+export interface Sources extends SourceRows, SourceStates, SourceDeletes, ServiceFacts {}
+
+/** The folders and which of them are configured. */
+interface SourceRows {
   /** Finds or creates the row of a folder. */
   open(path: string, ownerId: string, tier: Tier): SourceRow;
   /** Returns what `open` would, without writing; undefined for a folder without a row. */
@@ -85,6 +89,10 @@ export interface Sources {
   repath(id: number, path: string): void;
   /** Marks these sources as the configured ones. Others keep their rows; nothing is deleted for them. */
   keepActive(ids: readonly number[]): void;
+}
+
+/** What a row records of its source's last checks. */
+interface SourceStates {
   setRoot(id: number, root: RootIdentity): void;
   /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
   setHold(id: number, hold: Hold): void;
@@ -92,6 +100,10 @@ export interface Sources {
   setCompared(id: number, compared: boolean): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
+}
+
+/** Deletes of a source and a person's agreement to them. */
+interface SourceDeletes {
   /**
    * Returns how many files have a resource, in any state: failed, parked and held ones count, those whose delete a
    * person agreed to do not.
@@ -112,6 +124,10 @@ export interface Sources {
    */
   approve(id: number): void;
   approvalUsed(id: number): void;
+}
+
+/** What the service supplied. */
+interface ServiceFacts {
   collectionId(tier: Tier): string | undefined;
   setCollectionId(tier: Tier, collectionId: string): void;
   /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
@@ -165,24 +181,29 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
 
 /** Prepares the statements over sources. */
 export function openSources(db: Sqlite): Sources {
-  const columns = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
-    approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
-    (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
-      AS deletesRefused,
-    (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
-      AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost,
-    (SELECT is_unclear FROM losses WHERE losses.source = sources.id) AS isUnclear`;
+  return { ...prepareRows(db), ...prepareStates(db), ...prepareDeletes(db), ...prepareFacts(db) };
+}
+
+const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
+  approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
+  (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
+    AS deletesRefused,
+  (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
+    AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost,
+  (SELECT is_unclear FROM losses WHERE losses.source = sources.id) AS isUnclear`;
+
+function prepareRows(db: Sqlite): SourceRows {
   const upsert = db.prepare<[string, string, string], Row>(
     `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)
      -- One that is put back into the configuration goes on as if nothing had happened: a word on its end is void.
      ON CONFLICT (path) DO UPDATE SET owner_id = excluded.owner_id, tier = excluded.tier,
-       approved = CASE active WHEN 1 THEN approved ELSE 0 END, active = 1 RETURNING ${columns}`,
+       approved = CASE active WHEN 1 THEN approved ELSE 0 END, active = 1 RETURNING ${COLUMNS}`,
   );
-  const get = db.prepare<[number], Row>(`SELECT ${columns} FROM sources WHERE id = ?`);
-  const peek = db.prepare<[string], Row>(`SELECT ${columns} FROM sources WHERE path = ?`);
-  const active = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE active = 1 ORDER BY id`);
+  const get = db.prepare<[number], Row>(`SELECT ${COLUMNS} FROM sources WHERE id = ?`);
+  const peek = db.prepare<[string], Row>(`SELECT ${COLUMNS} FROM sources WHERE path = ?`);
+  const active = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE active = 1 ORDER BY id`);
   const removed = db.prepare<[], Row & { resources: number; creates: number }>(
-    `SELECT ${columns}, agreed
+    `SELECT ${COLUMNS}, agreed
        + (SELECT count(*) FROM files WHERE source = sources.id AND state <> 'agreed' AND doc_id IS NOT NULL)
        + (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'delete') AS resources,
        (SELECT count(*) FROM intents WHERE source = sources.id AND kind = 'create') AS creates
@@ -190,13 +211,43 @@ export function openSources(db: Sqlite): Sources {
   );
   const hasFiles = `(EXISTS (SELECT 1 FROM files WHERE source = sources.id)
     OR EXISTS (SELECT 1 FROM intents WHERE source = sources.id))`;
-  const withFiles = db.prepare<[], Row>(`SELECT ${columns} FROM sources WHERE ${hasFiles} ORDER BY id`);
+  const withFiles = db.prepare<[], Row>(`SELECT ${COLUMNS} FROM sources WHERE ${hasFiles} ORDER BY id`);
   const folders = db.prepare<[], { id: number; path: string }>("SELECT id, path FROM sources");
   const isEmpty = db
     .prepare<[number], number>(`SELECT 1 FROM sources WHERE id = ? AND NOT ${hasFiles}`)
     .pluck();
   const repath = db.prepare("UPDATE sources SET path = ? WHERE id = ?");
   const keepActive = db.prepare("UPDATE sources SET active = id IN (SELECT value FROM json_each(?))");
+
+  return {
+    open: (path, ownerId, tier) => known(upsert.get(path, ownerId, tier)),
+    peek: (path, ownerId, tier) => {
+      const row = peek.get(path);
+      return row && sourceOf({ ...row, ownerId, tier });
+    },
+    get: (id) => known(get.get(id)),
+    active: () => active.all().map(sourceOf),
+    removed: () =>
+      removed
+        .all()
+        .filter(({ resources, creates }) => resources + creates > 0)
+        .map(({ creates: _open, resources, ...row }) => Object.assign(sourceOf(row), { resources })),
+    folders: () => new Map(folders.all().map(({ id, path }) => [id, path])),
+    withFiles: () => withFiles.all().map(sourceOf),
+    isEmpty: (id) => isEmpty.get(id) !== undefined,
+    repath: (id, path) => {
+      const other = peek.get(path);
+      const before = known(get.get(id)).path;
+      // Out of the way first, because two rows cannot share a folder. No path on a disk contains a NUL.
+      if (other !== undefined) repath.run(`\0${other.id}`, other.id);
+      repath.run(path, id);
+      if (other !== undefined) repath.run(before, other.id);
+    },
+    keepActive: (ids) => void keepActive.run(JSON.stringify(ids)),
+  };
+}
+
+function prepareStates(db: Sqlite): SourceStates {
   const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
   const setHold = db.prepare(
     `UPDATE sources SET halted = ?, halt_code = ?, halt_unit = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ?
@@ -209,6 +260,21 @@ export function openSources(db: Sqlite): Sources {
   const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
+
+  return {
+    setRoot: (id, { dev, ino }) => void setRoot.run(dev, ino, id),
+    setHold: (id, { halted, code, unit, reason, root, files }) => {
+      const identity = [root?.dev ?? null, root?.ino ?? null];
+      setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
+    },
+    setBacklog: (id, backlog, backlogAgreed) => void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
+    setCompared: (id, compared) => void setCompared.run(Number(compared), id),
+    setUnreadable: (id, count) => void setUnreadable.run(count, id),
+    setDegraded: (id, reason) => void setDegraded.run(reason, id),
+  };
+}
+
+function prepareDeletes(db: Sqlite): SourceDeletes {
   const doom = db.prepare(
     "UPDATE files SET state = 'doomed' WHERE source = ? AND state = 'held' AND state <> 'agreed'",
   );
@@ -242,88 +308,8 @@ export function openSources(db: Sqlite): Sources {
   const forgetDeletes = db.prepare(
     "DELETE FROM deletes_lately WHERE source = ? AND (at_ms <= ? OR at_ms > ?)",
   );
-  const collection = db
-    .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
-    .pluck();
-  const setCollection = db.prepare(
-    `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
-     ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
-  );
-  const readsMails = db.prepare<[], string>("SELECT value FROM meta WHERE name = 'reads_mails'").pluck();
-  const setReadsMails = db.prepare(
-    "INSERT INTO meta VALUES ('reads_mails', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-  );
-
-  const sourceOf = ({
-    dev,
-    ino,
-    haltDev,
-    haltIno,
-    approved,
-    active: isActive,
-    compared,
-    isUnclear,
-    ...row
-  }: Row): SourceRow => ({
-    ...row,
-    compared: compared !== 0,
-    isUnclear: isUnclear === 1,
-    approved: approved !== 0,
-    active: isActive !== 0,
-    root: identityOf(dev, ino),
-    haltRoot: identityOf(haltDev, haltIno),
-  });
-  const known = (row: Row | undefined): SourceRow => {
-    if (row === undefined) throw new Error("the ledger lost a source's row");
-    return sourceOf(row);
-  };
 
   return {
-    open: (path, ownerId, tier) => known(upsert.get(path, ownerId, tier)),
-    peek: (path, ownerId, tier) => {
-      const row = peek.get(path);
-      return row && sourceOf({ ...row, ownerId, tier });
-    },
-    get: (id) => known(get.get(id)),
-    active: () => active.all().map(sourceOf),
-    removed: () =>
-      removed
-        .all()
-        .filter(({ resources, creates }) => resources + creates > 0)
-        .map(({ creates: _open, resources, ...row }) => Object.assign(sourceOf(row), { resources })),
-    folders: () => new Map(folders.all().map(({ id, path }) => [id, path])),
-    withFiles: () => withFiles.all().map(sourceOf),
-    isEmpty: (id) => isEmpty.get(id) !== undefined,
-    repath: (id, path) => {
-      const other = peek.get(path);
-      const before = known(get.get(id)).path;
-      // Out of the way first, because two rows cannot share a folder. No path on a disk contains a NUL.
-      if (other !== undefined) repath.run(`\0${other.id}`, other.id);
-      repath.run(path, id);
-      if (other !== undefined) repath.run(before, other.id);
-    },
-    keepActive: (ids) => {
-      keepActive.run(JSON.stringify(ids));
-    },
-    setRoot: (id, { dev, ino }) => {
-      setRoot.run(dev, ino, id);
-    },
-    setHold: (id, { halted, code, unit, reason, root, files }) => {
-      const identity = [root?.dev ?? null, root?.ino ?? null];
-      setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
-    },
-    setBacklog: (id, backlog, backlogAgreed) => {
-      setBacklog.run({ id, backlog, agreed: backlogAgreed });
-    },
-    setCompared: (id, compared) => {
-      setCompared.run(Number(compared), id);
-    },
-    setUnreadable: (id, count) => {
-      setUnreadable.run(count, id);
-    },
-    setDegraded: (id, reason) => {
-      setDegraded.run(reason, id);
-    },
     withResource: (id) => withResource.get(id) ?? 0,
     heldMark: (id) => heldMark.get(id) ?? "",
     deletedSince: (id, sinceMs) => deletedSince.get(id, sinceMs) ?? 0,
@@ -337,17 +323,52 @@ export function openSources(db: Sqlite): Sources {
       doom.run(id);
       setApproved.run(id);
     },
-    approvalUsed: (id) => {
-      approvalUsed.run(id);
-    },
+    approvalUsed: (id) => void approvalUsed.run(id),
+  };
+}
+
+function prepareFacts(db: Sqlite): ServiceFacts {
+  const meta = openMeta(db);
+  const collection = db
+    .prepare<[string], string>("SELECT collection_id FROM collections WHERE tier = ?")
+    .pluck();
+  const setCollection = db.prepare(
+    `INSERT INTO collections (tier, collection_id) VALUES (?, ?)
+     ON CONFLICT (tier) DO UPDATE SET collection_id = excluded.collection_id`,
+  );
+
+  return {
     collectionId: (tier) => collection.get(tier),
-    readsMails: () => readsMails.get() === "1",
-    setReadsMails: (reads) => {
-      setReadsMails.run(reads ? "1" : "0");
-    },
-    setCollectionId: (tier, id) => {
-      setCollection.run(tier, id);
-    },
+    setCollectionId: (tier, id) => void setCollection.run(tier, id),
+    readsMails: () => meta.get("reads_mails") === "1",
+    setReadsMails: (reads) => meta.set("reads_mails", reads ? "1" : "0"),
+  };
+}
+
+function known(row: Row | undefined): SourceRow {
+  if (row === undefined) throw new Error("the ledger lost a source's row");
+  return sourceOf(row);
+}
+
+function sourceOf({
+  dev,
+  ino,
+  haltDev,
+  haltIno,
+  approved,
+  active,
+  compared,
+  isUnclear,
+  ...row
+}: Row): SourceRow {
+  return {
+    ...row,
+    compared: compared !== 0,
+    isUnclear: isUnclear === 1,
+    approved: approved !== 0,
+    active: active !== 0,
+    root: identityOf(dev, ino),
+    haltRoot: identityOf(haltDev, haltIno),
   };
 }
 

@@ -88,8 +88,6 @@ export function openTrashRows(db: Sqlite): TrashRows {
     expired: (nowMs, limit) => expired.all(nowMs, limit).map(fromRow),
     totalBytes: () => total.get() ?? 0,
     knows: (name) => knows.get(name) !== undefined,
-    remove: (id) => {
-      remove.run(id);
-    },
+    remove: (id) => void remove.run(id),
   };
 }
