@@ -99,6 +99,30 @@ describe("vectors of documents that change", () => {
     expect(asked).toEqual(changed.map((text) => embeddingText({ title: "Signs", headings: [], text })));
   });
 
+  it("embeds nothing and keeps the chunks when only the metadata changes, and finds the document by its new tag", async () => {
+    const { embedder, asked } = watchedEmbedder("one/64");
+    const on = await start({ openEmbedder: async () => embedder });
+    const paragraphs = ["alpha", "beta"].map(paragraph);
+    const metadata = { path: "notes/letters.md", tags: ["draft"] };
+    const { _id: id, collectionId } = await create(on, paragraphs.join("\n\n"), {
+      owner_id: "ann",
+      metadata,
+    });
+    expect(asked).toHaveLength(2);
+    const chunks = async () => (await on.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.chunks;
+    const before = await chunks();
+    asked.splice(0);
+
+    const body = { metadata: { ...metadata, tags: ["published"] } };
+    const { status, json } = await on.send("PUT", `/api/rag/resource/${id}`, { body });
+    expect(status).toBe(200);
+    expect(json.data.metadata).toMatchObject(body.metadata);
+    expect(await on.store.index.chunksWithoutVector("one/64", ["moderate"], 1)).toEqual([]);
+    expect(await chunks()).toEqual(before);
+    expect(asked).toEqual([]);
+    expect(await found(on, collectionId, "published")).toEqual(expect.arrayContaining(paragraphs));
+  });
+
   it("embeds only the changed chunks of a document", async () => {
     const { embedder, asked } = watchedEmbedder("one/64");
     const on = await start({ openEmbedder: async () => embedder });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import type { Scope } from "../../../src/kb/store/search-index.ts";
 import type { StoreFixture } from "./store-fixture.ts";
-import { byWords } from "./store-fixture.ts";
+import { byWords, LATER, wordsOnly } from "./store-fixture.ts";
 
 /** Search by words. */
 export function wordsContract(fixture: StoreFixture): void {
@@ -111,6 +111,49 @@ export function wordsContract(fixture: StoreFixture): void {
       await create(content, { title: "Handbook" }, { spans, vectors: undefined, fingerprint: undefined });
       const queries = ["debian", "install", "handbook"];
       expect(await Promise.all(queries.map((query) => texts(query)))).toEqual(queries.map(() => [content]));
+    });
+
+    it("finds a chunk by the words of its resource's path, name and tags, until they change", async () => {
+      const metadata = {
+        path: "coast/harbour_north/note.md",
+        name: "note.md",
+        tags: ["ebb-tide", "sea"],
+        author: "Ann",
+      };
+      const { id } = await create("Body text.\n\nMore text.", { metadata });
+      const at = { accountId: fixture.account.id, id };
+      const ids = (await fixture.chunks(at)).map((chunk) => chunk.id);
+      const counts = (queries: readonly string[]) =>
+        Promise.all(queries.map(async (query) => (await texts(query)).length));
+      expect(await counts(["coast", "harbour", "notes", "ebb", "sea", "body", "Ann"])).toEqual([
+        2, 2, 2, 2, 2, 1, 0,
+      ]);
+
+      const changed = { ...metadata, path: "desert/note.md", tags: "dune" };
+      await fixture.store.records.updateResource({ ...at, metadata: changed, nowIso: LATER }, undefined);
+      expect(await counts(["coast", "ebb", "sea", "desert", "dune", "note"])).toEqual([0, 0, 0, 2, 2, 2]);
+      await fixture.store.records.updateResource({ ...at, title: "Oasis", nowIso: LATER }, undefined);
+      expect(await counts(["Untitled", "oasis", "desert"])).toEqual([0, 2, 2]);
+      expect((await fixture.chunks(at)).map((chunk) => chunk.id)).toEqual(ids);
+
+      const content = "Body text.";
+      await fixture.store.records.updateResource({ ...at, content, nowIso: LATER }, wordsOnly(content));
+      expect(await counts(["oasis", "desert", "dune"])).toEqual([1, 1, 1]);
+      await fixture.store.records.updateResource({ ...at, metadata: {}, nowIso: LATER }, undefined);
+      expect(await counts(["oasis", "desert", "dune"])).toEqual([1, 0, 0]);
+    });
+
+    it("scores documents alike without metadata and with metadata that holds no words of a name", async () => {
+      await create("The moon pulls the sea.", { title: "Tides" });
+      await create("The moon pulls the sea.", {
+        title: "Tides",
+        metadata: { author: "Ann", size: 23, tags: [] },
+      });
+      // The words of the path are in the title.
+      await create("The moon pulls the sea.", { title: "Tides", metadata: { path: "tides", name: "Tides" } });
+      const { hits } = await byWords(fixture.store, { scope: await scope(), query: "moon tides", limit: 5 });
+      expect(hits).toHaveLength(3);
+      expect(new Set(hits.map(({ bm25, match }) => JSON.stringify([bm25, match]))).size).toBe(1);
     });
 
     it("searches one resource with the weights and scores of its collection", async () => {

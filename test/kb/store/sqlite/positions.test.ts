@@ -46,6 +46,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE chunk DROP COLUMN line;
       ALTER TABLE resource DROP COLUMN sha256;
       ALTER TABLE resource DROP COLUMN pages;
+      ALTER TABLE resource DROP COLUMN label;
       PRAGMA user_version = 18`),
   );
 

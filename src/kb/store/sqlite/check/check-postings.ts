@@ -1,7 +1,7 @@
 import { indexEntry } from "../../../lexical/index-text.ts";
 import { sumWith } from "./check-sums.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText } from "../database/parts.ts";
+import { indexedText, NAMES } from "../database/parts.ts";
 
 /** Maximum chunks named in a finding. */
 const NAMED = 3;
@@ -20,13 +20,13 @@ export function checkPostings(db: Connection): string[] {
   for (const [term, row] of entries.iterate()) sums.set(row, sumWith(sums.get(row) ?? 0, term));
 
   const chunks = db
-    .prepare<[], [row: number, title: string, headings: string, text: string, words: number]>(`
-      SELECT row, title, headings, text, words FROM chunk JOIN resource ON resource.number = chunk.resource`)
+    .prepare<[], [row: number, names: string, headings: string, text: string, words: number]>(`
+      SELECT row, ${NAMES}, headings, text, words FROM chunk JOIN resource ON resource.number = chunk.resource`)
     .raw();
   const wrong: number[] = [];
   let count = 0;
-  for (const [row, title, headings, text, words] of chunks.iterate()) {
-    const entry = indexEntry(indexedText(title, headings, text));
+  for (const [row, names, headings, text, words] of chunks.iterate()) {
+    const entry = indexEntry(indexedText(names, headings, text));
     let sum = 0;
     for (const term of entry.text.toString("utf8").split(" ")) {
       if (term !== "") sum = sumWith(sum, term);

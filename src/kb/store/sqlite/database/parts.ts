@@ -88,7 +88,15 @@ export interface ReadChunk extends Repeats {
   readonly text: string;
 }
 
-/** Returns the text that a chunk is indexed by: the title of its resource, the column `headings`, its own text. */
-export function indexedText(title: string, headings: string, text: string): string {
-  return `${title}\n${headings}\n${text}`;
+/** SQL expression over a resource for the text that all its chunks are indexed by; see `namesOf`. */
+export const NAMES = "title || ' ' || label";
+
+/** Returns the text that all chunks of a resource are indexed by. */
+export function namesOf({ title, label }: { readonly title: string; readonly label: string }): string {
+  return `${title} ${label}`;
+}
+
+/** Returns the text that a chunk is indexed by: the names of its resource, the column `headings`, its own text. */
+export function indexedText(names: string, headings: string, text: string): string {
+  return `${names}\n${headings}\n${text}`;
 }

@@ -36,6 +36,7 @@ export interface ResourceRow {
   readonly warning: string | null;
   readonly sha256: Buffer | null;
   readonly pages: string | null;
+  readonly label: string;
 }
 
 /** Selects resources with columns of their scope and collection; the caller appends a WHERE clause. */
@@ -43,7 +44,7 @@ export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
     version, first_row, resource.chunks, revision, status, status_message, status_error, resource.metadata,
-    file_token, strategy_used, warning, sha256, pages
+    file_token, strategy_used, warning, sha256, pages, label
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** Converts a row to a resource with the given content. */

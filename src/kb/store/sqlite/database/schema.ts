@@ -90,7 +90,7 @@ export const SCHEMA: Schema = {
   CREATE INDEX resource_place ON resource (scope, number, first_row, chunks) WHERE is_deleted = 0;
   CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND is_deleted = 0;
 
-  -- Text, title and headings of a chunk are analysed together into chunk_index; words is their number.
+  -- Text, headings and the resource's title and label are analysed together into chunk_index; words is their number.
   CREATE TABLE chunk (
     row INTEGER PRIMARY KEY,
     resource INTEGER NOT NULL REFERENCES resource (number),
@@ -299,6 +299,10 @@ export const SCHEMA: Schema = {
   ALTER TABLE resource ADD COLUMN sha256 BLOB;
   -- Where the text of each page begins; null for a text without pages.
   ALTER TABLE resource ADD COLUMN pages TEXT CHECK (json_valid(pages));
+  `,
+    `
+  -- Words of the metadata by which the resource is found (label.ts); empty for metadata from before this script, until a change.
+  ALTER TABLE resource ADD COLUMN label TEXT NOT NULL DEFAULT '';
   `,
   ],
 };

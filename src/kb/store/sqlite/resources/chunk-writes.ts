@@ -1,7 +1,7 @@
 import { indexEntry } from "../../../lexical/index-text.ts";
 import type { Chunking } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText, joinHeadings, type Part } from "../database/parts.ts";
+import { indexedText, joinHeadings, namesOf, type Part } from "../database/parts.ts";
 import type { ResourceRow } from "../database/records.ts";
 import type { ScopeWrites } from "../scopes/scope-writes.ts";
 import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
@@ -12,26 +12,29 @@ import type { IndexChanges } from "../words/index-changes.ts";
 export interface ChunkWrites {
   /** Writes the chunks of a version to rows that are reserved. Returns their number of words. */
   add(
-    resource: Pick<ResourceRow, "number" | "scope" | "title">,
+    resource: Pick<ResourceRow, "number" | "scope" | keyof Names>,
     parts: readonly Part[],
     chunking: Chunking,
     firstRow: number,
   ): number;
   /**
-   * Replaces the chunks of a resource, which gets this title. Unchanged chunks keep their vectors. Returns the first row, and
+   * Replaces the chunks of a resource, which gets these names. Unchanged chunks keep their vectors. Returns the first row, and
    * by how many words the chunks grew.
    */
   replace(
     resource: ResourceRow,
-    title: string,
+    names: Names,
     parts: readonly Part[],
     chunking: Chunking,
   ): { readonly firstRow: number; readonly grown: number };
-  /** Indexes the chunks of a resource under its new title. Returns by how many words they grew. */
-  retitle(resource: ResourceRow, title: string): number;
+  /** Indexes the chunks of a resource under its new names. Returns by how many words they grew. */
+  rename(resource: ResourceRow, names: Names): number;
   /** Returns their number of words. */
   remove(resource: ResourceRow): number;
 }
+
+/** Title and label: what all chunks of a resource are found by. */
+type Names = Pick<ResourceRow, "title" | "label">;
 
 /** Prepares the statements on the writing connection. */
 export function prepareChunkWrites(
@@ -55,9 +58,10 @@ export function prepareChunkWrites(
 
   const add: ChunkWrites["add"] = (resource, parts, chunking, firstRow) => {
     let words = 0;
+    const names = namesOf(resource);
     for (const [at, { start, line, text, gap }] of parts.entries()) {
       const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
-      const entry = indexEntry(indexedText(resource.title, headings, text));
+      const entry = indexEntry(indexedText(names, headings, text));
       const row = firstRow + at;
       insertChunk.run(row, resource.number, start, entry.words, headings, text, gap, line);
       index.insert(row, entry.text);
@@ -79,25 +83,26 @@ export function prepareChunkWrites(
   return {
     add,
     remove,
-    replace(before, title, parts, chunking) {
+    replace(before, names, parts, chunking) {
       // Vectors depend on the title: with another title none can be reused.
-      const reusable = title === before.title ? reuse.collect(before) : undefined;
+      const reusable = names.title === before.title ? reuse.collect(before) : undefined;
       const removed = remove(before);
       const firstRow = scopes.reserveRows(before.scope, parts.length);
-      const added = add({ ...before, title }, parts, chunking, firstRow);
+      const added = add({ ...before, ...names }, parts, chunking, firstRow);
       if (reusable !== undefined) reuse.apply(reusable, before.scope, firstRow, parts, chunking.spans);
       return { firstRow, grown: added - removed };
     },
-    retitle(row, title) {
+    rename(row, names) {
       let grown = -(sumWords.get(row.first_row, row.first_row + row.chunks - 1) ?? 0);
       for (const chunk of selectTexts.all(row.first_row, row.first_row + row.chunks - 1)) {
-        const entry = indexEntry(indexedText(title, chunk.headings, chunk.text));
+        const entry = indexEntry(indexedText(namesOf(names), chunk.headings, chunk.text));
         setWords.run(entry.words, chunk.row);
         index.replace(chunk.row, entry.text);
         grown += entry.words;
       }
       scopes.noteRetitled(row.scope);
-      reuse.markStale(row);
+      // The label is in no vector.
+      if (names.title !== row.title) reuse.markStale(row);
       return grown;
     },
   };

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
 import { KbsyncError } from "../../../../lib/failure.ts";
+import { labelOf } from "../../label.ts";
 import type { PageStarts } from "../../pages.ts";
 import type {
   Chunking,
@@ -10,7 +11,7 @@ import type {
   ResourceStatus,
 } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
+import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
 
 /** The columns of a row that say where its text lies. */
 export interface TextColumns {
@@ -31,15 +32,15 @@ export function prepareResourceRows(db: Connection) {
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning,
-      sha256, pages)
+      sha256, pages, label)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
       @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning, @sha256,
-      @pages)`);
+      @pages, @label)`);
   const update = db.prepare<ChangedColumns>(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
-      strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, pages = @pages,
+      strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, pages = @pages, label = @label,
       revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
@@ -115,6 +116,7 @@ export function newColumns(resource: NewResource, chunking: Chunking | undefined
     warning: chunking?.warning ?? null,
     sha256: chunking === undefined ? null : digestOf(resource.content),
     pages: pagesColumn(resource.pages),
+    label: labelOf(title, resource.metadata ?? {}),
   };
 }
 
@@ -131,6 +133,7 @@ export function changedColumns(
   return {
     number: before.number,
     title: change.title ?? before.title,
+    label: labelAfter(before, change),
     description: change.description ?? before.description,
     url: change.url ?? before.url,
     settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),
@@ -145,6 +148,12 @@ export function changedColumns(
     refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
     nowIso: change.nowIso,
   };
+}
+
+/** Returns the label after a change. It stays as it is if title and metadata do, also for metadata from before labels. */
+function labelAfter(before: ResourceRow, { title, metadata }: ResourceChange): string {
+  if (title === undefined && metadata === undefined) return before.label;
+  return labelOf(title ?? before.title, metadata ?? resourceOf(before, "").metadata);
 }
 
 /** Returns the SHA-256 of a text as UTF-8. */

@@ -73,11 +73,10 @@ export function prepareResourceWrites(
     const firstRow = scopes.reserveRows(scope, parts.length);
     const version = chunking === undefined ? 0 : 1;
     const text = { head, version, firstRow, chunks: parts.length };
-    const number = rows.insert({ ...newColumns(resource, chunking), ...text, scope });
+    const columns = newColumns(resource, chunking);
+    const number = rows.insert({ ...columns, ...text, scope });
     const words =
-      chunking === undefined
-        ? 0
-        : chunks.add({ number, scope, title: resource.title }, parts, chunking, firstRow);
+      chunking === undefined ? 0 : chunks.add({ ...columns, number, scope }, parts, chunking, firstRow);
     scopes.count(scope, 1, parts.length, words);
     metadata.add(scope, number, resource.metadata ?? {});
     metadata.noteChange(scope);
@@ -85,20 +84,21 @@ export function prepareResourceWrites(
     return created;
   }
 
-  /** Writes the chunks and index entries of a changed text or title. */
+  /** Writes the chunks and index entries of a changed text, title or label. */
   function reindex(
     before: ResourceRow,
-    title: string,
+    names: Pick<ResourceRow, "title" | "label">,
     text: string,
     chunking: Chunking | undefined,
   ): TextColumns {
     if (chunking === undefined) {
-      if (title !== before.title) scopes.count(before.scope, 0, 0, chunks.retitle(before, title));
+      const isRenamed = names.title !== before.title || names.label !== before.label;
+      if (isRenamed) scopes.count(before.scope, 0, 0, chunks.rename(before, names));
       const { head, version, first_row: firstRow, chunks: count } = before;
       return { head, version, firstRow, chunks: count };
     }
     const { head, chunks: parts } = splitText(text, chunking.spans);
-    const { firstRow, grown } = chunks.replace(before, title, parts, chunking);
+    const { firstRow, grown } = chunks.replace(before, names, parts, chunking);
     scopes.count(before.scope, 0, parts.length - before.chunks, grown);
     return { head, version: before.version + 1, firstRow, chunks: parts.length };
   }
@@ -130,7 +130,7 @@ export function prepareResourceWrites(
       const text = change.content ?? content.of(before);
       const columns = changedColumns(before, change, chunking, text);
       const status = jobs.statusOf(change, columns.statusMessage);
-      rows.update({ ...columns, status, ...reindex(before, columns.title, text, chunking) });
+      rows.update({ ...columns, status, ...reindex(before, columns, text, chunking) });
       rows.releaseFile(before, columns.fileToken, change.nowIso);
       if (change.metadata !== undefined) {
         metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);

@@ -1,6 +1,6 @@
 import { analyze } from "../../../lexical/analyzer.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText } from "../database/parts.ts";
+import { indexedText, NAMES } from "../database/parts.ts";
 import { rowOf } from "../../../index/rows.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
 
@@ -34,8 +34,8 @@ interface Sample {
  */
 export function prepareBroadWords(db: Connection): (target: SearchTarget) => ReadonlySet<string> {
   const select = db
-    .prepare<[number, number], [title: string, headings: string, text: string]>(`
-      SELECT (SELECT title FROM resource WHERE number = chunk.resource), headings, text FROM chunk
+    .prepare<[number, number], [names: string, headings: string, text: string]>(`
+      SELECT (SELECT ${NAMES} FROM resource WHERE number = chunk.resource), headings, text FROM chunk
       WHERE row BETWEEN ? AND ? ORDER BY row LIMIT 1`)
     .raw();
   const samples = new Map<number, Sample>();

@@ -3,7 +3,7 @@ import { documentScores, type WholeDocument } from "../../../lexical/documents.t
 import { queryWords } from "../../../lexical/word-match.ts";
 import type { DocumentMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText } from "../database/parts.ts";
+import { indexedText, NAMES } from "../database/parts.ts";
 import { knownTerms, type QueryTerms } from "./query-terms.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
 
@@ -21,7 +21,7 @@ export type DocumentWords = (
 ) => DocumentMatch[] | undefined;
 
 interface DocumentRow {
-  readonly title: string;
+  readonly names: string;
   readonly first_row: number;
   readonly chunks: number;
 }
@@ -30,7 +30,7 @@ interface DocumentRow {
 export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): DocumentWords {
   const selectNumber = db.prepare<[number], number>("SELECT resource FROM chunk WHERE row = ?").pluck();
   const selectDocument = db.prepare<[number], DocumentRow>(
-    "SELECT title, first_row, chunks FROM resource WHERE number = ?",
+    `SELECT ${NAMES} AS names, first_row, chunks FROM resource WHERE number = ?`,
   );
   const selectTexts = db
     .prepare<[number, number], [headings: string, text: string, words: number]>(
@@ -38,12 +38,12 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
     )
     .raw();
 
-  function read({ title, first_row: first, chunks }: DocumentRow, names: readonly string[]): WholeDocument {
-    const counts = names.map(() => 0);
+  function read({ names, first_row: first, chunks }: DocumentRow, terms: readonly string[]): WholeDocument {
+    const counts = terms.map(() => 0);
     let words = 0;
     for (const [headings, text, count] of selectTexts.all(first, first + chunks - 1)) {
       words += count;
-      const found = countTerms(indexedText(title, headings, text), names);
+      const found = countTerms(indexedText(names, headings, text), terms);
       for (const [at, times] of found.entries()) counts[at] = (counts[at] ?? 0) + times;
     }
     return { counts, words, chunks };

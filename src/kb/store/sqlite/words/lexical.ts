@@ -4,7 +4,7 @@ import { matchOf, type QueryWords } from "../../../lexical/word-match.ts";
 import type { LexicalHit, LexicalHits, ChunkMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareEstimate } from "./estimate.ts";
-import { indexedText } from "../database/parts.ts";
+import { indexedText, NAMES } from "../database/parts.ts";
 import type { Postings } from "./postings.ts";
 import { knownTerms, type QueryTerms } from "./query-terms.ts";
 import { rowOf } from "../../../index/rows.ts";
@@ -39,10 +39,10 @@ export interface Lexical {
  * continues later, so that other reads can run in between. `postings.beginSlice` sets how much a call may read.
  */
 export function prepareLexical(db: Connection, postings: Postings, queryTerms: QueryTerms): Lexical {
-  // The title comes from a subquery: a join takes six times as long, and this lookup dominates the time of a search.
+  // The names come from a subquery: a join takes six times as long, and this lookup dominates the time of a search.
   const selectText = db
-    .prepare<[number], [title: string, headings: string, text: string, words: number]>(`
-      SELECT (SELECT title FROM resource WHERE number = chunk.resource), headings, text, words FROM chunk WHERE row = ?`)
+    .prepare<[number], [names: string, headings: string, text: string, words: number]>(`
+      SELECT (SELECT ${NAMES} FROM resource WHERE number = chunk.resource), headings, text, words FROM chunk WHERE row = ?`)
     .raw();
   const estimate = prepareEstimate(postings);
 
@@ -50,8 +50,8 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     rows.flatMap((row) => {
       const found = row < range.first || row > range.last ? undefined : selectText.get(row);
       if (found === undefined) return [];
-      const [title, headings, text, words] = found;
-      const counts = countTerms(indexedText(title, headings, text), query.terms);
+      const [names, headings, text, words] = found;
+      const counts = countTerms(indexedText(names, headings, text), query.terms);
       return { ref: row, match: matchOf(query.weights, counts, words) };
     });
 
@@ -75,8 +75,8 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
       const found = selectText.get(row);
       if (found === undefined) continue;
       scored += 1;
-      const [title, headings, text, words] = found;
-      const counts = countTerms(indexedText(title, headings, text), query.terms);
+      const [names, headings, text, words] = found;
+      const counts = countTerms(indexedText(names, headings, text), query.terms);
       let bm25 = 0;
       for (const { at, weight } of counted) {
         const times = counts[at] ?? 0;

@@ -33,7 +33,7 @@ beforeEach(() => {
   db.exec(`
     CREATE TABLE titles (number INTEGER PRIMARY KEY);
     INSERT INTO titles VALUES (1);
-    CREATE VIEW resource AS SELECT number, counted() AS title FROM titles;
+    CREATE VIEW resource AS SELECT number, counted() AS title, '' AS label FROM titles;
     CREATE TABLE chunk (row INTEGER PRIMARY KEY, resource INTEGER, headings TEXT, text TEXT)`);
   return () => db.close();
 });
