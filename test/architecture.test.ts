@@ -321,6 +321,26 @@ describe("imports run one way", () => {
     expect(breaches).toEqual([]);
   });
 
+  it("threads of the store, of reading and of watching load no schema library, which would double their start", () => {
+    const loaded = new Set([
+      "kb/store/sqlite/writer-worker.ts",
+      "kb/store/sqlite/reader-worker.ts",
+      "sync/read/reader-worker.ts",
+      "sync/watch/worker.ts",
+    ]);
+    // A set also yields what is added while it is iterated.
+    const breaches: string[] = [];
+    for (const at of loaded) {
+      for (const { file, specifier, typeOnly } of imports) {
+        if (file !== at || typeOnly) continue;
+        if (specifier.startsWith(".")) loaded.add(normalize(join(dirname(file), specifier)));
+        else if (specifier === "zod") breaches.push(file);
+      }
+    }
+    expect(loaded.size).toBeGreaterThan(50);
+    expect(breaches).toEqual([]);
+  });
+
   it("in no circle of files", () => {
     expect(circlesOf(importedFiles())).toEqual([]);
   });

@@ -10,7 +10,7 @@ import {
   Strategy,
   Tier,
 } from "../wire/primitives.ts";
-import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/resource.ts";
+import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/constants.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */

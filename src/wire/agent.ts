@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { answerOf } from "./answers.ts";
 import { Tier, Time, WireInteger } from "./primitives.ts";
-import { OWNER_CHARS_MAX } from "./resource.ts";
+import { OWNER_CHARS_MAX } from "./constants.ts";
 import { TOP_K_DEFAULT } from "./search.ts";
 
 /** Id of the agent that always exists. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
-import { URL_CHARS_MAX } from "./resource.ts";
+import { URL_CHARS_MAX } from "./constants.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
 export const IMAGES_BYTES_MAX = 32 * 1024 * 1024;

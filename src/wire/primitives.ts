@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { TIERS } from "./constants.ts";
 
 /** Smallest and largest `chunkSize` in characters (UTF-16 code units); the specification leaves the range open. */
 export const CHUNK_CHARS_MIN = 1;
@@ -32,7 +33,7 @@ export const Strategy = z.enum(["recursive", "semantic", "agentic"]);
 export type Strategy = z.infer<typeof Strategy>;
 
 /** The retrieval tiers: the wire values of `collection_details`, each naming one collection of an account. */
-export const Tier = z.enum(["fastest", "moderate", "high_accuracy"]);
+export const Tier = z.enum(TIERS);
 export type Tier = z.infer<typeof Tier>;
 
 /** Complete chunking settings of a resource. Invariant: 0 ≤ chunkOverlap < chunkSize ≤ 4000. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX, URL_CHARS_MAX } from "./constants.ts";
 import {
   CHUNK_CHARS_DEFAULT,
   CHUNK_CHARS_MAX,
@@ -9,14 +10,6 @@ import {
   WireInteger,
 } from "./primitives.ts";
 import { readMetadata } from "./metadata.ts";
-
-/** Longest title and description in characters. The specification sets no limit. */
-export const TITLE_CHARS_MAX = 2000;
-export const DESCRIPTION_CHARS_MAX = 10_000;
-/** Longest `url` in characters that browsers and proxies accept. */
-export const URL_CHARS_MAX = 8192;
-/** Longest `owner_id` in characters. */
-export const OWNER_CHARS_MAX = 256;
 
 const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_MAX));
 const chunkOverlap = WireInteger.pipe(z.int().min(0));

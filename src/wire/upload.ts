@@ -11,6 +11,3 @@ export const UploadAnswer = z
   .object({ success: z.literal(true), file_url: z.string().min(1) })
   .meta({ id: "UploadAnswer" });
 export type UploadAnswer = z.infer<typeof UploadAnswer>;
-
-/** Media type of an e-mail. This service reads it together with its PDFs and images. */
-export const MAIL_TYPE = "message/rfc822";

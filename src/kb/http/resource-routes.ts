@@ -7,7 +7,7 @@ import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { MAIL_TYPE } from "../../wire/upload.ts";
+import { MAIL_TYPE } from "../../wire/constants.ts";
 import type { RequestContext } from "../resources/request-context.ts";
 import { queueUpdate, updateResource } from "../jobs/change.ts";
 import { waitForJobs } from "../jobs/wait-for-jobs.ts";

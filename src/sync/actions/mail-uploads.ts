@@ -1,4 +1,4 @@
-import { MAIL_TYPE } from "../../wire/upload.ts";
+import { MAIL_TYPE } from "../../wire/constants.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Remote } from "../remote/remote.ts";
 

@@ -1,5 +1,5 @@
 import { lazyModule } from "../../lib/lazy-module.ts";
-import { URL_CHARS_MAX } from "../../wire/resource.ts";
+import { URL_CHARS_MAX } from "../../wire/constants.ts";
 import { decodeEntities } from "./entities.ts";
 import { decodeText } from "./text.ts";
 

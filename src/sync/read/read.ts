@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { open, type FileHandle } from "node:fs/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
-import { MAIL_TYPE } from "../../wire/upload.ts";
+import { MAIL_TYPE } from "../../wire/constants.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { refusalBySize } from "../document/bounds.ts";

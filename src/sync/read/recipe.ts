@@ -1,5 +1,5 @@
 import { oneLine } from "../../lib/one-line.ts";
-import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/resource.ts";
+import { DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX } from "../../wire/constants.ts";
 import type { DocumentKind, Recipe, RelativePath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { Naming } from "../document/title.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { openMailUploads } from "../../../src/sync/actions/mail-uploads.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
-import { MAIL_TYPE } from "../../../src/wire/upload.ts";
+import { MAIL_TYPE } from "../../../src/wire/constants.ts";
 
 const HOUR_MS = 3_600_000;
 const signal = new AbortController().signal;

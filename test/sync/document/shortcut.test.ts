@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { addressOf } from "../../../src/sync/document/shortcut.ts";
-import { URL_CHARS_MAX } from "../../../src/wire/resource.ts";
+import { URL_CHARS_MAX } from "../../../src/wire/constants.ts";
 
 const URL_AT = "https://example.org/a";
 const long = `https://example.org/${"x".repeat(URL_CHARS_MAX)}`;

@@ -1,6 +1,6 @@
 import { newHexId } from "../../../lib/ids.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
-import { Tier } from "../../../wire/primitives.ts";
+import { TIERS } from "../../../wire/constants.ts";
 import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
 import type { SameTransaction } from "../request-note.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts";
@@ -56,7 +56,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       ...files,
       ...webhooks,
       ...chat,
-      ensureAccount: (name) => accounts.ensureAccount(name, [newId(), ...Tier.options.map(() => newId())]),
+      ensureAccount: (name) => accounts.ensureAccount(name, [newId(), ...TIERS.map(() => newId())]),
       createResource: (resource, chunking, sameTransaction) => ({
         ...withNote(resources.create(resource, chunking), sameTransaction),
         content: "",

@@ -1,5 +1,5 @@
 import { linkAddress, type LinkFetch } from "../../links.ts";
-import { Tier } from "../../../../wire/primitives.ts";
+import { TIERS } from "../../../../wire/constants.ts";
 import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
@@ -47,7 +47,7 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       if (found !== undefined) return found;
       const [id = "", ...collections] = ids;
       insertAccount.run(id, name);
-      for (const [at, tier] of Tier.options.entries()) insertCollection.run(collections[at], id, tier);
+      for (const [at, tier] of TIERS.entries()) insertCollection.run(collections[at], id, tier);
       return { id, name };
     },
     putKey: (key) => write(key, upsertKey),

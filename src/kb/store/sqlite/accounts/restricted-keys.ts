@@ -1,5 +1,5 @@
 import { newHexId } from "../../../../lib/ids.ts";
-import { Tier } from "../../../../wire/primitives.ts";
+import { TIERS } from "../../../../wire/constants.ts";
 import type { AccountKey, RestrictedKeys } from "../../maintenance.ts";
 import type { KeyScope } from "../../records.ts";
 import { type Connection, openForWriting } from "../database/connection.ts";
@@ -40,7 +40,7 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
     if (older === undefined) {
       if (revokedAt === null) continue;
       // A key file may still contain it, and would create it as a new key.
-      const ids = [key.accountId, ...Tier.options.map(() => newHexId(Date.parse(revokedAt)))];
+      const ids = [key.accountId, ...TIERS.map(() => newHexId(Date.parse(revokedAt)))];
       writes.putKey({ ...key, accountId: writes.ensureAccount(account, ids).id });
       revoked += 1;
       continue;

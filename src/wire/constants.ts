@@ -1,0 +1,15 @@
+// Values of the contract for code that validates nothing, such as the threads: importing them loads no schema library.
+
+/** The retrieval tiers: the wire values of `collection_details`, each naming one collection of an account. */
+export const TIERS = ["fastest", "moderate", "high_accuracy"] as const;
+
+/** Longest title and description in characters. The specification sets no limit. */
+export const TITLE_CHARS_MAX = 2000;
+export const DESCRIPTION_CHARS_MAX = 10_000;
+/** Longest `url` in characters that browsers and proxies accept. */
+export const URL_CHARS_MAX = 8192;
+/** Longest `owner_id` in characters. */
+export const OWNER_CHARS_MAX = 256;
+
+/** Media type of an e-mail. This service reads it together with its PDFs and images. */
+export const MAIL_TYPE = "message/rfc822";
