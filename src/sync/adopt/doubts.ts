@@ -206,8 +206,10 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       return false;
     }
     if (isAdopting()) {
-      // A check of any file has it tried again.
-      source.checkAgain(doubts[0]?.path ?? "");
+      // A check of any file has it tried again. That of a file in flight would give up its request, which is then in doubt
+      // once more: the file would be read and sent each second.
+      const resting = doubts.find(({ path }) => !isBusy(path));
+      if (resting !== undefined) source.checkAgain(resting.path);
       checkIn(adoptingMs);
       adoptingMs = Math.min(ADOPTING_MS_MAX, 2 * adoptingMs);
       return false;

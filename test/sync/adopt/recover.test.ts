@@ -523,6 +523,19 @@ describe("creates in doubt", () => {
     expect([deletions, ledger.files.living(id, "a.txt")]).toMatchObject([[], { docId: "doc" }]);
   });
 
+  it("a create in doubt lets the request for its file finish while there are candidates", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let isBusy = true;
+    const { settler, checks } = settlerOf(id, done, false, { isAdopting: () => true, isBusy: () => isBusy });
+    await settler.checkDoubts();
+    // Given up, it would be in doubt again, and the file would be read and sent anew each second.
+    expect(checks).toEqual([]);
+    isBusy = false;
+    await settler.checkDoubts();
+    settler.stop();
+    expect(checks).toEqual(["a.txt"]);
+  });
+
   it("a create in doubt is checked until it can make no resource any more, however long ago it was planned", async () => {
     const id = await doubt(Date.now() - 86_400_000);
     let elapsedMs = 0;
