@@ -125,7 +125,8 @@ const LOOKS_MAX = 1500;
 const LOOKS_PER_READ = 4;
 /**
  * Reads of one file within such a minute: all that waited for the service are read again, and those with coarse times in the
- * future, since the clock was set back, are at each scan.
+ * future, since the clock was set back, are at each scan. An upload streams its file, which no memory holds: each attempt
+ * opens it once more, and attempts are bounded as requests.
  */
 const READS_MAX = 8;
 /** Fewer lost resources are made again without a question. */
@@ -147,6 +148,8 @@ interface Minute {
   looks: number;
   /** How often each file was opened. */
   readonly reads: Map<string, number>;
+  /** How often each file was uploaded, by its name. */
+  readonly uploads: Map<string, number>;
 }
 
 /** Opens the watch over a world. */
@@ -164,7 +167,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Versions of the growing file that this process sent since it began to grow. */
   let growth = { sinceMs: 0, texts: new Set<string>() };
   let grewMs = 0;
-  let minute: Minute = { sinceMs: 0, first: true, looks: 0, reads: new Map() };
+  let minute = openMinute(0, true);
   let refusals = new Set<string>();
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
@@ -325,6 +328,10 @@ export function openJudge(options: JudgeOptions): Judge {
         `${growth.texts.size} versions of a growing file are sent in ${minutes.toFixed(1)} minutes`,
       );
   };
+  const countUpload = ({ body }: SentRequest): void => {
+    const name = /filename="([^"]*)"/.exec(body.toString("utf8"))?.[1] ?? "";
+    minute.uploads.set(name, 1 + (minute.uploads.get(name) ?? 0));
+  };
   const countDown = (nowMs: number): void => {
     if (!isDown()) downMinute = { sinceMs: -1, count: 0, first: true };
     else if (downMinute.sinceMs === -1) downMinute = { sinceMs: nowMs, count: 0, first: true };
@@ -432,7 +439,7 @@ export function openJudge(options: JudgeOptions): Judge {
     refusals = new Set();
     excused = new Set();
     changedMs = clock.nowMs();
-    minute = { sinceMs: clock.nowMs(), first: true, looks: 0, reads: new Map() };
+    minute = openMinute(clock.nowMs(), true);
     // One that is there again is a file like any other.
     if (held.size > 0) {
       held = new Set([...held].filter((path) => expectations.thereSinceMs(path) === undefined));
@@ -447,6 +454,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const nowMs = clock.nowMs();
       requests += 1;
       if (operation === "create") making.add(madeBy(request));
+      if (operation === "upload") countUpload(request);
       if (CHANGES.has(operation)) changes += 1;
       // Two sources of one owner send the same of equal files; and what was read within a step of coarse times, however long
       // before it was refused, is read again.
@@ -510,13 +518,12 @@ export function openJudge(options: JudgeOptions): Judge {
       // What is done with an open file belongs to its opening.
       if (typeof first !== "string") return;
       const nowMs = clock.nowMs();
-      if (nowMs - minute.sinceMs > MINUTE_MS)
-        minute = { sinceMs: nowMs, first: false, looks: 0, reads: new Map() };
-      const { reads } = minute;
+      if (nowMs - minute.sinceMs > MINUTE_MS) minute = openMinute(nowMs, false);
+      const { reads, uploads } = minute;
       if (call === "openSync") reads.set(first, 1 + (reads.get(first) ?? 0));
       minute.looks += call === "openSync" ? -LOOKS_PER_READ : 1;
       if (minute.first) return;
-      const readTimes = reads.get(first) ?? 0;
+      const readTimes = (reads.get(first) ?? 0) - (uploads.get(basename(first)) ?? 0);
       if (readTimes > READS_MAX)
         fail("busy", `${first} is read ${readTimes} times within a minute, and the disk rests`);
       if (minute.looks > LOOKS_MAX)
@@ -626,6 +633,10 @@ export function openJudge(options: JudgeOptions): Judge {
     requests: () => requests,
     changes: () => changes,
   };
+}
+
+function openMinute(sinceMs: number, first: boolean): Minute {
+  return { sinceMs, first, looks: 0, reads: new Map(), uploads: new Map() };
 }
 
 /** Makes a value again only when the version of what it is made of is another one. */
