@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Gauge, Registry } from "prom-client";
 import type { DaemonObserver } from "../sync/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { setOneOf } from "./one-of.ts";
+import { openSeries } from "./series.ts";
 
 /** The measured part of an activity. */
 interface MeasuredActivity {
@@ -28,70 +29,41 @@ const PACE_STATES = ["open", "waiting", "key_refused"] as const;
 
 /** Adds the daemon's metrics to a registry. */
 export function measureDaemon(registry: Registry): DaemonMeasures {
-  const registers = [registry];
-  const plain = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const by = (label: string, name: string, help: string): Gauge =>
-    new Gauge({ name, help, labelNames: [label], registers });
-
-  const files = by("state", "kbsync_sync_files", "Files of all sources, by state.");
-  const sources = by("condition", "kbsync_sync_sources", "Sources in a condition; one may be in several.");
-  const watched = by(
-    "backend",
-    "kbsync_sync_watched_sources",
-    "Sources by how changes are detected: events of the system only, or additional scans every 15 s.",
+  const { counter, gauge, histogram } = openSeries(registry);
+  const requests = counter(
+    "kbsync_sync_requests_total",
+    "Requests to the service, by outcome.",
+    "request",
+    "outcome",
   );
-  const oldest = plain(
-    "kbsync_sync_oldest_waiting_seconds",
-    "Age of the oldest detected change without an acknowledgement.",
+  const requestSeconds = histogram(
+    "kbsync_sync_request_duration_seconds",
+    "Duration of requests to the service.",
+    WORK_SECONDS,
+    "request",
   );
-  const planned = plain(
-    "kbsync_sync_planned",
-    "1 once every source has been compared with the ledger, so that all work is known.",
+  const activities = counter(
+    "kbsync_sync_activities_total",
+    "Completed and failed actions on files.",
+    "action",
+    "outcome",
   );
-  const queue = plain("kbsync_sync_queue_files", "Planned files that are not done.");
-  const speed = plain("kbsync_sync_files_per_second", "Files done per second, over the last 15 s.");
-  const concurrency = plain("kbsync_sync_concurrency", "Limit of concurrent requests.");
-  const pace = by(
-    "state",
-    "kbsync_sync_service_state",
-    "1 for the current state of the service as the daemon sees it, 0 for the others.",
+  const activitySeconds = histogram(
+    "kbsync_sync_activity_duration_seconds",
+    "Duration of bringing a file to the service.",
+    WORK_SECONDS,
+    "action",
   );
-  const lastRescan = plain(
+  const rescanSeconds = histogram(
+    "kbsync_sync_rescan_duration_seconds",
+    "Duration of comparing a whole source with the ledger.",
+    RESCAN_SECONDS,
+  );
+  const lastRescan = gauge(
     "kbsync_sync_last_rescan_timestamp_seconds",
     "Time of the last full comparison of the source for which it is longest ago.",
   );
-  const rescanSeconds = new Histogram({
-    name: "kbsync_sync_rescan_duration_seconds",
-    help: "Duration of comparing a whole source with the ledger.",
-    buckets: RESCAN_SECONDS,
-    registers,
-  });
-  const requests = new Counter({
-    name: "kbsync_sync_requests_total",
-    help: "Requests to the service, by outcome.",
-    labelNames: ["request", "outcome"],
-    registers,
-  });
-  const requestSeconds = new Histogram({
-    name: "kbsync_sync_request_duration_seconds",
-    help: "Duration of requests to the service.",
-    labelNames: ["request"],
-    buckets: WORK_SECONDS,
-    registers,
-  });
-  const activities = new Counter({
-    name: "kbsync_sync_activities_total",
-    help: "Completed and failed actions on files.",
-    labelNames: ["action", "outcome"],
-    registers,
-  });
-  const activitySeconds = new Histogram({
-    name: "kbsync_sync_activity_duration_seconds",
-    help: "Duration of bringing a file to the service.",
-    labelNames: ["action"],
-    buckets: WORK_SECONDS,
-    registers,
-  });
+  const state = measureState(registry);
   const rescannedAt = new Map<number, number>();
 
   return {
@@ -108,46 +80,48 @@ export function measureDaemon(registry: Registry): DaemonMeasures {
       rescannedAt.set(source, Date.now() / 1000);
       lastRescan.set(Math.min(...rescannedAt.values()));
     },
+    set: (figures) => state.set(figures),
+    forget: () => {
+      rescannedAt.clear();
+      lastRescan.remove();
+      state.forget();
+    },
+  };
+}
+
+/** Measures the state of the sources, the queue and the service. */
+function measureState(registry: Registry): Pick<DaemonMeasures, "set" | "forget"> {
+  const { gauge } = openSeries(registry);
+  const files = gauge("kbsync_sync_files", "Files of all sources, by state.", "state");
+  const sources = gauge("kbsync_sync_sources", "Sources in a condition; one may be in several.", "condition");
+  const watched = gauge(
+    "kbsync_sync_watched_sources",
+    "Sources by how changes are detected: events of the system only, or additional scans every 15 s.",
+    "backend",
+  );
+  const oldest = gauge(
+    "kbsync_sync_oldest_waiting_seconds",
+    "Age of the oldest detected change without an acknowledgement.",
+  );
+  const planned = gauge(
+    "kbsync_sync_planned",
+    "1 once every source has been compared with the ledger, so that all work is known.",
+  );
+  const queue = gauge("kbsync_sync_queue_files", "Planned files that are not done.");
+  const speed = gauge("kbsync_sync_files_per_second", "Files done per second, over the last 15 s.");
+  const concurrency = gauge("kbsync_sync_concurrency", "Limit of concurrent requests.");
+  const pace = gauge(
+    "kbsync_sync_service_state",
+    "1 for the current state of the service as the daemon sees it, 0 for the others.",
+    "state",
+  );
+  return {
     set: ({ status, ...figures }) => {
-      const { sources: all, progress } = status;
-      const sum = (count: (source: (typeof all)[number]) => number): number =>
-        all.reduce((total, source) => total + count(source), 0);
-      files.set(
-        { state: "in_agreement" },
-        sum(({ halted, inAgreement }) => (halted ? 0 : inAgreement)),
-      );
-      // For a halted source it is unknown what still agrees.
-      files.set(
-        { state: "unknown" },
-        sum(({ halted, inAgreement }) => (halted ? inAgreement : 0)),
-      );
-      for (const state of ["waiting", "failed", "skipped", "held", "unreadable"] as const)
-        files.set(
-          { state },
-          sum((source) => source[state]),
-        );
-      sources.set({ condition: "configured" }, all.length);
-      sources.set(
-        { condition: "halted" },
-        sum(({ halted }) => Number(halted)),
-      );
-      sources.set(
-        { condition: "holding" },
-        sum(({ halted, held }) => Number(!halted && held > 0)),
-      );
-      sources.set(
-        { condition: "paused" },
-        sum(({ paused }) => Number(paused)),
-      );
-      sources.set({ condition: "removed" }, status.removed.length);
-      watched.set(
-        { backend: "events" },
-        sum(({ degraded }) => Number(degraded === null)),
-      );
-      watched.set(
-        { backend: "polling" },
-        sum(({ degraded }) => Number(degraded !== null)),
-      );
+      const { progress } = status;
+      setEach(files, "state", filesByState(status));
+      setEach(sources, "condition", sourcesByCondition(status));
+      const polled = status.sources.filter(({ degraded }) => degraded !== null).length;
+      setEach(watched, "backend", { events: status.sources.length - polled, polling: polled });
       oldest.set(figures.oldestWaitingSeconds);
       planned.set(Number(figures.planned));
       queue.set(Math.max(0, progress.total - progress.done));
@@ -156,9 +130,39 @@ export function measureDaemon(registry: Registry): DaemonMeasures {
       setOneOf(pace, {}, PACE_STATES, status.service.kind);
     },
     forget: () => {
-      rescannedAt.clear();
-      for (const gauge of [files, sources, watched, pace]) gauge.reset();
-      for (const gauge of [oldest, planned, queue, speed, concurrency, lastRescan]) gauge.remove();
+      for (const each of [files, sources, watched, pace]) each.reset();
+      for (const each of [oldest, planned, queue, speed, concurrency]) each.remove();
     },
   };
+}
+
+type Status = DaemonFigures["status"];
+
+function filesByState({ sources }: Status): Record<string, number> {
+  const sum = (count: (source: Status["sources"][number]) => number): number =>
+    sources.reduce((total, source) => total + count(source), 0);
+  return {
+    in_agreement: sum(({ halted, inAgreement }) => (halted ? 0 : inAgreement)),
+    // For a halted source it is unknown what still agrees.
+    unknown: sum(({ halted, inAgreement }) => (halted ? inAgreement : 0)),
+    waiting: sum(({ waiting }) => waiting),
+    failed: sum(({ failed }) => failed),
+    skipped: sum(({ skipped }) => skipped),
+    held: sum(({ held }) => held),
+    unreadable: sum(({ unreadable }) => unreadable),
+  };
+}
+
+function sourcesByCondition({ sources, removed }: Status): Record<string, number> {
+  return {
+    configured: sources.length,
+    halted: sources.filter(({ halted }) => halted).length,
+    holding: sources.filter(({ halted, held }) => !halted && held > 0).length,
+    paused: sources.filter(({ paused }) => paused).length,
+    removed: removed.length,
+  };
+}
+
+function setEach(gauge: Gauge, label: string, values: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(values)) gauge.set({ [label]: name }, value);
 }

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Registry } from "prom-client";
 import type { ServiceFigures, ServiceObserver } from "../kb/observer.ts";
 import type { DaemonObserver } from "../sync/remote/observer.ts";
 import type { DaemonFigures } from "../sync/daemon/status.ts";
 import { measureDaemon, type DaemonMeasures } from "./daemon.ts";
+import { openSeries } from "./series.ts";
 import { measureService, type ServiceMeasures } from "./service.ts";
 
 /**
@@ -26,22 +27,18 @@ export interface Metrics {
 /** Sampling interval of the event loop's lag in milliseconds. Node's default of 10 wakes an idle daemon 100 times a second. */
 const LOOP_SAMPLE_MS = 100;
 
+const BUILD_HELP = "Always 1; the labels hold the versions of kbsync and Node.js.";
+
 /** Opens the metrics. Default metrics of the process start with the first reading. */
 export function openMetrics(version: string): Metrics {
   const registry = new Registry();
-  const registers = [registry];
-  new Gauge({
-    name: "kbsync_build_info",
-    help: "Always 1; the labels hold the versions of kbsync and Node.js.",
-    labelNames: ["version", "node"],
-    registers,
-  }).set({ version, node: process.versions.node }, 1);
-  const failures = new Counter({
-    name: "kbsync_metrics_failures_total",
-    help: "Readings in which the figures of a part were unavailable.",
-    labelNames: ["part"],
-    registers,
-  });
+  const { counter, gauge } = openSeries(registry);
+  gauge("kbsync_build_info", BUILD_HELP, "version", "node").set({ version, node: process.versions.node }, 1);
+  const failures = counter(
+    "kbsync_metrics_failures_total",
+    "Readings in which the figures of a part were unavailable.",
+    "part",
+  );
   let service: ServiceMeasures | undefined;
   let daemon: DaemonMeasures | undefined;
   const serviceMeasures = (): ServiceMeasures => (service ??= measureService(registry));
@@ -50,13 +47,17 @@ export function openMetrics(version: string): Metrics {
   let readDaemon: (() => DaemonFigures) | undefined;
   let hasDefaults = false;
 
-  const read = async (part: string, take: () => Promise<void> | void, forget: () => void): Promise<void> => {
+  const read = async <M extends { forget(): void }>(
+    part: string,
+    measures: M,
+    take: (measures: M) => Promise<void> | void,
+  ): Promise<void> => {
     try {
-      await take();
+      await take(measures);
     } catch {
       // A failing part must not hide the others. Its absence and this counter show the failure.
       failures.inc({ part });
-      forget();
+      measures.forget();
     }
   };
 
@@ -85,24 +86,12 @@ export function openMetrics(version: string): Metrics {
         hasDefaults = true;
         collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_SAMPLE_MS });
       }
-      if (readService !== undefined) {
-        const figures = readService;
-        const measures = serviceMeasures();
-        await read(
-          "service",
-          async () => measures.set(await figures()),
-          () => measures.forget(),
-        );
-      }
-      if (readDaemon !== undefined) {
-        const figures = readDaemon;
-        const measures = daemonMeasures();
-        await read(
-          "daemon",
-          () => measures.set(figures()),
-          () => measures.forget(),
-        );
-      }
+      const serviceFigures = readService;
+      if (serviceFigures !== undefined)
+        await read("service", serviceMeasures(), async (measures) => measures.set(await serviceFigures()));
+      const daemonFigures = readDaemon;
+      if (daemonFigures !== undefined)
+        await read("daemon", daemonMeasures(), (measures) => measures.set(daemonFigures()));
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };

@@ -1,6 +1,7 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { Registry } from "prom-client";
 import type { ServiceFigures, ServiceObserver } from "../kb/observer.ts";
 import { setOneOf } from "./one-of.ts";
+import { openSeries } from "./series.ts";
 
 /** Measures the service. */
 export interface ServiceMeasures extends ServiceObserver {
@@ -20,79 +21,38 @@ const MODEL_STATES = ["off", "idle", "loading", "ready", "failing", "unavailable
 
 /** Adds the service's metrics to a registry. */
 export function measureService(registry: Registry): ServiceMeasures {
-  const registers = [registry];
-  const requests = new Counter({
-    name: "kbsync_service_requests_total",
-    help: "Finished requests, by operation and HTTP status (none: the client disconnected before the answer).",
-    labelNames: ["operation", "status"],
-    registers,
-  });
-  const requestSeconds = new Histogram({
-    name: "kbsync_service_request_duration_seconds",
-    help: "Duration from a request's headers to the end of its answer.",
-    labelNames: ["operation"],
-    buckets: WORK_SECONDS,
-    registers,
-  });
-  const searchSeconds = new Histogram({
-    name: "kbsync_service_search_duration_seconds",
-    help: "Duration of searches, by tier.",
-    labelNames: ["tier"],
-    buckets: SEARCH_SECONDS,
-    registers,
-  });
-  const stageSeconds = new Histogram({
-    name: "kbsync_service_ingest_stage_duration_seconds",
-    help: "Duration of the stages of ingestion, waits included.",
-    labelNames: ["stage"],
-    buckets: WORK_SECONDS,
-    registers,
-  });
-  const state = new Gauge({
-    name: "kbsync_service_state",
-    help: "1 for the state of the service, 0 for the others.",
-    labelNames: ["state"],
-    registers,
-  });
-  const modelState = new Gauge({
-    name: "kbsync_service_model_state",
-    help: "1 for the state of a model, 0 for the others.",
-    labelNames: ["model", "state"],
-    registers,
-  });
-  const plain = (name: string, help: string): Gauge => new Gauge({ name, help, registers });
-  const underWay = plain("kbsync_service_requests_under_way", "Requests without an answer yet.");
-  const jobs = plain(
-    "kbsync_service_queue_documents",
-    "Documents that wait for ingestion after their answer.",
+  const { counter, histogram } = openSeries(registry);
+  const requests = counter(
+    "kbsync_service_requests_total",
+    "Finished requests, by operation and HTTP status (none: the client disconnected before the answer).",
+    "operation",
+    "status",
   );
-  const oldest = plain("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
-  const questions = plain(
-    "kbsync_service_queue_questions",
-    "Questions that wait for their answer by webhook.",
+  const requestSeconds = histogram(
+    "kbsync_service_request_duration_seconds",
+    "Duration from a request's headers to the end of its answer.",
+    WORK_SECONDS,
+    "operation",
   );
-  const oldestQuestion = plain(
-    "kbsync_service_queue_questions_oldest_seconds",
-    "Age of the oldest waiting question.",
+  const searchSeconds = histogram(
+    "kbsync_service_search_duration_seconds",
+    "Duration of searches, by tier.",
+    SEARCH_SECONDS,
+    "tier",
   );
-  const questionsEnded = new Counter({
-    name: "kbsync_service_questions_total",
-    help: "Finished questions with an answer by webhook: answered or failed.",
-    labelNames: ["outcome"],
-    registers,
-  });
+  const stageSeconds = histogram(
+    "kbsync_service_ingest_stage_duration_seconds",
+    "Duration of the stages of ingestion, waits included.",
+    WORK_SECONDS,
+    "stage",
+  );
+  const questionsEnded = counter(
+    "kbsync_service_questions_total",
+    "Finished questions with an answer by webhook: answered or failed.",
+    "outcome",
+  );
   // Initialised to 0, so that the first failure is an increase.
   for (const outcome of OUTCOMES) questionsEnded.inc({ outcome }, 0);
-  const messages = new Gauge({
-    name: "kbsync_service_webhook_messages",
-    help: "Webhook messages: waiting to be sent or retried, and dead letters (a day without success, 410, or a disabled endpoint).",
-    labelNames: ["state"],
-    registers,
-  });
-  const failed = plain(
-    "kbsync_service_failed_resources",
-    "Resources whose last text failed to be ingested after the answer.",
-  );
 
   return {
     request: (operation, status, seconds) => {
@@ -102,6 +62,45 @@ export function measureService(registry: Registry): ServiceMeasures {
     search: (tier, seconds) => searchSeconds.observe({ tier }, seconds),
     stage: (stage, seconds) => stageSeconds.observe({ stage }, seconds),
     question: (outcome) => questionsEnded.inc({ outcome }),
+    ...measureState(registry),
+  };
+}
+
+/** Measures the service's state and queues. */
+function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget"> {
+  const { gauge } = openSeries(registry);
+  const state = gauge("kbsync_service_state", "1 for the state of the service, 0 for the others.", "state");
+  const modelState = gauge(
+    "kbsync_service_model_state",
+    "1 for the state of a model, 0 for the others.",
+    "model",
+    "state",
+  );
+  const underWay = gauge("kbsync_service_requests_under_way", "Requests without an answer yet.");
+  const jobs = gauge(
+    "kbsync_service_queue_documents",
+    "Documents that wait for ingestion after their answer.",
+  );
+  const oldest = gauge("kbsync_service_queue_oldest_seconds", "Age of the oldest waiting document.");
+  const questions = gauge(
+    "kbsync_service_queue_questions",
+    "Questions that wait for their answer by webhook.",
+  );
+  const oldestQuestion = gauge(
+    "kbsync_service_queue_questions_oldest_seconds",
+    "Age of the oldest waiting question.",
+  );
+  const messages = gauge(
+    "kbsync_service_webhook_messages",
+    "Webhook messages: waiting to be sent or retried, and dead letters (a day without success, 410, or a disabled endpoint).",
+    "state",
+  );
+  const failed = gauge(
+    "kbsync_service_failed_resources",
+    "Resources whose last text failed to be ingested after the answer.",
+  );
+
+  return {
     set: (figures) => {
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
@@ -116,8 +115,8 @@ export function measureService(registry: Registry): ServiceMeasures {
       messages.set({ state: "dead" }, figures.messages.dead);
     },
     forget: () => {
-      for (const gauge of [underWay, jobs, oldest, failed, questions, oldestQuestion]) gauge.remove();
-      for (const gauge of [state, modelState, messages]) gauge.reset();
+      for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion]) each.remove();
+      for (const each of [state, modelState, messages]) each.reset();
     },
   };
 }
