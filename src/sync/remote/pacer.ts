@@ -80,7 +80,8 @@ const REFUSALS_MEANT = 2;
 export function openPacer(options: PacerOptions): Pacer {
   const { widthMax, patienceMs, random, retryMs, onWidth, onTrouble } = options;
   const { elapsed: now = () => performance.now(), timeOfDay = () => Date.now() } = options;
-  let width = widthMax;
+  const width = openWidth(widthMax, onWidth);
+  const waiters = openWaiters();
   let failures = 0;
   /** Refusals of the key in a row. */
   let refusals = 0;
@@ -92,34 +93,8 @@ export function openPacer(options: PacerOptions): Pacer {
   /** Number of failures so far. While the gate is closed, only the probe carries the newest. */
   let newest: Ticket = 0;
   let probing = false;
-  let waiters: (() => void)[] = [];
-  let timer: NodeJS.Timeout | undefined;
   let closed: Error | undefined;
 
-  const wake = (): void => {
-    const woken = waiters;
-    waiters = [];
-    for (const resolve of woken) resolve();
-  };
-  const setWidth = (next: number): void => {
-    const before = Math.floor(width);
-    width = next;
-    if (Math.floor(width) !== before) onWidth(Math.floor(width));
-  };
-  /** The reason why the gate is closed, for a person; undefined while it is open. */
-  const trouble = (): KbsyncError | undefined => {
-    if (state.kind === "open") return undefined;
-    return state.kind === "key_refused"
-      ? new KbsyncError(`the service refuses the key: ${state.reason}`, {
-          code: "key_refused",
-          hint: "check pauthkeyFile or KBSYNC_PAUTHKEY",
-        })
-      : new KbsyncError(`${outageOf(state)}: ${state.reason}`, {
-          code: "service_unreachable",
-          retryable: state.hint === undefined,
-          hint: state.hint ?? "check that the service runs and its address is right",
-        });
-  };
   /** End of patience; may be infinite. */
   const givesUpMs = (): number => {
     const ms = patienceMs();
@@ -128,7 +103,7 @@ export function openPacer(options: PacerOptions): Pacer {
   /** Whether the key was refused once and is being tried again. */
   const isUnmeant = (): boolean => refusals > 0 && refusals < REFUSALS_MEANT;
   const giveUpIfHopeless = (): void => {
-    const error = trouble();
+    const error = troubleOf(state);
     if (error === undefined || patienceMs() === Infinity || isUnmeant()) return;
     if (!error.retryable || now() >= givesUpMs()) throw error;
   };
@@ -145,35 +120,24 @@ export function openPacer(options: PacerOptions): Pacer {
           probing = true;
           return newest;
         }
-        const { promise, resolve } = Promise.withResolvers<void>();
-        const proceed = (): void => resolve();
-        waiters.push(proceed);
-        signal.addEventListener("abort", proceed, { once: true });
-        if (restMs > 0)
-          timer ??= setTimeout(
-            () => ((timer = undefined), wake()),
-            // Patience may end before the next attempt.
-            Math.max(0, Math.min(restMs, givesUpMs() - now(), 2 ** 31 - 1)),
-          );
-        await promise;
-        signal.removeEventListener("abort", proceed);
+        // Patience may end before the next attempt.
+        await waiters.wait(signal, restMs > 0 ? Math.min(restMs, givesUpMs() - now()) : undefined);
       }
     },
     succeeded: (ticket) => {
-      setWidth(widen(width, widthMax));
+      width.widen();
       if (state.kind === "open" || ticket !== newest) return;
       failures = 0;
       refusals = 0;
       probing = false;
       // The service asked for a delay while the probe was in flight: the next probe leaves after it.
       if (state.untilMs > now()) {
-        wake();
+        waiters.wake();
         return;
       }
       state = { kind: "open" };
-      clearTimeout(timer);
-      timer = undefined;
-      wake();
+      waiters.stopTimer();
+      waiters.wake();
     },
     failed: (ticket, { blame, reason, hint, retryAfterMs, unreached: isUnreached = false }) => {
       const nowMs = now();
@@ -189,7 +153,7 @@ export function openPacer(options: PacerOptions): Pacer {
       if (state.kind === "open") failingSinceMs = nowMs;
       probing = false;
       failures += 1;
-      setWidth(narrow(width));
+      width.narrow();
       refusals = blame === "key" ? refusals + 1 : 0;
       // After the first refusal of the key, one request leaves at once. Later attempts become rarer; the key may be renewed.
       const delay = isUnmeant()
@@ -204,24 +168,23 @@ export function openPacer(options: PacerOptions): Pacer {
         refusals >= REFUSALS_MEANT
           ? { kind: "key_refused", untilMs, reason }
           : { kind: "waiting", untilMs, reason, hint };
-      clearTimeout(timer);
-      timer = undefined;
-      const error = trouble();
+      waiters.stopTimer();
+      const error = troubleOf(state);
       const isLong = failures === WARN_FAILURES && refusals === 0;
       if (error !== undefined && (isLong || isNews)) onTrouble(error);
-      wake();
+      waiters.wake();
     },
     left: (ticket) => {
       if (!probing || ticket !== newest) return;
       probing = false;
-      wake();
+      waiters.wake();
     },
     close: (reason) => {
       closed = reason;
-      clearTimeout(timer);
-      wake();
+      waiters.stopTimer();
+      waiters.wake();
     },
-    width: () => Math.max(1, Math.floor(width)),
+    width: width.whole,
     failures: () => failures,
     state: () => {
       if (state.kind === "open") return state;
@@ -229,6 +192,74 @@ export function openPacer(options: PacerOptions): Pacer {
       const shown = { ...state, untilMs: state.untilMs + toTimeOfDay };
       if (shown.kind !== "waiting" || givesUpMs() === Infinity) return shown;
       return { ...shown, givesUpMs: givesUpMs() + toTimeOfDay };
+    },
+  };
+}
+
+/** Describes to a person why the gate is closed; undefined while it is open. */
+function troubleOf(state: PaceState): KbsyncError | undefined {
+  if (state.kind === "open") return undefined;
+  return state.kind === "key_refused"
+    ? new KbsyncError(`the service refuses the key: ${state.reason}`, {
+        code: "key_refused",
+        hint: "check pauthkeyFile or KBSYNC_PAUTHKEY",
+      })
+    : new KbsyncError(`${outageOf(state)}: ${state.reason}`, {
+        code: "service_unreachable",
+        retryable: state.hint === undefined,
+        hint: state.hint ?? "check that the service runs and its address is right",
+      });
+}
+
+/** The number of requests that may be in flight. `onWidth` receives it when its whole part changes. */
+function openWidth(
+  widthMax: number,
+  onWidth: (width: number) => void,
+): { widen: () => void; narrow: () => void; whole: () => number } {
+  let width = widthMax;
+  const set = (next: number): void => {
+    const before = Math.floor(width);
+    width = next;
+    if (Math.floor(width) !== before) onWidth(Math.floor(width));
+  };
+  return {
+    widen: () => set(widen(width, widthMax)),
+    narrow: () => set(narrow(width)),
+    whole: () => Math.max(1, Math.floor(width)),
+  };
+}
+
+/** Requests that wait at the closed gate. */
+interface Waiters {
+  /** Resolves at the next `wake` or when the signal aborts. `wakeMs`: at the latest after this time, all wake. */
+  readonly wait: (signal: AbortSignal, wakeMs: number | undefined) => Promise<void>;
+  readonly wake: () => void;
+  readonly stopTimer: () => void;
+}
+
+function openWaiters(): Waiters {
+  let waiters: (() => void)[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const wake = (): void => {
+    const woken = waiters;
+    waiters = [];
+    for (const resolve of woken) resolve();
+  };
+  return {
+    wait: async (signal, wakeMs) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const proceed = (): void => resolve();
+      waiters.push(proceed);
+      signal.addEventListener("abort", proceed, { once: true });
+      if (wakeMs !== undefined)
+        timer ??= setTimeout(() => ((timer = undefined), wake()), Math.max(0, Math.min(wakeMs, 2 ** 31 - 1)));
+      await promise;
+      signal.removeEventListener("abort", proceed);
+    },
+    wake,
+    stopTimer: () => {
+      clearTimeout(timer);
+      timer = undefined;
     },
   };
 }

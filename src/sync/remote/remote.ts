@@ -246,23 +246,50 @@ const PAUSED: Later = { kind: "later", acted: "no", blame: "service", reason: "p
 const UNWANTED: Later = { kind: "later", acted: "no", blame: "service", reason: "no longer wanted" };
 
 /** Opens the client of a service. Sends nothing yet. */
-export function openRemote({
-  address,
-  pacer,
-  connections,
-  timeoutMs,
-  now,
-  isHeld,
-  step,
-  onRequest,
-  onMoved = () => undefined,
-  onClock = () => undefined,
-  onReads = () => undefined,
-  connect = connectPool,
-}: RemoteOptions): Remote {
-  const onStep = step ?? (() => undefined);
+export function openRemote(options: RemoteOptions): Remote {
+  const hosts = openHosts(options);
+  const transport = openTransport(options, hosts);
+  const { attempt, send, json } = transport;
+  const { now } = options;
+  return {
+    ...resourceRequests(transport, options),
+    ...fileRequests(transport, hosts, options),
+    ...listRequests(transport, options),
+
+    search: ({ query, topK, where }, signal) =>
+      attempt("search", signal, async () => {
+        const scope =
+          "docId" in where
+            ? { doc_id: where.docId }
+            : { collection_id: where.collectionId, owner_id: where.ownerId };
+        const body = JSON.stringify({ query, top_k: topK, ...scope });
+        const answer = await send("api", { method: "POST", path: ROUTES.query, headers: json, body }, signal);
+        return readAnswer(answer, SearchAnswer, "resource", now());
+      }),
+
+    close: () => hosts.close(),
+  };
+}
+
+/** A host of the service, and the path of its address. */
+interface Host {
+  readonly pool: Dispatcher;
+  readonly prefix: string;
+}
+
+/** The connections to the service's hosts. */
+interface Hosts {
+  readonly api: Host;
+  readonly db: Host;
+  readonly at: (base: string) => Host;
+  /** Reports whether an address is at one of them. */
+  readonly isOurs: (url: string) => boolean;
+  readonly close: () => Promise<void>;
+}
+
+function openHosts({ address, connections, timeoutMs, connect = connectPool }: RemoteOptions): Hosts {
   const pools = new Map<string, Dispatcher>();
-  const poolOf = (base: string): { pool: Dispatcher; prefix: string } => {
+  const at = (base: string): Host => {
     const { origin, pathname } = new URL(base);
     let pool = pools.get(origin);
     if (pool === undefined) {
@@ -273,20 +300,73 @@ export function openRemote({
     }
     return { pool, prefix: pathname === "/" ? "" : pathname.replace(/\/$/, "") };
   };
-  const api = poolOf(address.apiUrl);
-  const db = poolOf(address.dbUrl);
-  const hosts = (url: string): boolean =>
-    URL.canParse(url) &&
-    [address.apiUrl, address.dbUrl, address.resourcesUrl ?? address.apiUrl].some(
-      (own) => new URL(own).origin === new URL(url).origin,
-    );
+  const own = [address.apiUrl, address.dbUrl, address.resourcesUrl ?? address.apiUrl];
+  return {
+    api: at(address.apiUrl),
+    db: at(address.dbUrl),
+    at,
+    isOurs: (url) => URL.canParse(url) && own.some((each) => new URL(each).origin === new URL(url).origin),
+    close: async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
+  };
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Sends requests and reports their results. */
+interface Transport {
+  readonly db: Host;
+  /** Headers with the key; `json` for a body of JSON; `patient` for one that may be answered before its work is done. */
+  readonly auth: Headers;
+  readonly json: Headers;
+  readonly patient: Headers;
+  /** Passes the gate, makes one attempt and reports its result to the gate. */
+  readonly attempt: <R extends Reply<unknown>>(
+    name: string,
+    signal: AbortSignal,
+    ask: () => Promise<R>,
+    mayLeave?: MayLeave,
+  ) => Promise<R | Later>;
+  readonly send: (to: "api" | "db", request: ExchangeRequest, signal: AbortSignal) => Promise<RawAnswer>;
+  readonly noteClock: (offsetMs: number | undefined) => void;
+}
+
+function openTransport(options: RemoteOptions, hosts: Hosts): Transport {
+  const { address, timeoutMs, now, onClock = () => undefined } = options;
   const auth = { [KEY_HEADER]: address.pauthkey, accept: "application/json" };
   const json = { ...auth, "content-type": "application/json" };
   const waitSeconds = Math.floor(Math.min(PREFER_WAIT_MS_MAX, timeoutMs / 2) / 1000);
-  const patient = { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` };
+  let notedOffsetMs = Infinity;
+  const noteClock = (offsetMs: number | undefined): void => {
+    if (offsetMs === undefined || Math.abs(offsetMs - notedOffsetMs) <= CLOCK_STEP_MS) return;
+    notedOffsetMs = offsetMs;
+    onClock(offsetMs);
+  };
+  return {
+    db: hosts.db,
+    auth,
+    json,
+    patient: { ...json, [PREFER_HEADER]: `respond-async, wait=${waitSeconds}` },
+    attempt: openAttempts(options),
+    send: async (to, { path, ...request }, signal) => {
+      const { pool, prefix } = hosts[to];
+      const answer = await exchange(pool, { ...request, path: prefix + path }, signal);
+      noteClock(clockOffsetOf(answer, now()));
+      return answer;
+    },
+    noteClock,
+  };
+}
 
-  /** Passes the gate, makes one attempt and reports its result to the gate. */
-  const attempt = async <R extends Reply<unknown>>(
+function openAttempts({
+  pacer,
+  isHeld,
+  step: onStep = () => undefined,
+  onRequest,
+  onMoved = () => undefined,
+}: RemoteOptions): Transport["attempt"] {
+  return async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
     ask: () => Promise<R>,
@@ -328,24 +408,17 @@ export function openRemote({
     else pacer.succeeded(ticket);
     return reply;
   };
+}
 
-  const listedPages = new Map<string, number>();
-  let notedOffsetMs = Infinity;
-  const noteClock = (offsetMs: number | undefined): void => {
-    if (offsetMs === undefined || Math.abs(offsetMs - notedOffsetMs) <= CLOCK_STEP_MS) return;
-    notedOffsetMs = offsetMs;
-    onClock(offsetMs);
+/** Requests about one resource. */
+function resourceRequests(
+  { attempt, send, auth, json, patient }: Transport,
+  { now }: RemoteOptions,
+): Pick<Remote, "create" | "update" | "read" | "delete" | "take"> {
+  const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> => {
+    const reply = readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
+    return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
   };
-  const send = async (
-    to: { pool: Dispatcher; prefix: string },
-    { path, ...request }: ExchangeRequest,
-    signal: AbortSignal,
-  ): Promise<RawAnswer> => {
-    const answer = await exchange(to.pool, { ...request, path: to.prefix + path }, signal);
-    noteClock(clockOffsetOf(answer, now()));
-    return answer;
-  };
-
   return {
     create: (resource, key, signal, mayLeave) =>
       attempt(
@@ -359,7 +432,7 @@ export function openRemote({
               ? JSON.stringify({ ...fields, url: resource.body.url })
               : jsonWithText(fields, "content", resource.body.content);
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const answer = await send(db, { method: "POST", path: ROUTES.resource, headers, body }, signal);
+          const answer = await send("db", { method: "POST", path: ROUTES.resource, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
           return reply.kind === "done"
             ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
@@ -373,12 +446,12 @@ export function openRemote({
         "update",
         signal,
         async () => {
-          const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+          const path = pathOf(docId);
           const { content, ...fields } = change;
           const body =
             content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const answer = await send(db, { method: "PUT", path, headers, body }, signal);
+          const answer = await send("db", { method: "PUT", path, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
           return reply.kind === "done"
             ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
@@ -388,35 +461,36 @@ export function openRemote({
       ),
 
     read: (docId, signal) =>
-      attempt("read", signal, async () => {
-        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-        const answer = await send(db, { method: "GET", path, headers: auth }, signal);
-        const reply = readAnswer(answer, RecordAnswer, "resource", now());
-        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
-      }),
+      attempt("read", signal, () => record({ method: "GET", path: pathOf(docId), headers: auth }, signal)),
 
     delete: (docId, signal, mayLeave) =>
       attempt(
         "delete",
         signal,
         async () => {
-          const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
-          const answer = await send(db, { method: "DELETE", path, headers: auth }, signal);
+          const path = pathOf(docId);
+          const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
           return readAnswer(answer, Done, "resource", now());
         },
         mayLeave,
       ),
 
     take: (docId, title, signal) =>
-      attempt("take", signal, async () => {
-        const path = `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+      attempt("take", signal, () => {
         const body = JSON.stringify({ title });
-        const answer = await send(db, { method: "PUT", path, headers: json, body }, signal);
-        const reply = readAnswer(answer, RecordAnswer, "resource", now());
-        return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
+        return record({ method: "PUT", path: pathOf(docId), headers: json, body }, signal);
       }),
+  };
+}
 
-    hostsFile: hosts,
+/** Transfers of uploaded files. */
+function fileRequests(
+  { attempt, send, auth }: Transport,
+  hosts: Hosts,
+  { address, now }: RemoteOptions,
+): Pick<Remote, "hostsFile" | "download" | "upload"> {
+  return {
+    hostsFile: hosts.isOurs,
 
     download: (url, sizeBytes, sink, signal) =>
       attempt("download", signal, async () => {
@@ -426,11 +500,11 @@ export function openRemote({
           pathname,
           search: query,
         } = fileAddress(url, address.resourcesUrl ?? address.apiUrl, address.filesAt);
-        const isOurs = hosts(href);
+        const isOurs = hosts.isOurs(href);
         const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
         const request = { path: `${pathname}${query}`, headers, signal };
         try {
-          return await download(poolOf(origin).pool, request, sizeBytes, sink, now());
+          return await download(hosts.at(origin).pool, request, sizeBytes, sink, now());
         } catch (error) {
           // Another host that does not answer does not make the service unreachable.
           if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;
@@ -451,7 +525,7 @@ export function openRemote({
           const path = ROUTES.upload;
           // The pool accepts any iterable as a body; its types allow streams only.
           const body = form.chunks as never;
-          const answer = await send(api, { method: "POST", path, headers, body }, signal);
+          const answer = await send("api", { method: "POST", path, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
           return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
         });
@@ -460,7 +534,16 @@ export function openRemote({
         throw error;
       }
     },
+  };
+}
 
+/** Requests about collections. */
+function listRequests(
+  { attempt, send, db, auth, noteClock }: Transport,
+  { now, onMoved = () => undefined, onReads = () => undefined }: RemoteOptions,
+): Pick<Remote, "list" | "listedPages" | "collections"> {
+  const listedPages = new Map<string, number>();
+  return {
     list: async ({ collectionId, ownerId, isUnlimited = false }, onResource, signal) => {
       const query = new URLSearchParams({ collectionId, ownerId });
       if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
@@ -492,7 +575,7 @@ export function openRemote({
 
     collections: (signal) =>
       attempt("collections", signal, async () => {
-        const answer = await send(db, { method: "GET", path: ROUTES.collections, headers: auth }, signal);
+        const answer = await send("db", { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition: a service without it answers like for any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onReads([]);
@@ -506,22 +589,11 @@ export function openRemote({
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),
-
-    search: ({ query, topK, where }, signal) =>
-      attempt("search", signal, async () => {
-        const scope =
-          "docId" in where
-            ? { doc_id: where.docId }
-            : { collection_id: where.collectionId, owner_id: where.ownerId };
-        const body = JSON.stringify({ query, top_k: topK, ...scope });
-        const answer = await send(api, { method: "POST", path: ROUTES.query, headers: json, body }, signal);
-        return readAnswer(answer, SearchAnswer, "resource", now());
-      }),
-
-    close: async () => {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
-    },
   };
+}
+
+function pathOf(docId: string): string {
+  return `${ROUTES.resource}/${encodeURIComponent(docId)}`;
 }
 
 /**
