@@ -82,39 +82,27 @@ interface Line<Job> {
   window: Window;
 }
 
+/** What the parts of a queue share. */
+interface Shared<Job> {
+  /** In the order in which they are prepared. */
+  lines: Line<Job>[];
+  /** Bytes in memory of everything prepared or in flight. */
+  bytes: number;
+  stopped: boolean;
+  readonly waiter: Waiter;
+}
+
 /**
  * Opens an empty queue. Concurrency comes from lanes, each a task of p-queue that sends one job after another: a task
  * for every file would cost as much as writing it to the ledger.
  */
 export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
-  const { lineOf, bytesOf, prepare, onError, elapsedMs = () => performance.now() } = options;
-  let { width } = options;
-  const lanes = new PQueue({ concurrency: width });
-  /** In the order in which they are prepared. */
-  let lines: Line<Job>[] = [];
+  const { lineOf } = options;
+  const waiter = openWaiter();
+  const shared: Shared<Job> = { lines: [], bytes: 0, stopped: false, waiter };
+  const lanes = openLanes(options, shared);
+  const pump = openPump(options, shared, lanes.open);
   const lineBy = new Map<unknown, Map<string, Line<Job>>>();
-  /** Lanes that were added and have not ended. */
-  let lanesOpen = 0;
-  /** Jobs that wait without a slot. */
-  let waiting = 0;
-  let bytes = 0;
-  let stopped = false;
-  let pump: Promise<void> | undefined;
-  let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
-
-  /** Resolves when the condition holds. Only the pump waits here, and `stop` after the pump has ended. */
-  const until = async (isOver: () => boolean): Promise<void> => {
-    if (isOver()) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    waiter = { isOver, resolve };
-    await promise;
-  };
-  const wake = (): void => {
-    if (waiter === undefined || !waiter.isOver()) return;
-    waiter.resolve();
-    waiter = undefined;
-  };
-
   const lineFor = (job: Job, isLast: boolean): Line<Job> => {
     const { owner, kind } = lineOf(job);
     const ofOwner = lineBy.get(owner) ?? new Map<string, Line<Job>>();
@@ -124,40 +112,78 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     if (line === undefined) {
       line = openLine(owner, isLast);
       ofOwner.set(name, line);
-      lines.push(line);
+      shared.lines.push(line);
     }
     return line;
   };
-  const hasJobs = ({ jobs, batch }: Line<Job>): boolean => batch !== undefined || jobs.length() > 0;
-  const fillBatch = (line: Line<Job>): NonNullable<Line<Job>["batch"]> => {
-    if (line.batch !== undefined) return line.batch;
-    const jobs: Job[] = [];
-    let need = 0;
-    while (jobs.length < BATCH_JOBS) {
-      const next = line.jobs.peek();
-      if (next === undefined || (jobs.length > 0 && need + bytesOf(next) > BATCH_BYTES_MAX)) break;
-      need += bytesOf(next);
-      jobs.push(next);
-      line.jobs.shift();
-    }
-    line.batch = { jobs, need };
-    return line.batch;
+
+  return {
+    push: (jobs, { last: isLast = false } = {}) => {
+      if (shared.stopped) return;
+      for (const job of jobs) lineFor(job, isLast).jobs.push(job);
+      pump.ensure();
+      waiter.wake();
+    },
+    setWidth: lanes.setWidth,
+    stop: async () => {
+      shared.stopped = true;
+      waiter.wake();
+      await pump.ended();
+      await waiter.until(() => shared.lines.every(({ preparing }) => preparing === 0));
+      lanes.open();
+      // Ready jobs that have not started pass through and do nothing.
+      await lanes.idle();
+    },
   };
-  const hasRoom = (line: Line<Job>, need: number): boolean =>
-    bytes === 0 ||
-    bytes + need <= BYTES_MAX ||
-    (line.bytes === 0 && need <= BATCH_BYTES_MAX && bytes + need <= BYTES_MAX + BATCH_BYTES_MAX);
+}
+
+interface Waiter {
+  /** Resolves when the condition holds. Only the pump waits here, and `stop` after the pump has ended. */
+  readonly until: (isOver: () => boolean) => Promise<void>;
+  /** Checks the condition again. */
+  readonly wake: () => void;
+}
+
+function openWaiter(): Waiter {
+  let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
+  return {
+    until: async (isOver) => {
+      if (isOver()) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiter = { isOver, resolve };
+      await promise;
+    },
+    wake: () => {
+      if (waiter === undefined || !waiter.isOver()) return;
+      waiter.resolve();
+      waiter = undefined;
+    },
+  };
+}
+
+/** Prepares batches of jobs while there is room. `onReady` is called after each. */
+function openPump<Job>(
+  { bytesOf, prepare, onError }: WorkQueueOptions<Job>,
+  shared: Shared<Job>,
+  onReady: () => void,
+): { ensure: () => void; ended: () => Promise<void> } {
+  const { waiter } = shared;
+  let pump: Promise<void> | undefined;
+
   const mayPrepare = (line: Line<Job>): boolean => {
     if (!hasJobs(line) || line.preparing + line.ready.length() >= AHEAD_JOBS) return false;
-    if (line.isLast && lines.some((other) => other.owner === line.owner && !other.isLast && hasJobs(other)))
+    if (
+      line.isLast &&
+      shared.lines.some((other) => other.owner === line.owner && !other.isLast && hasJobs(other))
+    )
       return false;
-    return hasRoom(line, fillBatch(line).need);
+    return hasRoom(shared.bytes, line, fillBatch(line, bytesOf).need);
   };
   const prepareBatch = async (line: Line<Job>): Promise<void> => {
-    const { jobs, need } = fillBatch(line);
+    const { jobs, need } = fillBatch(line, bytesOf);
     line.batch = undefined;
     const hold = (more: number): void => {
-      bytes += more;
+      shared.bytes += more;
       line.bytes += more;
     };
     line.preparing += jobs.length;
@@ -172,17 +198,17 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     }
     line.preparing -= jobs.length;
     hold(-need);
-    openLanes();
-    wake();
+    onReady();
+    waiter.wake();
   };
-  const waits = (): boolean => !stopped && lines.some(hasJobs);
+  const waits = (): boolean => !shared.stopped && shared.lines.some(hasJobs);
   const work = async (): Promise<void> => {
     while (waits()) {
-      await until(() => stopped || lines.some(mayPrepare));
-      const line = lines.find(mayPrepare);
-      if (stopped || line === undefined) break;
+      await waiter.until(() => shared.stopped || shared.lines.some(mayPrepare));
+      const line = shared.lines.find(mayPrepare);
+      if (shared.stopped || line === undefined) break;
       // The others have their turns first.
-      lines = [...lines.filter((each) => each !== line), line];
+      shared.lines = [...shared.lines.filter((each) => each !== line), line];
       void prepareBatch(line);
       await nextTurn();
     }
@@ -195,21 +221,61 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
         if (waits()) ensureWork();
       });
   };
+  return { ensure: ensureWork, ended: () => pump ?? Promise.resolve() };
+}
 
-  /** Returns how many more jobs of a line may leave; all, to drop the rest. */
-  const mayLeave = ({ ready, running, waiting: yielded, window }: Line<Job>): number => {
-    if (stopped) return ready.length();
-    return yielded >= YIELDED_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
-  };
-  const nextLine = (): Line<Job> | undefined => {
-    let next: Line<Job> | undefined;
-    for (const line of lines) {
-      if ((next === undefined || line.running < next.running) && mayLeave(line) > 0) next = line;
-    }
-    return next;
-  };
+function hasJobs<Job>({ jobs, batch }: Line<Job>): boolean {
+  return batch !== undefined || jobs.length() > 0;
+}
+
+/** Takes the line's next batch from its jobs, unless it has one. */
+function fillBatch<Job>(line: Line<Job>, bytesOf: (job: Job) => number): NonNullable<Line<Job>["batch"]> {
+  if (line.batch !== undefined) return line.batch;
+  const jobs: Job[] = [];
+  let need = 0;
+  while (jobs.length < BATCH_JOBS) {
+    const next = line.jobs.peek();
+    if (next === undefined || (jobs.length > 0 && need + bytesOf(next) > BATCH_BYTES_MAX)) break;
+    need += bytesOf(next);
+    jobs.push(next);
+    line.jobs.shift();
+  }
+  line.batch = { jobs, need };
+  return line.batch;
+}
+
+/** Reports whether a batch of `need` bytes fits. */
+function hasRoom(bytes: number, line: Pick<Line<unknown>, "bytes">, need: number): boolean {
+  return (
+    bytes === 0 ||
+    bytes + need <= BYTES_MAX ||
+    (line.bytes === 0 && need <= BATCH_BYTES_MAX && bytes + need <= BYTES_MAX + BATCH_BYTES_MAX)
+  );
+}
+
+/** Sends what is ready. */
+interface Lanes {
+  /** Opens as many lanes as there is work for and the width allows. */
+  readonly open: () => void;
+  readonly setWidth: (width: number) => void;
+  /** Resolves when all lanes have ended. */
+  readonly idle: () => Promise<void>;
+}
+
+function openLanes<Job>(
+  { onError, width: widthBefore, elapsedMs = () => performance.now() }: WorkQueueOptions<Job>,
+  shared: Shared<Job>,
+): Lanes {
+  const { waiter } = shared;
+  let width = widthBefore;
+  const lanes = new PQueue({ concurrency: width });
+  /** Lanes that were added and have not ended. */
+  let lanesOpen = 0;
+  /** Jobs that wait without a slot. */
+  let waiting = 0;
+
   const runOrDrop = async (line: Line<Job>, send: Send): Promise<void> => {
-    if (stopped) {
+    if (shared.stopped) {
       send.drop();
       return;
     }
@@ -228,36 +294,36 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
     }
   };
   /** False while there are more lanes than the width allows. Dropping the rest needs no limit. */
-  const mayGoOn = (): boolean => stopped || lanesOpen <= lanes.concurrency;
+  const mayGoOn = (): boolean => shared.stopped || lanesOpen <= lanes.concurrency;
   /** Sends until nothing may leave. */
   const lane = async (): Promise<void> => {
     while (mayGoOn()) {
-      const line = nextLine();
+      const line = nextLine(shared);
       const send = line?.ready.shift();
       if (line === undefined || send === undefined) break;
-      wake();
+      waiter.wake();
       try {
         await runOrDrop(line, send);
       } catch (error) {
         onError(error);
       }
-      bytes -= send.bytes;
+      shared.bytes -= send.bytes;
       line.bytes -= send.bytes;
-      wake();
-      openLanes();
+      waiter.wake();
+      open();
     }
     lanesOpen -= 1;
   };
-  const openLanes = (): void => {
+  const open = (): void => {
     if (lanesOpen >= lanes.concurrency) return;
     let wanted = lanesOpen;
-    for (const line of lines) wanted += mayLeave(line);
+    for (const line of shared.lines) wanted += mayLeave(line, shared.stopped);
     for (wanted = Math.min(lanes.concurrency, wanted); lanesOpen < wanted; lanesOpen++)
       lanes.add(lane).catch(onError);
   };
   const setConcurrency = (): void => {
     lanes.concurrency = width + waiting;
-    openLanes();
+    open();
   };
   const yieldSlot = async <T>(
     line: Line<Job>,
@@ -276,28 +342,32 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
       count(-1);
     }
   };
-
   return {
-    push: (jobs, { last: isLast = false } = {}) => {
-      if (stopped) return;
-      for (const job of jobs) lineFor(job, isLast).jobs.push(job);
-      ensureWork();
-      wake();
-    },
+    open,
     setWidth: (next) => {
       width = next;
       setConcurrency();
     },
-    stop: async () => {
-      stopped = true;
-      wake();
-      await pump;
-      await until(() => lines.every(({ preparing }) => preparing === 0));
-      openLanes();
-      // Ready jobs that have not started pass through and do nothing.
-      await lanes.onIdle();
-    },
+    idle: () => lanes.onIdle(),
   };
+}
+
+/** Returns how many more jobs of a line may leave; all, to drop the rest. */
+function mayLeave(
+  { ready, running, waiting, window }: Pick<Line<unknown>, "ready" | "running" | "waiting" | "window">,
+  stopped: boolean,
+): number {
+  if (stopped) return ready.length();
+  return waiting >= YIELDED_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
+}
+
+/** Returns the line with the fewest jobs in flight of those that may send. */
+function nextLine<Job>({ lines, stopped }: Shared<Job>): Line<Job> | undefined {
+  let next: Line<Job> | undefined;
+  for (const line of lines) {
+    if ((next === undefined || line.running < next.running) && mayLeave(line, stopped) > 0) next = line;
+  }
+  return next;
 }
 
 function openLine<Job>(owner: unknown, isLast: boolean): Line<Job> {

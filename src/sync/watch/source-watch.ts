@@ -3,12 +3,12 @@ import { basename, join } from "node:path";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
-import { openRules, type WatchedSource } from "../rules/rules.ts";
+import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
 import { FolderWatcher } from "./folder-watcher.ts";
 import { watchTargetOf } from "./watch-target.ts";
-import { openLinkedFolders } from "./linked-folders.ts";
+import { openLinkedFolders, type LinkedFolders } from "./linked-folders.ts";
 
 /** Callbacks for what a source's watcher sees. They must not throw. */
 export interface Hints {
@@ -54,36 +54,17 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   let root = realRoot(source.absolutePath);
   /** Identity of what the watches are attached to. */
   let target = "";
-
   let watcher: FolderWatcher | undefined;
   let closed = false;
   let reported = new Set<string>();
-
-  // Collects what arrives in one turn of the event loop, and sends it at the end of the turn.
-  let dirty = new Set<RelativePath>();
-  let allDirty = false;
-  let flushing: NodeJS.Immediate | undefined;
-
-  const mark = (path: FolderPath): void => {
-    if (path === "") allDirty = true;
-    else dirty.add(path);
-    flushing ??= setImmediate(flush);
-  };
-
-  const flush = (): void => {
-    flushing = undefined;
-    if (closed) return;
-    if (allDirty) hints.onDirty(undefined);
-    else if (dirty.size > 0) hints.onDirty([...dirty]);
-    allDirty = false;
-    dirty = new Set();
-  };
+  const isClosed = (): boolean => closed;
+  const { mark } = openDirtyPaths(hints, isClosed);
 
   const onRaw = (name: unknown, details: unknown): void => {
     flood.count();
     const watched = watchedPathOf(details);
     // inotify reports the removal of a watched folder as an event with the folder's own name inside it.
-    if (name === basename(watched)) checkReturn(watched);
+    if (name === basename(watched)) returns.add(watched);
     const absolutePath = typeof name === "string" ? join(watched, name) : watched;
     const path = below(root, absolutePath);
     if (path === undefined) {
@@ -92,40 +73,13 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     } else if (path !== "" && rules.isRulesFile(path)) {
       rules.reload();
       mark("");
-      renewSoon();
+      renewal.soon();
     } else if (path === "" || rules.wants(path).wanted || rules.entersFolder(path).wanted) {
       mark(path);
-    } else if (isLinkedTo(path)) {
+    } else if (links.lead(path)) {
       linked.replaced(absolutePath);
       mark(path);
     }
-  };
-
-  let links: { readonly folders: ReadonlySet<FolderPath>; readonly points: ReadonlySet<FolderPath> } = {
-    folders: new Set(),
-    points: new Set(),
-  };
-  /** Whether the rules exclude a path but a link may lead to it. */
-  const isLinkedTo = (path: RelativePath): boolean =>
-    links.points.has(path) ||
-    links.folders.has(path) ||
-    links.folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/"))));
-  const watchLinked = (): void => {
-    const unwatched = [...links.folders].filter(
-      (folder) => folder !== "" && !rules.entersFolder(folder).wanted,
-    );
-    linked.set(new Set(unwatched.map((folder) => join(root, folder))));
-  };
-
-  const removed = new Set<string>();
-  const checkReturn = (absolutePath: string): void => {
-    removed.add(absolutePath);
-    if (removed.size > 1) return;
-    setTimeout(() => {
-      const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
-      removed.clear();
-      if (returned && !closed) renewSoon();
-    }, RETURN_CHECK_MS).unref();
   };
 
   const onFolder = (absolutePath: string): void => {
@@ -147,24 +101,13 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     const path = below(root, absolutePath);
     if (path !== undefined && !closed) mark(path);
   }, onError);
+  const links = openLinks(rules, linked);
 
   const open = (): void => {
     reported = new Set();
     root = realRoot(source.absolutePath);
     target = watchTargetOf(source.absolutePath);
-    watcher = new FolderWatcher({
-      ignoreInitial: true,
-      followSymlinks: false,
-      atomic: false,
-      // The scan reports what we cannot read.
-      ignorePermissionErrors: true,
-      ignored: (absolutePath, stats) => {
-        if (stats === undefined) return false;
-        const path = below(root, absolutePath);
-        if (path === undefined || path === "") return false;
-        return !stats.isDirectory() || !rules.entersFolder(path).wanted;
-      },
-    });
+    watcher = watcherOf((absolutePath) => below(root, absolutePath), rules);
     watcher.on("raw", (_event, name, details) => onRaw(name, details));
     watcher.on("addDir", onFolder);
     watcher.on("unlinkDir", onFolder);
@@ -175,48 +118,35 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     watcher.add(root);
   };
 
-  let renewing: Promise<void> | undefined;
-  let again = false;
-  const renewSoon = (): void => {
-    if (renewing !== undefined) again = true;
-    else {
-      renewing = renewNow().finally(() => {
-        renewing = undefined;
-        if (again && !closed) {
-          again = false;
-          renewSoon();
-        }
-      });
-    }
-  };
-  const renewNow = async (): Promise<void> => {
+  const renewal = openRenewal(async () => {
     await watcher?.close();
-    if (closed) return;
+    if (closed) return false;
     rules.reload();
     open();
-    watchLinked();
+    links.watch(root);
     linked.replaced(root);
-    await new Promise((resolve) => {
-      setTimeout(resolve, RENEW_PAUSE_MS).unref();
-    });
-  };
+    return true;
+  }, isClosed);
+  const returns = openReturnCheck(() => {
+    if (!closed) renewal.soon();
+  });
 
   const checkTarget = (): void => {
     const now = watchTargetOf(source.absolutePath);
     if (now === target) return;
     target = now;
     mark("");
-    renewSoon();
+    renewal.soon();
   };
   const checks = setInterval(checkTarget, TARGET_CHECK_MS).unref();
 
-  const stopListening = flood.listen(renewSoon);
+  const stopListening = flood.listen(renewal.soon);
   open();
   return {
-    renew: renewSoon,
-    follow: ({ folders, points }) => {
-      links = { folders: new Set(folders), points: new Set(points) };
-      watchLinked();
+    renew: renewal.soon,
+    follow: (followed) => {
+      links.set(followed);
+      links.watch(root);
     },
     close: async () => {
       closed = true;
@@ -226,6 +156,117 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
       await watcher?.close();
     },
   };
+}
+
+/** Collects what arrives in one turn of the event loop, and sends it at the end of the turn. */
+function openDirtyPaths(
+  { onDirty }: Pick<Hints, "onDirty">,
+  isClosed: () => boolean,
+): { mark: (path: FolderPath) => void } {
+  let dirty = new Set<RelativePath>();
+  let allDirty = false;
+  let flushing: NodeJS.Immediate | undefined;
+  const flush = (): void => {
+    flushing = undefined;
+    if (isClosed()) return;
+    if (allDirty) onDirty(undefined);
+    else if (dirty.size > 0) onDirty([...dirty]);
+    allDirty = false;
+    dirty = new Set();
+  };
+  return {
+    mark: (path) => {
+      if (path === "") allDirty = true;
+      else dirty.add(path);
+      flushing ??= setImmediate(flush);
+    },
+  };
+}
+
+/** The targets of links: they are watched although the rules exclude them. */
+interface Links {
+  readonly set: (links: LinkWatches) => void;
+  /** Reports whether a link may lead to a path. */
+  readonly lead: (path: RelativePath) => boolean;
+  /** Watches the folders that the rules exclude. */
+  readonly watch: (root: string) => void;
+}
+
+function openLinks(rules: Rules, linked: LinkedFolders): Links {
+  let folders: ReadonlySet<FolderPath> = new Set();
+  let points: ReadonlySet<FolderPath> = new Set();
+  return {
+    set: (links) => {
+      folders = new Set(links.folders);
+      points = new Set(links.points);
+    },
+    lead: (path) =>
+      points.has(path) || folders.has(path) || folders.has(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
+    watch: (root) => {
+      const unwatched = [...folders].filter((folder) => folder !== "" && !rules.entersFolder(folder).wanted);
+      linked.set(new Set(unwatched.map((folder) => join(root, folder))));
+    },
+  };
+}
+
+/** Runs `renew` once at a time, with a pause after each run that returns true. */
+function openRenewal(renew: () => Promise<boolean>, isClosed: () => boolean): { soon: () => void } {
+  let renewing: Promise<void> | undefined;
+  let again = false;
+  const renewAndRest = async (): Promise<void> => {
+    if (!(await renew())) return;
+    await new Promise((resolve) => {
+      setTimeout(resolve, RENEW_PAUSE_MS).unref();
+    });
+  };
+  const soon = (): void => {
+    if (renewing !== undefined) again = true;
+    else {
+      renewing = renewAndRest().finally(() => {
+        renewing = undefined;
+        if (again && !isClosed()) {
+          again = false;
+          soon();
+        }
+      });
+    }
+  };
+  return { soon };
+}
+
+/** Calls `onReturned` if one of the removed folders exists again after a moment. */
+function openReturnCheck(onReturned: () => void): { add(absolutePath: string): void } {
+  const removed = new Set<string>();
+  return {
+    add: (absolutePath) => {
+      removed.add(absolutePath);
+      if (removed.size > 1) return;
+      setTimeout(() => {
+        const returned = [...removed].some((path) => isFolder(path) && !exists(join(path, basename(path))));
+        removed.clear();
+        if (returned) onReturned();
+      }, RETURN_CHECK_MS).unref();
+    },
+  };
+}
+
+function watcherOf(
+  pathOf: (absolutePath: string) => FolderPath | undefined,
+  rules: Pick<Rules, "entersFolder">,
+): FolderWatcher {
+  return new FolderWatcher({
+    ignoreInitial: true,
+    followSymlinks: false,
+    atomic: false,
+    // The scan reports what we cannot read.
+    ignorePermissionErrors: true,
+    ignored: (absolutePath, stats) => {
+      if (stats === undefined) return false;
+      const path = pathOf(absolutePath);
+      if (path === undefined || path === "") return false;
+      return !stats.isDirectory() || !rules.entersFolder(path).wanted;
+    },
+  });
 }
 
 /** Resolves the root, because chokidar does not go through a link. */
