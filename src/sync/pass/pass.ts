@@ -4,6 +4,7 @@ import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
 import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../read/recipe.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import {
   brake,
@@ -32,7 +33,7 @@ import type { Due } from "../agenda/checks.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import { type Compared, openComparison } from "./compare.ts";
-import { openDeletes, type RootHalt } from "./deletes.ts";
+import { openDeletes, type Deletes, type RootHalt } from "./deletes.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { leftOutOf } from "./left-out.ts";
 import { applyMoves, findMoves, isSameFile, widen, type SourceFiles } from "./moved-files.ts";
@@ -100,137 +101,30 @@ const RENAME_WAIT_MS = 60_000;
 
 /** Opens the passes of a source. */
 export function openPasses({ source, context, sync, once, states, signal }: PassOptions): Passes {
-  const { ledger, now, moved } = context;
+  const { ledger, now, moved, timing } = context;
   const { id, root, rules } = source;
   const scanning = { signal, onSlice: moved };
   const judging = { ...scanning, judgesMounts: true };
   const comparison = openComparison({ source, context, states, signal });
   const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const keepTries = context.trash?.tries ?? 0;
-  const deletes = openDeletes({
-    source: id,
-    ledger,
-    sync,
-    states,
-    now,
-    once,
-    keepTries,
-    timing: context.timing,
-  });
+  const deletes = openDeletes({ source: id, ledger, sync, states, now, once, keepTries, timing });
   let first = true;
   /** The last pass was halted because of its root. */
   let wasHalted = false;
   /** The folder that a whole pass let through although it is not the agreed one: deletes are held because of it. */
   let judgedRoot: Scan["root"];
 
-  /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
-  const withBusy = async <T>(run: (busy: BusyPaths) => Promise<T>): Promise<T> => {
-    const busy = states.busyPaths();
-    try {
-      return await run(busy);
-    } finally {
-      busy.close();
-    }
-  };
-
-  /** Applies what needs no request. */
-  const applyQuietly = ({ returned, forgotten, refused, skipped }: Difference): void => {
-    if (returned.length + forgotten.length > 0) {
-      ledger.note(() => {
-        for (const row of returned) ledger.files.restore(row.id, row.path);
-        for (const row of forgotten) ledger.files.forget(row.id);
-      });
-    }
-    for (const { path, reason, known } of refused) {
-      if (known?.state === "failed" && known.ino === 0) continue; // Noted before; its identity is unknown.
-      noteRefused(
-        context,
-        source,
-        { entry: { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 }, known },
-        reason,
-      );
-    }
-    for (const { entry, reason, known } of skipped) noteSkipped(context, source, { entry, known }, reason);
-  };
-
-  /** Restores rows whose delete was held and whose path has a file again. */
-  const unhold = (candidates: readonly Candidate[]): readonly Candidate[] => {
-    const held = candidates.flatMap(({ known, from }) =>
-      known?.state === "held" && from === undefined ? { id: known.id, to: known.path } : [],
-    );
-    if (held.length > 0) ledger.note(() => ledger.files.repath(held));
-    return candidates.map((candidate) =>
-      candidate.known?.state === "held"
-        ? { ...candidate, known: { ...candidate.known, state: "agreed" } }
-        : candidate,
-    );
-  };
-
-  const hasRested = ({ entry }: Pick<Candidate, "entry">, due: Due): boolean =>
-    states.rested(entry, now(), due.forced.has(entry.path), Date.now());
-  /** A file that only received the inode number of one in flight need not wait for that one. */
-  const wasRenamed =
-    (entry: ScanEntry) =>
-    (taken: ScanEntry): boolean =>
-      sameIdentity(taken, entry) || isSameFile(sourceFiles, { known: taken, entry });
-  const busyPathOf = ({ entry, known }: Candidate, busy: BusyPaths): RelativePath | undefined =>
-    known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
-  const mayBegin = (candidate: Candidate, due: Due, busy: BusyPaths): boolean => {
-    const { entry } = candidate;
-    if (!hasRested(candidate, due)) return false;
-    const busyPath = busyPathOf(candidate, busy);
-    if (busyPath === undefined) return true;
-    // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
-    const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
-    states.checkAgain(entry.path, now() + waitMs, now());
-    return false;
-  };
-
-  const nothing = (halted: boolean): PassPlan => ({
-    candidates: [],
-    deletions: [],
-    halted,
-    newFiles: false,
-    newRoot: false,
-  });
+  const applying = openApplying({ source, context, once, states }, sourceFiles);
 
   const halt = (why: RootHalt, identity: Scan["root"], files: number): PassPlan => {
     wasHalted = true;
     states.forgetMissing();
     deletes.halt(why, identity, files);
-    return nothing(true);
+    return { candidates: [], deletions: [], halted: true, newFiles: false, newRoot: false };
   };
 
-  /** Returns the facts for the brakes, including what the rules leave out. */
-  const factsOf = async (
-    { root: identity }: Scan,
-    before: SourceRow,
-    { gone, missingBusy, missingNew, hidden }: Compared,
-  ): Promise<BrakeFacts> => {
-    const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
-    const madeLately = isSure ? undefined : deletes.madeLately();
-    const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden });
-    return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
-  };
-
-  /** Returns how many files are missing anywhere: a partial check sees only held rows in its part. */
-  const missingInAll = ({ gone, missingBusy }: Compared, { held }: SourceRow): number =>
-    deletes.missingWith(gone.filter(isNewlyGone)) + held + missingBusy;
-
-  /** Where the last checks met something unreadable; undefined before the first check of the whole source. */
-  let unreadable: ReadonlySet<RelativePath> | undefined;
-  /** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
-  const countUnreadable = (scan: Scan): number => {
-    // An ignore file that is about to settle is not a problem.
-    const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
-    if (scan.scope === undefined) unreadable = new Set(found);
-    else if (unreadable === undefined) return ledger.sources.get(id).unreadable;
-    else {
-      const isInScope = scopeTest(scan.scope);
-      unreadable = new Set([...[...unreadable].filter((path) => !isInScope(path)), ...found]);
-    }
-    return unreadable.size;
-  };
+  const unreadable = openUnreadable(() => ledger.sources.get(id).unreadable);
 
   const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
     const isBurstOver = deletes.isBurstOver();
@@ -260,7 +154,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     // A single scan may miss a file that moves while it runs. Only a whole one shows that a folder was emptied, how
     // much of it another root holds, or that files in flight are gone rather than renamed.
     const mayBeEmpty = (): boolean =>
-      losesAll(missingInAll(difference, before), deletes.facts(before)) ||
+      losesAll(missingInAll(deletes, difference, before), deletes.facts(before)) ||
       (difference.missingBusy > 0 && mayHold(difference.gone, deletes.facts(before, difference))) ||
       !isSameRoot(scan.root, before.root);
     // Another folder is judged as a whole before anything of it is sent. Otherwise its first file would count as an
@@ -274,43 +168,13 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     }
     const { root: identity } = scan;
     if (identity === undefined) return halt(rootless(scan, rules), undefined, 0);
-    const facts = await factsOf(scan, before, difference);
+    const facts = await factsOf(rules, deletes, scan, before, difference);
     const judged = brake(scan, difference.gone, facts);
     if (judged.halted) return halt({ reason: judged.reason }, scan.root, judged.held.length);
     wasHalted = false;
     if (whole) judgedRoot = scan.root;
 
-    const rested = difference.candidates.filter((candidate) => mayBegin(candidate, due, busy));
-    // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted until
-    // it rests.
-    const edited =
-      difference.gone.length === 0
-        ? []
-        : difference.candidates.filter((candidate) => busyPathOf(candidate, busy) === undefined);
-    const byHash = await findMoves(sourceFiles, rested, difference.gone, edited);
-    const applied = followMoves(difference, rested, byHash);
-    await applyMoves(sourceFiles, applied);
-    // A program that rewrites a file empties it first.
-    const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
-    applyQuietly({ ...difference, skipped });
-    const candidates = unhold(applied.candidates);
-    // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
-    const beginning = new Set(rested);
-    const unread = once
-      ? moveSuspects(
-          difference.candidates.filter((candidate) => !beginning.has(candidate)),
-          applied.gone,
-        )
-      : [];
-    const sizes = new Set(unread.map(({ entry }) => entry.sizeBytes));
-    const [gone, missedOnce] = once
-      ? partition(
-          applied.gone,
-          (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
-        )
-      : [applied.gone, []];
-    for (const { path } of missedOnce) source.checkAgain(path);
-
+    const { candidates, gone } = await applying.apply(difference, due, busy, missing);
     const checkAgain = (path: RelativePath, atMs: number): void => source.checkAgain(path, atMs);
     // An approval holds for this check. A second one would find it used up, and the limits would hold what was agreed
     // to.
@@ -322,7 +186,7 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     if (isAgreed) states.forgetMissing();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
-    const unreadableNow = countUnreadable(scan);
+    const unreadableNow = unreadable.count(scan);
     // Also the same one under another device number: without a time of birth nothing else identifies it.
     const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
     const isHidden =
@@ -344,9 +208,28 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
   };
 
+  const preview: Passes["preview"] = async (before) => {
+    let scan = await scanSource(root, rules, judging);
+    for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
+      await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
+      scan = await scanSource(root, rules, judging);
+    }
+    const { difference } = await withBusy(states, (busy) => comparison.compareJudged(scan, busy, true));
+    const facts = await factsOf(rules, deletes, scan, before, difference);
+    const judged = brake(scan, difference.gone, facts);
+    if (judged.halted) {
+      const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
+      return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
+    }
+    const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
+    const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
+    const { refused, skipped } = difference;
+    return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
+  };
+
   return {
-    plan: (due) => withBusy((busy) => plan(due, busy)),
-    unreadable: () => unreadable ?? [],
+    plan: (due) => withBusy(states, (busy) => plan(due, busy)),
+    unreadable: unreadable.paths,
     unsent: async (due) => {
       const whole = due.all || due.paths.length > PATHS_MAX;
       const scan = whole
@@ -354,27 +237,10 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
         : await scanPaths(root, rules, due.paths, scanning);
       // Nothing is known about a missing folder.
       if (scan.root === undefined) return { candidates: [], inScope: () => false };
-      const { candidates } = await withBusy((busy) => comparison.compare(scan, busy, true));
+      const { candidates } = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
       return { candidates, inScope: scopeTest(scan.scope) };
     },
-    preview: async (before) => {
-      let scan = await scanSource(root, rules, judging);
-      for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
-        await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
-        scan = await scanSource(root, rules, judging);
-      }
-      const { difference } = await withBusy((busy) => comparison.compareJudged(scan, busy, true));
-      const facts = await factsOf(scan, before, difference);
-      const judged = brake(scan, difference.gone, facts);
-      if (judged.halted) {
-        const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
-        return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
-      }
-      const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
-      const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
-      const { refused, skipped } = difference;
-      return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
-    },
+    preview,
   };
 }
 
@@ -386,6 +252,175 @@ export function rulesKeyOf({ source }: Rules): number {
   const text = JSON.stringify([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
   // 48 bits, so that it is a whole number for SQLite and JavaScript; 0 means "never".
   return Number.parseInt(hash("sha256", text).slice(0, 12), 16) || 1;
+}
+
+/** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */
+async function withBusy<T>(
+  states: Pick<PathStates, "busyPaths">,
+  run: (busy: BusyPaths) => Promise<T>,
+): Promise<T> {
+  const busy = states.busyPaths();
+  try {
+    return await run(busy);
+  } finally {
+    busy.close();
+  }
+}
+
+/** Applies what needs no request. */
+function applyQuietly(
+  context: PassOptions["context"],
+  source: PassOptions["source"],
+  { returned, forgotten, refused, skipped }: Difference,
+): void {
+  const { ledger } = context;
+  if (returned.length + forgotten.length > 0) {
+    ledger.note(() => {
+      for (const row of returned) ledger.files.restore(row.id, row.path);
+      for (const row of forgotten) ledger.files.forget(row.id);
+    });
+  }
+  for (const { path, reason, known } of refused) {
+    if (known?.state === "failed" && known.ino === 0) continue; // Noted before; its identity is unknown.
+    noteRefused(
+      context,
+      source,
+      { entry: { path, sizeBytes: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 }, known },
+      reason,
+    );
+  }
+  for (const { entry, reason, known } of skipped) noteSkipped(context, source, { entry, known }, reason);
+}
+
+/** Restores rows whose delete was held and whose path has a file again. */
+function unhold(ledger: Ledger, candidates: readonly Candidate[]): readonly Candidate[] {
+  const held = candidates.flatMap(({ known, from }) =>
+    known?.state === "held" && from === undefined ? { id: known.id, to: known.path } : [],
+  );
+  if (held.length > 0) ledger.note(() => ledger.files.repath(held));
+  return candidates.map((candidate) =>
+    candidate.known?.state === "held"
+      ? { ...candidate, known: { ...candidate.known, state: "agreed" } }
+      : candidate,
+  );
+}
+
+/** Applies what a comparison found, except deletes. */
+interface Applying {
+  /**
+   * Follows moves, records what needs no request, and returns what may be read and sent now, and the rows whose file is
+   * gone. `missing`: ids of the rows whose file the pass's first scan did not find.
+   */
+  apply(
+    difference: Compared,
+    due: Due,
+    busy: BusyPaths,
+    missing: ReadonlySet<number>,
+  ): Promise<{ readonly candidates: readonly Candidate[]; readonly gone: readonly KnownFile[] }>;
+}
+
+function openApplying(
+  { source, context, once, states }: Pick<PassOptions, "source" | "context" | "once" | "states">,
+  sourceFiles: SourceFiles,
+): Applying {
+  const { ledger, now } = context;
+  const hasRested = ({ entry }: Pick<Candidate, "entry">, due: Due): boolean =>
+    states.rested(entry, now(), due.forced.has(entry.path), Date.now());
+  /** A file that only received the inode number of one in flight need not wait for that one. */
+  const wasRenamed =
+    (entry: ScanEntry) =>
+    (taken: ScanEntry): boolean =>
+      sameIdentity(taken, entry) || isSameFile(sourceFiles, { known: taken, entry });
+  const busyPathOf = ({ entry, known }: Candidate, busy: BusyPaths): RelativePath | undefined =>
+    known === undefined ? busy.otherPath(entry, wasRenamed(entry)) : undefined;
+  const mayBegin = (candidate: Candidate, due: Due, busy: BusyPaths): boolean => {
+    const { entry } = candidate;
+    if (!hasRested(candidate, due)) return false;
+    const busyPath = busyPathOf(candidate, busy);
+    if (busyPath === undefined) return true;
+    // Renamed while in flight: when that ends there is a row to move, which this comparison did not see.
+    const waitMs = states.checkAfter(busyPath, entry.path) ? RENAME_WAIT_MS : 0;
+    states.checkAgain(entry.path, now() + waitMs, now());
+    return false;
+  };
+  /** In a single pass, leaves rows for later whose file may turn out to have moved. */
+  const surelyGone = (
+    rows: readonly KnownFile[],
+    unrested: readonly Candidate[],
+    missing: ReadonlySet<number>,
+  ): readonly KnownFile[] => {
+    // A copy that has not rested may turn out to be the very file. A daemon waits for the end of a burst anyway.
+    if (!once) return rows;
+    const sizes = new Set(moveSuspects(unrested, rows).map(({ entry }) => entry.sizeBytes));
+    const [gone, missedOnce] = partition(
+      rows,
+      (row) => !isNewlyGone(row) || (missing.has(row.id) && !sizes.has(row.sizeBytes)),
+    );
+    for (const { path } of missedOnce) source.checkAgain(path);
+    return gone;
+  };
+  return {
+    apply: async (difference, due, busy, missing) => {
+      const [rested, unrested] = partition(difference.candidates, (each) => mayBegin(each, due, busy));
+      // A file that is still written to keeps its resource under its new name. Otherwise it would count as deleted
+      // until it rests.
+      const edited =
+        difference.gone.length === 0
+          ? []
+          : difference.candidates.filter((candidate) => busyPathOf(candidate, busy) === undefined);
+      const byHash = await findMoves(sourceFiles, rested, difference.gone, edited);
+      const applied = followMoves(difference, rested, byHash);
+      await applyMoves(sourceFiles, applied);
+      // A program that rewrites a file empties it first.
+      const skipped = difference.skipped.filter((skip) => skip.reason !== EMPTY_FILE || hasRested(skip, due));
+      applyQuietly(context, source, { ...difference, skipped });
+      const candidates = unhold(ledger, applied.candidates);
+      return { candidates, gone: surelyGone(applied.gone, unrested, missing) };
+    },
+  };
+}
+
+/** Returns the facts for the brakes, including what the rules leave out. */
+async function factsOf(
+  rules: Rules,
+  deletes: Deletes,
+  { root: identity }: Scan,
+  before: SourceRow,
+  { gone, missingBusy, missingNew, hidden }: Compared,
+): Promise<BrakeFacts> {
+  const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
+  const madeLately = isSure ? undefined : deletes.madeLately();
+  const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden });
+  return mayHold(gone, facts) ? { ...facts, leftOut: await leftOutOf(rules, gone) } : facts;
+}
+
+/** Returns how many files are missing anywhere: a partial check sees only held rows in its part. */
+function missingInAll(deletes: Deletes, { gone, missingBusy }: Compared, { held }: SourceRow): number {
+  return deletes.missingWith(gone.filter(isNewlyGone)) + held + missingBusy;
+}
+
+/** Where the checks of a source met something unreadable. `before`: how many a former process recorded. */
+function openUnreadable(before: () => number): {
+  /** Returns how many paths are unreadable as of this scan. A part that is readable again no longer counts. */
+  count: (scan: Scan) => number;
+  paths: () => Iterable<RelativePath>;
+} {
+  /** Undefined before the first check of the whole source. */
+  let unreadable: ReadonlySet<RelativePath> | undefined;
+  return {
+    count: (scan) => {
+      // An ignore file that is about to settle is not a problem.
+      const found = scan.unreadable.filter(({ code }) => code !== UNSETTLED).map(({ path }) => path);
+      if (scan.scope === undefined) unreadable = new Set(found);
+      else if (unreadable === undefined) return before();
+      else {
+        const isInScope = scopeTest(scan.scope);
+        unreadable = new Set([...[...unreadable].filter((path) => !isInScope(path)), ...found]);
+      }
+      return unreadable.size;
+    },
+    paths: () => unreadable ?? [],
+  };
 }
 
 /** Missing, with nothing decided about its delete yet. */
