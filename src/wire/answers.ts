@@ -9,6 +9,7 @@ import {
   Tier,
   Time,
 } from "./primitives.ts";
+import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
 import { SearchFallback } from "./search.ts";
 
@@ -125,6 +126,10 @@ const position = {
   end: Count.describe("UTF-16 offset of the end of that text, exclusive."),
   lines: NumberRange.optional().describe("Absent for texts from before lines were stored."),
   pages: NumberRange.optional().describe("Of PDFs, and of images with several pages."),
+  locations: z
+    .array(Location)
+    .optional()
+    .describe("Where the source file has that text, in order. Absent if that is unknown."),
 };
 
 /** The version of a text that a position refers to. */
@@ -145,6 +150,7 @@ const ResourceChunk = z
     id: z.uuid(),
     ...position,
     headings: z.array(z.string()).describe("Above the chunk, outermost first."),
+    path: z.string().describe("Title and headings in one line."),
     content: z.string().describe("before, the text from start to end, and after."),
     before: z.string().optional(),
     after: z.string().optional(),
@@ -158,6 +164,7 @@ export const ChunksAnswer = answerOf(
       .int()
       .min(0)
       .describe("How often the resource was chunked; 0 while it is queued for the first time."),
+    title: z.string().describe("Of the resource."),
     ...text,
     chunks: z.array(ResourceChunk),
   }),

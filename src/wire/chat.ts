@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
+import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
 import { URL_CHARS_MAX } from "./constants.ts";
 
@@ -95,12 +96,15 @@ export const Citation = z
     chunk_id: z.string(),
     score: z.number(),
     span: z.object({ start: Count, end: Count, text: z.string() }),
-    /** Lines and pages of the span, as in a search result. */
+    /** Lines, pages and locations of the span, as in a search result. */
     lines: NumberRange.optional(),
     pages: NumberRange.optional(),
+    locations: z.array(Location).optional(),
     /** The version that is cited, and the SHA-256 of its content, as in a search result. */
     version: z.int().min(1).optional(),
     sha256: z.string().optional(),
+    /** The url of a file or link resource. */
+    fileUrl: z.string().optional(),
   })
   .meta({ id: "Citation" });
 export type Citation = z.infer<typeof Citation>;

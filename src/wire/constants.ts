@@ -13,3 +13,6 @@ export const OWNER_CHARS_MAX = 256;
 
 /** Media type of an e-mail. This service reads it together with its PDFs and images. */
 export const MAIL_TYPE = "message/rfc822";
+
+/** Most locations of a text. A search reads those of every document that it finds. */
+export const LOCATIONS_MAX = 10_000;

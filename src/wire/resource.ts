@@ -9,6 +9,7 @@ import {
   Tier,
   WireInteger,
 } from "./primitives.ts";
+import { LocationStarts } from "./location.ts";
 import { readMetadata } from "./metadata.ts";
 
 const chunkSize = WireInteger.pipe(z.int().min(CHUNK_CHARS_MIN).max(CHUNK_CHARS_MAX));
@@ -45,6 +46,9 @@ const title = z
 const description = z.string().max(DESCRIPTION_CHARS_MAX);
 const url = z.string().min(1).max(URL_CHARS_MAX);
 const content = z.string();
+const locations = LocationStarts.describe(
+  "Where the source file has the parts of content, which is sent too.",
+);
 
 /** User metadata of a resource, for filters (an addition). */
 const metadata = z.unknown().transform(readMetadata).meta({
@@ -60,6 +64,7 @@ export const CreateBody = z
     settings: SettingsBody.optional().describe("Default: those of its fields."),
     url: url.optional(),
     content: content.optional(),
+    locations: locations.optional(),
     collection_details: Tier,
     owner_id: z.string().min(1).max(OWNER_CHARS_MAX).optional().describe("Default: the account's own id."),
     metadata: metadata.optional(),
@@ -82,6 +87,7 @@ export const UpdateBody = z
     description: description.optional(),
     url: url.optional(),
     content: content.optional(),
+    locations: locations.optional(),
     settings: SettingsChange.optional(),
     metadata: metadata.optional(),
   })

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { readFilter } from "./filter.ts";
+import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
 
 export const TOP_K_DEFAULT = 5;
@@ -59,6 +60,8 @@ export const SearchResult = z.object({
     /** Lines and pages of that text (additions). */
     lines: NumberRange.optional(),
     pages: NumberRange.optional(),
+    /** Where the source file has that text (an addition). */
+    locations: z.array(Location).optional(),
     /** SHA-256 of the resource's content in this version, as UTF-8 (an addition). */
     sha256: z.string().optional(),
     /** The url of a file or link resource (an addition). */

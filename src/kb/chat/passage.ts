@@ -36,12 +36,24 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
 
 /** Cites a passage for some words: its sentence with most of them, else the whole passage. */
 export function citationOf(passage: Passage, words: string): Citation {
-  const { number, resourceId, title, id, score, start, before = "", after = "", version, sha256 } = passage;
+  const {
+    number,
+    resourceId,
+    title,
+    id,
+    score,
+    start,
+    before = "",
+    after = "",
+    version,
+    sha256,
+    url,
+  } = passage;
   // The repeated parts belong to other positions of the document.
   const text = passage.text.slice(before.length, passage.text.length - after.length);
   const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
   const span = { start: start + sentence.start, end: start + sentence.end };
-  const { lines, pages } = positionOf(passage, span);
+  const { lines, pages, locations } = positionOf(passage, span);
   return {
     type: "citation",
     number,
@@ -53,8 +65,10 @@ export function citationOf(passage: Passage, words: string): Citation {
     span: { ...span, text: sentence.text },
     ...(lines !== undefined && { lines }),
     ...(pages !== undefined && { pages }),
+    ...(locations !== undefined && { locations }),
     version,
     ...(sha256 !== undefined && { sha256 }),
+    ...(url !== null && { fileUrl: url }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
@@ -145,7 +146,9 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
     handle: async (request, accountId, _context, share) => {
       const chunks = await readChunks(kb, accountId, idOf(request));
       share.take(chunks.chunks.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0));
-      const etag = `"${chunks.resourceId}-chunks-${chunks.version}"`;
+      // Another title is no other version, and the answer shows it.
+      const title = hash("sha256", chunks.title, "base64url").slice(0, 12);
+      const etag = `"${chunks.resourceId}-chunks-${chunks.version}-${title}"`;
       return { status: 200, stream: streamOf(chunksText("Chunks fetched successfully", chunks)), etag };
     },
   });

@@ -140,12 +140,12 @@ async function complete(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
 async function completeCreate(
   kb: KnowledgeBase,
   at: ResourceKey,
-  { url, content }: Pick<CreateBody, "url" | "content">,
+  { url, ...body }: Pick<CreateBody, "url" | "content" | "locations">,
   job: Lease,
 ): Promise<void> {
   const resource = await kb.records.resource(at);
   if (resource === undefined) return;
-  const source = url === undefined ? contentSource(kb, content ?? "") : await urlSource(kb, resource, url);
+  const source = url === undefined ? contentSource(kb, body) : await urlSource(kb, resource, url);
   const chunking = await kb.ingest.chunk(source.content, resource.settings, resource.tier, {
     title: resource.title,
     warning: source.warning,
@@ -157,7 +157,7 @@ async function completeCreate(
       accountId: at.accountId,
       id: at.id,
       content: source.content,
-      pages: source.pages,
+      locations: source.locations,
       ...(source.url === null ? {} : { url: source.url }),
       nowIso: nowIso(kb),
       completesCreate: true,

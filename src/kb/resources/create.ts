@@ -7,7 +7,7 @@ import { fileTokenOf, usingFile } from "./file-token.ts";
 import { requesterOf, nowIso, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { newJob } from "./new-job.ts";
 import { Refusal } from "./refusal.ts";
-import { contentSource, refuseAddress, urlSource } from "./source.ts";
+import { contentSource, refuseAddress, refuseLocations, urlSource } from "./source.ts";
 
 /**
  * Operation 2. Resolves when the resource is searchable and durable. If it throws, no part of the resource exists. Two live
@@ -45,11 +45,11 @@ export function queueCreate(
   kb: KnowledgeBase,
   { accountId, body, context }: CreateRequest,
 ): Promise<Resource> {
-  const { url, content } = body;
+  const { url, content, locations } = body;
   const queue = async (): Promise<Resource> => {
     const fileToken = fileTokenOf(kb, url);
     refuseBothOrNeither(body);
-    if (content !== undefined) contentSource(kb, content);
+    if (content !== undefined) contentSource(kb, body);
     if (url !== undefined) await refuseAddress(kb, accountId, url);
     return kb.records.enqueueCreate(
       {
@@ -59,7 +59,7 @@ export function queueCreate(
         content: "",
         fileToken,
       },
-      newJob(kb, { create: url === undefined ? { content } : { url } }, fileToken),
+      newJob(kb, { create: url === undefined ? { content, locations } : { url } }, fileToken),
       noteOf(context, 202, kb.nowMs()),
     );
   };
@@ -91,11 +91,13 @@ function recordOf(
 
 function sourceOf(kb: KnowledgeBase, owner: OwnerKey, body: CreateBody): ReturnType<typeof urlSource> {
   refuseBothOrNeither(body);
-  const { url, content } = body;
-  return url === undefined ? Promise.resolve(contentSource(kb, content ?? "")) : urlSource(kb, owner, url);
+  const { url } = body;
+  return url === undefined ? Promise.resolve(contentSource(kb, body)) : urlSource(kb, owner, url);
 }
 
-function refuseBothOrNeither({ url, content }: CreateBody): void {
+function refuseBothOrNeither(body: CreateBody): void {
+  const { url, content } = body;
+  refuseLocations(body);
   if ((url === undefined) !== (content === undefined)) return;
   const hint = "Send url for an uploaded file or a link, content for raw text.";
   throw url === undefined

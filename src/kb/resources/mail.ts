@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import { type AttachmentOutcome, LISTED_MAX, mailMarkdown } from "../../lib/markup/mail-attachments.ts";
+import { trimLocated } from "../../lib/markup/located-text.ts";
 import type { Requester } from "../ingest/extract/extract.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import { readHead } from "../ingest/extract/text-file.ts";
@@ -78,7 +79,7 @@ async function mailText(
       if (warning !== undefined) warnings.push(`${name}: ${warning}`);
     }
     const text = mailMarkdown({ markdown, attachments }, outcomes);
-    return warnings.length === 0 ? { text } : { text, warning: warnings.join(" ") };
+    return warnings.length === 0 ? text : { ...text, warning: warnings.join(" ") };
   } finally {
     for (const token of tokens) await kb.files.discard(token);
   }
@@ -135,14 +136,14 @@ async function attachmentText(
     const mediaType = await detectMediaType(path);
     const isMail = form === "mail" && mediaType === "text/plain";
     if (isMail && depth >= DEPTH_MAX) return { reason: "it lies in a mail in a mail in a mail" };
-    const { text: whole, warning } = isMail
+    const { warning, ...whole } = isMail
       ? await mailText(kb, path, requester, budget, depth + 1)
       : await kb.ingest.textOf(path, mediaType, form, requester);
-    const text = whole.trim();
-    if (text === "") return { reason: warning ?? "there is no text in it" };
-    if (text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
-    budget.chars -= text.length;
-    return warning === undefined ? { text } : { text, warning };
+    const read = trimLocated(whole);
+    if (read.text === "") return { reason: warning ?? "there is no text in it" };
+    if (read.text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
+    budget.chars -= read.text.length;
+    return warning === undefined ? read : { ...read, warning };
   } catch (error) {
     if (!(error instanceof KbsyncError) || kb.isEnding()) throw error;
     const { code, retryAfterSeconds } = kb.explain(error);

@@ -9,7 +9,7 @@ const JOB_CHARS_MAX = 1024 * 1024 * 1024;
 
 /** The body of a job in the queue `ingest`. */
 export type JobBody =
-  | { readonly create: Pick<CreateBody, "url" | "content"> }
+  | { readonly create: Pick<CreateBody, "url" | "content" | "locations"> }
   | { readonly update: UpdateBody };
 
 /** Creates a job for the queue. Fields that are undefined are lost in its JSON. */

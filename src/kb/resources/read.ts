@@ -1,7 +1,7 @@
 import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { OwnerEntry, OwnersQuery } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import { positionOf } from "../search/position.ts";
+import { pathOf, positionOf } from "../search/position.ts";
 import type { Records } from "../store/store.ts";
 import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -37,20 +37,22 @@ const CHANGES_MAX = 3;
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
   const found = await chunksOfVersion(kb.records, { accountId, id });
   if (found === undefined) throw noResource(id);
-  const { version, sha256, url, chunks } = found;
+  const { version, title, sha256, url, chunks } = found;
   return {
     resourceId: id,
     version,
+    title,
     ...(sha256 !== undefined && { sha256 }),
     ...(url !== null && { fileUrl: url }),
-    chunks: chunks.map(wireChunk),
+    chunks: chunks.map((chunk) => wireChunk(chunk, title)),
   };
 }
 
-function wireChunk(chunk: Chunk): ChunkList["chunks"][number] {
+function wireChunk(chunk: Chunk, title: string): ChunkList["chunks"][number] {
   const { id, headings, before, after, text: content } = chunk;
   const repeats = { ...(before !== undefined && { before }), ...(after !== undefined && { after }) };
-  return { id, ...positionOf(chunk), headings: [...headings], content, ...repeats };
+  const path = pathOf({ title, headings });
+  return { id, ...positionOf(chunk), headings: [...headings], path, content, ...repeats };
 }
 
 async function chunksOfVersion(
@@ -60,13 +62,13 @@ async function chunksOfVersion(
   for (let changes = 0; changes < CHANGES_MAX; changes++) {
     let part = await records.chunks({ ...at, limit: CHUNKS_READ });
     if (part === undefined) return undefined;
-    const { version, sha256, url } = part;
+    const { version, title, sha256, url } = part;
     const chunks = [...part.chunks];
     while (part?.version === version && part.more) {
       part = await records.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
       if (part?.version === version) chunks.push(...part.chunks);
     }
-    if (part?.version === version) return { version, sha256, url, chunks };
+    if (part?.version === version) return { version, title, sha256, url, chunks };
   }
   return records.chunks(at);
 }

@@ -1,7 +1,8 @@
+import type { CreateBody } from "../../wire/resource.ts";
 import { codeOf } from "../../lib/failure.ts";
+import type { LocatedText } from "../../lib/markup/located-text.ts";
 import { textFormOf } from "../ingest/extract/text-form.ts";
 import type { ReadText } from "../ingest/ingest.ts";
-import type { PageStarts } from "../store/pages.ts";
 import type { Origin, Resource, StoredFile } from "../store/records.ts";
 import { lastSegment } from "../uploads/file-address.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
@@ -14,18 +15,39 @@ export interface Source {
   readonly origin: Origin;
   readonly url: string | null;
   readonly content: string;
-  /** The pages of `content`, if it has some. */
-  readonly pages?: PageStarts | undefined;
+  /** Where the source file has the parts of `content`, if that is known. */
+  readonly locations?: LocatedText["locations"];
   /** A message about parts of the document that the text does not contain. */
   readonly warning?: string | undefined;
 }
 
-/** Returns the text of the request. Throws if it is too long. */
-export function contentSource(kb: KnowledgeBase, given: string): Source {
+/** Returns the text of the request. Throws if it is too long, or if a location lies beyond it. */
+export function contentSource(
+  kb: KnowledgeBase,
+  { content: given = "", locations }: Pick<CreateBody, "content" | "locations">,
+): Source {
   // A lone surrogate has no UTF-8 form. The store would replace it, and offsets into the text would be wrong.
   const content = given.toWellFormed();
   refuseTooLong(kb, content, "content");
-  return { origin: "content", url: null, content };
+  refuseBeyond(content, locations);
+  return { origin: "content", url: null, content, locations };
+}
+
+/** Throws for locations without the content that they refer to. */
+export function refuseLocations({ content, locations }: Pick<CreateBody, "content" | "locations">): void {
+  if (locations === undefined || content !== undefined) return;
+  throw invalidField("locations", "expected content beside them, got none", "Send both, or neither.");
+}
+
+function refuseBeyond(content: string, locations: Source["locations"] = []): void {
+  const at = locations.findIndex(({ start }) => start >= content.length);
+  if (at === -1) return;
+  const start = locations[at]?.start;
+  throw invalidField(
+    `locations[${at}].start`,
+    `expected an offset below ${content.length}, the length of content, got ${start}`,
+    "Offsets count UTF-16 units, as String.length in JavaScript does.",
+  );
 }
 
 /** Reads the text of an address, as `changedSource` does, unconditionally. */
@@ -53,16 +75,16 @@ export async function changedSource(
       if (found === "unchanged") return undefined;
       const content = found.text;
       refuseTooLong(kb, content, "url");
-      return { origin: "link", url: given, content, pages: found.pages, warning: found.warning };
+      return { origin: "link", url: given, content, locations: found.locations, warning: found.warning };
     }
     case "inside":
       throw notIssued(given);
     case "token": {
       const file = await issuedFile(kb, owner.accountId, given, address.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const { text: content, pages, warning } = await readFileText(kb, owner, file);
+      const { text: content, locations, warning } = await readFileText(kb, owner, file);
       refuseTooLong(kb, content, "url");
-      return { origin: "file", url: fileUrl, content, pages, warning };
+      return { origin: "file", url: fileUrl, content, locations, warning };
     }
   }
 }

@@ -6,7 +6,7 @@ import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
-import { changedSource, contentSource, refuseAddress } from "./source.ts";
+import { changedSource, contentSource, refuseAddress, refuseLocations } from "./source.ts";
 import type { Source } from "./source.ts";
 
 /**
@@ -48,7 +48,7 @@ export async function refuseUpdate(kb: KnowledgeBase, before: Resource, body: Up
   refuseNothing(body);
   if (body.settings !== undefined) newSettings(before.settings, body.settings);
   refuseForeignSource(kb, before, body);
-  if (body.content !== undefined) contentSource(kb, body.content);
+  if (body.content !== undefined) contentSource(kb, body);
   if (body.url !== undefined) await refuseAddress(kb, before.accountId, body.url);
 }
 
@@ -83,11 +83,13 @@ async function newSource(kb: KnowledgeBase, before: Resource, body: UpdateBody):
   // A link is fetched conditionally, and an unchanged one keeps its chunks. A link that was never read has no chunks.
   const known = before.origin === "link" && before.version > 0 ? before : undefined;
   if (url !== undefined) return changedSource(kb, before, url, known);
-  return content === undefined ? undefined : contentSource(kb, content);
+  return content === undefined ? undefined : contentSource(kb, body);
 }
 
 /** Throws for text or an address that a resource of this origin does not accept. */
-function refuseForeignSource(kb: KnowledgeBase, before: Resource, { content, url }: UpdateBody): void {
+function refuseForeignSource(kb: KnowledgeBase, before: Resource, body: UpdateBody): void {
+  const { content, url } = body;
+  refuseLocations(body);
   if (content !== undefined && before.origin !== "content") {
     throw invalidField(
       "content",
@@ -149,7 +151,7 @@ function changeOf(
     ...(body.description === undefined ? {} : { description: body.description.toWellFormed() }),
     ...(settings === undefined ? {} : { settings }),
     ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
-    ...(source === undefined ? {} : { content: source.content, pages: source.pages }),
+    ...(source === undefined ? {} : { content: source.content, locations: source.locations }),
     ...(url === null ? {} : { url }),
   };
 }

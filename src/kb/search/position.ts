@@ -1,17 +1,20 @@
 import { countNewlines } from "../../lib/count-newlines.ts";
 import { oneLine } from "../../lib/one-line.ts";
+import type { Location } from "../../wire/location.ts";
 import type { NumberRange } from "../../wire/primitives.ts";
-import { pagesWithin } from "../store/pages.ts";
+import { locationsWithin, type StoredLocation } from "../store/locations.ts";
 import type { Chunk } from "../store/records.ts";
 import type { FoundChunk } from "../store/search-index.ts";
 
-/** The position of a text in the content of its resource. */
+/** The position of a text in the content of its resource, and in the source file. */
 export interface Position {
   /** UTF-16 offsets, end exclusive. */
   readonly start: number;
   readonly end: number;
   readonly lines?: NumberRange;
+  /** The pages of `locations`, unless they are pages of an attachment. */
   readonly pages?: NumberRange;
+  readonly locations?: Location[];
 }
 
 /**
@@ -19,22 +22,64 @@ export interface Position {
  * repeats. Lines end with a line feed, which belongs to the line. Pure.
  */
 export function positionOf(
-  chunk: Pick<Chunk, "start" | "end" | "before" | "text" | "line" | "pages">,
+  chunk: Pick<Chunk, "start" | "end" | "before" | "text" | "line" | "locations">,
   { start, end }: Pick<Position, "start" | "end"> = chunk,
 ): Position {
   const { before = "", text, line } = chunk;
-  /** Lines between two offsets into the content. */
-  const between = (from: number, to: number): number =>
-    countNewlines(text, before.length + from - chunk.start, before.length + to - chunk.start);
-  const first = line === undefined ? undefined : line + between(chunk.start, start);
-  const pages = pagesWithin(chunk.pages, start, end);
-  const [firstPage, lastPage] = [pages[0]?.number, pages.at(-1)?.number];
+  /** Line of an offset; NaN for a chunk that an older release stored. */
+  const lineAt = (offset: number): number =>
+    (line ?? NaN) + countNewlines(text, before.length, before.length + offset - chunk.start);
+  const locations = placesOf(locationsWithin(chunk.locations, start, end), { start, end }, lineAt);
+  const [first] = locations;
   return {
     start,
     end,
-    ...(first !== undefined && { lines: { first, last: first + between(start, end - 1) } }),
-    ...(firstPage !== undefined && lastPage !== undefined && { pages: { first: firstPage, last: lastPage } }),
+    ...(line !== undefined && { lines: { first: lineAt(start), last: lineAt(end - 1) } }),
+    ...(first?.pages !== undefined && first.part === undefined && { pages: first.pages }),
+    ...(locations.length > 0 && { locations }),
   };
+}
+
+/** Returns the places of a text in order. Neighbours in the same part and sheet are one. */
+function placesOf(
+  starts: readonly StoredLocation[],
+  { start, end }: Pick<Position, "start" | "end">,
+  lineAt: (offset: number) => number,
+): Location[] {
+  const places: Location[] = [];
+  for (const [at, location] of starts.entries()) {
+    const from = Math.max(start, location.start);
+    const to = Math.min(end, starts[at + 1]?.start ?? end);
+    const place = placeOf(location, lineAt(from), lineAt(to - 1));
+    const last = places.at(-1);
+    if (last !== undefined && last.part === place.part && last.sheet === place.sheet)
+      places[places.length - 1] = joined(last, place);
+    else if (Object.keys(place).length > 0) places.push(place);
+  }
+  return places;
+}
+
+/** Returns the place of the lines from `first` to `last`. */
+function placeOf(
+  { part, page, slide, sheet, rows, line }: StoredLocation,
+  first: number,
+  last: number,
+): Location {
+  const rowAt = (at: number): number => Math.min((rows?.first ?? 0) + at - (line ?? 0), rows?.last ?? 0);
+  return {
+    ...(part !== undefined && { part }),
+    ...(page !== undefined && { pages: { first: page, last: page } }),
+    ...(slide !== undefined && { slides: { first: slide, last: slide } }),
+    ...(sheet !== undefined && { sheet }),
+    ...(rows !== undefined && { rows: { first: rowAt(first), last: rowAt(last) } }),
+  };
+}
+
+function joined(a: Location, b: Location): Location {
+  const range = (one: NumberRange | undefined, two: NumberRange | undefined): NumberRange | undefined =>
+    one === undefined || two === undefined ? (one ?? two) : { first: one.first, last: two.last };
+  const [pages, slides, rows] = [range(a.pages, b.pages), range(a.slides, b.slides), range(a.rows, b.rows)];
+  return { ...a, ...(pages && { pages }), ...(slides && { slides }), ...(rows && { rows }) };
 }
 
 /** Returns the title and the headings of a chunk in one line. Pure. */

@@ -1,6 +1,7 @@
 import type { UserMetadata as Metadata } from "../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../wire/primitives.ts";
-import type { Page, PageStarts } from "./pages.ts";
+import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { StoredLocation } from "./locations.ts";
 
 export interface Account {
   /** 24 hex digits. */
@@ -84,8 +85,8 @@ export interface NewResource extends ResourceKey {
   readonly url: string | null;
   /** The whole text: as sent, or extracted from the file. */
   readonly content: string;
-  /** The pages of `content`. Default: it has none. */
-  readonly pages?: PageStarts | undefined;
+  /** Where the source file has the parts of `content`. Default: unknown. */
+  readonly locations?: LocatedText["locations"];
   readonly settings: Settings;
   readonly createdAt: string;
   /** Default: none. */
@@ -137,8 +138,8 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly description?: string;
   readonly url?: string;
   readonly content?: string;
-  /** The pages of the new `content`. Default: it has none. */
-  readonly pages?: PageStarts | undefined;
+  /** Where the source file has the parts of the new `content`. Default: unknown. */
+  readonly locations?: LocatedText["locations"];
   readonly settings?: Settings;
   /** Replaces all metadata. */
   readonly metadata?: Metadata;
@@ -151,7 +152,7 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly clearsError?: boolean;
 }
 
-export interface Resource extends Omit<NewResource, "fileToken" | "pages"> {
+export interface Resource extends Omit<NewResource, "fileToken" | "locations"> {
   readonly collectionId: string;
   readonly metadata: Metadata;
   /** Number of chunkings, from 1; 0 while a resource created in the background has no text. */
@@ -214,6 +215,8 @@ export interface TextVersion {
 
 /** Chunks of one version of a resource. */
 export interface VersionChunks extends TextVersion {
+  /** Title of the resource. */
+  readonly title: string;
   readonly chunks: readonly Chunk[];
   /** Whether there are chunks after the last one. */
   readonly more: boolean;
@@ -233,8 +236,8 @@ export interface Chunk extends Repeats {
   readonly end: number;
   /** Line of the content in which the chunk starts, from 1; undefined for a chunk that an older release stored. */
   readonly line: number | undefined;
-  /** The pages that the chunk is on; empty if the content has none. */
-  readonly pages: readonly Page[];
+  /** Where the source file has the chunk; empty if that is unknown. */
+  readonly locations: readonly StoredLocation[];
   readonly headings: readonly string[];
   /** `before`, the text between `start` and `end`, `after`. */
   readonly text: string;

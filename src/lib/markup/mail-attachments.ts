@@ -1,4 +1,5 @@
 import { oneLine } from "../one-line.ts";
+import { joinLocated, locatedAt, type LocatedText, type LocationStart, placeName } from "./located-text.ts";
 
 /** A file attached to a mail. */
 export interface MailAttachment {
@@ -8,7 +9,7 @@ export interface MailAttachment {
 }
 
 /** The text of an attachment, or the reason why it was not read. */
-export type AttachmentOutcome = { readonly text: string } | { readonly reason: string };
+export type AttachmentOutcome = LocatedText | { readonly reason: string };
 
 /** Attachments listed at most. */
 export const LISTED_MAX = 100;
@@ -23,19 +24,33 @@ export function mailMarkdown(
     attachments,
   }: { readonly markdown: string; readonly attachments: readonly Omit<MailAttachment, "bytes">[] },
   outcomes: readonly AttachmentOutcome[],
-): string {
-  if (attachments.length === 0) return markdown;
+): LocatedText {
+  const body = locatedAt(markdown, MESSAGE);
+  if (attachments.length === 0) return body;
   const list = ["Attachments:"];
-  const texts: string[] = [];
+  const texts: LocatedText[] = [];
   for (const [at, outcome] of outcomes.entries()) {
     const { name = "", mediaType = "" } = attachments[at] ?? {};
     const shown = oneLine(name) || "without a name";
     const reason = "reason" in outcome ? `, not read: ${outcome.reason}` : "";
     list.push(`- ${shown} (${mediaType})${reason}`);
-    if ("text" in outcome) texts.push(`## Attachment: ${shown}\n\n${outcome.text}`);
+    if ("text" in outcome) texts.push(underHeading(shown, outcome));
   }
   if (attachments.length > LISTED_MAX) list.push(`- and ${attachments.length - LISTED_MAX} more, not read`);
-  return joined([markdown, list.join("\n"), ...texts]);
+  return joinLocated([body, locatedAt(list.join("\n"), MESSAGE), ...texts]);
+}
+
+/** The text of the e-mail itself. */
+const MESSAGE = { part: "message" };
+
+function underHeading(name: string, { text, locations }: LocatedText): LocatedText {
+  const part = placeName(name);
+  const partOf = (inner: string | undefined): string =>
+    inner === undefined || inner === MESSAGE.part ? part : placeName(`${part}/${inner}`);
+  const own: readonly LocationStart[] =
+    locations?.map((each) => ({ ...each, part: partOf(each.part) })) ?? [];
+  const located = { text, locations: own[0]?.start === 0 ? own : [{ start: 0, part }, ...own] };
+  return joinLocated([locatedAt(`## Attachment: ${name}`, { part }), located]);
 }
 
 /** Joins the non-empty parts of a text with blank lines. */

@@ -1,4 +1,5 @@
 import { oneLine } from "../one-line.ts";
+import { joinRows, type LocatedText } from "./located-text.ts";
 
 /** Fewest rows below the head of a table; two lines with a comma each are a coincidence. */
 const ROWS_MIN = 2;
@@ -14,21 +15,35 @@ export type TableKind = "csv" | "tsv";
  * stay as it is: its rows differ in length, nothing shows that the first row names the columns (see `namesColumns`), or
  * the names are so long that the text would exceed `GROWTH_MAX`.
  */
-export function recordLines(text: string, kind: TableKind): string | undefined {
+export function recordLines(text: string, kind: TableKind): LocatedText | undefined {
   const end = firstLineEnd(text);
   const separators = kind === "tsv" ? ["\t"] : ["\t", ";", ","];
   const separator = separators.find((sign) => isBefore(text.indexOf(sign), end));
   if (separator === undefined) return undefined;
-  const rows = parseRows(text, separator);
-  const [head = [], ...body] = rows ?? [];
-  if (body.length < ROWS_MIN || head.length < 2 || !namesColumns(head, body)) return undefined;
-  const lines = body.map((cells) =>
-    cells
+  const [first, ...body] = parseRows(text, separator) ?? [];
+  const head = first?.cells ?? [];
+  if (body.length < ROWS_MIN || head.length < 2) return undefined;
+  if (
+    !namesColumns(
+      head,
+      body.map(({ cells }) => cells),
+    )
+  )
+    return undefined;
+  const lines = body.map(({ row, cells }) => ({
+    row,
+    text: cells
       .flatMap((cell, at) => (cell.trim() === "" ? [] : [`${head[at]?.trim()}: ${oneLine(cell)}`]))
       .join("; "),
-  );
-  const written = lines.filter((line) => line !== "").join("\n");
-  return written.length > text.length * GROWTH_MAX ? undefined : written;
+  }));
+  const written = joinRows(lines.filter((line) => line.text !== ""));
+  return written.text.length > text.length * GROWTH_MAX ? undefined : written;
+}
+
+/** A row of a table. Blank lines count, so that `row` is the number that a spreadsheet shows, from 1. */
+interface Row {
+  readonly row: number;
+  readonly cells: readonly string[];
 }
 
 function isBefore(found: number, end: number): boolean {
@@ -41,26 +56,28 @@ function firstLineEnd(text: string): number {
 }
 
 /** Parses the rows (RFC 4180). Undefined if a row differs in its number of cells or has too many. */
-function parseRows(text: string, separator: string): string[][] | undefined {
-  const rows: string[][] = [];
-  let row: string[] = [];
+function parseRows(text: string, separator: string): Row[] | undefined {
+  const rows: Row[] = [];
+  let cells: string[] = [];
+  let row = 1;
   let at = text.startsWith("\uFEFF") ? 1 : 0;
   while (at < text.length) {
     const [cell, end] = text[at] === '"' ? quotedCell(text, at) : plainCell(text, at, separator);
     if (end === -1) return undefined;
-    row.push(cell);
-    if (row.length > COLUMNS_MAX) return undefined;
+    cells.push(cell);
+    if (cells.length > COLUMNS_MAX) return undefined;
     if (text[end] === separator) {
       at = end + 1;
       if (at < text.length) continue;
-      row.push(""); // the file ends with a separator
+      cells.push(""); // the file ends with a separator
     } else if (end < text.length && text[end] !== "\n" && !text.startsWith("\r\n", end)) return undefined;
-    const isBlank = row.length === 1 && row[0] === "";
+    const isBlank = cells.length === 1 && cells[0] === "";
     if (!isBlank) {
-      if (row.length !== (rows[0] ?? row).length) return undefined;
-      rows.push(row);
+      if (cells.length !== (rows[0]?.cells ?? cells).length) return undefined;
+      rows.push({ row, cells });
     }
-    row = [];
+    cells = [];
+    row += 1;
     at = text[end] === "\r" ? end + 2 : end + 1;
   }
   return rows;

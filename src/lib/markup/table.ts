@@ -1,4 +1,5 @@
 import { oneLine } from "../one-line.ts";
+import { joinRows, type RowLine } from "./located-text.ts";
 
 /** Further columns are cut. */
 export const COLUMNS_MAX = 256;
@@ -8,17 +9,24 @@ export const COLUMNS_MAX = 256;
  * puts each cell on one line. Empty for no rows.
  */
 export function tableToMarkdown(rows: readonly (readonly string[])[]): string {
+  return joinRows(tableLines(rows)).text;
+}
+
+/** The same as lines, with the numbers of their rows. The line below the head belongs to it. */
+export function tableLines(rows: readonly (readonly string[])[]): readonly RowLine[] {
   const cleaned = rows
-    .map((row) => row.slice(0, COLUMNS_MAX).map(cellText))
-    .filter((row) => row.some((cell) => cell !== ""));
-  const width = cleaned.reduce((most, row) => Math.max(most, row.length), 0);
+    .map((row, at) => ({ row: at + 1, cells: row.slice(0, COLUMNS_MAX).map(cellText) }))
+    .filter(({ cells }) => cells.some((cell) => cell !== ""));
+  const width = cleaned.reduce((most, { cells }) => Math.max(most, cells.length), 0);
   const columns = Array.from({ length: width }, (_, at) => at).filter((at) =>
-    cleaned.some((row) => (row[at] ?? "") !== ""),
+    cleaned.some(({ cells }) => (cells[at] ?? "") !== ""),
   );
-  if (columns.length === 0) return "";
-  const lines = cleaned.map((row) => `| ${columns.map((at) => row[at] ?? "").join(" | ")} |`);
-  const [head = "", ...body] = lines;
-  return [head, `|${" --- |".repeat(columns.length)}`, ...body].join("\n");
+  const [head, ...body] = cleaned.map(({ row, cells }) => ({
+    row,
+    text: `| ${columns.map((at) => cells[at] ?? "").join(" | ")} |`,
+  }));
+  if (head === undefined) return [];
+  return [head, { row: head.row, text: `|${" --- |".repeat(columns.length)}` }, ...body];
 }
 
 function cellText(text: string): string {

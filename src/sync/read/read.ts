@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 
 import { open, type FileHandle } from "node:fs/promises";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
+import type { LocatedText } from "../../lib/markup/located-text.ts";
 import { MAIL_TYPE } from "../../wire/constants.ts";
 import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
@@ -32,7 +33,13 @@ interface DocumentFacts {
 export type SourceDocument = DocumentFacts &
   /** `digest`: of the content, as `digestOf` gives it. */
   (
-    | { readonly kind: "content"; readonly content: SentText; readonly digest: string }
+    | {
+        readonly kind: "content";
+        readonly content: SentText;
+        readonly digest: string;
+        /** Where the file has the parts of a converted text. Default: unknown. */
+        readonly locations?: LocatedText["locations"];
+      }
     | { readonly kind: "link"; readonly url: string }
     /** The bytes are not stored in memory; the upload streams them. */
     | { readonly kind: "file"; readonly mediaType: string }
@@ -308,7 +315,7 @@ async function convert(
           ? { kind: "skipped", reason: "a zip archive: no text is taken from it" }
           : { kind: "refused", reason: contradiction(named, Buffer.alloc(0)) };
       case "text": {
-        const { title, markdown: content } = conversion;
+        const { title, markdown: content, locations } = conversion;
         if (content === "") return { kind: "skipped", reason: NO_TEXT[container] };
         const naming = title === undefined ? {} : { title };
         if (conversion.isBetterUploaded === true && (uploadsMails || uploadedHash === expected)) {
@@ -316,7 +323,8 @@ async function convert(
           return { kind: "document", document: { ...facts, kind: "file", mediaType: MAIL_TYPE, recipe } };
         }
         const recipe = composeRecipe(path, "content", naming, rules, CONVERTER_VERSION);
-        const document = { ...facts, kind: "content", content, digest: digestOf(content), recipe } as const;
+        const text = { content, locations, digest: digestOf(content) };
+        const document = { ...facts, kind: "content", ...text, recipe } as const;
         return { kind: "document", document };
       }
     }

@@ -1,6 +1,6 @@
 import type { Passage } from "../../../src/kb/chat/passage.ts";
 
-/** Makes a passage of a text without lines, pages and headings. */
+/** Makes a passage of a text without lines, locations and headings. */
 export function passageOf(number: number, text: string, fields: Partial<Passage> = {}): Passage {
   const start = fields.start ?? 0;
   return {
@@ -14,7 +14,7 @@ export function passageOf(number: number, text: string, fields: Partial<Passage>
     end: start + text.length,
     text,
     line: undefined,
-    pages: [],
+    locations: [],
     headings: [],
     collectionId: "c",
     ownerId: "ann",

@@ -74,9 +74,10 @@ describe("chunksText", () => {
       start: at,
       end: at + content.length,
       headings: ["Above"],
+      path: "T > Above",
       content,
     }));
-    const list = { resourceId: "r", version: 3, chunks };
+    const list = { resourceId: "r", version: 3, title: "T", chunks };
     const pieces = [...chunksText("Chunks", list)];
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
     expect(pieces.length).toBeLessThanOrEqual(2 + texts.join("").length / 10_000);

@@ -143,9 +143,11 @@ describe("update", () => {
     const { json: made } = await create();
     const before = await running.send("GET", `/api/rag/resource/${made.data._id}/chunks`);
     const { json } = await update(made.data._id, { title: "Other", description: "" });
-    const after = await running.send("GET", `/api/rag/resource/${made.data._id}/chunks`);
+    const known = { "if-none-match": String(before.headers["etag"]) };
+    const after = await running.send("GET", `/api/rag/resource/${made.data._id}/chunks`, { headers: known });
     expect(json.data).toMatchObject({ title: "Other", description: "", refreshedAt: TIME });
-    expect(after.json.data).toEqual(before.json.data);
+    const chunks = before.json.data.chunks.map((chunk: object) => ({ ...chunk, path: "Other" }));
+    expect(after.json.data).toEqual({ ...before.json.data, title: "Other", chunks });
     expect(after.json.data.version).toBe(1);
   });
 
@@ -450,6 +452,7 @@ describe("additions", () => {
         start: expect.any(Number),
         end: expect.any(Number),
         headings: expect.any(Array),
+        path: ["Tides", ...chunk.headings].join(" > "),
         lines: {
           first: content.slice(0, chunk.start).split("\n").length,
           last: content.slice(0, chunk.end).split("\n").length,

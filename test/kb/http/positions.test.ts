@@ -73,6 +73,65 @@ it.each([
   await running.send("DELETE", `/api/rag/resource/${id}`);
 });
 
+it("names the places of a content that the client sends with it, until another content comes", async () => {
+  const content = "## Q1\n\n| Item | Sold |\n| --- | --- |\n| Bolt | 7 |\n| Nut | 9 |";
+  const locations = [
+    { start: 0, sheet: "Q1" },
+    { start: 7, sheet: "Q1", rows: { first: 1, last: 1 } },
+    { start: 37, sheet: "Q1", rows: { first: 4, last: 5 } },
+  ];
+  const settings = { chunkSize: 50, chunkOverlap: 0 };
+  for (const headers of [{}, { prefer: "respond-async, wait=30" }]) {
+    const body = createBody({ content, locations, settings, title: "Sales" });
+    const { _id: id } = (await running.send("POST", "/api/rag/resource", { body, headers })).json.data;
+    const chunks = async (): Promise<object[]> =>
+      (await running.send("GET", `/api/rag/resource/${id}/chunks`)).json.data.chunks;
+    expect(await chunks()).toMatchObject([
+      { path: "Sales", locations: [{ sheet: "Q1", rows: { first: 1, last: 4 } }] },
+      { path: "Sales > Q1", locations: [{ sheet: "Q1", rows: { first: 5, last: 5 } }] },
+    ]);
+    const change = { content: "Nothing else", locations: [{ start: 8, slide: 2 }] };
+    await running.send("PUT", `/api/rag/resource/${id}`, { body: change, headers });
+    expect(await chunks()).toMatchObject([{ locations: [{ slides: { first: 2, last: 2 } }] }]);
+    await running.send("PUT", `/api/rag/resource/${id}`, { body: { content: "Other" }, headers });
+    expect((await chunks())[0]).not.toHaveProperty("locations");
+  }
+});
+
+it.each([
+  ["beyond the text", { content: "abc", locations: [{ start: 3, page: 1 }] }, "locations[0].start"],
+  [
+    "that do not ascend",
+    {
+      content: "abc",
+      locations: [
+        { start: 1, page: 1 },
+        { start: 1, page: 2 },
+      ],
+    },
+    "locations",
+  ],
+  [
+    "whose rows end before they begin",
+    { content: "abc", locations: [{ start: 0, rows: { first: 2, last: 1 } }] },
+    "locations[0].rows",
+  ],
+])("refuses locations %s, in a create and in an update", async (_name, body, field) => {
+  const { json } = await running.send("POST", "/api/rag/resource", { body: createBody({ content: "a" }) });
+  const refused = { error: { code: "invalid_field", field } };
+  const create = await running.send("POST", "/api/rag/resource", { body: createBody(body) });
+  const update = await running.send("PUT", `/api/rag/resource/${json.data._id}`, { body });
+  expect([create.json, update.json]).toMatchObject([refused, refused]);
+});
+
+it("refuses locations without the content that they refer to", async () => {
+  const { json } = await running.send("POST", "/api/rag/resource", { body: createBody({ content: "a" }) });
+  const body = { title: "T", locations: [{ start: 0, page: 1 }] };
+  expect((await running.send("PUT", `/api/rag/resource/${json.data._id}`, { body })).json).toMatchObject({
+    error: { code: "invalid_field", field: "locations" },
+  });
+});
+
 it("names lines and digest of content, which has neither pages nor a file", async () => {
   const content = "# Tides\r\n\r\nThe moon pulls the sea.\r\n";
   const made = await running.send("POST", "/api/rag/resource", { body: createBody({ content }) });

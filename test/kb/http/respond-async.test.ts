@@ -92,7 +92,7 @@ describe("Prefer: respond-async", () => {
     expect(answer.headers["preference-applied"]).toBe("respond-async");
     expect(answer.headers["location"]).toBe(`/api/rag/resource/${id}`);
     expect(before.json.data).toMatchObject({ content: "", metadata: { status: "queued" } });
-    expect(chunks.json.data).toEqual({ resourceId: id, version: 0, chunks: [] });
+    expect(chunks.json.data).toEqual({ resourceId: id, version: 0, title: "Tides", chunks: [] });
     const after = await settled(id);
     expect(after.json.data).toMatchObject({
       content: expect.stringContaining("moon"),

@@ -43,7 +43,7 @@ const index: SearchedIndex = {
       sha256: undefined,
       url: null,
       line: undefined,
-      pages: [],
+      locations: [],
     })),
   documentMatches: async () => [],
   sentenceMatches: async () => [],

@@ -5,7 +5,8 @@ import { citationOf } from "../../../src/kb/chat/passage.ts";
 import { chunkRecursive } from "../../../src/kb/ingest/chunk/recursive.ts";
 import { positionOf, type Position } from "../../../src/kb/search/position.ts";
 import { search, type SearchOutcome } from "../../../src/kb/search/search.ts";
-import type { PageStarts } from "../../../src/kb/store/pages.ts";
+import type { LocationStart } from "../../../src/lib/markup/located-text.ts";
+import type { Location } from "../../../src/wire/location.ts";
 import type { Chunking } from "../../../src/kb/store/records.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
@@ -17,7 +18,7 @@ const QUERY = "tide moon harbour crane";
 /** One version of a text. */
 interface Version {
   readonly content: string;
-  readonly pages: PageStarts | undefined;
+  readonly locations: readonly LocationStart[] | undefined;
   readonly settings: Settings;
 }
 
@@ -33,12 +34,22 @@ const block = fc.oneof(
     .map((rows) => ["| Name | Load |", "| --- | --- |", ...rows].join("\n")),
   fc.array(sentence, { minLength: 1, maxLength: 8 }).map((lines) => ["```sh", ...lines, "```"].join("\n")),
 );
+const place: fc.Arbitrary<Omit<LocationStart, "start">> = fc.oneof(
+  fc.record({ page: fc.integer({ min: 1, max: 9 }) }),
+  fc.record({ slide: fc.integer({ min: 1, max: 9 }) }),
+  fc.record({ part: fc.constantFrom("message", "a.pdf"), page: fc.constantFrom(undefined, 2) }),
+  fc.record({ sheet: fc.constantFrom("Q1", "Q2") }),
+  fc
+    .tuple(fc.constantFrom("Q1", undefined), fc.integer({ min: 1, max: 9 }), fc.nat(9))
+    .map(([sheet, first, more]) => ({ sheet, rows: { first, last: first + more } })),
+  fc.constant({}),
+);
 const version: fc.Arbitrary<Version> = fc
   .record({
     blocks: fc.array(block, { maxLength: 8 }),
     separator: fc.constantFrom("\n\n", "\n", "\r\n\r\n"),
     edge: fc.constantFrom("", "\n", " \n\n"),
-    breaks: fc.option(fc.array(fc.option(fc.nat(400)), { maxLength: 6 })),
+    breaks: fc.option(fc.array(fc.tuple(fc.nat(400), place), { maxLength: 6 })),
     chunkSize: fc.integer({ min: 1, max: 150 }),
     overlapShare: fc.double({ min: 0, max: 0.9, noNaN: true }),
   })
@@ -47,35 +58,57 @@ const version: fc.Arbitrary<Version> = fc
     const chunkOverlap = Math.floor(chunkSize * overlapShare);
     return {
       content,
-      pages: breaks === null ? undefined : pageStarts(breaks, content.length),
+      locations: breaks === null ? undefined : startsOf(breaks, content.length),
       settings: { strategy: "recursive", chunkSize, chunkOverlap },
     };
   });
 
-/** Sorts the starts of the pages with text, the first of which is at 0. */
-function pageStarts(breaks: readonly (number | null)[], length: number): PageStarts {
-  const starts = breaks
-    .filter((start) => start !== null && start < length)
-    .toSorted((a, b) => Number(a) - Number(b));
-  starts[0] = 0;
-  const unique = [...new Set(starts)].values();
-  return breaks.map((start) => (start === null ? null : (unique.next().value ?? null)));
+/** Sorts the places within the text by where they begin. */
+function startsOf(
+  breaks: readonly (readonly [number, Omit<LocationStart, "start">])[],
+  length: number,
+): LocationStart[] {
+  const starts = new Map(breaks.filter(([start]) => start < length));
+  return [...starts].toSorted(([a], [b]) => a - b).map(([start, fields]) => Object.assign({ start }, fields));
 }
 
 function chunkingOf({ content, settings }: Version): Chunking {
   return { spans: chunkRecursive(content, settings), vectors: undefined, fingerprint: undefined };
 }
 
-/** Where the text from `start` to `end` stands, found by reading all text before it. */
-function expectedPosition({ content, pages = [] }: Version, start: number, end: number): Position {
+/** Where the text from `start` to `end` stands, found by reading all text before it, character by character. */
+function expectedPosition({ content, locations = [] }: Version, start: number, end: number): Position {
   const lineOf = (offset: number): number => content.slice(0, offset).split("\n").length;
-  const pageOf = (offset: number): number =>
-    pages.findLastIndex((from) => from !== null && from <= offset) + 1;
+  const found: Location[] = [];
+  for (let offset = start; offset < end; offset++) {
+    const {
+      start: from = 0,
+      part,
+      sheet,
+      page,
+      slide,
+      rows,
+    } = locations.findLast((each) => each.start <= offset) ?? {};
+    const line = rows && Math.min(rows.first + lineOf(offset) - lineOf(from), rows.last);
+    const one = { part, sheet, pages: page, slides: slide, rows: line };
+    if (Object.values(one).every((value) => value === undefined)) continue;
+    let last = found.at(-1);
+    if (last === undefined || last.part !== part || last.sheet !== sheet) {
+      last = { ...(part !== undefined && { part }), ...(sheet !== undefined && { sheet }) };
+      found.push(last);
+    }
+    for (const kind of ["pages", "slides", "rows"] as const) {
+      const number = one[kind];
+      if (number !== undefined) last[kind] = { first: last[kind]?.first ?? number, last: number };
+    }
+  }
+  const pages = found[0]?.part === undefined ? found[0]?.pages : undefined;
   return {
     start,
     end,
     lines: { first: lineOf(start), last: lineOf(end - 1) },
-    ...(pageOf(start) > 0 && { pages: { first: pageOf(start), last: pageOf(end - 1) } }),
+    ...(pages !== undefined && { pages }),
+    ...(found.length > 0 && { locations: found }),
   };
 }
 
@@ -93,7 +126,7 @@ it.each<[string, string, Pick<Position, "start" | "end">, Position]>([
     { start: 13, end: 17, lines: { first: 5, last: 6 } },
   ],
 ])("counts %s as part of the line that it ends", (_name, text, part, position) => {
-  expect(positionOf({ start: 10, end: 18, line: 5, pages: [], text }, part)).toEqual(position);
+  expect(positionOf({ start: 10, end: 18, line: 5, locations: [], text }, part)).toEqual(position);
 });
 
 describe("positions", () => {
@@ -125,13 +158,24 @@ describe("positions", () => {
   /** Compares results, citations and chunks with the texts of their versions, the first of which is version 1. */
   const check = ({ results, chunks }: SearchOutcome, versions: readonly Version[]): void => {
     for (const [at, result] of results.entries()) {
-      const { start, end, lines, pages, sha256, content, before = "", after = "" } = result.payload;
+      const {
+        start,
+        end,
+        lines,
+        pages,
+        locations,
+        sha256,
+        content,
+        before = "",
+        after = "",
+      } = result.payload;
       const text = versions[result.version - 1];
       const chunk = chunks[at];
       if (text === undefined || chunk === undefined) throw new Error(`no text of version ${result.version}`);
       expect(before + text.content.slice(start, end) + after).toBe(content);
-      expect({ start, end, lines, pages }).toEqual({
+      expect({ start, end, lines, pages, locations }).toEqual({
         pages: undefined,
+        locations: undefined,
         ...expectedPosition(text, start, end),
       });
       expect(sha256).toBe(hash("sha256", text.content));
@@ -139,8 +183,12 @@ describe("positions", () => {
       const citation = citationOf(Object.assign({ number: 1, score: 1 }, chunk), QUERY);
       const { span } = citation;
       expect(text.content.slice(span.start, span.end)).toBe(span.text);
-      const { lines: spanLines, pages: spanPages } = expectedPosition(text, span.start, span.end);
-      expect([citation.lines, citation.pages]).toEqual([spanLines, spanPages]);
+      const expected = expectedPosition(text, span.start, span.end);
+      expect([citation.lines, citation.pages, citation.locations]).toEqual([
+        expected.lines,
+        expected.pages,
+        expected.locations,
+      ]);
       expect([citation.version, citation.sha256, citation.path]).toEqual([
         result.version,
         sha256,

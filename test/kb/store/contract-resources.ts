@@ -364,21 +364,22 @@ export function resourceContract(fixture: StoreFixture): void {
     const CONTENT = "\none\n\ntwo\nand more\n\nthree";
     const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-    it("returns line, pages and digest with each chunk, also when it is found", async () => {
+    it("returns line, locations and digest with each chunk, also when it is found", async () => {
       const { id } = await create(CONTENT, {
-        pages: [0, null, 10],
+        locations: [
+          { start: 0, page: 1 },
+          { start: 10, sheet: "Q1", rows: { first: 3, last: 9 } },
+        ],
         origin: "link",
         url: "https://a.example/",
       });
       const version = { version: 1, sha256: digest(CONTENT), url: "https://a.example/" };
-      const [first, third] = [
-        { number: 1, start: 0 },
-        { number: 3, start: 10 },
-      ];
+      const first = { start: 0, page: 1 };
+      const third = { start: 10, sheet: "Q1", rows: { first: 3, last: 9 }, line: 5 };
       const chunks = [
-        { text: "one", line: 2, pages: [first] },
-        { text: "two\nand more", line: 4, pages: [first, third] },
-        { text: "three", line: 7, pages: [third] },
+        { text: "one", line: 2, locations: [first] },
+        { text: "two\nand more", line: 4, locations: [first, third] },
+        { text: "three", line: 7, locations: [third] },
       ];
       const at = { accountId: fixture.account.id, id };
       expect(await fixture.store.records.chunks(at)).toMatchObject({ ...version, chunks });
@@ -388,21 +389,26 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await find("more")).toMatchObject([{ ...version, ...chunks[1] }]);
     });
 
-    it("keeps pages while the content stays, and replaces them with it", async () => {
-      const { id } = await create(CONTENT, { pages: [0, 10] });
+    it("keeps locations while the content stays, and replaces them with it", async () => {
+      const { id } = await create(CONTENT, {
+        locations: [
+          { start: 0, page: 1 },
+          { start: 10, page: 2 },
+        ],
+      });
       const at = { accountId: fixture.account.id, id };
       const update = (change: Partial<ResourceChange>, text?: string): Promise<unknown> =>
         fixture.store.records.updateResource(
           { ...at, nowIso: LATER, ...change },
           text === undefined ? undefined : wordsOnly(text),
         );
-      const pagesOfChunks = async (): Promise<number[][]> =>
-        (await fixture.chunks(at)).map(({ pages }) => pages.map(({ number }) => number));
+      const pagesOfChunks = async (): Promise<(number | undefined)[][]> =>
+        (await fixture.chunks(at)).map(({ locations }) => locations.map(({ page }) => page));
       await update({ title: "Renamed" });
       expect(await pagesOfChunks()).toEqual([[1], [1, 2], [2]]);
       await update({ settings: DEFAULT_SETTINGS }, CONTENT);
       expect(await pagesOfChunks()).toEqual([[1], [1, 2], [2]]);
-      await update({ content: "four", pages: [null, 0] }, "four");
+      await update({ content: "four", locations: [{ start: 0, page: 2 }] }, "four");
       expect(await pagesOfChunks()).toEqual([[2]]);
       expect(await find("four")).toMatchObject([{ version: 3, sha256: digest("four"), url: null }]);
       await update({ content: "five" }, "five");

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { LocationStart } from "../../../src/lib/markup/located-text.ts";
 import { recordLines } from "../../../src/lib/markup/record-lines.ts";
 
 describe("tables", () => {
@@ -44,7 +45,21 @@ describe("tables", () => {
         .join("\n"),
     ],
   ])("%s", (_name, text, expected) => {
-    expect(recordLines(text, "csv")).toBe(expected);
+    expect(recordLines(text, "csv")?.text).toBe(expected);
+  });
+
+  it.each<[string, string, readonly LocationStart[]]>([
+    ["rows without gaps", "a,b\n1,2\n3,4", [{ start: 0, rows: { first: 2, last: 3 } }]],
+    [
+      "empty rows, blank lines and a cell of two lines",
+      'a,b\n1,2\n,\n\n"3\n",4\n5,6',
+      [
+        { start: 0, rows: { first: 2, last: 2 } },
+        { start: 11, rows: { first: 5, last: 6 } },
+      ],
+    ],
+  ])("names the rows as a spreadsheet counts them: %s", (_name, text, locations) => {
+    expect(recordLines(text, "csv")?.locations).toEqual(locations);
   });
 
   it("a table of many names and few values stays unchanged, because it would grow", () => {

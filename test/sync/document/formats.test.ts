@@ -33,6 +33,14 @@ async function content(path: string, bytes: string | Buffer): Promise<{ title: s
   return { title: outcome.document.recipe.title, text: String(outcome.document.content) };
 }
 
+/** The places of a converted file, by the first line of their text. */
+async function placesOf(path: string, bytes: string | Buffer): Promise<object> {
+  const outcome = await read(path, bytes);
+  if (outcome.kind !== "document" || outcome.document.kind !== "content") throw new Error("expected content");
+  const { content: text, locations = [] } = outcome.document;
+  return locations.map(({ start, ...place }) => [String(text).slice(start).split("\n")[0], place]);
+}
+
 async function reasonOf(path: string, bytes: string | Buffer): Promise<string> {
   const outcome = await read(path, bytes);
   return "reason" in outcome ? `${outcome.kind}: ${outcome.reason}` : JSON.stringify(outcome).slice(0, 300);
@@ -174,6 +182,48 @@ describe("the text of a document", () => {
     });
   });
 
+  it("names the sheet and rows of an XLSX, with the empty rows that its text omits", async () => {
+    const book = xlsx({ Prices: [[], ["Item"], ["Bolt"], [], ["Nut"], ["Screw"]], " ": [["x"]] });
+    expect(await placesOf("b.xlsx", book)).toEqual([
+      ["## Prices", { sheet: "Prices" }],
+      ["| Item |", { sheet: "Prices", rows: { first: 2, last: 2 } }],
+      ["| Bolt |", { sheet: "Prices", rows: { first: 3, last: 3 } }],
+      ["| Nut |", { sheet: "Prices", rows: { first: 5, last: 6 } }],
+      ["## ", {}],
+      ["| x |", { rows: { first: 1, last: 1 } }],
+    ]);
+  });
+
+  it("names the slides of a presentation", async () => {
+    const slides = [shape(["Welcome"], "title"), shape(["no title here"])];
+    expect(await placesOf("t.pptx", pptx(slides))).toEqual([
+      ["## Slide 1: Welcome", { slide: 1 }],
+      ["## Slide 2", { slide: 2 }],
+    ]);
+    const page =
+      "<draw:page><draw:frame><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame></draw:page>";
+    expect(await placesOf("t.odp", openDocument("presentation", page + page))).toEqual([
+      ["## Slide 1", { slide: 1 }],
+      ["## Slide 2", { slide: 2 }],
+    ]);
+  });
+
+  it("names the sheets of an ODS", async () => {
+    const sheet = (name: string): string =>
+      `<table:table table:name="${name}"><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table>`;
+    expect(await placesOf("t.ods", openDocument("spreadsheet", sheet("One") + sheet("Two")))).toEqual([
+      ["## One", { sheet: "One" }],
+      ["## Two", { sheet: "Two" }],
+    ]);
+  });
+
+  it("names the rows of a table of text", async () => {
+    expect(await placesOf("t.csv", "Item,Price\nBolt,1\n\nNut,2\n")).toEqual([
+      ["Item: Bolt; Price: 1", { rows: { first: 2, last: 2 } }],
+      ["Item: Nut; Price: 2", { rows: { first: 4, last: 4 } }],
+    ]);
+  });
+
   it("reports omitted rows of a long XLSX", async () => {
     const rows = Array.from({ length: 100_050 }, (_, at) => [at]);
     const { text } = await content("b.xlsx", xlsx({ Long: rows, Next: [["y"]] }));
@@ -295,6 +345,28 @@ describe("the text of a document", () => {
         "## Attachment: inner.eml\n\n# Files\n\n- From: a@example.org\n\nAttachments:\n- deep.txt (text/plain)\n\n## Attachment: deep.txt\n\nDeep words",
       ].join("\n\n"),
     );
+  });
+
+  it("names the parts of an EML, and the sheets and rows of its attachments", async () => {
+    const inner = mailOf([["deep.txt", "text/plain", Buffer.from("\n  Deep words")]]);
+    const mail = mailOf([
+      ["sales.xlsx", "application/octet-stream", xlsx({ Q1: [["Item"], ["Bolt"]] })],
+      ["inner.eml", "message/rfc822", inner],
+    ]);
+    const rows = { part: "sales.xlsx", sheet: "Q1" };
+    expect(await placesOf("m.eml", mail)).toMatchObject([
+      [expect.any(String), { part: "message" }],
+      ["Attachments:", { part: "message" }],
+      ["## Attachment: sales.xlsx", { part: "sales.xlsx" }],
+      ["## Q1", rows],
+      ["| Item |", { ...rows, rows: { first: 1, last: 1 } }],
+      ["| Bolt |", { ...rows, rows: { first: 2, last: 2 } }],
+      ["## Attachment: inner.eml", { part: "inner.eml" }],
+      [expect.any(String), { part: "inner.eml" }],
+      ["Attachments:", { part: "inner.eml" }],
+      ["## Attachment: deep.txt", { part: "inner.eml/deep.txt" }],
+      ["Deep words", { part: "inner.eml/deep.txt" }],
+    ]);
   });
 
   it("reads nested mails and many attachments of an EML up to a bound, and lists the rest", async () => {

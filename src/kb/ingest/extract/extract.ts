@@ -1,8 +1,7 @@
 import { KbsyncError } from "../../../lib/failure.ts";
-import type { PageStarts } from "../../store/pages.ts";
+import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
 import { openPageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
-import { joinPages } from "./join-pages.ts";
 import type { MediaType } from "./media-type.ts";
 import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
@@ -36,14 +35,14 @@ export interface Requester {
 export type WhileWaiting = <T>(work: () => Promise<T>, heldChars: number) => Promise<T>;
 
 /** The text of a file, well-formed UTF-16 without NUL characters. */
-export interface Extraction {
+export interface Extraction extends LocatedText {
   /**
    * Pages are joined by a blank line. A text file is verbatim without its byte-order mark, an HTML page the readable part as
    * Markdown, a declared table or JSON the output of `structuredText`.
    */
   readonly text: string;
-  /** The pages of a PDF, or of an image with several. */
-  readonly pages?: PageStarts;
+  /** The pages of a PDF, or of an image with several; the rows of a declared table. */
+  readonly locations?: LocatedText["locations"];
   /** Says which parts of the document may be missing from the text, and why. */
   readonly warning?: string;
 }
@@ -126,13 +125,13 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
         if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
       }
     }
-    const { text, pages } = bounded(joinPages(texts), charsMax, path);
+    const { text, locations } = bounded(joinPages(texts), charsMax, path);
     const words = `${pictures.length} pages have no text layer`;
     const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
-    if (text !== "") return { text, pages, ...warning };
+    if (text !== "") return { text, locations, ...warning };
     const failure = failureOf({ unread });
     if (failure !== undefined) throw failure;
-    if (scraps.length > 0) return { text, pages, ...warning };
+    if (scraps.length > 0) return { text, ...warning };
     const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
     const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
     throw new KbsyncError(
@@ -165,10 +164,10 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     const count = read.pages.length + read.unread.length;
     const texts = Array.from({ length: count }, () => "");
     for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
-    const { text, pages } = bounded(joinPages(texts), charsMax, path);
+    const { text, locations } = bounded(joinPages(texts), charsMax, path);
     const scraps = scrapPages(read.pages);
     const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
-    if (text !== "") return { text, ...(count > 1 && { pages }), ...warning };
+    if (text !== "") return { text, ...(count > 1 && { locations }), ...warning };
     const failure = failureOf(read);
     if (failure !== undefined) throw failure;
     if (scraps.length > 0) return { text, ...warning };
@@ -212,9 +211,7 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       switch (mediaType) {
         case "text/plain":
           if (await isPage(path, form)) return await extractPage(path, requester);
-          return {
-            text: await structured.layOut(await readText(path, charsMax, signal), form, requester.tenant),
-          };
+          return await structured.layOut(await readText(path, charsMax, signal), form, requester.tenant);
         case "application/pdf":
           return await share(path, () => extractPdf(path, requester, signal));
         case "image/png":
@@ -234,6 +231,11 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
       ocr.close();
     },
   };
+}
+
+/** Joins the texts of all pages, of which some may be empty. */
+function joinPages(texts: readonly string[]): LocatedText {
+  return joinLocated(texts.map((text, at) => locatedAt(text, { page: at + 1 })));
 }
 
 /** Returns the numbers of pages of which only scraps were recognised. */

@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { openGate } from "../../../lib/gate.ts";
+import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { lazyWorker } from "../../../lib/lazy-worker.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import { structuredCharsMax, structuredText } from "./structured-text.ts";
@@ -16,7 +17,7 @@ const LINE_SHARE_MAX = 48;
 /** Runs `structuredText`; for long texts in a separate thread, because 2 million characters take seconds. */
 export interface StructuredReader {
   /** Throws `extractor_busy` when too many texts are waiting. */
-  layOut(this: void, text: string, form: TextForm, tenant?: readonly string[]): Promise<string>;
+  layOut(this: void, text: string, form: TextForm, tenant?: readonly string[]): Promise<LocatedText>;
   /** Ends the thread. A text in flight fails. */
   close(): void;
 }

@@ -1,4 +1,5 @@
 import { notebookMarkdown } from "../../../lib/markup/notebook.ts";
+import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { recordLines } from "../../../lib/markup/record-lines.ts";
 import { rtfText } from "../../../lib/markup/rtf.ts";
 import { subtitleText } from "../../../lib/markup/subtitles.ts";
@@ -21,24 +22,24 @@ export function structuredCharsMax(form: TextForm): number {
  * declared table (CSV, TSV), and converts subtitles to paragraphs and notebooks to Markdown. Other texts stay unchanged.
  * Deterministic.
  */
-export function structuredText(text: string, form: TextForm): string {
-  if (text.length > structuredCharsMax(form)) return text;
+export function structuredText(text: string, form: TextForm): LocatedText {
+  if (text.length > structuredCharsMax(form)) return { text };
   switch (form) {
     case "csv":
     case "tsv":
-      return recordLines(text, form) ?? text;
+      return recordLines(text, form) ?? { text };
     case "json":
     case "undeclared":
-      return layOutJson(text) ?? text;
+      return { text: layOutJson(text) ?? text };
     case "subtitles":
-      return subtitleText(text) ?? text;
+      return { text: subtitleText(text) ?? text };
     case "notebook":
-      return notebookMarkdown(text) ?? text;
+      return { text: notebookMarkdown(text) ?? text };
     case "rtf":
-      return rtfText(text) ?? text;
+      return { text: rtfText(text) ?? text };
     case "as-written":
     case "page":
     case "mail":
-      return text;
+      return { text };
   }
 }

@@ -1,10 +1,11 @@
 import { parentPort } from "node:worker_threads";
+import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { structuredText } from "./structured-text.ts";
 import type { TextForm } from "./text-form.ts";
 
 const METHODS = {
-  layOut: ({ text, form }: { readonly text: string; readonly form: TextForm }): string =>
+  layOut: ({ text, form }: { readonly text: string; readonly form: TextForm }): LocatedText =>
     structuredText(text, form),
 };
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
+import { trimLocated } from "../../../lib/markup/located-text.ts";
 import {
   type AttachmentOutcome,
   LISTED_MAX,
@@ -75,12 +76,13 @@ async function readAttachment(
   budget.bytes -= bytes.length;
   const outcome = await readBytes(name, bytes, depth, read);
   if ("reason" in outcome) return outcome;
-  const text = outcome.text.trim();
-  if (text === "") return { reason: "there is no text in it" };
-  if (text.length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
-  budget.chars -= text.length;
+  const trimmed = trimLocated(outcome);
+  const { length } = trimmed.text;
+  if (length === 0) return { reason: "there is no text in it" };
+  if (length > budget.chars) return { reason: "it holds too much text for a part of a mail" };
+  budget.chars -= length;
   if (!isUtf8(bytes)) budget.readHereOnly += 1;
-  return { text };
+  return trimmed;
 }
 
 /** Why an attachment is not read, judged by its name, media type and first bytes. */
@@ -106,9 +108,7 @@ async function readBytes(
   try {
     if (container !== undefined) {
       const reading = await read(container, bytes, depth + 1);
-      return reading === undefined
-        ? { reason: "a zip archive: no text is taken from it" }
-        : { text: reading.markdown };
+      return reading === undefined ? { reason: "a zip archive: no text is taken from it" } : reading;
     }
     if (named.kind === "office")
       return { reason: "its name says office document or book, but its bytes are none" };

@@ -31,7 +31,7 @@ export async function readContainer(
       const { rtfText } = await import("../../../lib/markup/rtf.ts");
       const text = rtfText(bytes.toString("latin1"));
       if (text === undefined) throw new ConversionRefusal("its groups are nested beyond sense");
-      return { markdown: text };
+      return { text };
     }
     case "mail": {
       const { readMail } = await import("../../../lib/markup/mail.ts");
@@ -39,7 +39,7 @@ export async function readContainer(
         readContainer(within, enclosed, budget, deeper);
       const mail = await readMail(bytes);
       const outcomes = await readAttachments(mail.attachments, depth, budget, read);
-      return { title: mail.title, markdown: mailMarkdown(mail, outcomes) };
+      return { title: mail.title, ...mailMarkdown(mail, outcomes) };
     }
     case "zip": {
       const archive = await openArchive(bytes);

@@ -1,3 +1,4 @@
+import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import type { Container } from "../kinds.ts";
 
 /** A request to the child process. */
@@ -20,6 +21,8 @@ export type Conversion =
       readonly kind: "text";
       readonly title?: string;
       readonly markdown: string;
+      /** Where the file has the parts of the text. Default: unknown. */
+      readonly locations?: LocatedText["locations"];
       /** A service that reads mails reads more of this one: it has PDFs or images, and nothing that only kbsync reads. */
       readonly isBetterUploaded?: boolean;
     }
@@ -29,9 +32,8 @@ export type Conversion =
   | { readonly kind: "changed" };
 
 /** The result of one format's reader. */
-export interface Reading {
+export interface Reading extends LocatedText {
   readonly title?: string | undefined;
-  readonly markdown: string;
   /** White space around the text belongs to it, because it comes from the file. */
   readonly isExact?: boolean;
 }

@@ -3,10 +3,12 @@ import { hash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { answerRequests, CappedRefusal } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
+import { type LocatedText, trimLocated } from "../../../lib/markup/located-text.ts";
 import { MarkupTooDeep } from "../../../lib/markup/tree.ts";
+import { LOCATIONS_MAX } from "../../../wire/constants.ts";
 import { fullBudget } from "./attachments.ts";
 import { readContainer } from "./container.ts";
-import type { Conversion, ConversionFailure, ConversionRequest } from "./conversion.ts";
+import type { Conversion, ConversionFailure, ConversionRequest, Reading } from "./conversion.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
 /** Reads one document at a time. Loads each format's library when it is first needed. */
@@ -24,14 +26,27 @@ async function convert(request: ConversionRequest): Promise<Conversion> {
   const budget = withAttachments === false ? undefined : fullBudget();
   const reading = await readContainer(container, bytes, budget);
   if (reading === undefined) return { kind: "unknown" };
-  const text = reading.markdown.replaceAll("\0", "").toWellFormed();
-  const markdown = reading.isExact === true ? text : text.trim();
+  const { text: markdown, locations } = cleaned(reading);
   if (markdown.length > charsMax)
     throw new ConversionRefusal(`it holds more text than the limit of ${charsMax} characters`);
   const title = reading.title?.toWellFormed();
   const isBetterUploaded =
     budget !== undefined && budget.pictures > 0 && budget.readHereOnly === 0 && isUtf8(bytes);
-  return { kind: "text", ...(title !== undefined && { title }), markdown, isBetterUploaded };
+  return {
+    kind: "text",
+    ...(title !== undefined && { title }),
+    markdown,
+    ...(locations && { locations }),
+    isBetterUploaded,
+  };
+}
+
+function cleaned({ text, locations, isExact }: Reading): LocatedText {
+  const clean = { text: text.replaceAll("\0", "").toWellFormed(), locations };
+  const trimmed = isExact === true ? clean : trimLocated(clean);
+  // A NUL that is removed shifts the text behind it. It occurs in crafted workbooks only.
+  const isKnown = clean.text.length === text.length && (locations?.length ?? 0) <= LOCATIONS_MAX;
+  return isKnown ? trimmed : { text: trimmed.text };
 }
 
 function codeFor(error: unknown): ConversionFailure {

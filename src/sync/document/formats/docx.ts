@@ -25,5 +25,5 @@ export async function readDocx(bytes: Buffer, archive: Archive): Promise<Reading
   );
   const { title: heading, markdown } = htmlToMarkdown(value, { whole: true });
   const parts = [markdown, await readMargins(archive)].filter((part) => part !== "");
-  return { title: (await packageTitle(archive)) ?? heading, markdown: parts.join("\n\n") };
+  return { title: (await packageTitle(archive)) ?? heading, text: parts.join("\n\n") };
 }

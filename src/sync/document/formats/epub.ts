@@ -38,7 +38,7 @@ export async function readEpub(archive: Archive): Promise<Reading> {
   const title = firstBelow(book, "dc:title");
   return {
     title: title === undefined ? undefined : oneLine(textOf(title)) || undefined,
-    markdown: chapters.join("\n\n"),
+    text: chapters.join("\n\n"),
   };
 }
 

@@ -1,3 +1,4 @@
+import { joinLocated, locatedAt, type LocatedText, placeName } from "../../../lib/markup/located-text.ts";
 import { toMarkdown } from "../../../lib/markup/markdown.ts";
 import {
   type MarkupElement,
@@ -32,8 +33,23 @@ export async function readOpenDocument(archive: Archive): Promise<Reading> {
   const title = [named, heading]
     .map((found) => (found === undefined ? "" : oneLine(textOf(found))))
     .find((words) => words !== "");
-  const nodes = convertAll(body, { slides: 0 });
-  return { title, markdown: toMarkdown({ name: "body", attributes: {}, children: nodes }) };
+  const progress = { slides: 0 };
+  const parted = firstBelow(body, "office:presentation") ?? firstBelow(body, "office:spreadsheet");
+  if (parted === undefined) return { title, text: markdownOf(convertAll(body, progress)) };
+  return { title, ...joinLocated(parted.children.map((child) => partOf(child, progress))) };
+}
+
+function markdownOf(children: readonly MarkupNode[]): string {
+  return toMarkdown({ name: "body", attributes: {}, children });
+}
+
+/** Converts a slide, a sheet or what stands beside them. */
+function partOf(node: MarkupNode, progress: Progress): LocatedText {
+  const text = markdownOf(convert(node, progress));
+  if (typeof node === "string") return { text };
+  if (node.name === "draw:page") return locatedAt(text, { slide: progress.slides });
+  const sheet = placeName((node.name === "table:table" ? node.attributes["table:name"] : undefined) ?? "");
+  return sheet === "" ? { text } : locatedAt(text, { sheet });
 }
 
 interface Progress {

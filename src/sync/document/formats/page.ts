@@ -8,7 +8,8 @@ const DECLARED_BYTES = 1024;
 
 /** Reads the readable part of an HTML page. */
 export function readPage(bytes: Buffer): Reading {
-  return htmlToMarkdown(decodePage(bytes));
+  const { title, markdown } = htmlToMarkdown(decodePage(bytes));
+  return { title, text: markdown };
 }
 
 /** Decodes a page with the encoding that it declares, unless it is valid UTF-8: no other text is so by chance. */

@@ -1,3 +1,4 @@
+import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
 import { toMarkdown } from "../../../lib/markup/markdown.ts";
 import {
   type MarkupElement,
@@ -20,11 +21,11 @@ const PRESENTATION = "ppt/presentation.xml";
 export async function readPptx(archive: Archive): Promise<Reading> {
   const presentation = await requirePart(archive, PRESENTATION);
   const { byId } = await relationsOf(archive, PRESENTATION);
-  const slides: string[] = [];
+  const slides: LocatedText[] = [];
   let firstTitle: string | undefined;
   for (const { attributes } of elementsBelow(presentation, new Set(["p:sldId"]))) {
     if (slides.length >= SLIDES_MAX) {
-      slides.push(`(The slides after number ${SLIDES_MAX} are left out.)`);
+      slides.push({ text: `(The slides after number ${SLIDES_MAX} are left out.)` });
       break;
     }
     const part = byId.get(attributes["r:id"] ?? "");
@@ -33,14 +34,12 @@ export async function readPptx(archive: Archive): Promise<Reading> {
     const { title, body } = readSlide(slide);
     const notes = await readNotes(archive, part);
     firstTitle ??= title;
-    const head = element(
-      "h2",
-      title === undefined ? `Slide ${slides.length + 1}` : `Slide ${slides.length + 1}: ${title}`,
-    );
-    slides.push(toMarkdown(element("div", head, ...body, ...notes)));
+    const number = slides.length + 1;
+    const head = element("h2", title === undefined ? `Slide ${number}` : `Slide ${number}: ${title}`);
+    slides.push(locatedAt(toMarkdown(element("div", head, ...body, ...notes)), { slide: number }));
   }
-  const hasText = slides.some((slide) => slide.includes("\n") || slide.includes(": "));
-  return { title: (await packageTitle(archive)) ?? firstTitle, markdown: hasText ? slides.join("\n\n") : "" };
+  const hasText = slides.some(({ text }) => text.includes("\n") || text.includes(": "));
+  return { title: (await packageTitle(archive)) ?? firstTitle, ...joinLocated(hasText ? slides : []) };
 }
 
 /** Kinds of placeholders. The title becomes the heading; content that repeats on each slide is omitted. */

@@ -1,3 +1,4 @@
+import type { LocatedText } from "../../../lib/markup/located-text.ts";
 import { notebookMarkdown } from "../../../lib/markup/notebook.ts";
 import { recordLines } from "../../../lib/markup/record-lines.ts";
 import { subtitleText } from "../../../lib/markup/subtitles.ts";
@@ -14,13 +15,16 @@ export function readStructured(bytes: Buffer, kind: "csv" | "tsv" | "subtitles" 
   const decoded = decodeText(bytes);
   if (decoded.kind !== "text") throw new ConversionRefusal(decoded.reason);
   const { text } = decoded;
-  const markdown = markdownOf(text, kind);
-  if (markdown === undefined) return { markdown: text, isExact: true };
-  return { markdown, ...(kind === "notebook" && { title: nameText(markdown, "markdown").title }) };
+  if (kind === "notebook") {
+    const markdown = notebookMarkdown(text);
+    if (markdown !== undefined) return { text: markdown, title: nameText(markdown, "markdown").title };
+  } else if (text.length <= CHARS_MAX) {
+    const laidOut = kind === "subtitles" ? asLocated(subtitleText(text)) : recordLines(text, kind);
+    if (laidOut !== undefined) return laidOut;
+  }
+  return { text, isExact: true };
 }
 
-function markdownOf(text: string, kind: "csv" | "tsv" | "subtitles" | "notebook"): string | undefined {
-  if (kind === "notebook") return notebookMarkdown(text);
-  if (text.length > CHARS_MAX) return undefined;
-  return kind === "subtitles" ? subtitleText(text) : recordLines(text, kind);
+function asLocated(text: string | undefined): LocatedText | undefined {
+  return text === undefined ? undefined : { text };
 }

@@ -1,5 +1,12 @@
 import readExcel from "read-excel-file/node";
-import { tableToMarkdown } from "../../../lib/markup/table.ts";
+import {
+  joinLocated,
+  joinRows,
+  locatedAt,
+  type LocatedText,
+  placeName,
+} from "../../../lib/markup/located-text.ts";
+import { tableLines } from "../../../lib/markup/table.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
 import type { Reading } from "./conversion.ts";
 import { packageTitle } from "./office-package.ts";
@@ -11,17 +18,20 @@ const ROWS_MAX = 100_000;
 export async function readXlsx(bytes: Buffer, archive: Archive): Promise<Reading> {
   await refuseBombs(bytes, (name) => /\.(?:xml|rels)$/i.test(name));
   const sheets = await readExcel(bytes);
-  const parts: string[] = [];
+  const parts: LocatedText[] = [];
   let rowsLeft = ROWS_MAX;
   for (const { sheet, data } of sheets) {
     const taken = data.slice(0, rowsLeft);
     rowsLeft -= taken.length;
-    const table = tableToMarkdown(taken.map((row) => row.map(cellText)));
+    const name = placeName(sheet);
+    const place = name === "" ? {} : { sheet: name };
+    const table = joinRows(tableLines(taken.map((row) => row.map(cellText))), place);
     const leftOut = data.length - taken.length;
-    if (table !== "") parts.push(`## ${sheet.trim()}\n\n${table}`);
-    if (leftOut > 0) parts.push(`(${leftOut} more rows of the sheet ${sheet.trim()} are left out.)`);
+    if (table.text !== "") parts.push(locatedAt(`## ${sheet.trim()}`, place), table);
+    if (leftOut > 0)
+      parts.push(locatedAt(`(${leftOut} more rows of the sheet ${sheet.trim()} are left out.)`, place));
   }
-  return { title: await packageTitle(archive), markdown: parts.join("\n\n") };
+  return { title: await packageTitle(archive), ...joinLocated(parts) };
 }
 
 function cellText(value: unknown): string {

@@ -397,8 +397,8 @@ describe.skipIf(!existsSync(samples))("sample PDFs (skipped where ../shared/data
   async function outcomeOf(extractor: Extractor, path: string): Promise<string> {
     try {
       const mediaType = await detectMediaType(path);
-      const { text, pages } = await extractor.extractText({ path, mediaType });
-      return `${pages?.length} pages, ${text.replace(/\s/g, "").length} characters`;
+      const { text, locations } = await extractor.extractText({ path, mediaType });
+      return `${locations?.at(-1)?.page} pages, ${text.replace(/\s/g, "").length} characters`;
     } catch (error) {
       return (error as { code: string }).code;
     }

@@ -176,8 +176,8 @@ describe("scanned PDFs", SLOW, () => {
 
   it("a PDF of a thousand typed pages costs no recognition", async () => {
     const pdf = buildPdf(Array.from({ length: 1000 }, (_, at) => textPage([`page ${at}`])));
-    const { text, pages } = await extract(pdf);
-    expect(pages).toHaveLength(1000);
+    const { text, locations } = await extract(pdf);
+    expect(locations).toHaveLength(1000);
     expect(text.endsWith("page 999")).toBe(true);
   });
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openExtractor } from "../../../../src/kb/ingest/extract/extract.ts";
 import type { Extractor } from "../../../../src/kb/ingest/extract/extract.ts";
 import { structuredText } from "../../../../src/kb/ingest/extract/structured-text.ts";
+import type { TextForm } from "../../../../src/kb/ingest/extract/text-form.ts";
 import { pageText } from "../../../../src/kb/ingest/page/page-text.ts";
 
 let folder: string;
@@ -20,10 +21,12 @@ afterAll(async () => {
 
 const NESTED = `<!doctype html><body>${"<ul><li>".repeat(90)}${"<p>x\n".repeat(8000)}`;
 
+const laidOut = (text: string, form: TextForm): string => structuredText(text, form).text;
+
 describe("a long document blocks no other request", () => {
   it.each([
-    ["a table of two columns", "csv", `aa,bb\n${"1,2\n".repeat(150_000)}`, structuredText],
-    ["JSON of digits", "json", `[${"1,".repeat(500_000)}1]`, structuredText],
+    ["a table of two columns", "csv", `aa,bb\n${"1,2\n".repeat(150_000)}`, laidOut],
+    ["JSON of digits", "json", `[${"1,".repeat(500_000)}1]`, laidOut],
     [
       "a page of lists in lists",
       "page",

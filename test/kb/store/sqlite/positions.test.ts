@@ -20,7 +20,7 @@ const TEXTS = {
   description: "",
   url: null,
   content: CONTENT,
-  pages: [0],
+  locations: [{ start: 0, page: 1 }],
   settings: DEFAULT_SETTINGS,
 };
 
@@ -45,7 +45,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
     db.exec(`
       ALTER TABLE chunk DROP COLUMN line;
       ALTER TABLE resource DROP COLUMN sha256;
-      ALTER TABLE resource DROP COLUMN pages;
+      ALTER TABLE resource DROP COLUMN locations;
       ALTER TABLE resource DROP COLUMN label;
       PRAGMA user_version = 18`),
   );
@@ -54,8 +54,8 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
   expect(await store.records.chunks(at)).toMatchObject({
     sha256: undefined,
     chunks: [
-      { text: "one", line: undefined, pages: [] },
-      { text: "two", line: undefined, pages: [] },
+      { text: "one", line: undefined, locations: [] },
+      { text: "two", line: undefined, locations: [] },
     ],
   });
   await store.records.updateResource({ ...at, settings: DEFAULT_SETTINGS, nowIso: NOW }, wordsOnly(CONTENT));
@@ -66,14 +66,35 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
   await store.close();
 });
 
-it("a deleted resource keeps neither the digest nor the pages of its text", async () => {
+it("a deleted resource keeps neither the digest nor the locations of its text", async () => {
   const path = join(folder, "kb.sqlite");
   const store = await openSqliteStore({ path });
   const { id: accountId } = await store.records.ensureAccount("local");
   await store.records.createResource({ accountId, ...FACTS, ...TEXTS, createdAt: NOW }, wordsOnly(CONTENT));
   await store.records.deleteResource({ accountId, id: FACTS.id, nowIso: NOW });
   await store.close();
-  expect(edit(path, (db) => db.prepare("SELECT is_deleted, sha256, pages FROM resource").all())).toEqual([
-    { is_deleted: 1, sha256: null, pages: null },
+  expect(edit(path, (db) => db.prepare("SELECT is_deleted, sha256, locations FROM resource").all())).toEqual([
+    { is_deleted: 1, sha256: null, locations: null },
   ]);
+});
+
+it("the pages of a store of version 20 are locations", async () => {
+  const path = join(folder, "kb.sqlite");
+  let store = await openSqliteStore({ path });
+  const { id: accountId } = await store.records.ensureAccount("local");
+  await store.records.createResource({ accountId, ...FACTS, ...TEXTS, createdAt: NOW }, wordsOnly(CONTENT));
+  await store.close();
+  edit(path, (db) =>
+    db.exec(`
+      ALTER TABLE resource RENAME COLUMN locations TO pages;
+      UPDATE resource SET pages = '[0,null,5]';
+      PRAGMA user_version = 20`),
+  );
+  store = await openSqliteStore({ path });
+  const found = await store.records.chunks({ accountId, id: FACTS.id });
+  expect(found?.chunks.map(({ locations }) => locations)).toEqual([
+    [{ start: 0, page: 1 }],
+    [{ start: 5, page: 3 }],
+  ]);
+  await store.close();
 });

@@ -35,7 +35,7 @@ export interface ResourceRow {
   readonly strategy_used: Strategy | null;
   readonly warning: string | null;
   readonly sha256: Buffer | null;
-  readonly pages: string | null;
+  readonly locations: string | null;
   readonly label: string;
 }
 
@@ -44,7 +44,7 @@ export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
     version, first_row, resource.chunks, revision, status, status_message, status_error, resource.metadata,
-    file_token, strategy_used, warning, sha256, pages, label
+    file_token, strategy_used, warning, sha256, locations, label
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** Converts a row to a resource with the given content. */

@@ -304,5 +304,13 @@ export const SCHEMA: Schema = {
   -- Words of the metadata by which the resource is found (label.ts); empty for metadata from before this script, until a change.
   ALTER TABLE resource ADD COLUMN label TEXT NOT NULL DEFAULT '';
   `,
+    `
+  -- Where the parts of the text begin, and where the source file has them (StoredLocation); null if that is unknown.
+  ALTER TABLE resource RENAME COLUMN pages TO locations;
+  UPDATE resource SET locations = (
+    SELECT json_group_array(json_object('start', value, 'page', key + 1)) FROM json_each(locations)
+    WHERE value IS NOT NULL
+  ) WHERE locations IS NOT NULL;
+  `,
   ],
 };

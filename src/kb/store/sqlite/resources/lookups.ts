@@ -1,6 +1,6 @@
 import type { StoredAnswer } from "../../request-note.ts";
 import type { Inside } from "../../methods.ts";
-import { type Page, pagesOf, type PageStarts, pagesWithin } from "../../pages.ts";
+import { locationsWithin, type StoredLocation } from "../../locations.ts";
 import type { Chunk, CollectionRecord, Resource, TextVersion } from "../../records.ts";
 import type { FoundChunk } from "../../search-index.ts";
 import assert from "node:assert/strict";
@@ -42,14 +42,14 @@ interface FoundRow extends ChunkRow {
 }
 
 /** The columns of a resource that its chunks are read with. */
-type DocumentRow = Pick<ResourceRow, "id" | "version" | "first_row" | "sha256" | "url" | "pages">;
+type DocumentRow = Pick<ResourceRow, "id" | "version" | "first_row" | "sha256" | "url" | "locations">;
 
 type FoundDocumentRow = DocumentRow & Pick<ResourceRow, "title" | "collection_id" | "owner_id">;
 
 /** A document whose chunks are read. */
 interface FoundDocument {
   readonly row: DocumentRow;
-  readonly pages: readonly Page[];
+  readonly locations: readonly StoredLocation[];
   readonly facts: Omit<FoundChunk, keyof Chunk>;
 }
 
@@ -87,7 +87,7 @@ export function prepareLookups(db: Connection): Lookups {
   // Subqueries, because a join takes several times as long.
   const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = resource.scope)`;
   const selectDocument = db.prepare<[number], FoundDocumentRow>(`
-    SELECT id, title, version, first_row, sha256, url, pages, ${ofScope("collection_id")} AS collection_id,
+    SELECT id, title, version, first_row, sha256, url, locations, ${ofScope("collection_id")} AS collection_id,
       ${ofScope("owner_id")} AS owner_id
     FROM resource WHERE number = ?`);
   const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
@@ -129,12 +129,12 @@ export function prepareLookups(db: Connection): Lookups {
       if (resource === undefined) return undefined;
       const end = Math.min(offset + limit, resource.chunks);
       const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
-      const pages = pagesIn(resource);
-      const chunks = rows.map((row) => chunkOf(row, resource, pages));
-      return { ...versionOf(resource), chunks, more: end < resource.chunks };
+      const locations = locationsIn(resource);
+      const chunks = rows.map((row) => chunkOf(row, resource, locations));
+      return { ...versionOf(resource), title: resource.title, chunks, more: end < resource.chunks };
     },
     foundChunks: (range, rows) => {
-      // Results often share a document, whose pages may take longer to read than the chunk.
+      // Results often share a document, whose locations may take longer to read than the chunk.
       const documents = new Map<number, FoundDocument>();
       return rows.flatMap((number) => {
         const row = number < range.first || number > range.last ? undefined : selectFound.get(number);
@@ -145,10 +145,10 @@ export function prepareLookups(db: Connection): Lookups {
           assert(found !== undefined, `chunk ${number} belongs to no resource`);
           const { id, title, collection_id: collectionId, owner_id: ownerId } = found;
           const facts = { resourceId: id, title, collectionId, ownerId, ...versionOf(found) };
-          document = { row: found, pages: pagesIn(found), facts };
+          document = { row: found, locations: locationsIn(found), facts };
           documents.set(row.resource, document);
         }
-        return Object.assign(chunkOf(row, document.row, document.pages), document.facts);
+        return Object.assign(chunkOf(row, document.row, document.locations), document.facts);
       });
     },
     recall: (accountId, key, nowMs) => selectAnswer.get(accountId, key, nowMs - ANSWER_TTL_MS),
@@ -159,14 +159,14 @@ function versionOf({ version, sha256, url }: DocumentRow): TextVersion {
   return { version, sha256: sha256?.toString("hex"), url };
 }
 
-function pagesIn({ pages }: DocumentRow): readonly Page[] {
-  return pages === null ? [] : pagesOf(JSON.parse(pages) as PageStarts); // written by this store from a PageStarts
+function locationsIn({ locations }: DocumentRow): readonly StoredLocation[] {
+  return locations === null ? [] : (JSON.parse(locations) as StoredLocation[]); // written by this store
 }
 
 function chunkOf(
   { row, start, line, headings, text }: ChunkRow,
   { id, version, first_row: firstRow }: DocumentRow,
-  pages: readonly Page[],
+  locations: readonly StoredLocation[],
 ): Chunk {
   const end = start + text.length;
   return Object.assign(readChunk(headings, text), {
@@ -175,7 +175,7 @@ function chunkOf(
     start,
     end,
     line: line ?? undefined,
-    pages: pagesWithin(pages, start, end),
+    locations: locationsWithin(locations, start, end),
   });
 }
 

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { KbsyncError } from "../../../../lib/failure.ts";
+import type { LocatedText } from "../../../../lib/markup/located-text.ts";
 import { labelOf } from "../../label.ts";
-import type { PageStarts } from "../../pages.ts";
+import { withLines } from "../../locations.ts";
 import type {
   Chunking,
   Expected,
@@ -32,15 +33,15 @@ export function prepareResourceRows(db: Connection) {
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning,
-      sha256, pages, label)
+      sha256, locations, label)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
       @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning, @sha256,
-      @pages, @label)`);
+      @locations, @label)`);
   const update = db.prepare<ChangedColumns>(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
-      strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, pages = @pages, label = @label,
+      strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, locations = @locations, label = @label,
       revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
@@ -50,7 +51,7 @@ export function prepareResourceRows(db: Connection) {
     UPDATE resource SET status = ?, status_message = ?, status_error = ?, updated_at = ?, revision = revision + 1
     WHERE number = ?`);
   const setDeleted = db.prepare(`
-    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, sha256 = NULL, pages = NULL, revision = revision + 1
+    UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, sha256 = NULL, locations = NULL, revision = revision + 1
     WHERE number = ?`);
   const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
   // The delete is the last change of a record, so `updated_at` is its time.
@@ -115,7 +116,7 @@ export function newColumns(resource: NewResource, chunking: Chunking | undefined
     strategyUsed: chunking?.strategyUsed ?? null,
     warning: chunking?.warning ?? null,
     sha256: chunking === undefined ? null : digestOf(resource.content),
-    pages: pagesColumn(resource.pages),
+    locations: locationsColumn(resource.content, resource.locations),
     label: labelOf(title, resource.metadata ?? {}),
   };
 }
@@ -142,7 +143,7 @@ export function changedColumns(
     statusError: clearsError ? null : before.status_error,
     fileToken: change.fileToken === undefined ? before.file_token : change.fileToken,
     sha256: hasText ? (keptSha256 ?? digestOf(text)) : null,
-    pages: change.content === undefined ? before.pages : pagesColumn(change.pages),
+    locations: change.content === undefined ? before.locations : locationsColumn(text, change.locations),
     strategyUsed: chunking === undefined ? before.strategy_used : (chunking.strategyUsed ?? null),
     warning: chunking === undefined ? before.warning : (chunking.warning ?? null),
     refreshedAt: change.completesCreate === true ? before.refreshed_at : change.nowIso,
@@ -161,6 +162,6 @@ function digestOf(text: string): Buffer {
   return hash("sha256", text, "buffer");
 }
 
-function pagesColumn(pages: PageStarts | undefined): string | null {
-  return pages === undefined ? null : JSON.stringify(pages);
+function locationsColumn(text: string, locations: LocatedText["locations"]): string | null {
+  return locations === undefined ? null : JSON.stringify(withLines({ text, locations }));
 }
