@@ -14,6 +14,8 @@ interface Method {
   readonly kind: Kind;
   /** The queue that it may put a job into. */
   readonly puts?: QueueName;
+  /** Position of the argument that is the id of an account. Other arguments hold it as `accountId`, or in their `scope`. */
+  readonly accountAt?: number;
 }
 
 const lookup = { kind: "lookup" } as const;
@@ -31,14 +33,14 @@ export const METHODS = {
     keyByHash: lookup,
     keys: lookup,
     changeKey: write,
-    collections: read,
+    collections: { ...read, accountAt: 0 },
     owners: read,
     createResource: { ...write, puts: "webhook" },
     enqueueCreate: { ...write, puts: "ingest" },
     updateResource: { ...write, puts: "webhook" },
     enqueueUpdate: { ...write, puts: "ingest" },
     failJob: { ...write, puts: "webhook" },
-    failedResources: read,
+    failedResources: { ...read, accountAt: 0 },
     deleteResource: { ...free, puts: "webhook" },
     resource: read,
     tierOf: lookup,
@@ -58,7 +60,7 @@ export const METHODS = {
     changeEndpoint: write,
     removeEndpoint: write,
     endpoint: lookup,
-    endpoints: read,
+    endpoints: { ...read, accountAt: 0 },
     addDelivery: { ...write, puts: "webhook" },
     settleDelivery: write,
     deadDeliveries: read,
@@ -88,7 +90,7 @@ export const METHODS = {
     release: write,
     resume: write,
     nextDueMs: read,
-    figures: read,
+    figures: { ...read, accountAt: 1 },
   },
   index: {
     evidence: scan,
@@ -119,6 +121,23 @@ export type MethodsOf<K extends Kind> = {
     ]: Ports[P][M];
   };
 };
+
+/**
+ * Returns the account that a call of a method works for; empty for the service's own work. Calls of all accounts share the
+ * threads of the store, which take turns among them.
+ */
+export function accountOf({ accountAt }: Pick<Method, "accountAt">, given: readonly unknown[]): string {
+  const account = accountAt === undefined ? undefined : given[accountAt];
+  if (typeof account === "string") return account;
+  const { accountId, scope } = (given[0] ?? {}) as Addressed; // the fields of the ports' arguments; others have neither
+  return accountId ?? scope?.accountId ?? "";
+}
+
+/** The part of an argument that names its account. */
+interface Addressed {
+  readonly accountId?: string;
+  readonly scope?: { readonly accountId?: string };
+}
 
 /** The same methods as they run inside a transaction: they return their result itself. */
 export type Inside<K extends Kind> = {

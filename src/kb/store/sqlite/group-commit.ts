@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
+import { openFairLine } from "../../../lib/fair-line.ts";
 import type { IndexChanges } from "./words/index-changes.ts";
 import type { Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
@@ -19,15 +20,26 @@ const CHECKPOINT_EVERY = 16;
 /** Retries of a write that frees space on a full disk: first with the reserve, then with the log emptied too. */
 const FREEING_TRIES = 2;
 
-/** The writes of a store. All that wait when a transaction begins share it and its flush to disk. */
+/**
+ * The writes of a store. All that wait when a transaction begins share it and its flush to disk, as far as its time lasts.
+ * Accounts take turns by the time that their writes took.
+ */
 export interface GroupCommit {
-  /** Runs a write in a transaction, and resolves when that is on disk. `frees`: it frees space, and must work on a full disk. */
-  enqueue<T>(this: void, run: () => T, frees?: boolean): Promise<T>;
+  /** Runs a write in a transaction, and resolves when that is on disk. */
+  enqueue<T>(this: void, run: () => T, options?: WriteOptions): Promise<T>;
   /** Commits waiting writes and closes the connection. */
   close(this: void): Promise<void>;
 }
 
+export interface WriteOptions {
+  /** The account that the write belongs to. Default: none. */
+  readonly account?: string;
+  /** Whether it frees space, and must work on a full disk. Default: false. */
+  readonly frees?: boolean;
+}
+
 interface Waiting {
+  readonly account: string;
   readonly run: () => unknown;
   /** Retries left if the disk is full. */
   readonly triesOnFull: number;
@@ -45,7 +57,7 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
   const undo = db.prepare("ROLLBACK TO one");
   const pageBytes = Number(db.pragma("page_size", { simple: true }));
   const reserve = openReserve(path);
-  const inbox: Waiting[] = [];
+  const inbox = openFairLine<Waiting>();
   let scheduled = false;
   let batches = 0;
 
@@ -55,25 +67,33 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     // Runs after this turn of the event loop, which puts all messages that have arrived into the inbox.
     setImmediate(() => {
       scheduled = false;
-      writeBatch(inbox);
-      if (inbox.length > 0) schedule();
-      if (++batches % CHECKPOINT_EVERY === 0 || inbox.length === 0) checkpoint();
-      if (inbox.length === 0) reserve.refill();
+      writeBatch(() => inbox.shift());
+      const isIdle = inbox.waiting() === 0;
+      if (!isIdle) schedule();
+      if (++batches % CHECKPOINT_EVERY === 0 || isIdle) checkpoint();
+      if (isIdle) reserve.refill();
     });
   }
 
-  function writeBatch(batch: Waiting[]): void {
+  /** Writes what `next` returns in one transaction, until it returns nothing or the transaction is full. */
+  function writeBatch(next: () => Waiting | undefined): void {
     const done: { waiting: Waiting; value: unknown }[] = [];
-    if (batch.length === 0) return;
+    let waiting = next();
+    if (waiting === undefined) return;
+    const tookMs = new Map<string, number>();
     let isOpen = false;
+    let beganMs = performance.now();
     try {
       begin.run();
       isOpen = true;
       // Measured from here, because waiting for the lock may take longer than BATCH_MS_MAX.
-      const until = performance.now() + BATCH_MS_MAX;
-      while (batch.length > 0 && done.length < BATCH_WRITES_MAX && performance.now() < until) {
-        const waiting = batch.shift();
-        if (waiting !== undefined) runOne(waiting, done);
+      beganMs = performance.now();
+      for (; waiting !== undefined; waiting = isFull(done.length, beganMs) ? undefined : next()) {
+        const startMs = performance.now();
+        runOne(waiting, done);
+        const ms = performance.now() - startMs;
+        inbox.charge([waiting.account], ms);
+        tookMs.set(waiting.account, (tookMs.get(waiting.account) ?? 0) + ms);
       }
       index.write();
       commit.run();
@@ -81,18 +101,31 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       index.clear();
       const failure = storeFailure(error, path);
       const rollbackFailure = rollBack();
-      for (const { waiting } of done) {
-        if (rollbackFailure === undefined && failure.code === "disk_full" && waiting.triesOnFull > 0)
-          writeFromReserve(waiting);
-        else waiting.reject(failure);
+      for (const { waiting: lost } of done) {
+        if (rollbackFailure === undefined && failure.code === "disk_full" && lost.triesOnFull > 0)
+          writeFromReserve(lost);
+        else lost.reject(failure);
       }
       // If no transaction can begin, no waiting write can succeed, and retrying would never end.
-      if (!isOpen) for (const waiting of batch.splice(0)) waiting.reject(failure);
+      if (!isOpen) for (; waiting !== undefined; waiting = next()) waiting.reject(failure);
       // The connection is unusable: its thread ends and is restarted.
       if (rollbackFailure !== undefined) throw rollbackFailure;
       return;
     }
-    for (const { waiting, value } of done) waiting.resolve(value as never); // run and resolve come from one enqueue
+    for (const each of done) each.waiting.resolve(each.value as never); // run and resolve come from one enqueue
+    chargeRest(tookMs, performance.now() - beganMs);
+  }
+
+  function isFull(writes: number, beganMs: number): boolean {
+    return writes >= BATCH_WRITES_MAX || performance.now() >= beganMs + BATCH_MS_MAX;
+  }
+
+  /** Charges the accounts for the index and the commit of a batch, in proportion to their own writes. */
+  function chargeRest(tookMs: ReadonlyMap<string, number>, batchMs: number): void {
+    let ownMs = 0;
+    for (const ms of tookMs.values()) ownMs += ms;
+    if (ownMs === 0) return;
+    for (const [account, ms] of tookMs) inbox.charge([account], (batchMs - ownMs) * (ms / ownMs));
   }
 
   /** Rolls back the transaction if there is one. Returns the error if that fails. */
@@ -133,7 +166,8 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     reserve.release();
     // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
     if (triesOnFull < FREEING_TRIES) emptyLog();
-    writeBatch([{ ...waiting, triesOnFull: triesOnFull - 1 }]);
+    const again = [{ ...waiting, triesOnFull: triesOnFull - 1 }];
+    writeBatch(() => again.pop());
     emptyLog();
     reserve.refill();
   }
@@ -153,7 +187,8 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       // NOOP only returns the number of pages in the log and how many of them are checkpointed.
       const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
       const bytes = (log.log - log.checkpointed) * pageBytes;
-      if (bytes > (inbox.length > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE)) db.pragma("wal_checkpoint(PASSIVE)");
+      if (bytes > (inbox.waiting() > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE))
+        db.pragma("wal_checkpoint(PASSIVE)");
     } catch {
       // On a full disk the pages stay in the log, where readers find them, and a later checkpoint copies them. The writes
       // report the failure of the disk to their callers.
@@ -161,17 +196,17 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
   }
 
   return {
-    enqueue: async <T>(run: () => T, frees = false) =>
+    enqueue: async <T>(run: () => T, { account = "", frees = false }: WriteOptions = {}) =>
       new Promise<T>((resolve, reject) => {
-        inbox.push({ run, triesOnFull: frees ? FREEING_TRIES : 0, resolve, reject });
+        inbox.push([account], { account, run, triesOnFull: frees ? FREEING_TRIES : 0, resolve, reject });
         schedule();
       }),
     async close() {
       try {
-        while (inbox.length > 0) writeBatch(inbox);
+        while (inbox.waiting() > 0) writeBatch(() => inbox.shift());
       } finally {
         const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
-        for (const waiting of inbox.splice(0)) waiting.reject(failure);
+        for (let left = inbox.shift(); left !== undefined; left = inbox.shift()) left.reject(failure);
         db.close();
       }
     },

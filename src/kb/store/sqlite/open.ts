@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { deriveMethods, makeMethods, type Inside } from "../methods.ts";
+import { KbsyncError } from "../../../lib/failure.ts";
+import { openGate } from "../../../lib/gate.ts";
+import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.ts";
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
@@ -15,6 +17,13 @@ import { prepareLookups } from "./resources/lookups.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
 import { prepareServingReads } from "./vectors/serving.ts";
 import type { WriterMethods } from "./writer-worker.ts";
+
+/** Reads in the reader's thread at a time: one runs, and the next is there when it ends. */
+const READS_WIDTH = 2;
+/** Further ones of accounts that have none there: they run between the slices of others' searches. */
+const READS_GUESTS = 4;
+/** Reads that may wait: more than all requests in flight make together. */
+const READS_LINE_MAX = 16_384;
 
 export interface SqliteStoreOptions extends StoreThreadOptions {
   /** The database file; a missing folder is created. Undefined: a temporary store, removed when it is closed. */
@@ -53,11 +62,22 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
       throw storeFailure(error, path);
     }
   });
+  const reading = openGate({
+    width: READS_WIDTH,
+    guests: READS_GUESTS,
+    lineMax: READS_LINE_MAX,
+    full: () =>
+      new KbsyncError("too many reads of the store are waiting", {
+        code: "store_busy",
+        subject: path,
+        retryable: true,
+      }),
+  });
   const reads = makeMethods(
     ["read", "scan"],
-    (port, name) =>
+    (port, name, method) =>
       (...given) =>
-        reader.call("run", { port, name, given }),
+        reading.run(() => reader.call("run", { port, name, given }), { path: [accountOf(method, given)] }),
   );
   const writes = makeMethods(
     ["write", "free"],

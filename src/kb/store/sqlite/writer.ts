@@ -1,7 +1,7 @@
 import { newHexId } from "../../../lib/ids.ts";
 import type { UpgradeListener } from "../../../lib/upgrade.ts";
 import { TIERS } from "../../../wire/constants.ts";
-import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
+import { accountOf, deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
 import type { SameTransaction } from "../request-note.ts";
 import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts";
 import { prepareChatWrites } from "./chat/chat-writes.ts";
@@ -92,9 +92,9 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
     ...deriveMethods(
       ["write", "free"],
       writes,
-      (run, { kind }) =>
+      (run, method) =>
         (...given) =>
-          enqueue(() => run(...given), kind === "free"),
+          enqueue(() => run(...given), { account: accountOf(method, given), frees: method.kind === "free" }),
     ),
     serve: (argument) => enqueue(() => serving.serve(argument)),
     close,
