@@ -81,7 +81,7 @@ export function openSettler({
   isRemoval = false,
   elapsedMs = () => performance.now(),
 }: SettlerOptions): Settler {
-  const { ledger, collections, timing } = context;
+  const { ledger, timing } = context;
   let waiting: {
     intent: CreateIntent;
     resolve: (how: "adopted" | "absent") => void;
@@ -89,13 +89,139 @@ export function openSettler({
   }[] = [];
   let running = false;
 
-  /** A former process that got no answer before its creates did not learn its clock's offset. It counts as none. */
-  const unknownOffsetMs = hasOpen(context, source.id) ? 0 : undefined;
+  const { compare, compareAlone } = openMatching({ context, source, stopped, once, onWarning });
 
+  /**
+   * Records what was found. Returns the creates that received their resource. Another source that was making the same,
+   * and checked the list at the same time, may have received it a moment ago.
+   */
+  const apply = async (
+    creates: readonly CreateIntent[],
+    settlement: Settlement,
+  ): Promise<ReadonlySet<number>> => {
+    const byId = new Map(creates.map((create) => [create.id, create]));
+    const adopted = new Set<number>();
+    const found: { readonly path: RelativePath; readonly docId: string }[] = [];
+    await ledger.write(() => {
+      for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
+        const intent = byId.get(id);
+        if (intent === undefined) continue;
+        const existing = resourceOf(context, source.id, intent);
+        if (existing !== undefined && existing !== docId) {
+          // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
+          // check before they delete.
+          ledger.intents.doubt(id, existing);
+          adopted.add(id);
+          if (!once) doubts.checkIn(INEXACT_MS);
+          continue;
+        }
+        const create = withSettings(intent, settings);
+        const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
+        if (left === "taken") continue;
+        adopted.add(id);
+        found.push({ path: intent.path, docId });
+        ledger.files.warn(docId, warning);
+        if (left !== undefined) source.deleteLater(left);
+        if (exact) continue;
+        source.checkAgain(intent.path);
+        // The resource that the create made may appear later.
+        if (!once) doubts.checkIn(INEXACT_MS);
+      }
+      // Surplus resources stay for now: a create that was sent more than once is in doubt from here on.
+    });
+    for (const { path, docId } of found) reportCompared(context, source, path, docId);
+    return adopted;
+  };
+
+  const run = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      await sleep(timing.gatherMs, undefined, { signal: stopped });
+      const group = waiting;
+      waiting = [];
+      try {
+        const creates = group.map(({ intent }) => intent);
+        const settlement = await compare(creates);
+        const adopted = settlement && (await apply(creates, settlement));
+        for (const { intent, resolve } of group)
+          resolve(adopted?.has(intent.id) === true ? "adopted" : "absent");
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+  };
+
+  const doubts = openDoubts({
+    context,
+    source,
+    stopped,
+    once,
+    isRemoval,
+    isAdopting,
+    isBusy,
+    elapsedMs,
+    compare: (creates) => compare(creates, true),
+  });
+  return {
+    recover: async () => {
+      const creates = ledger.intents.creates(source.id);
+      if (creates.length > 0) {
+        const settlement = await compareAlone(creates);
+        const adopted = settlement && (await apply(creates, settlement));
+        // What the list does not show may still appear, and without a collection's id there is no list at all.
+        await ledger.write(() => {
+          for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
+        });
+      }
+      if (ledger.intents.doubts(source.id).length > 0) await doubts.check();
+    },
+    settle: (intent) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ intent, resolve, reject });
+        if (running) return;
+        running = true;
+        run()
+          .catch((error: unknown) => {
+            for (const each of waiting) each.reject(error);
+            waiting = [];
+          })
+          .finally(() => {
+            running = false;
+          });
+      }),
+    checkDoubts: () => doubts.check(),
+    checkDoubtsIn: (ms) => doubts.checkIn(ms),
+    stop: () => doubts.stop(),
+  };
+}
+
+/** Compares creates without an answer with the service's lists. */
+interface Matching {
   /**
    * Lists what the creates may have made, until the service has answered. Returns undefined if it does not supply a
    * collection's id. Doubts do not wait for a clear answer, because nothing is sent again for them.
    */
+  readonly compare: (
+    creates: readonly CreateIntent[],
+    areDoubts?: boolean,
+  ) => Promise<Settlement | undefined>;
+  /**
+   * The same, once no equal create of this process is in flight. Other sources are sending by then, and a resource
+   * whose answer is outstanding would be mistaken for one of a former process.
+   */
+  readonly compareAlone: (creates: readonly CreateIntent[]) => Promise<Settlement | undefined>;
+}
+
+function openMatching({
+  context,
+  source,
+  stopped,
+  once,
+  onWarning,
+}: Pick<SettlerOptions, "context" | "source" | "stopped" | "once" | "onWarning">): Matching {
+  const { ledger, collections, timing } = context;
+  /** A former process that got no answer before its creates did not learn its clock's offset. It counts as none. */
+  const unknownOffsetMs = hasOpen(context, source.id) ? 0 : undefined;
+
   const compare = async (
     creates: readonly CreateIntent[],
     areDoubts = false,
@@ -192,80 +318,6 @@ export function openSettler({
     }
   };
 
-  /**
-   * Returns the resource that a create's file received in another way, as by an adoption, if it is exactly what the
-   * create would have made.
-   */
-  const resourceOf = ({ path, observed }: CreateIntent): string | undefined => {
-    const row = ledger.files.get(ledger.files.living(source.id, path)?.id ?? 0);
-    const isSame =
-      row?.state === "agreed" && row.hash === observed.hash && sameShape(row.shape, observed.shape);
-    return isSame ? (row.docId ?? undefined) : undefined;
-  };
-
-  /**
-   * Records what was found. Returns the creates that received their resource. Another source that was making the same,
-   * and checked the list at the same time, may have received it a moment ago.
-   */
-  const apply = async (
-    creates: readonly CreateIntent[],
-    settlement: Settlement,
-  ): Promise<ReadonlySet<number>> => {
-    const byId = new Map(creates.map((create) => [create.id, create]));
-    const adopted = new Set<number>();
-    const found: { readonly path: RelativePath; readonly docId: string }[] = [];
-    await ledger.write(() => {
-      for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
-        const intent = byId.get(id);
-        if (intent === undefined) continue;
-        const existing = resourceOf(intent);
-        if (existing !== undefined && existing !== docId) {
-          // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
-          // check before they delete.
-          ledger.intents.doubt(id, existing);
-          adopted.add(id);
-          if (!once) doubts.checkIn(INEXACT_MS);
-          continue;
-        }
-        const create = withSettings(intent, settings);
-        const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
-        if (left === "taken") continue;
-        adopted.add(id);
-        found.push({ path: intent.path, docId });
-        ledger.files.warn(docId, warning);
-        if (left !== undefined) source.deleteLater(left);
-        if (exact) continue;
-        source.checkAgain(intent.path);
-        // The resource that the create made may appear later.
-        if (!once) doubts.checkIn(INEXACT_MS);
-      }
-      // Surplus resources stay for now: a create that was sent more than once is in doubt from here on.
-    });
-    for (const { path, docId } of found) reportCompared(context, source, path, docId);
-    return adopted;
-  };
-
-  const run = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      await sleep(timing.gatherMs, undefined, { signal: stopped });
-      const group = waiting;
-      waiting = [];
-      try {
-        const creates = group.map(({ intent }) => intent);
-        const settlement = await compare(creates);
-        const adopted = settlement && (await apply(creates, settlement));
-        for (const { intent, resolve } of group)
-          resolve(adopted?.has(intent.id) === true ? "adopted" : "absent");
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
-    }
-  };
-
-  /**
-   * The same, once no equal create of this process is in flight. Other sources are sending by then, and a resource whose
-   * answer is outstanding would be mistaken for one of a former process.
-   */
   const compareAlone = async (creates: readonly CreateIntent[]): Promise<Settlement | undefined> => {
     const before = new Set(ledger.intents.allCreates().map(({ key }) => key));
     const ours = new Set(creates.map(twinKey));
@@ -277,48 +329,22 @@ export function openSettler({
     }
   };
 
-  const doubts = openDoubts({
-    context,
-    source,
-    stopped,
-    once,
-    isRemoval,
-    isAdopting,
-    isBusy,
-    elapsedMs,
-    compare: (creates) => compare(creates, true),
-  });
-  return {
-    recover: async () => {
-      const creates = ledger.intents.creates(source.id);
-      if (creates.length > 0) {
-        const settlement = await compareAlone(creates);
-        const adopted = settlement && (await apply(creates, settlement));
-        // What the list does not show may still appear, and without a collection's id there is no list at all.
-        await ledger.write(() => {
-          for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
-        });
-      }
-      if (ledger.intents.doubts(source.id).length > 0) await doubts.check();
-    },
-    settle: (intent) =>
-      new Promise((resolve, reject) => {
-        waiting.push({ intent, resolve, reject });
-        if (running) return;
-        running = true;
-        run()
-          .catch((error: unknown) => {
-            for (const each of waiting) each.reject(error);
-            waiting = [];
-          })
-          .finally(() => {
-            running = false;
-          });
-      }),
-    checkDoubts: () => doubts.check(),
-    checkDoubtsIn: (ms) => doubts.checkIn(ms),
-    stop: () => doubts.stop(),
-  };
+  return { compare, compareAlone };
+}
+
+/**
+ * Returns the resource that a create's file received in another way, as by an adoption, if it is exactly what the
+ * create would have made.
+ */
+function resourceOf(
+  { ledger }: ActionContext,
+  source: number,
+  { path, observed }: CreateIntent,
+): string | undefined {
+  const row = ledger.files.get(ledger.files.living(source, path)?.id ?? 0);
+  const isSame =
+    row?.state === "agreed" && row.hash === observed.hash && sameShape(row.shape, observed.shape);
+  return isSame ? (row.docId ?? undefined) : undefined;
 }
 
 /** Reports whether a former process left creates. */

@@ -8,6 +8,7 @@ import { openAgenda } from "../agenda/agenda.ts";
 import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
 import type { SyncConfig } from "../../config/schema.ts";
 import { type Counted, countedAs } from "../agenda/jobs.ts";
+import type { PathStates } from "../agenda/path-states.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { Deletion } from "../ledger/intents.ts";
 import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
@@ -17,7 +18,7 @@ import { openChecking } from "./checking.ts";
 import { mountTroubles } from "./mount-warnings.ts";
 import { openSettler } from "../adopt/recover.ts";
 import type { Rules } from "../rules/rules.ts";
-import { openSourceDeletes } from "./source-deletes.ts";
+import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
 import { isBelow } from "../disk/source-path.ts";
 
 /** A job of the queue: read and send a file, or delete a resource. */
@@ -281,28 +282,8 @@ export function openSource(options: SourceOptions): SourceSync {
       recovered = true;
       await checking.run();
     },
-    prepare: async (candidate) => {
-      states.send(candidate.entry.path);
-      return source.isStale(candidate.entry.path) ? undefined : prepareFile(context, source, candidate);
-    },
     noteBacklog,
-    depart: (prepared) => {
-      const departure = prepared.write();
-      // The row is `unsure` from here on.
-      if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
-      const { intent } = departure;
-      return {
-        run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
-        drop: () => {
-          // It never left, so the next start need not find out what became of it. A create that was resumed is in doubt
-          // as before.
-          if (intent === undefined) return;
-          ledger.note(() =>
-            intent.attempts > 1 ? ledger.intents.doubt(intent.id, null) : ledger.intents.remove(intent.id),
-          );
-        },
-      };
-    },
+    ...departures(context, source, states),
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
       if (job.kind === "delete") deletes.end(job.deletion);
@@ -357,15 +338,8 @@ export function openSource(options: SourceOptions): SourceSync {
     retryDeletes: (below) => deletes.retry(below),
     ask: (below) => agenda.ask(below),
     answered: () => agenda.answered(),
-    pending: (below) =>
-      [...new Set([...states.paths(), ...deletes.jobPaths()])].filter((path) => isBelow(path, below)),
-    isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
-    unreadable: (below) =>
-      [...passes.unreadable()].filter(
-        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
-      ),
     mounts: () => mountTroubles(rules),
-    isPending: (path) => states.stateOf(path) !== "at rest" || deletes.hasJob(path),
+    ...pathQueries(states, deletes, passes),
     checkDoubts: () => settler.checkDoubts(),
     stop: () => {
       stopping.abort(new Error("the daemon is stopping"));
@@ -374,4 +348,54 @@ export function openSource(options: SourceOptions): SourceSync {
     },
   };
   return self;
+}
+
+/** Prepares and sends files. */
+function departures(
+  context: ActionContext,
+  source: ActionSource,
+  states: PathStates,
+): Pick<SourceSync, "prepare" | "depart"> {
+  const { ledger } = context;
+  return {
+    prepare: async (candidate) => {
+      states.send(candidate.entry.path);
+      return source.isStale(candidate.entry.path) ? undefined : prepareFile(context, source, candidate);
+    },
+    depart: (prepared) => {
+      const departure = prepared.write();
+      // The row is `unsure` from here on.
+      if (departure.intent === undefined) states.uncount(departure.candidate.entry.path);
+      const { intent } = departure;
+      return {
+        run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
+        drop: () => {
+          // It never left, so the next start need not find out what became of it. A create that was resumed is in doubt
+          // as before.
+          if (intent === undefined) return;
+          ledger.note(() =>
+            intent.attempts > 1 ? ledger.intents.doubt(intent.id, null) : ledger.intents.remove(intent.id),
+          );
+        },
+      };
+    },
+  };
+}
+
+/** What is pending at a path. */
+function pathQueries(
+  states: PathStates,
+  deletes: Pick<SourceDeletes, "jobPaths" | "hasJob">,
+  passes: Pick<Passes, "unreadable">,
+): Pick<SourceSync, "pending" | "isInFlight" | "unreadable" | "isPending"> {
+  return {
+    pending: (below) =>
+      [...new Set([...states.paths(), ...deletes.jobPaths()])].filter((path) => isBelow(path, below)),
+    isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
+    unreadable: (below) =>
+      [...passes.unreadable()].filter(
+        (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
+      ),
+    isPending: (path) => states.stateOf(path) !== "at rest" || deletes.hasJob(path),
+  };
 }
