@@ -10,7 +10,7 @@ import type { AuditOptions } from "./audit/audit.ts";
 import { openDaemonAudits, type DaemonAudits } from "./daemon/audits.ts";
 import type { AuditSchedule } from "./audit/schedule.ts";
 import { type Notices, startNotices } from "./daemon/notices.ts";
-import { openParts } from "./daemon/parts.ts";
+import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
 import { rulesKeyOf } from "./pass/pass.ts";
@@ -157,31 +157,8 @@ export function openDaemon(options: DaemonOptions): Daemon {
 
   const daemon: Daemon = {
     status: () => statusReporter.status(),
-    figures: () => {
-      const sinceMs = parts.read(
-        () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
-        undefined,
-      );
-      return {
-        status: statusReporter.status(),
-        oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
-        concurrency: parts.pacer.width(),
-        planned:
-          sources.all().length === options.sources.length &&
-          sources.all().every((source) => source.isPlanned()),
-      };
-    },
-    pulse: () => ({
-      queue: {
-        moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
-        atWork: sources.all().some((source) => source.isSending()),
-      },
-      scan: {
-        moves: parts.steps().requests + parts.steps().scans,
-        atWork: sources.all().some((source) => source.isScanning()),
-      },
-      service: parts.pacer.state().kind,
-    }),
+    figures: () => figuresOf(parts, sources, () => statusReporter.status()),
+    pulse: () => pulseOf(parts, sources),
     whenIdle,
     wait: (waiting) => waitFor(parts, sources, waiting),
     ...openOperations(parts, sources),
@@ -200,31 +177,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
     adopt: async ({ signal = context.signal } = {}) => {
       parts.setPatience(options.patienceMs ?? PATIENCE_MS);
-      const reports: AdoptReport[] = [];
-      for (const { id, rules } of sources.open(true)) {
-        const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
-        // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
-        const isDistrusted = ledger.drift.isDistrusted(id);
-        const whole = ledger.drift.isAdopted(id) || isDistrusted;
-        await ledger.write(() => {
-          if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
-          // A person says that the ledger is old, whatever the ledger records.
-          if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
-        });
-        const {
-          unsearched: _parts,
-          unreadable: _unreadable,
-          missingRows: _rows,
-          ...report
-        } = await adoptSource(context, source, {
-          whole,
-          signal,
-        });
-        reports.push(report);
-      }
-      await context.trash?.restore(signal);
-      ledger.flush();
-      return reports;
+      return await adoptSources(parts, sources, signal);
     },
     syncOnce: async ({ dryRun = false, signal } = {}) => {
       parts.setPatience(options.patienceMs ?? PATIENCE_MS);
@@ -265,6 +218,67 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
   };
   return daemon;
+}
+
+function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonStatus): DaemonFigures {
+  const { context, options } = parts;
+  const sinceMs = parts.read(
+    () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
+    undefined,
+  );
+  return {
+    status: status(),
+    oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
+    concurrency: parts.pacer.width(),
+    planned:
+      sources.all().length === options.sources.length && sources.all().every((source) => source.isPlanned()),
+  };
+}
+
+function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
+  return {
+    queue: {
+      moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
+      atWork: sources.all().some((source) => source.isSending()),
+    },
+    scan: {
+      moves: parts.steps().requests + parts.steps().scans,
+      atWork: sources.all().some((source) => source.isScanning()),
+    },
+    service: parts.pacer.state().kind,
+  };
+}
+
+async function adoptSources(
+  { context, ledger }: Parts,
+  sources: DaemonSources,
+  signal: AbortSignal,
+): Promise<readonly AdoptReport[]> {
+  const reports: AdoptReport[] = [];
+  for (const { id, rules } of sources.open(true)) {
+    const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
+    // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
+    const isDistrusted = ledger.drift.isDistrusted(id);
+    const whole = ledger.drift.isAdopted(id) || isDistrusted;
+    await ledger.write(() => {
+      if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
+      // A person says that the ledger is old, whatever the ledger records.
+      if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
+    });
+    const {
+      unsearched: _parts,
+      unreadable: _unreadable,
+      missingRows: _rows,
+      ...report
+    } = await adoptSource(context, source, {
+      whole,
+      signal,
+    });
+    reports.push(report);
+  }
+  await context.trash?.restore(signal);
+  ledger.flush();
+  return reports;
 }
 
 /** The result of rebuilding a ledger. */
