@@ -127,11 +127,12 @@ export function openAdoption(options: AdoptionOptions): Adoption {
   const isQuestionable = (create: CreateIntent): boolean =>
     isOld(create) && unsearched.parts.some((part) => !isEmptyFile(part));
   const hasCandidates = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
-  /** Reports whether no file is known. Such a folder may stay empty for good. */
-  const isEmpty = (): boolean => {
+  const hasRows = (): boolean => {
     const { agreed, unsure } = ledger.sources.get(source.id);
-    return waiting.size === 0 && agreed + unsure === 0;
+    return agreed + unsure > 0;
   };
+  /** Reports whether no file is known. Such a folder may stay empty for good. */
+  const isEmpty = (): boolean => waiting.size === 0 && !hasRows();
   /** Until the whole source was checked, nobody knows whether it is empty. An unreadable file is there. */
   const mayHaveFiles = (): boolean =>
     !isChecked || !isEmpty() || ledger.sources.get(source.id).unreadable > 0;
@@ -142,8 +143,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       const isQuestioned = isPending
         ? ledger.drift.isDistrusted(source.id) || doubts.some(isOld)
         : doubts.some(isQuestionable);
-      const isSomewhere = !isPending && !unsearched.parts.includes("");
-      return isQuestioned && (isSomewhere || mayHaveFiles());
+      return isQuestioned && ((!isPending && !unsearched.parts.includes("")) || mayHaveFiles());
     },
   };
   context.peers.add(self);
@@ -171,12 +171,10 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     ledger.flush();
     const makes = candidates.filter(isSearching);
     const others = isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
-    const { agreed, unsure } = ledger.sources.get(source.id);
-    if (makes.length === 0 && (isPending ? agreed + unsure === 0 : !isAwaited())) return candidates;
+    if (makes.length === 0 && (isPending ? !hasRows() : !isAwaited())) return candidates;
     // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
     if (isPending && isSending()) return [];
-    const { collection } = source.rules.source;
-    const asked = await collections.ask(collection, signal);
+    const asked = await collections.ask(source.rules.source.collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
       // The gate waits before the next request.
       checkSoon();
