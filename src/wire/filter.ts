@@ -7,7 +7,7 @@ export const FILTER_LEVELS_MAX = 8;
 /** Values per `in`. */
 export const FILTER_VALUES_MAX = 100;
 /** Longest path and string in characters; metadata has no longer ones. */
-const PATH_CHARS_MAX = 260;
+export const PATH_CHARS_MAX = 260;
 const STRING_CHARS_MAX = 1024;
 
 /** A value of a resource's metadata that a condition can name. */

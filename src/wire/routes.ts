@@ -10,6 +10,8 @@ export const ROUTES = {
   collections: "/api/rag/collections",
   /** db: an addition, the owners with resources in the account's collections. */
   owners: "/api/rag/owners",
+  /** db: an addition, the metadata of an owner's resources with their values. */
+  facets: "/api/rag/facets",
   /** api: operation 3, search. */
   query: "/rag/query",
   /** api: operation 7, chat completion. */

@@ -1,16 +1,18 @@
 import type { FastifyInstance } from "fastify";
 import { ROUTES } from "../../wire/routes.ts";
 import { FoundAnswer } from "../../wire/answers.ts";
+import { FacetsAnswer, FacetsQuery } from "../../wire/facets.ts";
 import { SearchBody } from "../../wire/search.ts";
+import { readFacets } from "../resources/facets.ts";
 import { queryResources } from "../resources/query.ts";
-import { addOperation } from "./operation.ts";
+import { addOperation, answer } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
-import { readBody } from "./validate.ts";
+import { readBody, readInput } from "./validate.ts";
 
 /** A query of 8000 characters, all escaped, and the other fields. */
 const SEARCH_BODY_BYTES_MAX = 128 * 1024;
 
-/** Adds operation 3. */
+/** Adds operation 3, and the addition that lists what its filters can name. */
 export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void {
   addOperation(server, parts, {
     method: "POST",
@@ -29,6 +31,22 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
         queryResources(parts.kb, accountId, body),
       );
       return { status: 200, body: { success: true, ...found } } as const;
+    },
+  });
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.facets,
+    scope: "read",
+    doc: {
+      summary:
+        "Lists the metadata of one owner's resources of a collection, with the values and how many have each.",
+      tag: "Search",
+      query: FacetsQuery,
+      answers: { 200: FacetsAnswer },
+    },
+    handle: async (request, accountId) => {
+      const facets = await readFacets(parts.kb, accountId, readInput(FacetsQuery, request.query));
+      return answer(200, "Facets fetched successfully", facets);
     },
   });
 }

@@ -96,6 +96,8 @@ export const METHODS = {
     evidence: scan,
     foundChunks: read,
     documentMatches: scan,
+    metadataFields: read,
+    facet: read,
     sentenceMatches: read,
     chunksWithoutVector: scan,
     putVectors: write,

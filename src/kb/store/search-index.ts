@@ -1,3 +1,4 @@
+import type { Facet } from "../../wire/facets.ts";
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
@@ -30,6 +31,10 @@ export interface Index {
    * chunks of long documents, which have many subjects.
    */
   documentMatches(query: DocumentQuery): Promise<readonly DocumentMatch[]>;
+  /** Returns paths of metadata that resources of the scope have, ascending. Ignores the scope's filter. */
+  metadataFields(query: FieldsQuery): Promise<readonly string[]>;
+  /** Counts the values at a path of metadata, over the resources of the scope. */
+  facet(query: { readonly scope: Scope; readonly field: string }): Promise<Facet>;
   /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
   sentenceMatches(query: SentenceQuery): Promise<readonly SentenceMatch[]>;
 
@@ -193,6 +198,13 @@ export interface DocumentMatch {
   readonly bm25: number;
   /** Number of chunks of the document, from 1. */
   readonly chunks: number;
+}
+
+export interface FieldsQuery {
+  readonly scope: Scope;
+  /** Starts after this path. Undefined: at the first. */
+  readonly after: string | undefined;
+  readonly limit: number;
 }
 
 export interface SentenceQuery {

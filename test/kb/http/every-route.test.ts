@@ -65,6 +65,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /api/rag/resource/by-collection": { path: list, finds: "nothing" },
   "GET /api/rag/collections": { finds: "own" },
   "GET /api/rag/owners": { finds: "own" },
+  "GET /api/rag/facets": {
+    path: (owned) => list(owned).replace("resource/by-collection", "facets"),
+    finds: "nothing",
+  },
   "POST /rag/query": {
     sent: ({ resource }) => ({ body: { query: "moon", doc_id: resource._id } }),
     finds: "nothing",

@@ -10,6 +10,7 @@ import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareFileReads } from "./resources/files.ts";
+import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
 import { prepareSearches } from "./searches.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
@@ -80,6 +81,7 @@ export function openReader(path: string): Reader {
     },
     queue,
     index: {
+      ...prepareFacets(db, scopes),
       embeddedChunks: serving.embeddedChunks,
       foundChunks: (scope, refs) => {
         const target = scopes.find(scope);

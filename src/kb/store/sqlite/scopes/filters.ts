@@ -63,14 +63,14 @@ export function prepareFilters(db: Connection): (target: FilteredScope, filter: 
   };
 }
 
-interface Query {
+export interface ResourceQuery {
   /** Returns one column: numbers of resources. */
   readonly sql: string;
   readonly values: readonly (string | number)[];
 }
 
 /** Builds the query for the resources of a scope that match a filter; each condition is one index lookup. */
-function queryOf(scope: number, filter: Filter): Query {
+export function queryOf(scope: number, filter: Filter): ResourceQuery {
   switch (filter.kind) {
     case "and": {
       // Subtracts the unwanted resources from the result of the other conditions instead of from all resources.
@@ -112,7 +112,7 @@ function queryOf(scope: number, filter: Filter): Query {
 }
 
 /** Builds the query for the dates within bounds, which compare as moments, whatever their time zones and precision. */
-function datesWithin(scope: number, { path, bounds }: Extract<Filter, { kind: "range" }>): Query {
+function datesWithin(scope: number, { path, bounds }: Extract<Filter, { kind: "range" }>): ResourceQuery {
   const conditions = bounds.map(({ operator, value }) => {
     const moment = `unixepoch(value, 'subsec') ${SQL_OPERATORS[operator]} unixepoch(?, 'subsec')`;
     // Time zones move a date by less than a day, so this reads only the dates near the range from the index.
@@ -138,12 +138,12 @@ const SQL_OPERATORS: Readonly<Record<RangeBound["operator"], string>> = {
   lte: "<=",
 };
 
-function everything(scope: number): Query {
+function everything(scope: number): ResourceQuery {
   return { sql: "SELECT number FROM resource WHERE scope = ? AND is_deleted = 0", values: [scope] };
 }
 
 /** Combines queries. SQLite evaluates compound operators from left to right without brackets, so each part is a subquery. */
-function joined(queries: readonly Query[], word: "INTERSECT" | "UNION" | "EXCEPT"): Query {
+function joined(queries: readonly ResourceQuery[], word: "INTERSECT" | "UNION" | "EXCEPT"): ResourceQuery {
   if (queries.length === 1 && queries[0] !== undefined) return queries[0];
   return {
     sql: queries.map(({ sql }) => `SELECT * FROM (${sql})`).join(` ${word} `),

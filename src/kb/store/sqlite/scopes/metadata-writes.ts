@@ -16,6 +16,12 @@ export function storedValue(value: MetadataScalar): {
   return typeof value === "number" ? { kind: "n", value } : { kind: "s", value };
 }
 
+/** Returns the value of the columns of the table. */
+export function valueOf(kind: ValueKind, value: string | number): MetadataScalar {
+  if (kind === "z") return null;
+  return kind === "b" ? value === 1 : value;
+}
+
 /** Writes of the values that filters match. Each runs inside a transaction of the caller. */
 export interface MetadataWrites {
   add(scope: number, resource: number, metadata: UserMetadata): void;
