@@ -78,7 +78,12 @@ export async function sendChange(
     switch (reply.kind) {
       case "done": {
         const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
-        const { atMs, ...form } = storedOf(reply.value.record, observed);
+        const { atMs, label, digest } = storedOf(reply.value.record, observed);
+        // A change of the title alone sends no text. Another one than the row's shows no stored form either.
+        const form = {
+          ...(label !== undefined && { label }),
+          ...(full && digest !== undefined && { digest }),
+        };
         // An earlier update without an answer may have taken effect after this one. The result is then no stored form
         // of what was sent, and the next audit sends it again.
         const isEarlier = row.state === "unsure" || form.label === row.label || form.digest === row.digest;

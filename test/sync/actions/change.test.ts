@@ -144,6 +144,19 @@ describe("acknowledged changes", () => {
     expect(readInPart()).toBe(0);
   });
 
+  it("another text in the answer to a change of the title alone is no stored form of the file's", async () => {
+    const storedDigest = (): unknown => shop.ledger.drift.byDoc("doc")?.storedDigest;
+    const record = { ...RECORD, content: "an older text" };
+    await change({ update: [done()] });
+    await change({ update: [done({ record })] }, { action: "retitle" });
+    shop.ledger.flush();
+    expect(storedDigest()).toBeNull();
+    await change({ update: [done({ record: { ...RECORD, content: "new text, in a form" } })] });
+    await change({ update: [done({ record })] }, { action: "retitle" });
+    shop.ledger.flush();
+    expect(storedDigest()).toBe(digestOf("new text, in a form"));
+  });
+
   it("a change that is acknowledged before it is processed is followed to its end", async () => {
     const record = { ...RECORD, isDeleted: false, metadata: { status: "chunked", warning: "page 2" } };
     await change({
