@@ -52,6 +52,8 @@ export interface SourceAdoption extends AdoptReport {
   readonly unreadable: readonly RelativePath[];
   /** Rows of files whose resource the service no longer has. */
   readonly missingRows: NumberSet;
+  /** Rows of an old ledger received the names that their files have now: whatever was planned before is out of date. */
+  readonly hasFollowed: boolean;
 }
 
 export interface AdoptSourceOptions {
@@ -121,6 +123,7 @@ export async function adoptSource(
     rows,
     unreadable,
     isThere,
+    hasFollowed,
   } = await findCandidates(context, source, found, { whole, signal, isBusy });
 
   const isFirst = before.parts.length === 0;
@@ -262,6 +265,7 @@ export async function adoptSource(
     differing: differing + matches.length - exact,
     missing: missing.length,
     missingRows,
+    hasFollowed,
     lost: lost ?? null,
     surplus: { count: resources.length, first: firstOf(resources) },
   };
@@ -278,6 +282,7 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   differing: 0,
   missing: 0,
   missingRows: openNumberSet(),
+  hasFollowed: false,
   lost: null,
   surplus: { count: 0, first: [] },
 };
@@ -358,13 +363,15 @@ async function findCandidates(
   readonly unreadable: readonly RelativePath[];
   /** False: the folder is missing, empty or another one, and its files are matched another time. */
   readonly isThere: boolean;
+  /** Rows of an old ledger received other names. */
+  readonly hasFollowed: boolean;
 }> {
   const { ledger } = context;
   const scan = await scanSource(source.root, source.rules, { signal, onSlice: context.moved });
   // Another folder than the ledger knows holds other files. An old ledger shows that, a new one cannot.
   const { root } = ledger.sources.get(source.id);
   const isAgreed = root === undefined || isSameRoot(root, scan.root);
-  if (whole && isAgreed) await followFiles(context, source, scan, signal);
+  const hasFollowed = whole && isAgreed && (await followFiles(context, source, scan, signal));
   const before = ledger.drift.unsearched(source.id);
   const isAgain = before.parts.length > 0;
   /** A new ledger made its rows before there was a list, so the list does not decide whether they are candidates. */
@@ -434,6 +441,7 @@ async function findCandidates(
         unmatchedRows,
         goneRows,
         rows,
+        hasFollowed,
       };
       return { before, unreadable, isThere, ...found };
     }
@@ -453,14 +461,14 @@ function hasChanged(entry: ScanEntry, row: KnownFile): boolean {
 
 /**
  * Gives the rows of an old ledger the names that their files have now, as the next pass would. A row must not be
- * compared with the file that took its place.
+ * compared with the file that took its place. Reports whether any has another name now.
  */
 async function followFiles(
   { ledger, moved }: ActionContext,
   { id, rules, rulesKey }: AdoptingSource,
   scan: Scan,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
   const difference = await inSlices(
     reconcileInSteps(scan, ledger.files.all(id), { rulesKey }),
@@ -468,8 +476,10 @@ async function followFiles(
     moved,
   );
   const more = await findMoves(sourceFiles, difference.candidates, difference.gone);
-  await applyMoves(sourceFiles, followMoves(difference, difference.candidates, more));
+  const followed = followMoves(difference, difference.candidates, more);
+  await applyMoves(sourceFiles, followed);
   ledger.flush();
+  return followed.moves.length > 0;
 }
 
 /** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */

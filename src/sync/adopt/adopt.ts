@@ -97,7 +97,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     const found = await context.adoptions.run(scope, () =>
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
-    const { adopted, differing, missing, lost } = found;
+    const { adopted, differing, missing, lost, hasFollowed } = found;
     isPending = lost !== null;
     unsearched = found.unsearched;
     failures = unsearched.parts.length > 0 ? failures + 1 : 0;
@@ -107,7 +107,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       return [];
     }
     onMissing(found.missingRows);
-    if (adopted + differing + missing === 0) {
+    if (adopted + differing + missing === 0 && !hasFollowed) {
       // A file that the comparison could not see may have a resource. The next check finds it again.
       const isUnseen = withinTest(found.unreadable);
       const seen = candidates.filter(({ entry }) => !isUnseen(entry.path));
@@ -116,7 +116,8 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     }
     if (adopted + differing > 0 && !whole) onWarning(takenOver(source, adopted + differing, differing));
     scanAt(now());
-    return others;
+    // Candidates may name rows that have lost their paths to others.
+    return hasFollowed ? [] : others;
   };
   /** An empty file matches only a resource with its own description, and may stay empty for good. */
   const isEmptyFile = (part: RelativePath): boolean =>

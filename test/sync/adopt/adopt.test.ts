@@ -18,7 +18,8 @@ import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
 import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
 import { markFile } from "../../../src/sync/ledger/mark.ts";
 import { openSqlite } from "../../../src/sync/ledger/open.ts";
-import { openWorld, type World } from "../daemon/harness.ts";
+import { distrustRestored } from "../../../src/sync/ledger/restored.ts";
+import { openWorld, until, type World } from "../daemon/harness.ts";
 
 const PDF = Buffer.from("%PDF-1.4\nsome pages");
 
@@ -293,6 +294,31 @@ describe("recover", () => {
     const db = openSqlite(join(world.stateDir, "ledger.db"));
     expect(db.prepare("SELECT path FROM files").pluck().all()).toContain("a.txt");
     db.close();
+  });
+
+  it("a file that was renamed onto a held one's path since a backup keeps its resource", async () => {
+    world.write("a.txt", "text a");
+    world.write("b.txt", "text of b");
+    await world.sync();
+    // Elsewhere they keep their inode numbers.
+    renameSync(join(world.root, "a.txt"), `${world.root}-a.txt`);
+    renameSync(join(world.root, "b.txt"), `${world.root}-b.txt`);
+    await world.sync();
+    world.write("b.txt", "text of b");
+    await world.sync();
+    const { "b.txt": kept } = ids();
+    distrustRestored(join(world.stateDir, "ledger.db"), Date.now());
+    renameSync(join(world.root, "b.txt"), join(world.root, "a.txt"));
+    const stop = new AbortController();
+    const daemon = world.daemon({ timing: { burstGapMs: 5000 } });
+    const ended = daemon.run({ signal: stop.signal });
+    await until(
+      () => world.service.live().length === 1 && ids()["a.txt"] === kept,
+      () => JSON.stringify(ids()),
+    );
+    stop.abort();
+    await ended;
+    await daemon.close();
   });
 
   it("recover gives a changed file its resource when the restored ledger is from before the first pass with files", async () => {
