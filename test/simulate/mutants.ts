@@ -411,8 +411,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/adopt-source.ts",
-        "if (whole && isAgreed) await",
-        "if (whole && scan.root === undefined) await",
+        "whole && isAgreed && (await followFiles",
+        "whole && scan.root === undefined && (await followFiles",
       ),
     ],
   },
