@@ -5,8 +5,6 @@ import { Count, WireInteger } from "./primitives.ts";
 
 /** Most fields per answer, and its default. */
 export const FACETS_MAX = 50;
-/** Most values per field, the most frequent ones. */
-export const FACET_VALUES_MAX = 100;
 
 /** A filter as JSON. */
 const filterText = z

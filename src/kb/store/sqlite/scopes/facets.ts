@@ -1,4 +1,4 @@
-import { FACET_VALUES_MAX } from "../../../../wire/facets.ts";
+import { FACET_VALUES_MAX } from "../../../../wire/constants.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { queryOf } from "./filters.ts";
