@@ -73,6 +73,7 @@ export const SearchOutput = z.object({
       title: z.string().nullable().describe("Of the document; null if the service does not report it."),
       path: z.string().nullable().describe("File below its folder; null for a document of another origin."),
       folder: z.string().nullable(),
+      folder_description: z.string().optional().describe("What the document's folder is about."),
       owner_id: z.string(),
       collection_id: z.string(),
       chunk_id: z.string(),
@@ -142,6 +143,7 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
     title: payload.title ?? null,
     path: file?.path ?? null,
     folder: file?.folder ?? null,
+    ...(payload.folderDescription !== undefined && { folder_description: payload.folderDescription }),
     owner_id: payload.ownerId,
     collection_id: payload.collectionId,
     chunk_id: id,
@@ -152,10 +154,14 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
 
 function resultText({ results, next_offset }: SearchOutput): string {
   if (results.length === 0) return "Nothing was found.";
-  const passages = results.map(({ score, path, title, document_id, text }) => {
+  const described = new Set<string | undefined>([undefined]);
+  const passages = results.map(({ score, path, title, document_id, text, folder_description }) => {
     const name = path ?? title;
     const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
-    return `[${score.toFixed(2)}] ${where}\n${text}`;
+    // Once for all passages of a folder.
+    const about = described.has(folder_description) ? "" : `\nFolder: ${folder_description}`;
+    described.add(folder_description);
+    return `[${score.toFixed(2)}] ${where}${about}\n${text}`;
   });
   if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
   return passages.join("\n\n");

@@ -142,6 +142,10 @@ const text = {
       "Of the resource's content in this version, as UTF-8. Absent for texts from before it was stored.",
     ),
   fileUrl: z.string().optional().describe("The url of a file or link resource."),
+  folderDescription: z
+    .string()
+    .optional()
+    .describe("The string of that name in the resource's metadata: context for its text."),
 };
 
 /** A chunk. */

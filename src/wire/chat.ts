@@ -105,6 +105,8 @@ export const Citation = z
     sha256: z.string().optional(),
     /** The url of a file or link resource. */
     fileUrl: z.string().optional(),
+    /** Context from the resource's metadata, as in a search result. */
+    folderDescription: z.string().optional(),
   })
   .meta({ id: "Citation" });
 export type Citation = z.infer<typeof Citation>;

@@ -66,6 +66,8 @@ export const SearchResult = z.object({
     sha256: z.string().optional(),
     /** The url of a file or link resource (an addition). */
     fileUrl: z.string().optional(),
+    /** The string of that name in the resource's metadata: context for its text (an addition). */
+    folderDescription: z.string().optional(),
   }),
 });
 export type SearchResult = z.infer<typeof SearchResult>;

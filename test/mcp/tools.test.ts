@@ -17,6 +17,8 @@ let collectionId: string;
 /** A text whose characters are two units each, so that every second offset would part one. */
 const WAVES = "🌊".repeat(10);
 
+const ABOUT = "What the coast is about.";
+
 async function create(change: object): Promise<{ _id: string; collectionId: string }> {
   const made = await service.send("POST", "/api/rag/resource", { body: createBody(change) });
   expect(made.status).toBe(201);
@@ -25,7 +27,7 @@ async function create(change: object): Promise<{ _id: string; collectionId: stri
 
 beforeAll(async () => {
   service = await openRunning();
-  const tides = await create({ owner_id: "sea", metadata: { lang: "en" } });
+  const tides = await create({ owner_id: "sea", metadata: { lang: "en", folderDescription: ABOUT } });
   ({ _id: tidesId, collectionId } = tides);
   const bread = { title: "Bread", content: "Flour, water and salt.", owner_id: "kitchen" };
   ({ _id: breadId } = await create({ ...bread, collection_details: "moderate" }));
@@ -110,6 +112,15 @@ describe("the tool search_passages", () => {
     expect((await call("search_passages", { query: "moon", source: "sea" })).data).not.toHaveProperty(
       "fallback",
     );
+  });
+
+  it("search_passages returns the description of a passage's folder, and shows it once", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("search_passages", { query: "moon water", top_k: 10 });
+    const described = data.results.filter((one: { document_id: string }) => one.document_id === tidesId);
+    expect(described).toEqual([expect.objectContaining({ folder_description: ABOUT })]);
+    expect(text.split(`Folder: ${ABOUT}\n`)).toHaveLength(2);
+    expect(data.results).toContainEqual(expect.not.objectContaining({ folder_description: ABOUT }));
   });
 
   const found = async (input: object): Promise<string[]> => {

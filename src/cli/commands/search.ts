@@ -38,6 +38,8 @@ interface Found {
   readonly chunkId: string;
   readonly version: number;
   readonly content: string;
+  /** What the file's folder is about, if that is known. */
+  readonly folderDescription: string | undefined;
   /** Where `content` stands in the text of the document, as the service says. */
   readonly position: Pick<SearchResult["payload"], "start" | "end" | "lines" | "pages" | "sha256">;
 }
@@ -124,6 +126,7 @@ function foundAt({ id, score, version, payload }: SearchResult, lookup: Resource
     chunkId: id,
     version,
     content: payload.content,
+    folderDescription: payload.folderDescription,
     position: { start, end, lines, pages, sha256 },
   };
 }

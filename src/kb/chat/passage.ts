@@ -48,6 +48,7 @@ export function citationOf(passage: Passage, words: string): Citation {
     version,
     sha256,
     url,
+    folderDescription,
   } = passage;
   // The repeated parts belong to other positions of the document.
   const text = passage.text.slice(before.length, passage.text.length - after.length);
@@ -69,6 +70,7 @@ export function citationOf(passage: Passage, words: string): Citation {
     version,
     ...(sha256 !== undefined && { sha256 }),
     ...(url !== null && { fileUrl: url }),
+    ...(folderDescription !== undefined && { folderDescription }),
   };
 }
 

@@ -37,13 +37,14 @@ const CHANGES_MAX = 3;
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
   const found = await chunksOfVersion(kb.records, { accountId, id });
   if (found === undefined) throw noResource(id);
-  const { version, title, sha256, url, chunks } = found;
+  const { version, title, sha256, url, folderDescription, chunks } = found;
   return {
     resourceId: id,
     version,
     title,
     ...(sha256 !== undefined && { sha256 }),
     ...(url !== null && { fileUrl: url }),
+    ...(folderDescription !== undefined && { folderDescription }),
     chunks: chunks.map((chunk) => wireChunk(chunk, title)),
   };
 }
@@ -62,13 +63,14 @@ async function chunksOfVersion(
   for (let changes = 0; changes < CHANGES_MAX; changes++) {
     let part = await records.chunks({ ...at, limit: CHUNKS_READ });
     if (part === undefined) return undefined;
-    const { version, title, sha256, url } = part;
-    const chunks = [...part.chunks];
+    const { chunks: begun, more: _, ...text } = part;
+    const { version } = text;
+    const chunks = [...begun];
     while (part?.version === version && part.more) {
       part = await records.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
       if (part?.version === version) chunks.push(...part.chunks);
     }
-    if (part?.version === version) return { version, title, sha256, url, chunks };
+    if (part?.version === version) return { ...text, chunks };
   }
   return records.chunks(at);
 }

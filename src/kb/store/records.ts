@@ -204,9 +204,11 @@ export interface ChunksQuery extends ResourceKey {
   readonly limit?: number;
 }
 
-/** One version of a resource's text. */
+/** One version of a resource's text, with what its chunks are shown with. */
 export interface TextVersion {
   readonly version: number;
+  /** The string `folderDescription` of the resource's metadata: context for its chunks. */
+  readonly folderDescription?: string;
   /** SHA-256 of the content as UTF-8, 64 hex digits; undefined for a text that an older release stored. */
   readonly sha256: string | undefined;
   /** Of a file or link resource, else null. */

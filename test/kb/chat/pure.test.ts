@@ -58,6 +58,16 @@ describe("variables", () => {
 });
 
 describe("citations", () => {
+  it("cites a passage with the description of its folder, if it has one", () => {
+    const passages = [
+      passageOf(1, "The moon.", { folderDescription: "The coast." }),
+      passageOf(2, "The sea."),
+    ];
+    const [one, two] = citationsOf("The moon [1]. The sea [2].", passages);
+    expect(one).toMatchObject({ number: 1, folderDescription: "The coast." });
+    expect(two).not.toHaveProperty("folderDescription");
+  });
+
   const passage = (number: number, text: string, start = 0): Passage => passageOf(number, text, { start });
   const PASSAGES = [
     passage(1, "The harbour is old. The new crane lifts forty tons.", 100),

@@ -45,6 +45,31 @@ describe("metadata", () => {
     expect(emptied.json.data.metadata).toEqual({ status: "chunked" });
   });
 
+  it("returns the description of a folder with results and chunks, and none where it is no string", async () => {
+    const folderDescription = "All about the coast.";
+    const made = await create({ lang: "coast", folderDescription });
+    const other = await create({ lang: "coast", folderDescription: [folderDescription] });
+    const { json } = await search({ lang: "coast" });
+    const descriptions = new Map(
+      json.results.map(({ payload }: { payload: Record<string, unknown> }) => [
+        payload["resourceId"],
+        payload["folderDescription"],
+      ]),
+    );
+    expect(descriptions).toEqual(
+      new Map([
+        [made.json.data._id, folderDescription],
+        [other.json.data._id, undefined],
+      ]),
+    );
+    const chunksOf = async ({ json: { data } }: Answered) =>
+      (await running.send("GET", `/api/rag/resource/${data._id}/chunks`)).json.data;
+    expect(await chunksOf(made)).toMatchObject({ folderDescription });
+    expect(await chunksOf(other)).not.toHaveProperty("folderDescription");
+    for (const { json: one } of [made, other])
+      await running.send("DELETE", `/api/rag/resource/${one.data._id}`);
+  });
+
   it.each([
     ["a text", "x", "metadata"],
     ["null", null, "metadata"],

@@ -5,6 +5,7 @@ import type { Chunk, CollectionRecord, Resource, TextVersion } from "../../recor
 import type { FoundChunk } from "../../search-index.ts";
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import type { UserMetadata } from "../../../../wire/metadata.ts";
 import type { Tier } from "../../../../wire/primitives.ts";
 import type { Connection } from "../database/connection.ts";
 import { readContent } from "./content.ts";
@@ -42,7 +43,10 @@ interface FoundRow extends ChunkRow {
 }
 
 /** The columns of a resource that its chunks are read with. */
-type DocumentRow = Pick<ResourceRow, "id" | "version" | "first_row" | "sha256" | "url" | "locations">;
+type DocumentRow = Pick<
+  ResourceRow,
+  "id" | "version" | "first_row" | "sha256" | "url" | "locations" | "metadata"
+>;
 
 type FoundDocumentRow = DocumentRow & Pick<ResourceRow, "title" | "collection_id" | "owner_id">;
 
@@ -87,7 +91,7 @@ export function prepareLookups(db: Connection): Lookups {
   // Subqueries, because a join takes several times as long.
   const ofScope = (field: string): string => `(SELECT ${field} FROM scope WHERE number = resource.scope)`;
   const selectDocument = db.prepare<[number], FoundDocumentRow>(`
-    SELECT id, title, version, first_row, sha256, url, locations, ${ofScope("collection_id")} AS collection_id,
+    SELECT id, title, version, first_row, sha256, url, locations, metadata, ${ofScope("collection_id")} AS collection_id,
       ${ofScope("owner_id")} AS owner_id
     FROM resource WHERE number = ?`);
   const selectAnswer = db.prepare<[string, string, number], StoredAnswer>(`
@@ -155,8 +159,14 @@ export function prepareLookups(db: Connection): Lookups {
   };
 }
 
-function versionOf({ version, sha256, url }: DocumentRow): TextVersion {
-  return { version, sha256: sha256?.toString("hex"), url };
+function versionOf({ version, sha256, url, metadata }: DocumentRow): TextVersion {
+  const { folderDescription } = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
+  return {
+    version,
+    sha256: sha256?.toString("hex"),
+    url,
+    ...(typeof folderDescription === "string" && { folderDescription }),
+  };
 }
 
 function locationsIn({ locations }: DocumentRow): readonly StoredLocation[] {
