@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
+import { Location, placeWords, rangeWords } from "../wire/location.ts";
+import { Count, NumberRange } from "../wire/primitives.ts";
 import {
   FALLBACK_TEXT,
   joinFallbacks,
@@ -64,6 +66,21 @@ export const SearchInput = z.object({
 });
 export type SearchInput = z.infer<typeof SearchInput>;
 
+/** Where a passage stands. Services of other releases leave out some of it. */
+const Place = z.object({
+  heading_path: z.string().optional().describe("Title and headings above the passage."),
+  start: Count.optional().describe("UTF-16 offset in the text that read_document returns."),
+  end: Count.optional(),
+  lines: NumberRange.optional().describe("Lines of that text."),
+  pages: NumberRange.optional(),
+  locations: z
+    .array(Location)
+    .optional()
+    .describe("Pages, slides, sheet and rows, or e-mail part of the file."),
+  sha256: z.string().optional().describe("Of the document's text in this version."),
+  file_url: z.string().optional(),
+});
+
 /** Result of the tool `search_passages`. */
 export const SearchOutput = z.object({
   results: z.array(
@@ -77,7 +94,8 @@ export const SearchOutput = z.object({
       owner_id: z.string(),
       collection_id: z.string(),
       chunk_id: z.string(),
-      version: z.number(),
+      version: z.number().describe("Of the document's text; the places below are right for this one."),
+      ...Place.shape,
       text: z.string(),
     }),
   ),
@@ -148,20 +166,28 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
     collection_id: payload.collectionId,
     chunk_id: id,
     version,
+    ...placeOf(payload),
     text: cutText(payload.content, PASSAGE_CHARS_MAX),
   };
+}
+
+function placeOf(payload: SearchResult["payload"]): z.infer<typeof Place> {
+  const { path, start, end, lines, pages, locations, sha256, fileUrl } = payload;
+  return { heading_path: path, start, end, lines, pages, locations, sha256, file_url: fileUrl };
 }
 
 function resultText({ results, next_offset }: SearchOutput): string {
   if (results.length === 0) return "Nothing was found.";
   const described = new Set<string | undefined>([undefined]);
-  const passages = results.map(({ score, path, title, document_id, text, folder_description }) => {
+  const passages = results.map((result) => {
+    const { score, path, title, document_id, lines, locations, text, folder_description } = result;
     const name = path ?? title;
     const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
+    const places = locations === undefined ? rangeWords("line", lines) : [placeWords(locations)];
     // Once for all passages of a folder.
     const about = described.has(folder_description) ? "" : `\nFolder: ${folder_description}`;
     described.add(folder_description);
-    return `[${score.toFixed(2)}] ${where}${about}\n${text}`;
+    return `[${score.toFixed(2)}] ${[where, ...places].join(", ")}${about}\n${text}`;
   });
   if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
   return passages.join("\n\n");

@@ -187,6 +187,7 @@ export const AllCollectionsAnswer = answerOf(
     reads: z
       .array(z.string())
       .describe("Media types of uploads that are read, in addition to PDFs, images and plain text."),
+    locations: z.literal(true).describe("locations are taken with content."),
     metadata: z.literal(true).describe("User metadata is stored, found by filters and listed by facets."),
   }),
 ).meta({ id: "CollectionsAnswer" });

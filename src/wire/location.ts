@@ -6,14 +6,14 @@ import { Count, NumberRange } from "./primitives.ts";
 const NAME_CHARS_MAX = 1000;
 
 const name = z.string().min(1).max(NAME_CHARS_MAX);
-const part = name.describe("message: the text of an e-mail itself; otherwise the name of an attachment.");
+const partName = name.describe("message: the text of an e-mail itself; otherwise the name of an attachment.");
 const number = z.int().min(1);
 
 /** Where a part of a content begins, and where the source file has it (an addition). */
 const LocationStart = z
   .object({
     start: Count.describe("UTF-16 offset into content."),
-    part: part.optional(),
+    part: partName.optional(),
     page: number.optional(),
     slide: number.optional(),
     sheet: name.optional(),
@@ -37,7 +37,7 @@ export type LocationStarts = z.infer<typeof LocationStarts>;
 /** Where the source file has a text (an addition). */
 export const Location = z
   .object({
-    part: part.optional(),
+    part: partName.optional(),
     pages: NumberRange.optional(),
     slides: NumberRange.optional(),
     sheet: name.optional(),
@@ -45,3 +45,27 @@ export const Location = z
   })
   .meta({ id: "Location", description: "In the file from which the text was extracted." });
 export type Location = z.infer<typeof Location>;
+
+/** Most places that are named for a person. */
+const PLACES_NAMED = 3;
+
+/** Names places for a person: `sheet "Q1", rows 12–30`. */
+export function placeWords(locations: readonly Location[]): string {
+  const named = locations
+    .slice(0, PLACES_NAMED)
+    .map(({ part, sheet, pages, slides, rows }) =>
+      [
+        ...(part === undefined ? [] : [part]),
+        ...(sheet === undefined ? [] : [`sheet "${sheet}"`]),
+        ...[rangeWords("page", pages), rangeWords("slide", slides), rangeWords("row", rows)].flat(),
+      ].join(", "),
+    );
+  return [...named, ...(locations.length > PLACES_NAMED ? ["…"] : [])].join("; ");
+}
+
+/** Names a range of pages, lines and the like; none for no range. */
+export function rangeWords(unit: string, range: NumberRange | undefined): string[] {
+  if (range === undefined) return [];
+  const { first, last } = range;
+  return [first === last ? `${unit} ${first}` : `${unit}s ${first}–${last}`];
+}

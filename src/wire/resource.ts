@@ -173,6 +173,7 @@ export const CollectionsAnswer = z.object({
       z.object({ _id: z.string(), details: Tier, resources: z.number(), chunks: z.number() }),
     ),
     reads: z.array(z.string()).optional(),
+    locations: z.boolean().optional(),
     /** Whether resources take user metadata. */
     metadata: z.boolean().optional(),
   }),

@@ -98,6 +98,8 @@ export interface FakeService {
   fault: (request: FakeRequest) => Fault | undefined;
   /** Media types that the list of collections names as read. Default: none. */
   reads: readonly string[];
+  /** Whether the list of collections says that locations are taken. Default: false. */
+  locations: boolean;
   /** From now on every collection has another id, as after a reset; the old ones are unknown. */
   renameCollections(): void;
   /** Resources that are not deleted, by title. */
@@ -288,7 +290,10 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           resources: 0,
           chunks: 0,
         }));
-        return [200, { success: true, data: { collections: list, reads: fake.reads } }];
+        return [
+          200,
+          { success: true, data: { collections: list, reads: fake.reads, locations: fake.locations } },
+        ];
       }
       case "read": {
         const resource = resources.get(request.docId ?? "");
@@ -329,6 +334,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     requests,
     fault: () => undefined,
     reads: [],
+    locations: false,
     renameCollections: () => {
       for (const [tier, id] of Object.entries(collections)) collections[tier] = `d${id.slice(1)}`;
     },

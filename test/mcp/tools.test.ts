@@ -29,7 +29,8 @@ beforeAll(async () => {
   service = await openRunning();
   const tides = await create({ owner_id: "sea", metadata: { lang: "en", folderDescription: ABOUT } });
   ({ _id: tidesId, collectionId } = tides);
-  const bread = { title: "Bread", content: "Flour, water and salt.", owner_id: "kitchen" };
+  const locations = [{ start: 0, sheet: "Dough", rows: { first: 2, last: 2 } }];
+  const bread = { title: "Bread", content: "Flour, water and salt.", locations, owner_id: "kitchen" };
   ({ _id: breadId } = await create({ ...bread, collection_details: "moderate" }));
   await create({ title: "Waves", content: WAVES, owner_id: "sea" });
   const files: KnownFiles = {
@@ -121,6 +122,25 @@ describe("the tool search_passages", () => {
     expect(described).toEqual([expect.objectContaining({ folder_description: ABOUT })]);
     expect(text.split(`Folder: ${ABOUT}\n`)).toHaveLength(2);
     expect(data.results).toContainEqual(expect.not.objectContaining({ folder_description: ABOUT }));
+  });
+
+  it("search_passages names the version and the place of a passage", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("search_passages", { query: "flour", source: "kitchen" });
+    expect(data.results).toMatchObject([
+      {
+        version: 1,
+        heading_path: "Bread",
+        start: 0,
+        end: 22,
+        lines: { first: 1, last: 1 },
+        locations: [{ sheet: "Dough", rows: { first: 2, last: 2 } }],
+        sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ]);
+    expect(text).toContain(`Bread (document ${breadId}), sheet "Dough", row 2\n`);
+    const tides = await call("search_passages", { query: "moon", source: "sea", top_k: 1 });
+    expect(tides.text).toMatch(/^\[.*\] tides\.md \(document [0-9a-f]+\), lines \d+–\d+\nFolder: /);
   });
 
   const found = async (input: object): Promise<string[]> => {

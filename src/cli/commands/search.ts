@@ -35,13 +35,19 @@ interface Found {
   readonly path: string | null;
   readonly source: string | null;
   readonly docId: string;
+  readonly title: string | null;
+  /** Above `content`, outermost first. */
+  readonly headings: readonly string[];
   readonly chunkId: string;
   readonly version: number;
   readonly content: string;
   /** What the file's folder is about, if that is known. */
   readonly folderDescription: string | undefined;
   /** Where `content` stands in the text of the document, as the service says. */
-  readonly position: Pick<SearchResult["payload"], "start" | "end" | "lines" | "pages" | "sha256">;
+  readonly position: Pick<
+    SearchResult["payload"],
+    "start" | "end" | "lines" | "pages" | "locations" | "sha256" | "fileUrl"
+  >;
 }
 
 /** `kbsync search QUERY`: asks the knowledge base over all sources, or one document. */
@@ -117,17 +123,19 @@ export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typ
 
 function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {
   const file = lookup.fileOf(payload.resourceId);
-  const { start, end, lines, pages, sha256 } = payload;
+  const { start, end, lines, pages, locations, sha256, fileUrl } = payload;
   return {
     score,
     path: file?.path ?? null,
     source: file?.source ?? null,
     docId: payload.resourceId,
+    title: payload.title ?? null,
+    headings: payload.headings ?? [],
     chunkId: id,
     version,
     content: payload.content,
     folderDescription: payload.folderDescription,
-    position: { start, end, lines, pages, sha256 },
+    position: { start, end, lines, pages, locations, sha256, fileUrl },
   };
 }
 

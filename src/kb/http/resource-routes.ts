@@ -175,6 +175,7 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
         collections,
         reads: [MAIL_TYPE],
         metadata: true,
+        locations: true,
       });
     },
   });

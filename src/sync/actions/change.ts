@@ -144,6 +144,7 @@ export async function sendChange(
 function changeOf({ document }: Departure, full: boolean, url: string): ResourceChange {
   const { title, description } = document.recipe;
   if (!full) return { title, description };
-  if (document.kind === "content") return { title, description, content: document.content };
+  if (document.kind === "content")
+    return { title, description, content: document.content, locations: document.locations };
   return { title, description, url };
 }

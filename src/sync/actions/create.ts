@@ -249,6 +249,7 @@ function finishCreate(
 
 function newResource({ document }: Departure, url: string): NewResource {
   const { title, description, settings, tier, ownerId } = document.recipe;
-  const body = document.kind === "content" ? { content: document.content } : { url };
+  const body =
+    document.kind === "content" ? { content: document.content, locations: document.locations } : { url };
   return { title, description, settings, tier, ownerId, body };
 }

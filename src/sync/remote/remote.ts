@@ -1,6 +1,7 @@
 import { Pool, type Dispatcher } from "undici";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import type { LocatedText } from "../../lib/markup/located-text.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
@@ -45,7 +46,9 @@ export interface NewResource {
   readonly settings: Settings;
   readonly tier: Tier;
   readonly ownerId: string;
-  readonly body: { readonly content: SentText } | { readonly url: string };
+  readonly body:
+    | { readonly content: SentText; readonly locations?: LocatedText["locations"] }
+    | { readonly url: string };
 }
 
 /** What an update sends: only the given fields change. */
@@ -53,6 +56,8 @@ export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
   readonly content?: SentText;
+  /** Of the content. */
+  readonly locations?: LocatedText["locations"];
   readonly url?: string;
 }
 
@@ -251,10 +256,14 @@ export function openRemote(options: RemoteOptions): Remote {
   const transport = openTransport(options, hosts);
   const { attempt, send, json } = transport;
   const { now } = options;
+  let takesLocations: boolean | undefined;
+  const lists = listRequests(transport, options, (takes) => (takesLocations = takes));
+  const resources = resourceRequests(transport, options);
   return {
-    ...resourceRequests(transport, options),
+    ...resources,
+    ...withLocations({ ...resources, ...lists }, () => takesLocations),
     ...fileRequests(transport, hosts, options),
-    ...listRequests(transport, options),
+    ...lists,
 
     search: ({ query, topK, where }, signal) =>
       attempt("search", signal, async () => {
@@ -268,6 +277,39 @@ export function openRemote(options: RemoteOptions): Remote {
       }),
 
     close: () => hosts.close(),
+  };
+}
+
+/**
+ * Creates and updates that send the locations of a text only to a service that takes them. A service says so where it names the
+ * collections. The first text with locations asks a service that has not said anything yet.
+ */
+function withLocations(
+  { create, update, collections }: Pick<Remote, "create" | "update" | "collections">,
+  takesLocations: () => boolean | undefined,
+): Pick<Remote, "create" | "update"> {
+  const ask = async (signal: AbortSignal) => {
+    const reply = takesLocations() === undefined ? await collections(signal) : undefined;
+    // The text has not left yet.
+    return reply?.kind === "later" ? ({ ...reply, acted: "no" } as const) : undefined;
+  };
+  return {
+    create: async (resource, key, signal, mayLeave) => {
+      const { body } = resource;
+      if (!("content" in body) || body.locations === undefined)
+        return await create(resource, key, signal, mayLeave);
+      const later = await ask(signal);
+      if (later !== undefined) return later;
+      const sent = takesLocations() === true ? body : { content: body.content };
+      return await create({ ...resource, body: sent }, key, signal, mayLeave);
+    },
+    update: async (docId, change, signal, ...rest) => {
+      const { locations, ...bare } = change;
+      if (locations === undefined) return await update(docId, change, signal, ...rest);
+      const later = await ask(signal);
+      if (later !== undefined) return later;
+      return await update(docId, takesLocations() === true ? change : bare, signal, ...rest);
+    },
   };
 }
 
@@ -427,10 +469,11 @@ function resourceRequests(
         async () => {
           const { title, description, settings, tier, ownerId } = resource;
           const fields = { title, description, settings, collection_details: tier, owner_id: ownerId };
+          const { body: sent } = resource;
           const body =
-            "url" in resource.body
-              ? JSON.stringify({ ...fields, url: resource.body.url })
-              : jsonWithText(fields, "content", resource.body.content);
+            "url" in sent
+              ? JSON.stringify({ ...fields, url: sent.url })
+              : jsonWithText({ ...fields, locations: sent.locations }, "content", sent.content);
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
           const answer = await send("db", { method: "POST", path: ROUTES.resource, headers, body }, signal);
           const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
@@ -541,6 +584,7 @@ function fileRequests(
 function listRequests(
   { attempt, send, db, auth, noteClock }: Transport,
   { now, onMoved = () => undefined, onReads = () => undefined }: RemoteOptions,
+  onTakesLocations: (takes: boolean) => void,
 ): Pick<Remote, "list" | "listedPages" | "collections"> {
   const listedPages = new Map<string, number>();
   return {
@@ -579,6 +623,7 @@ function listRequests(
         // An addition: a service without it answers like for any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onReads([]);
+          onTakesLocations(false);
           return { kind: "done", value: "unsupported" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
@@ -586,6 +631,7 @@ function listRequests(
         // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
         onReads(reply.value.data.reads ?? []);
+        onTakesLocations(reply.value.data.locations === true);
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),

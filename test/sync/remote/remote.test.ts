@@ -7,7 +7,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { delayMs } from "../../../src/sync/plan/retry.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
 import { openRemote, type Connect, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
-import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
+import {
+  openFakeService,
+  type FakeRequest,
+  type FakeService,
+  type Fault,
+} from "../../fakes/knowledge-service.ts";
 
 let service: FakeService;
 let pacer: Pacer;
@@ -78,6 +83,55 @@ it("reports the service's clock by the first answer with a date, and each time t
   await timed.list({ collectionId: "c", ownerId: "o" }, () => undefined, signal);
   await timed.close();
   expect(offsets).toEqual([3_600_000, 7_200_000, 0]);
+});
+
+describe("locations of a text", () => {
+  const locations = [{ start: 0, slide: 1 }];
+  const located: NewResource = { ...text, body: { content: "text", locations } };
+  const send = async (): Promise<unknown[]> => {
+    const made = await remote.create(located, "key 1", signal);
+    const id = made.kind === "done" ? made.value._id : "";
+    await remote.update(id, { title: "t", content: "other", locations }, signal);
+    return service.requests
+      .filter(({ operation }) => operation === "create" || operation === "update")
+      .map(({ body }) => (body as { locations?: unknown }).locations);
+  };
+
+  beforeEach(async () => {
+    await remote.close();
+    await service.close();
+    service = await openFakeService({ collections: true });
+    open();
+  });
+
+  it("are sent to a service that takes them, which is asked once", async () => {
+    service.locations = true;
+    expect(await send()).toEqual([locations, locations]);
+    expect(service.count("collections")).toBe(1);
+  });
+
+  it.each([
+    ["does not name them", () => undefined],
+    [
+      "does not list its collections",
+      ({ operation }: FakeRequest) => (operation === "collections" ? answer(404, words) : undefined),
+    ],
+  ])("are not sent to a service that %s", async (_name, fault) => {
+    service.fault = fault;
+    expect(await send()).toEqual([undefined, undefined]);
+    expect(service.count("collections")).toBe(1);
+  });
+
+  it("wait for a service that does not say whether it takes them", async () => {
+    service.fault = ({ operation }) => (operation === "collections" ? answer(503, words) : undefined);
+    expect(await remote.create(located, "key 1", signal)).toMatchObject({ kind: "later", acted: "no" });
+    expect(service.count("create")).toBe(0);
+  });
+
+  it("cost no request for a text without them", async () => {
+    await remote.create(text, "key 1", signal);
+    expect(service.count("collections")).toBe(0);
+  });
 });
 
 describe("an answer before the work", () => {
