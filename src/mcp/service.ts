@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher } from "undici";
 import type { z } from "zod";
 import { KbsyncError, messageOf } from "../lib/failure.ts";
+import { FacetsAnswer } from "../wire/facets.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
 import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
@@ -57,8 +58,19 @@ export interface KnowledgeService {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<RecordsPage>;
+  /** Counts the values of metadata of an owner's resources in a collection. Undefined if the service lacks this. */
+  facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
+}
+
+/** Query of the facets of an owner's part of a collection. */
+export interface FacetsRequest extends Partial<PageRequest> {
+  readonly collectionId: string;
+  readonly ownerId: string;
+  /** Default: all. */
+  readonly fields?: readonly string[] | undefined;
+  readonly filter?: object | undefined;
 }
 
 /** A page to read. */
@@ -142,6 +154,15 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       // A service without pages returned everything.
       const { entries, ...rest } = pageOf(resources, { limit, cursor });
       return { records: entries, ...rest };
+    },
+    facets: async ({ collectionId, ownerId, fields, filter, limit, cursor }, signal) => {
+      const query = new URLSearchParams({ collectionId, ownerId });
+      if (fields !== undefined) query.set("fields", fields.join(","));
+      if (filter !== undefined) query.set("filter", JSON.stringify(filter));
+      if (limit !== undefined) query.set("limit", String(limit));
+      if (cursor !== undefined) query.set("cursor", cursor);
+      const answer = await get(`${ROUTES.facets}?${query.toString()}`, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, FacetsAnswer).data;
     },
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;

@@ -27,6 +27,7 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     record: unused,
     records: unused,
     list: unused,
+    facets: unused,
     owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {
       asked += 1;
       const to = Number(cursor) + 2;

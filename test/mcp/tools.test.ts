@@ -58,6 +58,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "search_passages",
       "read_document",
       "list_sources",
+      "list_metadata",
       "search",
       "fetch",
     ]);
@@ -100,6 +101,42 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       ["kitchen", "moderate", null, 1],
       ["sea", "fastest", "/srv/sea", 2],
     ]);
+  });
+});
+
+describe("the tool list_metadata", () => {
+  it("list_metadata lists the fields of a source with their values, and those that are named", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data, text } = await call("list_metadata", { source: "/srv/sea" });
+    expect(data).toEqual({
+      fields: [
+        { field: "folderDescription", distinct: 1, values: [{ value: ABOUT, documents: 1 }] },
+        { field: "lang", distinct: 1, values: [{ value: "en", documents: 1 }] },
+      ],
+      next_cursor: null,
+    });
+    expect(text).toBe(`folderDescription: "${ABOUT}" (1)\nlang: "en" (1)`);
+    const some = await call("list_metadata", { source: "sea", fields: ["lang"], filter: { lang: "de" } });
+    expect(some.data.fields).toEqual([{ field: "lang", distinct: 0, values: [] }]);
+    const none = await call("list_metadata", { source: "kitchen" });
+    expect(none.text).toBe("The documents have no metadata.");
+  });
+
+  it("list_metadata needs a source where there are several, and pages through long lists", async () => {
+    const metadata = Object.fromEntries(
+      Array.from({ length: 7 }, (_, at) => [
+        `field${at}`,
+        Array.from({ length: 12 }, (__, n) => `${n} ${"x".repeat(60)}`),
+      ]),
+    );
+    await create({ owner_id: "many", title: "Sand", content: "Dunes.", metadata });
+    const { call } = await mcp.connect(service.key);
+    expect((await call("list_metadata")).text).toMatch(/sources fit/);
+    const { data, text } = await call("list_metadata", { source: "many" });
+    expect(JSON.stringify(data).length).toBeLessThan(ANSWER_CHARS_MAX);
+    expect(data.fields[0]).toMatchObject({ field: "field0", distinct: 12 });
+    expect(data.fields[0].values).toHaveLength(10);
+    expect(text).toContain("and 2 more");
   });
 });
 
