@@ -13,6 +13,7 @@ import { addBackup } from "./commands/backup.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEval } from "./commands/eval.ts";
+import { addFacets } from "./commands/facets.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
 import { addInit } from "./commands/init.ts";
@@ -124,6 +125,7 @@ export function buildProgram(context: Context): Command {
   addWait(program, context);
   addWhy(program, context);
   addSearch(program, context);
+  addFacets(program, context);
   addAsk(program, context);
   addEval(program, context);
   addPause(program, context);

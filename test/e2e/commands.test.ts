@@ -51,6 +51,7 @@ describe("usage", () => {
     ["sync"],
     ["status"],
     ["search"],
+    ["facets"],
     ["approve"],
     ["log"],
     ["wait"],
@@ -71,6 +72,7 @@ describe("usage", () => {
     ["an unknown option", ["up", "--prot", "1"], /unknown option '--prot'/],
     ["a port that is none", ["up", "--port", "70000"], /expected a whole number from 0 to 65535/],
     ["a search without a question", ["search"], /missing required argument 'query'/],
+    ["a filter that is no JSON", ["search", "x", "--filter", "{"], /expected conditions as JSON/],
     ["a search for nothing", ["search", " "], /the query has 0 characters/],
     ["a folder that is not there", ["sync", "/no/such/folder"], /no folder/],
     ["no folder at all", ["sync", "--config", "/dev/null"], /is not JSON/],
@@ -129,6 +131,24 @@ describe("sync", () => {
     expect(JSON.parse(inPdf.stdout)).toMatchObject({
       results: [{ path: "safety-sheet.pdf", position: { pages: { first: 1 } } }],
     });
+  });
+
+  it("can be searched with a filter, and lists the values that filters can name", async () => {
+    write("a.md", "# Aardvark\n");
+    await sync();
+    const none = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", '{"kind": "none"}']);
+    expect(none).toMatchObject({ code: 0, stdout: "nothing found\n" });
+    const filter = '{"not": {"kind": "none"}}';
+    const found = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", filter]);
+    expect(found.stdout).toContain("a.md");
+    const listed = await kbsync(["facets", "colour", "--state-dir", state, "--json"]);
+    expect(JSON.parse(listed.stdout)).toEqual({
+      scopes: [{ sources: [docs], facets: [{ field: "colour", distinct: 0, values: [] }] }],
+    });
+    expect((await kbsync(["facets", "--state-dir", state])).code).toBe(0);
+    const refused = await kbsync(["search", "x", "--state-dir", state, "--filter", '{"a": {"above": 1}}']);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain("filter.a.above");
   });
 
   it("can be searched by words while the embedding model does not answer, and the search says so", async () => {

@@ -18,13 +18,14 @@ import { openSynced } from "../state/ask.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
-import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { type CommonOptions, configRequest, filterOption, wholeNumber } from "../output/options.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface SearchOptions extends CommonOptions {
   readonly topK: number;
   readonly doc?: string;
+  readonly filter?: object;
   readonly json?: boolean;
 }
 
@@ -58,6 +59,7 @@ export function addSearch(program: Command, context: Context): void {
     .argument("<query>", "the question or words to search for")
     .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
     .option("-d, --doc <path>", "search this file only")
+    .option("--filter <json>", "search documents with this metadata only (see kbsync facets)", filterOption)
     .option("--json", "print the results as JSON")
     .action(async (query: string, options: SearchOptions) => search(context, query, options));
 }
@@ -69,6 +71,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
       { code: "usage" },
     );
   }
+  const { topK, filter } = options;
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
   const lookup = openSynced(state.path);
@@ -78,9 +81,9 @@ async function search(context: Context, query: string, options: SearchOptions): 
     // Port 0: the configured one may be another program's by now, and this service lives for one question.
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
-      const queries = targets.map((where): SearchQuery => ({ query, topK: options.topK, where }));
+      const queries = targets.map((where): SearchQuery => ({ query, topK, filter, where }));
       const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
-      const found = bestResults(answers, options.topK).map((result) => foundAt(result, lookup));
+      const found = bestResults(answers, topK).map((result) => foundAt(result, lookup));
       const fallback = joinFallbacks(answers);
       context.stdout.write(
         options.json === true

@@ -32,3 +32,14 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
     throw new InvalidArgumentError(`expected a whole number from ${min} to ${max}`);
   };
 }
+
+/** Parses an option with a filter of a search. The service checks its conditions. */
+export function filterOption(text: string): object {
+  try {
+    const filter: unknown = JSON.parse(text);
+    if (typeof filter === "object" && filter !== null) return filter;
+  } catch {
+    // Reported below, with what is expected.
+  }
+  throw new InvalidArgumentError('expected conditions as JSON, such as {"tags": "draft"}');
+}

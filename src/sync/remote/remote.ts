@@ -96,6 +96,8 @@ export interface UploadSource extends FileLocation {
 export interface SearchQuery {
   readonly query: string;
   readonly topK: number;
+  /** Conditions on the metadata of documents; a service without filters ignores them. */
+  readonly filter?: object | undefined;
   readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
 }
 
@@ -265,13 +267,13 @@ export function openRemote(options: RemoteOptions): Remote {
     ...fileRequests(transport, hosts, options),
     ...lists,
 
-    search: ({ query, topK, where }, signal) =>
+    search: ({ query, topK, filter, where }, signal) =>
       attempt("search", signal, async () => {
         const scope =
           "docId" in where
             ? { doc_id: where.docId }
             : { collection_id: where.collectionId, owner_id: where.ownerId };
-        const body = JSON.stringify({ query, top_k: topK, ...scope });
+        const body = JSON.stringify({ query, top_k: topK, filter, ...scope });
         const answer = await send("api", { method: "POST", path: ROUTES.query, headers: json, body }, signal);
         return readAnswer(answer, SearchAnswer, "resource", now());
       }),
