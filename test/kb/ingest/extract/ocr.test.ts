@@ -88,7 +88,10 @@ describe("text in pictures", SLOW, () => {
     const both = await sharp([page, page], { join: { animated: true } })
       .tiff()
       .toBuffer();
-    expect(await extract(both)).toEqual({ text: `${TEXT}\n\n${TEXT}`, pages: [0, TEXT.length + 2] });
+    expect(await extract(both)).toEqual({
+      text: `${TEXT}\n\n${TEXT}`,
+      locations: pagesAt([0, TEXT.length + 2]),
+    });
     const one = openExtractor({ ocr: { pagesMax: 1 } });
     await expect(extract(both, one)).rejects.toMatchObject({ code: "too_many_pages" });
     one.close();
@@ -101,7 +104,7 @@ describe("scanned PDFs", SLOW, () => {
     const pdf = buildPdf([textPage(["typed"]), scan, textPage([]), textPage(["again"])]);
     expect(await extract(pdf)).toEqual({
       text: `typed\n\n${TEXT}\n\nagain`,
-      pages: [0, 7, null, 9 + TEXT.length],
+      locations: pagesAt([0, 7, null, 9 + TEXT.length]),
     });
   });
 
@@ -114,7 +117,7 @@ describe("scanned PDFs", SLOW, () => {
     two.close();
     expect(read).toEqual({
       text: `${TEXT}\n\ntyped\n\nagain`,
-      pages: [0, TEXT.length + 2, null, null, null, TEXT.length + 9, null],
+      locations: pagesAt([0, TEXT.length + 2, null, null, null, TEXT.length + 9, null]),
     });
     expect(warning).toContain("Pages 4–5, 7 were not read: 5 pages have no text layer");
     expect(warning).toContain("first 2 of them");
@@ -148,7 +151,7 @@ describe("scanned PDFs", SLOW, () => {
       buildPdf([textPage(["typed"]), scan, textPage(["again"])]),
       hasty,
     );
-    expect(read).toEqual({ text: "typed\n\nagain", pages: [0, null, 7] });
+    expect(read).toEqual({ text: "typed\n\nagain", locations: pagesAt([0, null, 7]) });
     const late =
       "recognising text takes longer than a page of a PDF of its size may (10 s of processor time, 0.1 s in all)";
     expect(warning).toBe(`Page 2 was not read: ${late}.`);
@@ -321,3 +324,8 @@ describe.skipIf(!existsSync(samples))("sample pictures (skipped without ../share
     expect(recall(truth, pages.map(ocrText).join("\n"))).toBeGreaterThanOrEqual(least);
   });
 });
+
+/** The locations of pages, by where their texts begin; null for a page without text. */
+function pagesAt(starts: readonly (number | null)[]): object[] {
+  return starts.flatMap((start, at) => (start === null ? [] : [{ start, page: at + 1 }]));
+}
