@@ -138,8 +138,14 @@ export type ResourceAnswer = z.infer<typeof ResourceAnswer>;
 /** `false` leaves `content` empty: for clients that list what exists, or need only the record. */
 const withContent = z.enum(["true", "false"]).optional();
 
+/** Refuses an answer about another version of the text. */
+const version = WireInteger.pipe(z.int().min(0)).optional();
+
 /** Query string of `GET /api/rag/resource/<doc_id>` (an addition). */
-export const ReadQuery = z.object({ content: withContent });
+export const ReadQuery = z.object({ content: withContent, version });
+
+/** Query string of `GET /api/rag/resource/<doc_id>/chunks` (an addition). */
+export const ChunksQuery = z.object({ version });
 
 /** Query string of `GET /api/rag/resource/by-collection`. `limit`, `cursor`, `deleted` and `content` are additions. */
 export const ListQuery = z.object({

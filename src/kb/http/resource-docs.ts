@@ -9,7 +9,7 @@ import {
   ResourcesAnswer,
   UpdateAnswer,
 } from "../../wire/answers.ts";
-import { CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
+import { ChunksQuery, CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
@@ -62,6 +62,7 @@ export const RESOURCE_DOCS = {
   chunks: {
     summary: "Lists the chunks of a resource in text order.",
     tag: TAG,
+    query: ChunksQuery,
     headers: IF_NONE_MATCH,
     answers: { 200: ChunksAnswer, 304: "empty" },
   },

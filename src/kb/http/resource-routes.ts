@@ -6,7 +6,7 @@ import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
 import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
-import { CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
+import { ChunksQuery, CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { MAIL_TYPE } from "../../wire/constants.ts";
 import type { RequestContext } from "../resources/request-context.ts";
@@ -16,7 +16,14 @@ import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { listResources, textBytes } from "../resources/list.ts";
 import { isQuickCreate, isQuickUpdate } from "../resources/quick.ts";
-import { readAnyResource, readChunks, readCollections, readOwners, readResource } from "../resources/read.ts";
+import {
+  readAnyResource,
+  readChunks,
+  readCollections,
+  readOwners,
+  readResource,
+  refuseOtherVersion,
+} from "../resources/read.ts";
 import { createdRecord, deletedRecord, liveRecord, queuedRecord, wholeRecord } from "../resources/record.ts";
 import { removeResource } from "../resources/remove.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
@@ -132,7 +139,9 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
     doc: RESOURCE_DOCS.read,
     handle: async (request, accountId, _context, share) => {
       const query = readInput(ReadQuery, request.query);
-      const resource = shown(await readAnyResource(kb, accountId, idOf(request)), query);
+      const found = await readAnyResource(kb, accountId, idOf(request));
+      refuseOtherVersion(found.version, query.version);
+      const resource = shown(found, query);
       share.take(textBytes(resource));
       return recordAnswer(kb, "Resource fetched successfully", resource, share, wholeRecord);
     },
@@ -144,7 +153,9 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
     scope: "read",
     doc: RESOURCE_DOCS.chunks,
     handle: async (request, accountId, _context, share) => {
+      const query = readInput(ChunksQuery, request.query);
       const chunks = await readChunks(kb, accountId, idOf(request));
+      refuseOtherVersion(chunks.version, query.version);
       share.take(chunks.chunks.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0));
       // Another title is no other version, and the answer shows it.
       const title = hash("sha256", chunks.title, "base64url").slice(0, 12);

@@ -36,6 +36,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   too_many_agents: 409,
   images_too_large: 413,
   precondition_failed: 412,
+  version_gone: 410,
   body_too_large: 413,
   text_too_large: 413,
   file_too_large: 413,

@@ -5,7 +5,7 @@ import { pathOf, positionOf } from "../search/position.ts";
 import type { Records } from "../store/store.ts";
 import type { Chunk, Resource, ResourceKey, VersionChunks } from "../store/records.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
-import { noResource } from "./refusal.ts";
+import { noResource, Refusal } from "./refusal.ts";
 
 /** Reads a live resource (an addition). */
 export async function readResource(kb: KnowledgeBase, accountId: string, id: string): Promise<Resource> {
@@ -20,6 +20,19 @@ export async function readAnyResource(kb: KnowledgeBase, accountId: string, id: 
   const resource = (await kb.records.resource(at)) ?? (await kb.records.deletedResource(at));
   if (resource === undefined) throw noResource(id);
   return resource;
+}
+
+/** Throws `version_gone` if a resource has another version than a reader wants: only the current text is stored. */
+export function refuseOtherVersion(has: number, wanted: number | undefined): void {
+  if (wanted === undefined || wanted === has) return;
+  throw new Refusal(
+    "version_gone",
+    `The resource has version ${has}; the text of version ${wanted} is not stored.`,
+    {
+      field: "version",
+      hint: "Search again. If sha256 of the old citation is that of the current text, its offsets are still right.",
+    },
+  );
 }
 
 /** The chunks of a resource in the wire format, in text order. */

@@ -26,6 +26,7 @@ export type RefusalCode =
   | "idempotency_conflict"
   | "idempotency_in_progress"
   | "precondition_failed"
+  | "version_gone"
   | "queue_full"
   | "endpoint_not_found"
   | "delivery_not_found"

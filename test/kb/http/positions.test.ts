@@ -142,3 +142,17 @@ it("names lines and digest of content, which has neither pages nor a file", asyn
   expect(payload).not.toHaveProperty("fileUrl");
   expect(content.slice(payload.start, payload.end)).toBe(payload.content);
 });
+
+it("the text and the chunks of another version are refused, and those of the current one are returned", async () => {
+  const { json } = await running.send("POST", "/api/rag/resource", { body: createBody({ content: "one" }) });
+  const at = `/api/rag/resource/${json.data._id}`;
+  await running.send("PUT", at, { body: { content: "two" } });
+  for (const path of [at, `${at}/chunks`]) {
+    expect((await running.send("GET", `${path}?version=2`)).status).toBe(200);
+    for (const version of [1, 3])
+      expect(await running.send("GET", `${path}?version=${version}`)).toMatchObject({
+        status: 410,
+        json: { error: { code: "version_gone", field: "version" } },
+      });
+  }
+});
