@@ -21,7 +21,7 @@ export const LONG_TESTS = [
   "test/kb/jobs/job-runner.test.ts",
   "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
-  "test/long/image-recall.test.ts",
+  "test/long/{citations,image-recall}.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
