@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
+import { TEST_FOLDER } from "./test/memory-folder.ts";
 import { RETRIES } from "./test/retries.ts";
 
 /**
@@ -69,6 +70,7 @@ export const ALONE = [
 const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
 /** Unit tests wait for timers and processes a third of the time. */
 const unitWorkers = Math.ceil(1.5 * availableParallelism());
+const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
 
 keepCompiled();
 
@@ -88,6 +90,7 @@ export default defineConfig({
           retry: RETRIES,
           maxWorkers: unitWorkers,
           server: inlined,
+          ...inMemory,
         },
       },
       {
@@ -99,6 +102,7 @@ export default defineConfig({
           retry: RETRIES,
           maxWorkers: unitWorkers,
           server: inlined,
+          ...inMemory,
         },
       },
       {

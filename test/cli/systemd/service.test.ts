@@ -9,7 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { homedir, tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
@@ -25,7 +25,8 @@ import { directive } from "../../../src/system/unit-text.ts";
 let folder: string;
 let config: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "kbsync-service-"));
+  // In /tmp itself, of which the unit has its own: what lies there must be bound.
+  folder = mkdtempSync("/tmp/kbsync-service-");
   // As a folder of configurations is; a temporary one is closed to others.
   chmodSync(folder, 0o755);
   config = join(folder, "kbsync.config.json");
