@@ -40,9 +40,12 @@ export interface WorkOptions {
 
 type Slot = "regular" | "guest";
 
-interface Waiter {
+interface Task {
   readonly path: readonly string[];
   readonly weight: number;
+}
+
+interface Waiter extends Task {
   readonly enter: () => void;
 }
 
@@ -56,57 +59,45 @@ export function openGate({
   nowMs = () => performance.now(),
 }: GateOptions): Gate {
   const line = openFairLine<Waiter>();
-  /** Running tasks by the first part of their path. */
-  const runningOf = new Map<string, number>();
-  let running = 0;
-  let runningGuests = 0;
-
-  /** Returns the slot that a task can take now; undefined: it has to wait. */
-  const freeSlot = ({ path, weight }: Pick<Waiter, "path" | "weight">): Slot | undefined => {
-    if (running + weight <= width) return "regular";
-    return runningGuests < guests && path.length > 0 && isIdle(path[0] ?? "") ? "guest" : undefined;
-  };
-  const isIdle = (first: string): boolean => !runningOf.has(first);
-
-  const occupy = ({ path, weight }: Pick<Waiter, "path" | "weight">, slot: Slot): void => {
-    const [first = ""] = path;
-    runningOf.set(first, (runningOf.get(first) ?? 0) + 1);
-    if (slot === "guest") runningGuests += 1;
-    else running += weight;
-  };
+  const slots = openSlots(width, guests);
+  /** Slots of the admitted tasks that had to wait. */
+  const admitted = new WeakMap<Waiter, Slot>();
 
   const admit = (): void => {
     for (;;) {
-      const isFree = running + (line.peek()?.weight ?? 0) <= width;
+      const isFree = slots.fits(line.peek()?.weight ?? 0);
       // A light task never overtakes a heavy one, which could starve. A guest takes no regular slot.
-      const accept = isFree ? undefined : isIdle;
+      const accept = isFree ? undefined : slots.isIdle;
       const next = line.peek(accept);
-      const slot = next && freeSlot(next);
+      const slot = next && slots.find(next);
       if (next === undefined || slot === undefined) break;
       line.shift(accept);
       // Counted before the task wakes, so that no other task takes its slot.
-      occupy(next, slot);
-      slots.set(next, slot);
+      slots.take(next, slot);
+      admitted.set(next, slot);
       next.enter();
     }
   };
-  /** Slots of the admitted tasks that had to wait. */
-  const slots = new WeakMap<Waiter, Slot>();
+
+  const leave = (task: Task, slot: Slot): void => {
+    slots.free(task, slot);
+    admit();
+  };
 
   const enter = async (
-    path: readonly string[],
-    weight: number,
+    task: Task,
     { signal, whileWaiting = (wait) => wait() }: Pick<WorkOptions, "signal" | "whileWaiting">,
   ): Promise<Slot> => {
+    const { path } = task;
     signal?.throwIfAborted();
-    const slot = line.waiting() === 0 ? freeSlot({ path, weight }) : undefined;
+    const slot = line.waiting() === 0 ? slots.find(task) : undefined;
     if (slot !== undefined) {
-      occupy({ path, weight }, slot);
+      slots.take(task, slot);
       return slot;
     }
     if (line.waiting() >= lineMax || line.waitingAt(path.slice(0, 1)) >= shareMax) throw full();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiter: Waiter = { path, weight, enter: resolve };
+    const waiter: Waiter = { ...task, enter: resolve };
     const giveUp = (): void => {
       // An admitted task is running and leaves at its end.
       if (!line.remove(path, waiter)) return;
@@ -122,39 +113,62 @@ export function openGate({
       await whileWaiting(() => promise);
     } catch (error) {
       // `whileWaiting` may fail after the task was admitted.
-      const entered = slots.get(waiter);
+      const entered = admitted.get(waiter);
       if (entered === undefined) line.remove(path, waiter);
-      else leave(path, weight, entered);
+      else leave(task, entered);
       throw error;
     } finally {
       signal?.removeEventListener("abort", giveUp);
     }
-    return slots.get(waiter) ?? "regular";
-  };
-
-  const leave = (path: readonly string[], weight: number, slot: Slot): void => {
-    const [first = ""] = path;
-    const left = (runningOf.get(first) ?? 1) - 1;
-    if (left === 0) runningOf.delete(first);
-    else runningOf.set(first, left);
-    if (slot === "guest") runningGuests -= 1;
-    else running -= weight;
-    admit();
+    return admitted.get(waiter) ?? "regular";
   };
 
   return {
-    running: () => running,
+    running: slots.running,
     waiting: () => line.waiting(),
-    run: async (work, { weight: asked = 1, path = [], ...waits } = {}) => {
-      const weight = Math.min(asked, width);
-      const slot = await enter(path, weight, waits);
+    run: async (work, { weight = 1, path = [], ...waits } = {}) => {
+      const task = { path, weight: Math.min(weight, width) };
+      const slot = await enter(task, waits);
       const startMs = nowMs();
       try {
         return await work();
       } finally {
-        line.charge(path, (nowMs() - startMs) * weight);
-        leave(path, weight, slot);
+        line.charge(path, (nowMs() - startMs) * task.weight);
+        leave(task, slot);
       }
+    },
+  };
+}
+
+/** Counts the slots of running tasks: `width` of weight, and `guests` for tasks under whose first part nothing runs. */
+function openSlots(width: number, guests: number) {
+  /** Running tasks by the first part of their path. */
+  const runningOf = new Map<string, number>();
+  let running = 0;
+  let runningGuests = 0;
+  const fits = (weight: number): boolean => running + weight <= width;
+  const isIdle = (first: string): boolean => !runningOf.has(first);
+
+  return {
+    fits,
+    isIdle,
+    running: () => running,
+    /** Returns the slot that a task can take now; undefined: it has to wait. */
+    find: ({ path: [first], weight }: Task): Slot | undefined => {
+      if (fits(weight)) return "regular";
+      return runningGuests < guests && first !== undefined && isIdle(first) ? "guest" : undefined;
+    },
+    take: ({ path: [first = ""], weight }: Task, slot: Slot): void => {
+      runningOf.set(first, (runningOf.get(first) ?? 0) + 1);
+      if (slot === "guest") runningGuests += 1;
+      else running += weight;
+    },
+    free: ({ path: [first = ""], weight }: Task, slot: Slot): void => {
+      const left = (runningOf.get(first) ?? 1) - 1;
+      if (left === 0) runningOf.delete(first);
+      else runningOf.set(first, left);
+      if (slot === "guest") runningGuests -= 1;
+      else running -= weight;
     },
   };
 }
