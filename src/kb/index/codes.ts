@@ -37,6 +37,8 @@ export interface CodeList {
 
 /** Growth factor of a full list: doubling would leave up to half of it empty. */
 const GROWTH = 1.3;
+/** Slots of an empty list. */
+const CAPACITY = 1024;
 const LANE_WORDS = LANE_BYTES / 4;
 
 /**
@@ -44,43 +46,22 @@ const LANE_WORDS = LANE_BYTES / 4;
  * `storedBytesMax`, because reading one from the database costs ten times its cosine. Beyond that, keeps codes alone.
  */
 export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeList {
-  const dimensions = mean.length;
-  const words = Math.max(1, Math.ceil(dimensions / 32 / LANE_WORDS)) * LANE_WORDS;
-  let rows = new Float64Array(1024);
-  let codes = new Uint32Array(1024 * words);
-  let distances = new Uint16Array(1024);
-  let stored: { values: Int8Array; scales: Float32Array } | undefined = storedOf(1024);
+  const words = Math.max(1, Math.ceil(mean.length / 32 / LANE_WORDS)) * LANE_WORDS;
+  let rows = new Float64Array(CAPACITY);
+  let codes = new Uint32Array(CAPACITY * words);
+  let distances = new Uint16Array(CAPACITY);
+  const stored = cacheVectors(mean.length, storedBytesMax);
   let size = 0;
   let firstRow = Infinity;
   let lastRow = -1;
   const query = new Uint32Array(words);
-
-  function encode(vector: Float32Array, into: Uint32Array, offset: number): void {
-    for (let word = 0; word * 32 < dimensions; word++) {
-      let bits = 0;
-      const end = Math.min(32, dimensions - word * 32);
-      for (let bit = 0; bit < end; bit++) {
-        const at = word * 32 + bit;
-        if ((vector[at] ?? 0) > (mean[at] ?? 0)) bits |= 1 << bit;
-      }
-      into[offset + word] = bits >>> 0;
-    }
-  }
 
   function grow(): void {
     const capacity = Math.ceil(rows.length * GROWTH);
     rows = copied(rows, new Float64Array(capacity));
     codes = copied(codes, new Uint32Array(capacity * words));
     distances = new Uint16Array(capacity);
-    const larger = stored && storedOf(capacity);
-    larger?.values.set(stored?.values ?? []);
-    larger?.scales.set(stored?.scales ?? []);
-    stored = larger;
-  }
-
-  function storedOf(capacity: number): { values: Int8Array; scales: Float32Array } | undefined {
-    if (capacity * (dimensions + Float32Array.BYTES_PER_ELEMENT) > storedBytesMax) return undefined;
-    return { values: new Int8Array(capacity * dimensions), scales: new Float32Array(capacity) };
+    stored.grow(capacity);
   }
 
   /** Returns a filter by slot; undefined if every row passes, which saves a million calls. */
@@ -104,22 +85,16 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
       return rows.byteLength + codes.byteLength + distances.byteLength;
     },
     get storedBytes() {
-      return stored === undefined ? 0 : stored.values.byteLength + stored.scales.byteLength;
+      return stored.bytes();
     },
-    dropStored() {
-      stored = undefined;
-    },
+    dropStored: stored.drop,
     rowAt: (slot) => rows[slot] ?? 0,
-    cosineAt: (slot, vector) =>
-      stored && dotValues(vector, stored.values, slot * dimensions) * (stored.scales[slot] ?? 0),
+    cosineAt: stored.cosineAt,
     add(row, vector, bytes) {
       if (size === rows.length) grow();
       rows[size] = row;
-      encode(vector, codes, size * words);
-      if (stored !== undefined) {
-        stored.values.set(valuesOf(bytes), size * dimensions);
-        stored.scales[size] = scaleOf(bytes);
-      }
+      encode(vector, mean, codes, size * words);
+      stored.put(size, bytes);
       firstRow = Math.min(firstRow, row);
       lastRow = Math.max(lastRow, row);
       size++;
@@ -135,33 +110,88 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
         if (end !== at) {
           rows[end] = row;
           codes.copyWithin(end * words, at * words, (at + 1) * words);
-          stored?.values.copyWithin(end * dimensions, at * dimensions, (at + 1) * dimensions);
-          stored?.scales.copyWithin(end, at, at + 1);
+          stored.move(at, end);
         }
         end++;
       }
       size = end;
     },
     nearest(vector, first, last, count, isAllowed) {
-      encode(vector, query, 0);
+      encode(vector, mean, query, 0);
       scanCodes(bytesOf(codes), size, bytesOf(query), distances);
-      const passes = slotFilter(first, last, isAllowed);
-      const histogram = new Uint32Array(words * 32 + 1);
-      for (let at = 0; at < size; at++) {
-        if (passes !== undefined && !passes(at)) continue;
-        const distance = distances[at] ?? 0;
-        histogram[distance] = (histogram[distance] ?? 0) + 1;
-      }
-      let threshold = 0;
-      for (let seen = histogram[0] ?? 0; seen < count && threshold < words * 32;)
-        seen += histogram[++threshold] ?? 0;
-      const slots: number[] = [];
-      for (let at = 0; at < size; at++) {
-        if ((distances[at] ?? 0) > threshold) continue;
-        if (passes === undefined || passes(at)) slots.push(at);
-      }
-      return slots;
+      return nearestSlots(distances, size, words * 32, count, slotFilter(first, last, isAllowed));
     },
+  };
+}
+
+/** Writes the code of a vector: a bit for each dimension, set if the vector is above the mean. */
+function encode(vector: Float32Array, mean: Float32Array, into: Uint32Array, offset: number): void {
+  for (let word = 0; word * 32 < mean.length; word++) {
+    let bits = 0;
+    const end = Math.min(32, mean.length - word * 32);
+    for (let bit = 0; bit < end; bit++) {
+      const at = word * 32 + bit;
+      if ((vector[at] ?? 0) > (mean[at] ?? 0)) bits |= 1 << bit;
+    }
+    into[offset + word] = bits >>> 0;
+  }
+}
+
+/** Returns the slots up to the least distance that `count` of them have, of at most `distanceMax`. */
+function nearestSlots(
+  distances: Uint16Array,
+  size: number,
+  distanceMax: number,
+  count: number,
+  passes: ((slot: number) => boolean) | undefined,
+): number[] {
+  const histogram = new Uint32Array(distanceMax + 1);
+  for (let at = 0; at < size; at++) {
+    if (passes !== undefined && !passes(at)) continue;
+    const distance = distances[at] ?? 0;
+    histogram[distance] = (histogram[distance] ?? 0) + 1;
+  }
+  let threshold = 0;
+  for (let seen = histogram[0] ?? 0; seen < count && threshold < distanceMax;)
+    seen += histogram[++threshold] ?? 0;
+  const slots: number[] = [];
+  for (let at = 0; at < size; at++) {
+    if ((distances[at] ?? 0) > threshold) continue;
+    if (passes === undefined || passes(at)) slots.push(at);
+  }
+  return slots;
+}
+
+/** Caches the quantised vectors of the slots, for as long as all of them fit `bytesMax`. */
+function cacheVectors(dimensions: number, bytesMax: number) {
+  const makeFor = (capacity: number): { values: Int8Array; scales: Float32Array } | undefined => {
+    if (capacity * (dimensions + Float32Array.BYTES_PER_ELEMENT) > bytesMax) return undefined;
+    return { values: new Int8Array(capacity * dimensions), scales: new Float32Array(capacity) };
+  };
+  let cached = makeFor(CAPACITY);
+
+  return {
+    bytes: (): number => (cached === undefined ? 0 : cached.values.byteLength + cached.scales.byteLength),
+    drop: (): void => {
+      cached = undefined;
+    },
+    grow: (capacity: number): void => {
+      const larger = cached && makeFor(capacity);
+      larger?.values.set(cached?.values ?? []);
+      larger?.scales.set(cached?.scales ?? []);
+      cached = larger;
+    },
+    put: (slot: number, bytes: Buffer): void => {
+      if (cached === undefined) return;
+      cached.values.set(valuesOf(bytes), slot * dimensions);
+      cached.scales[slot] = scaleOf(bytes);
+    },
+    move: (from: number, to: number): void => {
+      cached?.values.copyWithin(to * dimensions, from * dimensions, (from + 1) * dimensions);
+      cached?.scales.copyWithin(to, from, from + 1);
+    },
+    cosineAt: (slot: number, vector: Float32Array): number | undefined =>
+      cached && dotValues(vector, cached.values, slot * dimensions) * (cached.scales[slot] ?? 0),
   };
 }
 
