@@ -7,36 +7,24 @@ import type { Span } from "./chunk/span.ts";
 import { unitRanges } from "./chunk/units.ts";
 import type { Range } from "./chunk/units.ts";
 
-interface Input {
+/** A text to split. Above `unitsMax` units it is too long for a model. */
+export interface ChunkInput {
   readonly text: string;
   readonly settings: Settings;
+  readonly unitsMax: number;
 }
 
 /** Chunking methods, callable in place and in the chunking worker with the same result. */
 export const CHUNK_METHODS = {
-  recursive: ({ text, settings }: Input): readonly Span[] => chunkRecursive(text, settings),
+  recursive: ({ text, settings }: ChunkInput): readonly Span[] => chunkRecursive(text, settings),
   /** Returns the units to embed; undefined if there would be more than `unitsMax`. */
-  units: ({
-    text,
-    settings,
-    unitsMax,
-  }: Input & { readonly unitsMax: number }): readonly Range[] | undefined =>
+  units: ({ text, settings, unitsMax }: ChunkInput): readonly Range[] | undefined =>
     unitRanges(text, settings, unitsMax),
   /** `meaning` belongs to the units that the same `unitsMax` yields. */
-  semantic: ({
-    text,
-    settings,
-    unitsMax,
-    meaning,
-  }: Input & { readonly unitsMax: number; readonly meaning: Meaning }) =>
+  semantic: ({ text, settings, unitsMax, meaning }: ChunkInput & { readonly meaning: Meaning }) =>
     chunkSemantic(text, settings, unitsMax, meaning),
   /** `begins` holds the numbers of the units that start a section. */
-  sections: ({
-    text,
-    settings,
-    unitsMax,
-    begins,
-  }: Input & { readonly unitsMax: number; readonly begins: readonly number[] }) =>
+  sections: ({ text, settings, unitsMax, begins }: ChunkInput & { readonly begins: readonly number[] }) =>
     chunkSections(text, settings, unitsMax, begins),
 };
 

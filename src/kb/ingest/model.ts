@@ -71,41 +71,13 @@ export function openModel(
   events: ModelEvents,
   waits = WAITS,
 ): Model {
-  let state: ModelState =
-    open === undefined
-      ? {
-          state: "off",
-          message: "No embedding model is configured; moderate and high_accuracy search by words alone.",
-        }
-      : { state: "idle", message: "The embedding model loads when first needed." };
+  const state = trackState(open !== undefined, events);
   let found: Promise<ModelEmbedder | undefined> | undefined;
   /** Resolves when callers stop waiting for the current attempt. */
   let timeout: Promise<undefined> = Promise.resolve(undefined);
   let retryFromMs = 0;
   let cooldownUntilMs = 0;
   let closing = false;
-  let left = 0;
-
-  const unavailable = (reason: string, hint: string | undefined): undefined => {
-    retryFromMs = nowMs() + RETRY_AFTER_MS;
-    const message =
-      "There is no embedding model; moderate and high_accuracy search by words alone until there is one.";
-    state = { state: "unavailable", message, ...(hint === undefined ? {} : { hint }) };
-    events.onProblem(reason, hint);
-    return undefined;
-  };
-
-  const ready = (fingerprint: string): void => {
-    state = { state: "ready", message: `Embedding with ${fingerprint}.` };
-  };
-
-  const failing = (error: unknown): void => {
-    const isNew = state.state !== "failing";
-    const message =
-      "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
-    state = { state: "failing", message, hint: "The log has the cause." };
-    if (isNew) events.onProblem(messageOf(error), undefined);
-  };
 
   /** Wraps an embedder so that the state follows its calls. */
   const tracked = (embedder: Embedder): Embedder => ({
@@ -116,14 +88,14 @@ export function openModel(
       try {
         const vectors = await embedder.embed(texts, signal);
         if (texts.length > 0) cooldownUntilMs = 0;
-        if (state.state === "failing" && texts.length > 0) ready(embedder.fingerprint);
+        if (state.is("failing") && texts.length > 0) state.ready(embedder.fingerprint);
         return vectors;
       } catch (error) {
         // An aborted call, or one during the cooldown, says nothing about the model. A timeout starts a cooldown without
         // `failing`: the model may work, if slowly.
         const isLate = signal?.aborted === true && isTimeout(signal.reason);
         const isFailure = signal?.aborted !== true && codeOf(error) !== EMBEDDING_RESTING;
-        if (!closing && isFailure) failing(error);
+        if (!closing && isFailure) state.failing(error);
         if (isLate || codeOf(error) === "embedding_unreachable") cooldownUntilMs = nowMs() + COOLDOWN_MS;
         throw error;
       }
@@ -133,12 +105,12 @@ export function openModel(
 
   const attempt = async (find: () => Promise<FoundModel>): Promise<ModelEmbedder | undefined> => {
     // Only the first attempt shows as loading: later ones run in the background.
-    if (found === undefined) state = { state: "loading", message: "The embedding model is loading." };
+    if (found === undefined) state.loading();
     retryFromMs = Infinity;
     try {
       const model = await find();
       if ("reason" in model) return unavailable(model.reason, model.hint);
-      ready(model.fingerprint);
+      state.ready(model.fingerprint);
       events.onReady(model.fingerprint);
       const { queries } = model;
       return {
@@ -150,11 +122,15 @@ export function openModel(
       return unavailable(messageOf(error), error instanceof KbsyncError ? error.hint : undefined);
     }
   };
+  const unavailable = (reason: string, hint: string | undefined): undefined => {
+    retryFromMs = nowMs() + RETRY_AFTER_MS;
+    state.unavailable(reason, hint);
+  };
 
   return {
     get: () => {
       if (open === undefined) return Promise.resolve(undefined);
-      const again = state.state === "unavailable" && nowMs() >= retryFromMs;
+      const again = state.is("unavailable") && nowMs() >= retryFromMs;
       if (found === undefined || again) {
         const waitMs = found === undefined ? waits.firstMs : waits.nextMs;
         found = attempt(open);
@@ -162,21 +138,56 @@ export function openModel(
       }
       return Promise.race([found, timeout]);
     },
-    state: () => {
+    state: state.shown,
+    noteLeft: state.noteLeft,
+    close: async () => {
+      closing = true;
+      const closed = found?.then((embedder) => embedder?.close());
+      await Promise.race([closed, pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
+    },
+  };
+}
+
+/** Tracks the public state of a model, and reports when it becomes unavailable or starts to fail. */
+function trackState(isConfigured: boolean, events: ModelEvents) {
+  let state: ModelState = isConfigured
+    ? { state: "idle", message: "The embedding model loads when first needed." }
+    : {
+        state: "off",
+        message: "No embedding model is configured; moderate and high_accuracy search by words alone.",
+      };
+  let left = 0;
+  return {
+    is: (kind: ModelState["state"]): boolean => state.state === kind,
+    loading: (): void => {
+      state = { state: "loading", message: "The embedding model is loading." };
+    },
+    ready: (fingerprint: string): void => {
+      state = { state: "ready", message: `Embedding with ${fingerprint}.` };
+    },
+    failing: (error: unknown): void => {
+      const isNew = state.state !== "failing";
+      const message =
+        "The embedding model fails; moderate and high_accuracy search by words alone until it works again.";
+      state = { state: "failing", message, hint: "The log has the cause." };
+      if (isNew) events.onProblem(messageOf(error), undefined);
+    },
+    unavailable: (reason: string, hint: string | undefined): void => {
+      const message =
+        "There is no embedding model; moderate and high_accuracy search by words alone until there is one.";
+      state = { state: "unavailable", message, ...(hint === undefined ? {} : { hint }) };
+      events.onProblem(reason, hint);
+    },
+    noteLeft: (chunks: number): void => {
+      left = chunks;
+    },
+    shown: (): ModelState => {
       if (left === 0 || state.state !== "ready") return state;
       const chunks = left === 1 ? "One chunk" : `${left} chunks`;
       return {
         ...state,
         message: `${state.message} ${chunks} cannot be embedded, and words alone find them.`,
       };
-    },
-    noteLeft: (chunks) => {
-      left = chunks;
-    },
-    close: async () => {
-      closing = true;
-      const closed = found?.then((embedder) => embedder?.close());
-      await Promise.race([closed, pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -6,11 +6,9 @@ import type { Settings, Strategy } from "../../wire/primitives.ts";
 import { gateOptions } from "./requester.ts";
 import type { Requester } from "./extract/extract.ts";
 import { findBoundaries } from "./agentic/boundaries.ts";
-import type { Meaning } from "./chunk/semantic.ts";
 import type { Span } from "./chunk/span.ts";
-import type { Range } from "./chunk/units.ts";
 import { CHUNK_METHODS } from "./chunk-methods.ts";
-import type { ChunkMethods } from "./chunk-methods.ts";
+import type { ChunkInput, ChunkMethods } from "./chunk-methods.ts";
 import type { LanguageService } from "./language-service.ts";
 import type { Model } from "./model.ts";
 
@@ -73,114 +71,36 @@ export interface SplitterParts {
 
 /** Opens the splitter. The chunking worker starts with the first long text. */
 export function openSplitter(parts: SplitterParts): Splitter {
-  const { model, language, busy, onOtherStrategy, stepMs = STEP_MS, agenticMs = AGENTIC_MS } = parts;
-  const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
-  const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full: busy });
+  const { busy, onOtherStrategy } = parts;
+  const chunker = openChunker(busy);
   const line = { lineMax: MEANING_LINE_MAX, shareMax: MEANING_SHARE_MAX, full: busy };
   const meaning = openGate({ width: MEANING_WIDTH, ...line });
   const agenticGate = openGate({ width: AGENTIC_WIDTH, ...line });
   const stop = new AbortController();
 
-  const recursive = (text: string, settings: Settings, options: WorkOptions): Promise<readonly Span[]> =>
-    text.length <= INLINE_CHARS_MAX
-      ? Promise.resolve(CHUNK_METHODS.recursive({ text, settings }))
-      : long.run(() => worker.call("recursive", { text, settings }), options);
-  const unitsOf = (
-    text: string,
-    settings: Settings,
-    options: WorkOptions,
-  ): Promise<readonly Range[] | undefined> => {
-    const input = { text, settings, unitsMax: UNITS_MAX };
-    return text.length <= INLINE_CHARS_MAX
-      ? Promise.resolve(CHUNK_METHODS.units(input))
-      : long.run(() => worker.call("units", input), options);
-  };
-
-  /** Splits by meaning, or returns the reason why it cannot. */
-  const semantic = async (
-    text: string,
-    settings: Settings,
-    options: WorkOptions,
-  ): Promise<readonly Span[] | string> => {
-    const embedder = await model.get();
-    if (embedder === undefined) return "there is no embedding model";
-    if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
-    if (text.length <= settings.chunkSize) return recursive(text, settings, options);
-    const units = await unitsOf(text, settings, options);
-    if (units === undefined) return "the text is too long for semantic chunking";
-    const vectors = new Float32Array(units.length * embedder.dimensions);
-    try {
-      for (let at = 0; at < units.length; at += STEP) {
-        stop.signal.throwIfAborted();
-        const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
-        const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(stepMs)]);
-        for (const [offset, vector] of (await embedder.embed(texts, signal)).entries())
-          vectors.set(vector, (at + offset) * embedder.dimensions);
-      }
-    } catch {
-      // The model's state and the log report the failure.
-      stop.signal.throwIfAborted();
-      return "the embedding model failed";
-    }
-    const unitMeaning: Meaning = { vectors, dimensions: embedder.dimensions };
-    const input = { text, settings, unitsMax: UNITS_MAX, meaning: unitMeaning };
-    return text.length <= INLINE_CHARS_MAX
-      ? CHUNK_METHODS.semantic(input)
-      : long.run(() => worker.call("semantic", input), options);
-  };
-
-  /** Splits at the boundaries that a language model chooses, or returns the reason why it cannot. */
-  const agentic = async (
-    text: string,
-    settings: Settings,
-    options: WorkOptions,
-  ): Promise<readonly Span[] | string> => {
-    if (language === undefined) return "no language model is configured";
-    if (text.length <= settings.chunkSize) return recursive(text, settings, options);
-    const units = await unitsOf(text, settings, options);
-    if (units === undefined) return "the text is too long for agentic chunking";
-    const texts = units.map(({ start, end }) => text.slice(start, end));
-    let begins: readonly number[];
-    const timeout = AbortSignal.timeout(agenticMs);
-    const signal = AbortSignal.any([stop.signal, timeout]);
-    try {
-      begins = await language.run((chat) => findBoundaries(texts, settings.chunkSize, chat, signal));
-    } catch (error) {
-      stop.signal.throwIfAborted();
-      if (timeout.aborted) return "the language model takes longer for it than one document may";
-      if (!(error instanceof KbsyncError)) throw error;
-      return error.message;
-    }
-    const input = { text, settings, unitsMax: UNITS_MAX, begins };
-    return text.length <= INLINE_CHARS_MAX
-      ? CHUNK_METHODS.sections(input)
-      : long.run(() => worker.call("sections", input), options);
-  };
-
-  const bestSplit = async (
-    text: string,
-    settings: Settings,
-    requested: Strategy,
-    options: WorkOptions,
-  ): Promise<Split> => {
-    const spans = await meaning.run(() => semantic(text, settings, options), options);
+  const bestSplit = async (job: SplitJob, requested: Strategy): Promise<Split> => {
+    const spans = await meaning.run(() => splitByMeaning(job, parts, chunker, stop.signal), job.options);
     if (typeof spans !== "string") return { spans, strategyUsed: "semantic" };
     onOtherStrategy(requested, "recursive", spans);
-    return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };
+    return { spans: await chunker.recursive(job.input, job.options), strategyUsed: "recursive" };
   };
 
   return {
     split: async (text, settings, requester) => {
-      const options = gateOptions(requester, text.length);
+      const job = {
+        input: { text, settings, unitsMax: UNITS_MAX },
+        options: gateOptions(requester, text.length),
+      };
       switch (settings.strategy) {
         case "recursive":
-          return { spans: await recursive(text, settings, options), strategyUsed: "recursive" };
+          return { spans: await chunker.recursive(job.input, job.options), strategyUsed: "recursive" };
         case "semantic":
-          return bestSplit(text, settings, "semantic", options);
+          return bestSplit(job, "semantic");
         case "agentic": {
-          const spans = await agenticGate.run(() => agentic(text, settings, options), options);
+          const work = () => splitAtBoundaries(job, parts, chunker, stop.signal);
+          const spans = await agenticGate.run(work, job.options);
           if (typeof spans !== "string") return { spans, strategyUsed: "agentic" };
-          const split = await bestSplit(text, settings, "agentic", options);
+          const split = await bestSplit(job, "agentic");
           onOtherStrategy("agentic", split.strategyUsed, spans);
           return split;
         }
@@ -188,7 +108,90 @@ export function openSplitter(parts: SplitterParts): Splitter {
     },
     close: async () => {
       stop.abort();
-      await worker.close();
+      await chunker.close();
     },
   };
 }
+
+/** A text with the options of its waits. */
+interface SplitJob {
+  readonly input: ChunkInput;
+  readonly options: WorkOptions;
+}
+
+/** Splits by meaning, or returns the reason why it cannot. */
+async function splitByMeaning(
+  { input, options }: SplitJob,
+  { model, stepMs = STEP_MS }: SplitterParts,
+  chunker: Chunker,
+  stop: AbortSignal,
+): Promise<readonly Span[] | string> {
+  const { text, settings } = input;
+  const embedder = await model.get();
+  if (embedder === undefined) return "there is no embedding model";
+  if (embedder.isResting?.() === true) return "the embedding model did not answer a moment ago";
+  if (text.length <= settings.chunkSize) return chunker.recursive(input, options);
+  const units = await chunker.units(input, options);
+  if (units === undefined) return "the text is too long for semantic chunking";
+  const vectors = new Float32Array(units.length * embedder.dimensions);
+  try {
+    for (let at = 0; at < units.length; at += STEP) {
+      stop.throwIfAborted();
+      const texts = units.slice(at, at + STEP).map(({ start, end }) => text.slice(start, end));
+      const signal = AbortSignal.any([stop, AbortSignal.timeout(stepMs)]);
+      for (const [offset, vector] of (await embedder.embed(texts, signal)).entries())
+        vectors.set(vector, (at + offset) * embedder.dimensions);
+    }
+  } catch {
+    // The model's state and the log report the failure.
+    stop.throwIfAborted();
+    return "the embedding model failed";
+  }
+  return chunker.semantic({ ...input, meaning: { vectors, dimensions: embedder.dimensions } }, options);
+}
+
+/** Splits at the boundaries that a language model chooses, or returns the reason why it cannot. */
+async function splitAtBoundaries(
+  { input, options }: SplitJob,
+  { language, agenticMs = AGENTIC_MS }: SplitterParts,
+  chunker: Chunker,
+  stop: AbortSignal,
+): Promise<readonly Span[] | string> {
+  const { text, settings } = input;
+  if (language === undefined) return "no language model is configured";
+  if (text.length <= settings.chunkSize) return chunker.recursive(input, options);
+  const units = await chunker.units(input, options);
+  if (units === undefined) return "the text is too long for agentic chunking";
+  const texts = units.map(({ start, end }) => text.slice(start, end));
+  const timeout = AbortSignal.timeout(agenticMs);
+  const signal = AbortSignal.any([stop, timeout]);
+  let begins: readonly number[];
+  try {
+    begins = await language.run((chat) => findBoundaries(texts, settings.chunkSize, chat, signal));
+  } catch (error) {
+    stop.throwIfAborted();
+    if (timeout.aborted) return "the language model takes longer for it than one document may";
+    if (!(error instanceof KbsyncError)) throw error;
+    return error.message;
+  }
+  return chunker.sections({ ...input, begins }, options);
+}
+
+/** Opens the chunking methods, which run on short texts in place, and on long ones in the chunking worker. */
+function openChunker(full: () => Error) {
+  const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
+  const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full });
+  const either =
+    <I extends ChunkInput, T>(inPlace: (input: I) => T, inWorker: (input: I) => Promise<T>) =>
+    async (input: I, options: WorkOptions): Promise<T> =>
+      input.text.length <= INLINE_CHARS_MAX ? inPlace(input) : long.run(() => inWorker(input), options);
+  return {
+    recursive: either(CHUNK_METHODS.recursive, (input) => worker.call("recursive", input)),
+    units: either(CHUNK_METHODS.units, (input) => worker.call("units", input)),
+    semantic: either(CHUNK_METHODS.semantic, (input) => worker.call("semantic", input)),
+    sections: either(CHUNK_METHODS.sections, (input) => worker.call("sections", input)),
+    close: () => worker.close(),
+  };
+}
+
+type Chunker = ReturnType<typeof openChunker>;

@@ -1,11 +1,11 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
-import { openPageReader } from "../page/page-reader.ts";
+import { openPageReader, type PageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
 import { holdsScraps, holdsText, ocrText, type OcrPage } from "./ocr-layout.ts";
 import { failureOf, openOcr, type Ocr, type OcrOptions, type UnreadPage } from "./ocr.ts";
-import { openPdfPool } from "./pdf-pool.ts";
+import { openPdfPool, type PdfPool } from "./pdf-pool.ts";
 import { openStructuredReader } from "./structured-reader.ts";
 import { decodeTextFile, readHead } from "./text-file.ts";
 import type { TextForm } from "./text-form.ts";
@@ -102,135 +102,147 @@ export function openExtractor(options: ExtractorOptions = {}): Extractor {
     idleMs: options.idleMs ?? 10_000,
   });
 
-  const webPages = openPageReader();
+  const readers = { pool, webPages: openPageReader(), ocr: openOcr(options.ocr), charsMax };
   const structured = openStructuredReader();
-  const ocr = openOcr(options.ocr);
-
-  const extractPdf = async (
-    path: string,
-    { tenant, whileWaiting = justWait }: Requester,
-    signal: AbortSignal | undefined,
-  ): Promise<Extraction> => {
-    const ask = { signal, tenant };
-    const texts = [...(await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0))];
-    const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
-    let unread: readonly UnreadPage[] = [];
-    let scraps: readonly number[] = [];
-    if (pictures.length > 0 && ocr.pagesMax > 0) {
-      const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
-      const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
-      unread = read.unread;
-      scraps = scrapPages(read.pages);
-      for (const page of read.pages) {
-        if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
-      }
-    }
-    const { text, locations } = bounded(joinPages(texts), charsMax, path);
-    const words = `${pictures.length} pages have no text layer`;
-    const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
-    if (text !== "") return { text, locations, ...warning };
-    const failure = failureOf({ unread });
-    if (failure !== undefined) throw failure;
-    if (scraps.length > 0) return { text, ...warning };
-    const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
-    const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
-    throw new KbsyncError(
-      `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${recognised}`,
-      {
-        code: "pdf_without_text",
-        subject: path,
-        hint:
-          ocr.pagesMax > 0
-            ? "send a scan of 300 dots an inch, or a PDF with a text layer"
-            : "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send a PDF with a text layer",
-      },
-    );
-  };
-
-  const extractImage = async (
-    path: string,
-    mediaType: MediaType,
-    { tenant, whileWaiting = justWait }: Requester,
-    signal: AbortSignal | undefined,
-  ): Promise<Extraction> => {
-    if (ocr.pagesMax === 0) {
-      throw new KbsyncError("text in images is not recognised by this service", {
-        code: "image_without_text",
-        subject: path,
-        hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
-      });
-    }
-    const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
-    const count = read.pages.length + read.unread.length;
-    const texts = Array.from({ length: count }, () => "");
-    for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
-    const { text, locations } = bounded(joinPages(texts), charsMax, path);
-    const scraps = scrapPages(read.pages);
-    const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
-    if (text !== "") return { text, ...(count > 1 && { locations }), ...warning };
-    const failure = failureOf(read);
-    if (failure !== undefined) throw failure;
-    if (scraps.length > 0) return { text, ...warning };
-    throw new KbsyncError("no text was recognised in the image", {
-      code: "image_without_text",
-      subject: path,
-      hint: "text needs some twenty pixels of height; kb.ocr.languages names the languages that are recognised",
-    });
-  };
-
-  const extractPage = async (
-    path: string,
-    { tenant, whileWaiting = justWait }: Requester,
-  ): Promise<Extraction> => {
-    const page = { path, encoding: undefined, url: "" };
-    const text = await whileWaiting(() => webPages.read(page, tenant), 0);
-    if (text !== "") return bounded({ text }, charsMax, path);
-    throw new KbsyncError("there is no text in the page", {
-      code: "page_without_text",
-      subject: path,
-      hint: "scripts may make it, and none are run: save the page as it is shown and send that",
-    });
-  };
-
-  /** Reads in flight by path: concurrent requests for the same upload, as after a client timeout, share one read. */
-  const underWay = new Map<string, Promise<Extraction>>();
-  const once = async (path: string, extract: () => Promise<Extraction>): Promise<Extraction> => {
-    const running = underWay.get(path);
-    if (running !== undefined) return await running;
-    const mine = extract().finally(() => underWay.delete(path));
-    underWay.set(path, mine);
-    return await mine;
-  };
+  const once = shareReads();
 
   return {
-    extractText: async ({ path, mediaType, form = "undeclared", requester = {} }, signal) => {
+    extractText: async (file, signal) => {
+      const { path, mediaType, form = "undeclared" } = file;
       signal?.throwIfAborted();
       // Work that its caller may abort is not shared.
-      const share =
-        signal === undefined ? once : (_path: string, extract: () => Promise<Extraction>) => extract();
+      const share: typeof once = signal === undefined ? once : (_path, extract) => extract();
       switch (mediaType) {
-        case "text/plain":
-          if (await isPage(path, form)) return await extractPage(path, requester);
-          return await structured.layOut(await readText(path, charsMax, signal), form, requester.tenant);
+        case "text/plain": {
+          if (await isPage(path, form)) return await extractPage(file, readers);
+          const text = await readText(path, charsMax, signal);
+          return await structured.layOut(text, form, file.requester?.tenant);
+        }
         case "application/pdf":
-          return await share(path, () => extractPdf(path, requester, signal));
+          return await share(path, () => extractPdf(file, readers, signal));
         case "image/png":
         case "image/jpeg":
         case "image/webp":
         case "image/gif":
         case "image/bmp":
         case "image/tiff":
-          return await share(path, () => extractImage(path, mediaType, requester, signal));
+          return await share(path, () => extractImage(file, readers, signal));
       }
     },
-    ocr,
+    ocr: readers.ocr,
     close: () => {
       pool.close();
-      webPages.close();
+      readers.webPages.close();
       structured.close();
-      ocr.close();
+      readers.ocr.close();
     },
   };
+}
+
+/** What reads files in child processes, and the bound on their text. */
+interface Readers {
+  readonly pool: PdfPool;
+  readonly webPages: PageReader;
+  readonly ocr: Ocr;
+  readonly charsMax: number;
+}
+
+/** Shares the reads in flight of one path: requests for the same upload come again, as after a client timeout. */
+function shareReads() {
+  const inFlight = new Map<string, Promise<Extraction>>();
+  return async (path: string, extract: () => Promise<Extraction>): Promise<Extraction> => {
+    const running = inFlight.get(path);
+    if (running !== undefined) return await running;
+    const mine = extract().finally(() => inFlight.delete(path));
+    inFlight.set(path, mine);
+    return await mine;
+  };
+}
+
+/** Reads the text layer of a PDF, and recognises the text of pages without one. */
+async function extractPdf(
+  { path, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { pool, ocr, charsMax }: Readers,
+  signal: AbortSignal | undefined,
+): Promise<Extraction> {
+  const ask = { signal, tenant };
+  const texts = [...(await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0))];
+  const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
+  let unread: readonly UnreadPage[] = [];
+  let scraps: readonly number[] = [];
+  if (pictures.length > 0 && ocr.pagesMax > 0) {
+    const heldChars = texts.reduce((sum, { length }) => sum + length, 0);
+    const read = await whileWaiting(() => ocr.readPages(path, pictures, ask), heldChars);
+    unread = read.unread;
+    scraps = scrapPages(read.pages);
+    for (const page of read.pages) {
+      if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
+    }
+  }
+  const { text, locations } = bounded(joinPages(texts), charsMax, path);
+  const words = `${pictures.length} pages have no text layer`;
+  const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
+  if (text !== "") return { text, locations, ...warning };
+  const failure = failureOf({ unread });
+  if (failure !== undefined) throw failure;
+  if (scraps.length > 0) return { text, ...warning };
+  const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
+  const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
+  throw new KbsyncError(
+    `the PDF has no text on its ${pageCount(texts.length)}: it holds images only, or nothing${recognised}`,
+    {
+      code: "pdf_without_text",
+      subject: path,
+      hint:
+        ocr.pagesMax > 0
+          ? "send a scan of 300 dots an inch, or a PDF with a text layer"
+          : "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send a PDF with a text layer",
+    },
+  );
+}
+
+async function extractImage(
+  { path, mediaType, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { ocr, charsMax }: Readers,
+  signal: AbortSignal | undefined,
+): Promise<Extraction> {
+  if (ocr.pagesMax === 0) {
+    throw new KbsyncError("text in images is not recognised by this service", {
+      code: "image_without_text",
+      subject: path,
+      hint: "recognising text (OCR) is switched off here (kb.ocr.pagesMax is 0); send the text as content",
+    });
+  }
+  const read = await whileWaiting(() => ocr.readImage(path, mediaType, { signal, tenant }), 0);
+  const count = read.pages.length + read.unread.length;
+  const texts = Array.from({ length: count }, () => "");
+  for (const page of read.pages) if (holdsText(page.lines)) texts[page.page - 1] = ocrText(page);
+  const { text, locations } = bounded(joinPages(texts), charsMax, path);
+  const scraps = scrapPages(read.pages);
+  const warning = warningOf(scraps, unreadWords(read.unread, { count, words: `it has ${count} pages` }));
+  if (text !== "") return { text, ...(count > 1 && { locations }), ...warning };
+  const failure = failureOf(read);
+  if (failure !== undefined) throw failure;
+  if (scraps.length > 0) return { text, ...warning };
+  throw new KbsyncError("no text was recognised in the image", {
+    code: "image_without_text",
+    subject: path,
+    hint: "text needs some twenty pixels of height; kb.ocr.languages names the languages that are recognised",
+  });
+}
+
+async function extractPage(
+  { path, requester: { tenant, whileWaiting = justWait } = {} }: ExtractableFile,
+  { webPages, charsMax }: Readers,
+): Promise<Extraction> {
+  const page = { path, encoding: undefined, url: "" };
+  const text = await whileWaiting(() => webPages.read(page, tenant), 0);
+  if (text !== "") return bounded({ text }, charsMax, path);
+  throw new KbsyncError("there is no text in the page", {
+    code: "page_without_text",
+    subject: path,
+    hint: "scripts may make it, and none are run: save the page as it is shown and send that",
+  });
 }
 
 /** Joins the texts of all pages, of which some may be empty. */
@@ -256,7 +268,11 @@ async function isPage(path: string, form: TextForm): Promise<boolean> {
 
 function bounded<T extends Pick<Extraction, "text">>(read: T, charsMax: number, subject: string): T {
   if (read.text.length <= charsMax) return read;
-  throw new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
+  throw tooLarge(charsMax, subject);
+}
+
+function tooLarge(charsMax: number, subject: string): KbsyncError {
+  return new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
     code: "text_too_large",
     subject,
     hint: "split the document",
@@ -280,11 +296,7 @@ async function readText(path: string, charsMax: number, signal: AbortSignal | un
     chars += step.value.length;
     if (chars > charsMax) {
       await pieces.return("text"); // closes the file
-      throw new KbsyncError(`the text is longer than the limit of ${charsMax} characters`, {
-        code: "text_too_large",
-        subject: path,
-        hint: "split the document",
-      });
+      throw tooLarge(charsMax, path);
     }
   }
 }
