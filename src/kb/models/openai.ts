@@ -44,14 +44,58 @@ const STREAM_BYTES_MAX = 128 * 1024 * 1024;
 /** Opens a model behind any endpoint with OpenAI's chat completions API. Sends nothing before the first question. */
 export function openOpenAiModel(options: OpenAiOptions): ChatModel {
   const { apiKey, timeoutMs, attempts = ATTEMPTS } = options;
+  const client = openClient(options);
+  /** Models whose endpoint refuses `response_format`: only the prompt asks them for JSON. */
+  const withoutFormat = new Set<string>();
+
+  const answerOnce = async (
+    request: ModelRequest,
+    { signal, onText, limits = { attemptMs: timeoutMs, totalMs: timeoutMs } }: ModelCall,
+  ): Promise<ModelAnswer> => {
+    signal.throwIfAborted();
+    const tries = { limits, attempts, signal };
+    const failureOf = (error: unknown): ModelFailure =>
+      modelFailure(error, { model: request.model, apiKey, timeoutMs: limits.attemptMs });
+    try {
+      const given =
+        onText === undefined
+          ? await complete(client, request, tries)
+          : await stream(client, request, tries, onText, failureOf);
+      // An empty answer is a failure, unless a content filter removed the text.
+      if (given.text !== "" || given.finish === "content_filter") return given;
+      if (given.finish === "error") throw new Error(given.problem);
+      const problem = given.problem === "" ? "it answered nothing" : given.problem;
+      throw unusableAnswer(request.model, problem, given.usage);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error instanceof ModelFailure ? error : failureOf(error);
+    }
+  };
+
+  return {
+    answer: async (request, call) => {
+      const asJson = request.asJson && !withoutFormat.has(request.model);
+      try {
+        return await answerOnce({ ...request, asJson }, call);
+      } catch (error) {
+        if (!asJson || !(error instanceof ModelFailure) || !error.refuses("response_format")) throw error;
+        if (withoutFormat.size >= WITHOUT_FORMAT_MAX) withoutFormat.clear();
+        withoutFormat.add(request.model);
+        return answerOnce({ ...request, asJson: false }, call);
+      }
+    },
+    close: client.close,
+  };
+}
+
+/** Opens a client that sends a question once, with connections of their own for whole answers and for streams. */
+function openClient({ baseUrl, apiKey }: OpenAiOptions) {
   // Own agents without timeouts: undici's defaults would cut off slow answers.
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   const wholes = new Agent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
   const streams = new Agent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
-  // Follows no redirects: documents, images and the key go to this address alone.
-  const over = (dispatcher: Agent): object => ({ dispatcher, redirect: "manual" });
   const client = new OpenAI({
-    baseURL: options.baseUrl.replace(/\/+$/, ""),
+    baseURL: baseUrl.replace(/\/+$/, ""),
     // Ignores the environment, which belongs to other programs.
     apiKey: apiKey ?? "none",
     adminAPIKey: null,
@@ -66,115 +110,92 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
     fetch: undiciFetch as unknown as typeof fetch,
   });
 
-  const complete = async (
-    request: ModelRequest,
-    limits: RetryLimits,
-    signal: AbortSignal,
-  ): Promise<ModelAnswer> => {
-    const settings = { timeout: limits.attemptMs, fetchOptions: over(wholes) };
-    return withRetries(limits, attempts, signal, async (until) => {
-      const call = client.chat.completions.create(bodyOf(request), { ...settings, signal: until });
-      // Parses the body here: some servers do not label it as JSON, and the client would return it as text.
-      return wholeAnswer(readCompletion(await (await call.asResponse()).text()), request.model);
-    });
-  };
-
-  const stream = async (
-    request: ModelRequest,
-    limits: RetryLimits,
-    signal: AbortSignal,
-    onText: (piece: string) => void,
-  ): Promise<ModelAnswer> => {
-    const idle = new AbortController();
-    // The client library aborts it when iteration ends, at the end of the stream or earlier.
-    const reading = new AbortController();
-    const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
-    const settings = { timeout: limits.attemptMs, fetchOptions: over(streams) };
-    const accumulator = accumulate(request.model);
-    let idleTimer: NodeJS.Timeout | undefined;
-    try {
-      const response = await withRetries(limits, attempts, signal, async (until) => {
-        const call = client.chat.completions.create(body, {
-          ...settings,
-          signal: AbortSignal.any([until, idle.signal, reading.signal]),
-        });
-        const given = await call.asResponse();
-        if (isStream(given)) return given;
-        // Some servers do not stream answers, others do not stream errors.
-        return wholeAnswer(readCompletion(await given.text()), request.model);
-      });
-      if ("finish" in response) {
-        if (response.text !== "") onText(response.text);
-        return response;
-      }
-      idleTimer = setTimeout(() => idle.abort(), limits.attemptMs);
-      const watched = watchStream(response);
-      for await (const chunk of Stream.fromSSEResponse<unknown>(watched.response, reading)) {
-        idleTimer.refresh();
-        const piece = accumulator.add(readChunk(chunk));
-        if (piece !== "") onText(piece);
-        if (accumulator.isFull()) break;
-      }
-      if (watched.isDone()) accumulator.end();
-      // An aborted stream ends without an error.
-      signal.throwIfAborted();
-      if (idle.signal.aborted) throw new DOMException("the stream stalled", "TimeoutError");
-      return accumulator.answer("the answer broke off");
-    } catch (error) {
-      signal.throwIfAborted();
-      const cause = idle.signal.aborted ? new DOMException("the stream stalled", "TimeoutError") : error;
-      if (!accumulator.hasText()) throw cause;
-      return accumulator.answer(failureOf(cause, request, limits).message);
-    } finally {
-      clearTimeout(idleTimer);
-    }
-  };
-
-  const failureOf = (error: unknown, { model }: ModelRequest, { attemptMs }: RetryLimits): ModelFailure =>
-    modelFailure(error, { model, apiKey, timeoutMs: attemptMs });
-
-  /** Models whose endpoint refuses `response_format`: only the prompt asks them for JSON. */
-  const withoutFormat = new Set<string>();
-
-  const answer = async (request: ModelRequest, call: ModelCall): Promise<ModelAnswer> => {
-    const asJson = request.asJson && !withoutFormat.has(request.model);
-    try {
-      return await answerOnce({ ...request, asJson }, call);
-    } catch (error) {
-      if (!asJson || !(error instanceof ModelFailure) || !error.refuses("response_format")) throw error;
-      if (withoutFormat.size >= WITHOUT_FORMAT_MAX) withoutFormat.clear();
-      withoutFormat.add(request.model);
-      return answerOnce({ ...request, asJson: false }, call);
-    }
-  };
-
-  const answerOnce = async (
-    request: ModelRequest,
-    { signal, onText, limits = { attemptMs: timeoutMs, totalMs: timeoutMs } }: ModelCall,
-  ): Promise<ModelAnswer> => {
-    signal.throwIfAborted();
-    try {
-      const given =
-        onText === undefined
-          ? await complete(request, limits, signal)
-          : await stream(request, limits, signal, onText);
-      // An empty answer is a failure, unless a content filter removed the text.
-      if (given.text !== "" || given.finish === "content_filter") return given;
-      if (given.finish === "error") throw new Error(given.problem);
-      const problem = given.problem === "" ? "it answered nothing" : given.problem;
-      throw unusableAnswer(request.model, problem, given.usage);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw error instanceof ModelFailure ? error : failureOf(error, request, limits);
-    }
-  };
-
   return {
-    answer,
-    close: async () => {
+    /** Sends a question, and returns the response before its body is read. */
+    send: (
+      body: OpenAI.ChatCompletionCreateParams,
+      { attemptMs }: RetryLimits,
+      signal: AbortSignal,
+    ): Promise<Response> => {
+      // Follows no redirects: documents, images and the key go to this address alone.
+      const fetchOptions: object = { dispatcher: body.stream ? streams : wholes, redirect: "manual" };
+      return client.chat.completions.create(body, { timeout: attemptMs, fetchOptions, signal }).asResponse();
+    },
+    close: async (): Promise<void> => {
       await Promise.all([wholes.destroy(), streams.destroy()]);
     },
   };
+}
+
+type Client = Pick<ReturnType<typeof openClient>, "send">;
+
+/** How often and how long a question is sent. */
+interface Tries {
+  readonly limits: RetryLimits;
+  readonly attempts: number;
+  readonly signal: AbortSignal;
+}
+
+/** Asks for a whole answer. */
+async function complete(
+  client: Client,
+  request: ModelRequest,
+  { limits, attempts, signal }: Tries,
+): Promise<ModelAnswer> {
+  return withRetries(limits, attempts, signal, async (until) => {
+    const response = await client.send(bodyOf(request), limits, until);
+    // Parses the body here: some servers do not label it as JSON, and the client would return it as text.
+    return wholeAnswer(readCompletion(await response.text()), request.model);
+  });
+}
+
+/** Asks for a stream, and passes each piece of text to `onText`. A stream that fails after some text is an incomplete answer. */
+async function stream(
+  client: Client,
+  request: ModelRequest,
+  { limits, attempts, signal }: Tries,
+  onText: (piece: string) => void,
+  failureOf: (error: unknown) => ModelFailure,
+): Promise<ModelAnswer> {
+  const idle = new AbortController();
+  // The client library aborts it when iteration ends, at the end of the stream or earlier.
+  const reading = new AbortController();
+  const body = { ...bodyOf(request), stream: true as const, stream_options: { include_usage: true } };
+  const accumulator = accumulate(request.model);
+  let idleTimer: NodeJS.Timeout | undefined;
+  try {
+    const response = await withRetries(limits, attempts, signal, async (until) => {
+      const aborted = AbortSignal.any([until, idle.signal, reading.signal]);
+      const given = await client.send(body, limits, aborted);
+      if (isStream(given)) return given;
+      // Some servers do not stream answers, others do not stream errors.
+      return wholeAnswer(readCompletion(await given.text()), request.model);
+    });
+    if ("finish" in response) {
+      if (response.text !== "") onText(response.text);
+      return response;
+    }
+    idleTimer = setTimeout(() => idle.abort(), limits.attemptMs);
+    const watched = watchStream(response);
+    for await (const chunk of Stream.fromSSEResponse<unknown>(watched.response, reading)) {
+      idleTimer.refresh();
+      const piece = accumulator.add(readChunk(chunk));
+      if (piece !== "") onText(piece);
+      if (accumulator.isFull()) break;
+    }
+    if (watched.isDone()) accumulator.end();
+    // An aborted stream ends without an error.
+    signal.throwIfAborted();
+    if (idle.signal.aborted) throw new DOMException("the stream stalled", "TimeoutError");
+    return accumulator.answer("the answer broke off");
+  } catch (error) {
+    signal.throwIfAborted();
+    const cause = idle.signal.aborted ? new DOMException("the stream stalled", "TimeoutError") : error;
+    if (!accumulator.hasText()) throw cause;
+    return accumulator.answer(failureOf(cause).message);
+  } finally {
+    clearTimeout(idleTimer);
+  }
 }
 
 /** Whether a response is a stream: any type but JSON and HTML, because some servers label streams wrongly. */
@@ -198,18 +219,7 @@ function wholeAnswer({ id, model, choices, usage }: Completion, requestedModel: 
 }
 
 /** Accumulates the chunks of a stream. */
-interface Accumulator {
-  /** Adds a chunk and returns its text. */
-  add(chunk: Chunk): string;
-  /** Records the end mark of the stream: an answer without a finish reason is then complete. */
-  end(): void;
-  hasText(): boolean;
-  isFull(): boolean;
-  /** Returns the answer so far; `problem` describes an incomplete one. */
-  answer(problem: string): ModelAnswer;
-}
-
-function accumulate(requestedModel: string): Accumulator {
+function accumulate(requestedModel: string) {
   let text = "";
   let finishReason: string | undefined;
   let id = "";
@@ -218,7 +228,8 @@ function accumulate(requestedModel: string): Accumulator {
   const tools: string[] = [];
   const isFull = (): boolean => text.length > ANSWER_CHARS_MAX;
   return {
-    add: (chunk) => {
+    /** Adds a chunk and returns its text. */
+    add: (chunk: Chunk): string => {
       const choice = chunk.choices?.[0];
       const delta = choice?.delta ?? undefined;
       const piece = delta === undefined ? "" : textOf(delta);
@@ -230,12 +241,14 @@ function accumulate(requestedModel: string): Accumulator {
       text += piece;
       return piece;
     },
-    end: () => {
+    /** Records the end mark of the stream: an answer without a finish reason is then complete. */
+    end: (): void => {
       finishReason ??= "stop";
     },
     hasText: () => text !== "",
     isFull,
-    answer: (problem) => {
+    /** Returns the answer so far; `problem` describes an incomplete one. */
+    answer: (problem: string): ModelAnswer => {
       const finish = isFull() ? "truncated" : finishOf(finishReason);
       const described = finish === "error" ? problem : toolProblem(tools, finishReason);
       return { id, text: text.toWellFormed(), model, finish, problem: described, usage };
