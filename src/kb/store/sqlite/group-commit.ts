@@ -51,11 +51,10 @@ interface Waiting {
 export function openGroupCommit(db: Connection, path: string, index: IndexChanges): GroupCommit {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
-  const rollback = db.prepare("ROLLBACK");
   const savepoint = db.prepare("SAVEPOINT one");
   const release = db.prepare("RELEASE one");
   const undo = db.prepare("ROLLBACK TO one");
-  const pageBytes = Number(db.pragma("page_size", { simple: true }));
+  const log = openLog(db);
   const reserve = openReserve(path);
   const inbox = openFairLine<Waiting>();
   let scheduled = false;
@@ -70,7 +69,8 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       writeBatch(() => inbox.shift());
       const isIdle = inbox.waiting() === 0;
       if (!isIdle) schedule();
-      if (++batches % CHECKPOINT_EVERY === 0 || isIdle) checkpoint();
+      if (++batches % CHECKPOINT_EVERY === 0 || isIdle)
+        log.checkpoint(isIdle ? WAL_BYTES_IDLE : WAL_BYTES_MAX);
       if (isIdle) reserve.refill();
     });
   }
@@ -100,7 +100,7 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     } catch (error) {
       index.clear();
       const failure = storeFailure(error, path);
-      const rollbackFailure = rollBack();
+      const rollbackFailure = rollBack(db, path);
       for (const { waiting: lost } of done) {
         if (rollbackFailure === undefined && failure.code === "disk_full" && lost.triesOnFull > 0)
           writeFromReserve(lost);
@@ -116,26 +116,12 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     chargeRest(tookMs, performance.now() - beganMs);
   }
 
-  function isFull(writes: number, beganMs: number): boolean {
-    return writes >= BATCH_WRITES_MAX || performance.now() >= beganMs + BATCH_MS_MAX;
-  }
-
   /** Charges the accounts for the index and the commit of a batch, in proportion to their own writes. */
   function chargeRest(tookMs: ReadonlyMap<string, number>, batchMs: number): void {
     let ownMs = 0;
     for (const ms of tookMs.values()) ownMs += ms;
     if (ownMs === 0) return;
     for (const [account, ms] of tookMs) inbox.charge([account], (batchMs - ownMs) * (ms / ownMs));
-  }
-
-  /** Rolls back the transaction if there is one. Returns the error if that fails. */
-  function rollBack(): Error | undefined {
-    try {
-      if (db.inTransaction) rollback.run();
-      return undefined;
-    } catch (error) {
-      return storeFailure(error, path);
-    }
   }
 
   /** Runs one write in a savepoint: a failure undoes only its own changes. Throws if the whole transaction is lost. */
@@ -165,34 +151,11 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
   function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
     reserve.release();
     // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
-    if (triesOnFull < FREEING_TRIES) emptyLog();
+    if (triesOnFull < FREEING_TRIES) log.empty();
     const again = [{ ...waiting, triesOnFull: triesOnFull - 1 }];
     writeBatch(() => again.pop());
-    emptyLog();
+    log.empty();
     reserve.refill();
-  }
-
-  /** Checkpoints the whole log and truncates it, if the disk permits. */
-  function emptyLog(): void {
-    try {
-      db.pragma("wal_checkpoint(TRUNCATE)");
-    } catch {
-      // As in `checkpoint`: readers read the log as it is, and the writes report the failure.
-    }
-  }
-
-  /** Checkpoints the log, which keeps it bounded. Does not block readers. */
-  function checkpoint(): void {
-    try {
-      // NOOP only returns the number of pages in the log and how many of them are checkpointed.
-      const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
-      const bytes = (log.log - log.checkpointed) * pageBytes;
-      if (bytes > (inbox.waiting() > 0 ? WAL_BYTES_MAX : WAL_BYTES_IDLE))
-        db.pragma("wal_checkpoint(PASSIVE)");
-    } catch {
-      // On a full disk the pages stay in the log, where readers find them, and a later checkpoint copies them. The writes
-      // report the failure of the disk to their callers.
-    }
   }
 
   return {
@@ -208,6 +171,46 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
         const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
         for (let left = inbox.shift(); left !== undefined; left = inbox.shift()) left.reject(failure);
         db.close();
+      }
+    },
+  };
+}
+
+function isFull(writes: number, beganMs: number): boolean {
+  return writes >= BATCH_WRITES_MAX || performance.now() >= beganMs + BATCH_MS_MAX;
+}
+
+/** Rolls back the transaction if there is one. Returns the error if that fails. */
+function rollBack(db: Connection, path: string): Error | undefined {
+  try {
+    if (db.inTransaction) db.exec("ROLLBACK");
+    return undefined;
+  } catch (error) {
+    return storeFailure(error, path);
+  }
+}
+
+/** Opens the checkpoints of the write-ahead log, which keep it bounded. None blocks readers. */
+function openLog(db: Connection) {
+  const pageBytes = Number(db.pragma("page_size", { simple: true }));
+  return {
+    /** Checkpoints the log if it holds more than `bytesMax`. */
+    checkpoint: (bytesMax: number): void => {
+      try {
+        // NOOP only returns the number of pages in the log and how many of them are checkpointed.
+        const [log] = db.pragma("wal_checkpoint(NOOP)") as [{ log: number; checkpointed: number }];
+        if ((log.log - log.checkpointed) * pageBytes > bytesMax) db.pragma("wal_checkpoint(PASSIVE)");
+      } catch {
+        // On a full disk the pages stay in the log, where readers find them, and a later checkpoint copies them. The writes
+        // report the failure of the disk to their callers.
+      }
+    },
+    /** Checkpoints the whole log and truncates it, if the disk permits. */
+    empty: (): void => {
+      try {
+        db.pragma("wal_checkpoint(TRUNCATE)");
+      } catch {
+        // As in `checkpoint`: readers read the log as it is, and the writes report the failure.
       }
     },
   };

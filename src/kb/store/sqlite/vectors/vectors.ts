@@ -63,115 +63,11 @@ export function prepareVectors(db: Connection): Vectors {
   const selectModel = db
     .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
     .pluck();
-  const selectRange = db
-    .prepare<[first: number, last: number, model: number, limit: number], [row: number, value: Buffer]>(
-      "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
-    )
-    .raw();
-  const selectSome = db
-    .prepare<[number, number, number, number], Buffer>(
-      "SELECT value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
-    )
-    .pluck();
   const selectOne = db
     .prepare<[number, number], Buffer>("SELECT value FROM vector WHERE row = ? AND model = ?")
     .pluck();
-  const selectChanges = db.prepare<[number, number], { number: number; first: number; last: number }>(`
-    SELECT number, first_row AS first, last_row AS last FROM vector_change WHERE number > ? AND scope = ?
-    ORDER BY first_row`);
-  // As separate subqueries each reads one end of the table; selecting both at once would scan it.
-  const selectLog = db.prepare<[], { oldest: number; newest: number }>(`
-    SELECT ifnull((SELECT min(number) FROM vector_change), 0) AS oldest,
-      ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
-  const partitions = new Map<string, Partition>();
-
-  /** Returns the codes of a scope, updated; undefined if the scope has no vectors of the model. */
-  function partitionOf(
-    { scope, nextSequence }: SearchTarget,
-    model: number,
-    isLast: boolean,
-  ): Partition | undefined {
-    const key = `${scope} ${model}`;
-    const log = selectLog.get() ?? { oldest: 0, newest: 0 };
-    let partition = partitions.get(key);
-    partitions.delete(key);
-    const isBehindLog = partition !== undefined && partition.upTo < log.oldest - 1;
-    const hasGrown =
-      partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
-    if (partition === undefined || isBehindLog || hasGrown) {
-      const { first } = rowsOfScope(scope);
-      const mean = meanOf(first, rowOf(scope, nextSequence), model);
-      if (mean.length === 0) return undefined;
-      const codes = makeCodeList(mean, STORED_BYTES_MAX);
-      partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
-    }
-    if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
-    if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
-      follow(partition, scope, model, log.newest);
-    partitions.set(key, partition);
-    evict();
-    return partition;
-  }
-
-  /** Evicts vectors and codes of the least recently used scopes above the bounds. */
-  function evict(): void {
-    let bytes = 0;
-    let storedBytes = 0;
-    for (const { codes } of partitions.values()) {
-      bytes += codes.bytes;
-      storedBytes += codes.storedBytes;
-    }
-    for (const [oldest, { codes }] of partitions) {
-      if (storedBytes > STORED_BYTES_MAX) {
-        storedBytes -= codes.storedBytes;
-        codes.dropStored();
-      }
-      if (bytes <= CODE_BYTES_MAX || partitions.size === 1) continue;
-      partitions.delete(oldest);
-      bytes -= codes.bytes;
-    }
-  }
-
-  /** Makes the next codes. Changes of rows that already have codes are in the log, which is applied at the end. */
-  function make(partition: Partition, scope: number, model: number, isLast: boolean): void {
-    const { codes } = partition;
-    const limit = isLast ? -1 : SLICE_VECTORS;
-    let count = 0;
-    for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
-      codes.add(row, unpack(value), value);
-      partition.madeTo = row + 1;
-      count++;
-    }
-    if (count !== limit) partition.sizeAtMean = Math.max(1, codes.size);
-  }
-
-  function meanOf(first: number, end: number, model: number): Float32Array {
-    const step = Math.max(MEAN_VECTORS_PER_SAMPLE, Math.ceil((end - first) / MEAN_SAMPLES));
-    let sum = new Float32Array(0);
-    let count = 0;
-    for (let from = first; from < end; from += step) {
-      const values = selectSome.all(from, from + step - 1, model, MEAN_VECTORS_PER_SAMPLE);
-      for (const value of values) {
-        const vector = unpack(value);
-        if (count === 0) sum = new Float32Array(vector.length);
-        for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
-        count++;
-      }
-    }
-    return sum.map((value) => value / Math.max(1, count));
-  }
-
-  function addRange(codes: CodeList, { first, last }: RowRange, model: number): void {
-    for (const [row, value] of selectRange.iterate(first, last, model, -1))
-      codes.add(row, unpack(value), value);
-  }
-
-  function follow(partition: Partition, scope: number, model: number, newest: number): void {
-    const changed = merged(selectChanges.all(partition.upTo, scope));
-    partition.codes.removeRanges(changed);
-    for (const range of changed) addRange(partition.codes, range, model);
-    partition.upTo = newest;
-  }
+  const selectRange = prepareRange(db);
+  const partitions = preparePartitions(db, selectRange);
 
   return {
     nearest(target, fingerprint, vector, limit, isLast = false) {
@@ -193,7 +89,7 @@ export function prepareVectors(db: Connection): Vectors {
           hits.push({ ref: row, cosine: dotQuantized(vector, value) });
         }
       } else {
-        const partition = partitionOf(target, model, isLast);
+        const partition = partitions.of(target, model, isLast);
         if (partition === undefined) return [];
         const { codes, sizeAtMean } = partition;
         if (sizeAtMean === undefined) return undefined;
@@ -208,6 +104,113 @@ export function prepareVectors(db: Connection): Vectors {
       return hits.sort((a, b) => b.cosine - a.cosine || a.ref - b.ref).slice(0, limit);
     },
   };
+}
+
+/** Prepares the vectors of consecutive rows; a limit of -1 is none. */
+function prepareRange(db: Connection) {
+  return db
+    .prepare<[first: number, last: number, model: number, limit: number], [row: number, value: Buffer]>(
+      "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
+    )
+    .raw();
+}
+
+type RangeStatement = ReturnType<typeof prepareRange>;
+
+/** Prepares the codes of scopes, which are made in steps, follow the change log, and are evicted above their bounds. */
+function preparePartitions(db: Connection, selectRange: RangeStatement) {
+  const selectChanges = db.prepare<[number, number], { number: number; first: number; last: number }>(`
+    SELECT number, first_row AS first, last_row AS last FROM vector_change WHERE number > ? AND scope = ?
+    ORDER BY first_row`);
+  // As separate subqueries each reads one end of the table; selecting both at once would scan it.
+  const selectLog = db.prepare<[], { oldest: number; newest: number }>(`
+    SELECT ifnull((SELECT min(number) FROM vector_change), 0) AS oldest,
+      ifnull((SELECT max(number) FROM vector_change), 0) AS newest`);
+  const partitions = new Map<string, Partition>();
+
+  /** Makes the next codes. Changes of rows that already have codes are in the log, which is applied at the end. */
+  function make(partition: Partition, scope: number, model: number, isLast: boolean): void {
+    const { codes } = partition;
+    const limit = isLast ? -1 : SLICE_VECTORS;
+    let count = 0;
+    for (const [row, value] of selectRange.iterate(partition.madeTo, rowsOfScope(scope).last, model, limit)) {
+      codes.add(row, unpack(value), value);
+      partition.madeTo = row + 1;
+      count++;
+    }
+    if (count !== limit) partition.sizeAtMean = Math.max(1, codes.size);
+  }
+
+  function follow(partition: Partition, scope: number, model: number, newest: number): void {
+    const changed = merged(selectChanges.all(partition.upTo, scope));
+    partition.codes.removeRanges(changed);
+    for (const { first, last } of changed) {
+      for (const [row, value] of selectRange.iterate(first, last, model, -1))
+        partition.codes.add(row, unpack(value), value);
+    }
+    partition.upTo = newest;
+  }
+
+  return {
+    /** Returns the codes of a scope, updated; undefined if the scope has no vectors of the model. */
+    of({ scope, nextSequence }: SearchTarget, model: number, isLast: boolean): Partition | undefined {
+      const key = `${scope} ${model}`;
+      const log = selectLog.get() ?? { oldest: 0, newest: 0 };
+      let partition = partitions.get(key);
+      partitions.delete(key);
+      const isBehindLog = partition !== undefined && partition.upTo < log.oldest - 1;
+      const hasGrown =
+        partition?.sizeAtMean !== undefined && partition.codes.size > partition.sizeAtMean * MEAN_GROWTH_MAX;
+      if (partition === undefined || isBehindLog || hasGrown) {
+        const { first } = rowsOfScope(scope);
+        const mean = meanOf(selectRange, first, rowOf(scope, nextSequence), model);
+        if (mean.length === 0) return undefined;
+        const codes = makeCodeList(mean, STORED_BYTES_MAX);
+        partition = { codes, sizeAtMean: undefined, madeTo: first, upTo: log.newest };
+      }
+      if (partition.sizeAtMean === undefined) make(partition, scope, model, isLast);
+      if (partition.sizeAtMean !== undefined && partition.upTo < log.newest)
+        follow(partition, scope, model, log.newest);
+      partitions.set(key, partition);
+      evict(partitions);
+      return partition;
+    },
+  };
+}
+
+/** Evicts vectors and codes of the least recently used scopes, which come first, above the bounds. */
+function evict(partitions: Map<string, Partition>): void {
+  let bytes = 0;
+  let storedBytes = 0;
+  for (const { codes } of partitions.values()) {
+    bytes += codes.bytes;
+    storedBytes += codes.storedBytes;
+  }
+  for (const [oldest, { codes }] of partitions) {
+    if (storedBytes > STORED_BYTES_MAX) {
+      storedBytes -= codes.storedBytes;
+      codes.dropStored();
+    }
+    if (bytes <= CODE_BYTES_MAX || partitions.size === 1) continue;
+    partitions.delete(oldest);
+    bytes -= codes.bytes;
+  }
+}
+
+/** Returns the mean of samples of the vectors from row `first` up to `end`, exclusive; empty: there are none. */
+function meanOf(selectRange: RangeStatement, first: number, end: number, model: number): Float32Array {
+  const step = Math.max(MEAN_VECTORS_PER_SAMPLE, Math.ceil((end - first) / MEAN_SAMPLES));
+  let sum = new Float32Array(0);
+  let count = 0;
+  for (let from = first; from < end; from += step) {
+    for (const [, value] of selectRange.iterate(from, from + step - 1, model, MEAN_VECTORS_PER_SAMPLE)) {
+      const vector = unpack(value);
+      if (count === 0) sum = new Float32Array(vector.length);
+      for (let at = 0; at < sum.length; at++) sum[at] = (sum[at] ?? 0) + (vector[at] ?? 0);
+      count++;
+    }
+  }
+  return sum.map((value) => value / Math.max(1, count));
 }
 
 /** Unpacks a stored vector. The next call reuses the array. */
