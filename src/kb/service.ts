@@ -11,12 +11,13 @@ import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
-import { openAdmission } from "./http/admission.ts";
+import { openAdmission, type Admission } from "./http/admission.ts";
 import { openResponseMemory } from "./http/response-memory.ts";
 import { healthOf } from "./health.ts";
 import type { Health } from "./http/health-route.ts";
 import { openIdempotency } from "./http/idempotency.ts";
 import { openKeyring } from "./http/keyring.ts";
+import type { HttpParts } from "./http/operation.ts";
 import { openRateLimiter } from "./http/rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
@@ -25,7 +26,7 @@ import { openUrgent } from "./http/urgent.ts";
 import { noticeMissingVectors, openBackfill } from "./ingest/backfill.ts";
 import type { BackfillReport } from "./ingest/backfill.ts";
 import { openExtractor } from "./ingest/extract/extract.ts";
-import { openIngest } from "./ingest/ingest.ts";
+import { openIngest, type Ingest, type IngestParts } from "./ingest/ingest.ts";
 import { openMailReader } from "./ingest/mail/mail-reader.ts";
 import { openPageReader } from "./ingest/page/page-reader.ts";
 import { openLanguageService } from "./ingest/language-service.ts";
@@ -34,7 +35,7 @@ import { openServing } from "./ingest/serving.ts";
 import { openTextModel } from "./ingest/agentic/text-model.ts";
 import { openModelHealth } from "./models/model-health.ts";
 import { openOpenAiModel } from "./models/openai.ts";
-import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceOptions } from "./options.ts";
+import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
 import { openJobCompletions } from "./queue/completions.ts";
 import { openLeases } from "./queue/leases.ts";
@@ -54,8 +55,9 @@ import { openReranker } from "./search/reranker.ts";
 import { isDamage } from "./store/damage.ts";
 import { onDamage, onCommit } from "./store/methods.ts";
 import type { KeyRecord } from "./store/records.ts";
+import type { Records } from "./store/store.ts";
 import { logDelivery } from "./webhooks/report.ts";
-import { openWebhooks } from "./webhooks/webhooks.ts";
+import { openWebhooks, type Webhooks } from "./webhooks/webhooks.ts";
 
 /** The knowledge-base service. */
 export interface Service {
@@ -88,13 +90,11 @@ export interface Service {
 export async function openService(given: ServiceOptions): Promise<Service> {
   const { log, observer } = given;
   let isDamaged = false;
-  const options = {
-    ...given,
-    store: onDamage(given.store, ({ message, hint }) => {
-      isDamaged = true;
-      log.error({ hint }, message);
-    }),
-  };
+  const watched = onDamage(given.store, ({ message, hint }) => {
+    isDamaged = true;
+    log.error({ hint }, message);
+  });
+  const options = { ...given, store: watched };
   /** Logs a failure that no caller sees, except those of a damaged store, which was logged when it was first found. */
   const fail = (message: string) => (error: unknown) => {
     if (!isDamage(error)) log.error({ err: error }, message);
@@ -104,25 +104,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const steadyMs = steadyClock(nowMs, options.nowMs);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const admission = openAdmission(limits);
-  const model = openModel(options.openEmbedder, steadyMs, {
-    onReady: (fingerprint) => {
-      log.info({ fingerprint }, "the embedding model is ready");
-      backfill.wake();
-    },
-    onProblem: (reason, hint) => log.warn({ hint }, reason),
-  });
+  const { model, serving, backfill } = openEmbedding(options, steadyMs);
   const { reranker, endpoint, language } = openOtherModels(options, steadyMs);
-  const serving = openServing(model, options.store.index, options.openEarlierEmbedder, steadyMs);
-  const backfill = openBackfill({
-    index: options.store.index,
-    model: () => model.get(),
-    onChangedOver: () => {
-      serving.changedOver();
-      log.info("searches use the new embedding model");
-    },
-    onLeft: (chunks) => model.noteLeft(chunks),
-    report: (report) => logBackfill(log, report),
-  });
   const wake = (topic: QueueName): void =>
     ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.deliveries })[topic].wake();
   const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), wake);
@@ -133,11 +116,6 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const leases = openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
   let resourcesUrl = options.resourcesUrl;
 
-  const fetching = {
-    allow: options.fetchAllow ?? [],
-    ...(options.resolveHost === undefined ? {} : { resolve: options.resolveHost }),
-    busy: () => new Refusal("ingest_busy", "Too many addresses are waiting to be fetched."),
-  };
   const kb: KnowledgeBase = {
     records,
     queue,
@@ -145,21 +123,11 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     model,
     embedderFor: serving.embedderFor,
     reranker,
-    ingest: openIngest({
-      model,
-      language,
-      embedderFor: serving.embedderFor,
-      embeddedChunks: (at, fingerprint) => index.embeddedChunks(at, fingerprint),
-      onOtherStrategy: (requested, used, reason) =>
-        log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
-      extractor: openExtractor(options.ocr === undefined ? {} : { ocr: options.ocr }),
-      busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be processed."),
-      ...(observer && { onStage: (stage, seconds) => observer.stage(stage, seconds) }),
-    }),
+    ingest: openPipeline(options, { model, language, embedderFor: serving.embedderFor }, index),
     files: await openFileArea(join(options.stateDir, "uploads")),
     // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl ?? "", true),
-    fetcher: timeFetches(observer, { ...fetching, agent: `kbsync/${options.version} (link resources)` }),
+    fetcher: timeFetches(observer, fetching(options, "link resources")),
     pages: openPageReader(),
     mails: openMailReader(),
     turns: openTurns(),
@@ -167,46 +135,24 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     jobCompletions: openJobCompletions(),
     collections: cacheCollections(records),
     limits,
-    explain: (error) => {
-      const { status, retryAfterSeconds, body } = refusalAnswer(error);
-      if (status === 500) log.error({ err: error }, "a document could not be processed");
-      return { ...body.error, message: body.message, retryAfterSeconds };
-    },
+    explain: (error) => explain(error, log),
     isEnding: () => admission.state() === "draining",
     nowMs,
     steadyMs,
     ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),
   };
   const jobs = openJobRunner(kb, fail("the queue of documents is stuck; retrying"));
-  const reachable = addressRules(options.webhookAllow ?? []);
-  const webhooks = openWebhooks({
-    records,
-    queue,
-    leases,
-    nowMs,
-    steadyMs,
-    connect: guardedConnector(reachable, options.resolveHost),
-    allowsHost: (name) => reachable.mayAllow(name),
-    turns: kb.turns,
-    agent: `kbsync/${options.version} (webhooks)`,
-    chance: Math.random,
-    report: (report) => logDelivery(log, report),
-    onProblem: fail("the queue of webhook messages is stuck; retrying"),
-  });
+  const webhooks = openDeliveries(options, kb, fail("the queue of webhook messages is stuck; retrying"));
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const isReachedByOthers = isExposed({ host, publicUrl: options.resourcesUrl });
   const rate = options.rate ?? (isReachedByOthers ? RATE_DEFAULT : undefined);
-  const limiter = openRateLimiter(rate);
-  /** The default rate exempts the program's own daemon, which has thousands of files to send. */
-  const isUnrated = (sha256: string): boolean =>
-    options.rate === undefined && sha256 === options.unratedKey?.();
   const answering = openAnswering({
     kb,
     log,
     endpoint,
     options: options.chat,
     // The limit on bytes applies to all images of a request together, where they are stored.
-    fetcher: openFetcher({ ...fetching, agent: `kbsync/${options.version} (images)`, bytesMax: Infinity }),
+    fetcher: openFetcher({ ...fetching(options, "images"), bytesMax: Infinity }),
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
     isRated: rate !== undefined,
@@ -233,28 +179,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       isFailing: store.problem() !== undefined,
     });
   const server = await buildServer(
-    {
-      kb,
-      keyring: openKeyring(records, nowMs, {
-        take: (sha256) => {
-          if (!isUnrated(sha256)) limiter.take(sha256, steadyMs());
-        },
-      }),
-      idempotency: openIdempotency(records, nowMs),
-      admission,
-      responseMemory: openResponseMemory(limits.answerBytes),
-      urgent: openUrgent(),
-      log,
-      filesNeedKey: options.filesNeedKey ?? false,
-      connectionsPerAddress: limits.connectionsPerAddress,
-      requestMs: limits.requestMs,
-      bulkMs: limits.bulkMs,
-      bulkWaitMs: limits.bulkWaitMs,
-      answerIdleMs: limits.answerIdleMs,
-      ...(observer && {
-        onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),
-      }),
-    },
+    httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
     webhooks,
     answering,
     health,
@@ -264,15 +189,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const close = async (withinMs = limits.drainMs): Promise<void> => {
     const drainMs = Math.round(Math.min(withinMs, limits.drainMs));
     const endMs = performance.now() + drainMs;
-    admission.become("draining");
-    // Frees the port for the next start at once. Connections with requests in flight stay open until these are answered.
-    server.server.close();
-    kb.jobCompletions.release();
-    if ((await admission.empty(drainMs)) === "timeout") {
-      log.warn({ drainMs }, "closing with requests in flight");
-      server.server.closeAllConnections();
-    }
-    await server.close();
+    await drain(server, admission, kb, drainMs, log);
     // Jobs get the rest of the time limit. They are durable, and the next start repeats an aborted one.
     await jobs.close(Math.max(0, endMs - performance.now()));
     await answering.close();
@@ -307,13 +224,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       await backfill.resume();
       return { url, port: Number(new URL(url).port) };
     },
-    issueKey: async (grant) => {
-      const key = generateKey();
-      await registerKey(records, key, grant);
-      return key;
-    },
-    acceptKey: (key, grant) => registerKey(records, key, grant),
-    knownKey: (key) => records.keyByHash(hashKey(key)),
+    ...keyOperations(records),
     routes: () => server.routeTable.routes,
     health,
     figures: async () => figuresOf({ store, admission, model, reranker, language, nowMs }),
@@ -324,6 +235,154 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     },
     close: (withinMs) => (closing ??= close(withinMs)),
   };
+}
+
+/** Opens the embedding model, the search with an earlier one, and the backfill that replaces its vectors. */
+function openEmbedding(options: ServiceOptions, steadyMs: () => number) {
+  const { log, store } = options;
+  const model = openModel(options.openEmbedder, steadyMs, {
+    onReady: (fingerprint) => {
+      log.info({ fingerprint }, "the embedding model is ready");
+      backfill.wake();
+    },
+    onProblem: (reason, hint) => log.warn({ hint }, reason),
+  });
+  const serving = openServing(model, store.index, options.openEarlierEmbedder, steadyMs);
+  const backfill = openBackfill({
+    index: store.index,
+    model: () => model.get(),
+    onChangedOver: () => {
+      serving.changedOver();
+      log.info("searches use the new embedding model");
+    },
+    onLeft: (chunks) => model.noteLeft(chunks),
+    report: (report) => logBackfill(log, report),
+  });
+  return { model, serving, backfill };
+}
+
+/** Opens the pipeline from a file to its chunks. */
+function openPipeline(
+  { log, observer, ocr }: ServiceOptions,
+  models: Pick<IngestParts, "model" | "language" | "embedderFor">,
+  index: ServiceOptions["store"]["index"],
+): Ingest {
+  return openIngest({
+    ...models,
+    embeddedChunks: (at, fingerprint) => index.embeddedChunks(at, fingerprint),
+    onOtherStrategy: (requested, used, reason) =>
+      log.info({ asked: requested, used }, `a text was split by another strategy: ${reason}`),
+    extractor: openExtractor(ocr === undefined ? {} : { ocr }),
+    busy: () => new Refusal("ingest_busy", "Too many documents are waiting to be processed."),
+    ...(observer && { onStage: (stage, seconds) => observer.stage(stage, seconds) }),
+  });
+}
+
+/** Opens the deliveries to webhooks, whose addresses must be public or allowed. */
+function openDeliveries(
+  { log, version, webhookAllow = [], resolveHost }: ServiceOptions,
+  { records, queue, leases, turns, nowMs, steadyMs }: KnowledgeBase,
+  onProblem: (error: unknown) => void,
+): Webhooks {
+  const reachable = addressRules(webhookAllow);
+  return openWebhooks({
+    records,
+    queue,
+    leases,
+    nowMs,
+    steadyMs,
+    connect: guardedConnector(reachable, resolveHost),
+    allowsHost: (name) => reachable.mayAllow(name),
+    turns,
+    agent: `kbsync/${version} (webhooks)`,
+    chance: Math.random,
+    report: (report) => logDelivery(log, report),
+    onProblem,
+  });
+}
+
+/** Returns the options of a fetcher, which names its purpose to the servers that it asks. */
+function fetching({ version, fetchAllow, resolveHost }: ServiceOptions, purpose: string): FetcherOptions {
+  return {
+    allow: fetchAllow ?? [],
+    ...(resolveHost === undefined ? {} : { resolve: resolveHost }),
+    busy: () => new Refusal("ingest_busy", "Too many addresses are waiting to be fetched."),
+    agent: `kbsync/${version} (${purpose})`,
+  };
+}
+
+/** Returns the operations on keys that the program itself calls. */
+function keyOperations(records: Records): Pick<Service, "issueKey" | "acceptKey" | "knownKey"> {
+  return {
+    issueKey: async (grant) => {
+      const key = generateKey();
+      await registerKey(records, key, grant);
+      return key;
+    },
+    acceptKey: (key, grant) => registerKey(records, key, grant),
+    knownKey: (key) => records.keyByHash(hashKey(key)),
+  };
+}
+
+/** Opens what every route uses. */
+function httpParts(
+  { log, observer, filesNeedKey = false }: ServiceOptions,
+  kb: KnowledgeBase,
+  admission: Admission,
+  limits: ServiceLimits,
+  rate: ReturnType<typeof rateKeys>,
+): HttpParts {
+  return {
+    ...limits,
+    kb,
+    keyring: openKeyring(kb.records, kb.nowMs, rate),
+    idempotency: openIdempotency(kb.records, kb.nowMs),
+    admission,
+    responseMemory: openResponseMemory(limits.answerBytes),
+    urgent: openUrgent(),
+    log,
+    filesNeedKey,
+    ...(observer && {
+      onAnswered: (operation, status, seconds) => observer.request(operation, status, seconds),
+    }),
+  };
+}
+
+/** Limits the rate of each key. The default rate exempts the program's own daemon, which has thousands of files to send. */
+function rateKeys(options: ServiceOptions, rate: ServiceOptions["rate"], steadyMs: () => number) {
+  const limiter = openRateLimiter(rate);
+  return {
+    take: (sha256: string): void => {
+      const isExempt = options.rate === undefined && sha256 === options.unratedKey?.();
+      if (!isExempt) limiter.take(sha256, steadyMs());
+    },
+  };
+}
+
+/** Explains a failure as the API would, and logs one that is the service's own. */
+function explain(error: unknown, log: Logger): ReturnType<KnowledgeBase["explain"]> {
+  const { status, retryAfterSeconds, body } = refusalAnswer(error);
+  if (status === 500) log.error({ err: error }, "a document could not be processed");
+  return { ...body.error, message: body.message, retryAfterSeconds };
+}
+
+/** Refuses new requests, and closes the server when those in flight are answered, or after `drainMs`. */
+async function drain(
+  server: FastifyInstance,
+  admission: Admission,
+  { jobCompletions }: KnowledgeBase,
+  drainMs: number,
+  log: Logger,
+): Promise<void> {
+  admission.become("draining");
+  // Frees the port for the next start at once. Connections with requests in flight stay open until these are answered.
+  server.server.close();
+  jobCompletions.release();
+  if ((await admission.empty(drainMs)) === "timeout") {
+    log.warn({ drainMs }, "closing with requests in flight");
+    server.server.closeAllConnections();
+  }
+  await server.close();
 }
 
 /** Opens the reranker and the language model that are configured, and logs when one fails or works again. */
