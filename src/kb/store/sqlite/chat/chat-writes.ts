@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Inside } from "../../methods.ts";
+import type { Turn } from "../../chat.ts";
 import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
@@ -26,6 +27,37 @@ export function prepareChatWrites(
   addFile: (file: StoredFile) => void,
 ): ChatWrites {
   const deliveries = prepareDeliveryQueue(db);
+  const { refuseGone, ...agents } = prepareAgentWrites(db);
+  const { openThread, lastTurn, addTurn, link, ...purges } = prepareThreadWrites(db);
+
+  return {
+    ...agents,
+    ...purges,
+    addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
+      // Whatever ended the job has written its turn and its message: a second message would have the same id.
+      if (job !== undefined && !queue.complete(job)) return false;
+      // A failed turn is reported even if its agent has been removed.
+      if (turn !== undefined) refuseGone(at);
+      if (turn !== undefined && threadId !== undefined) {
+        const thread = openThread({ ...at, threadId });
+        const before = lastTurn(thread);
+        for (const file of files) addFile(file);
+        addTurn({ thread, messageId, ...turn, nowIso: at.nowIso });
+        for (const token of images) link(thread, token, at.nowIso, before);
+      }
+      if (delivery !== undefined) deliveries.add(delivery);
+      return true;
+    },
+    linkImage: (at, token) => {
+      refuseGone(at);
+      const thread = openThread(at);
+      link(thread, token, at.nowIso, lastTurn(thread));
+    },
+  };
+}
+
+/** Prepares the writes of agents. */
+function prepareAgentWrites(db: Connection) {
   const selectAgent = db
     .prepare<[string, string], string>("SELECT created_at FROM agent WHERE account_id = ? AND id = ?")
     .pluck();
@@ -41,6 +73,43 @@ export function prepareChatWrites(
   const deleteTurnsOfAgent = db.prepare(`DELETE FROM chat_turn WHERE thread IN ${ofAgent}`);
   const deleteImagesOfAgent = db.prepare(`DELETE FROM chat_image WHERE thread IN ${ofAgent}`);
   const deleteThreadsOfAgent = db.prepare("DELETE FROM chat_thread WHERE account_id = ? AND agent_id = ?");
+
+  return {
+    /** Throws `agent_gone` if a stored agent has been removed, or replaced by another one of its id. */
+    refuseGone: (
+      at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
+    ): void => {
+      if (!at.isStoredAgent) return;
+      const createdAt = selectAgent.get(at.accountId, at.agentId);
+      if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
+      throw new KbsyncError("the agent has been removed", { code: "agent_gone", subject: at.agentId });
+    },
+    addAgent: (agent, agentsMax) => {
+      if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
+        throw new KbsyncError("an agent with that id already exists", { code: "agent_exists" });
+      }
+      if ((countAgents.get(agent.accountId) ?? 0) >= agentsMax) {
+        throw new KbsyncError(`an account has at most ${agentsMax} agents`, {
+          code: "too_many_agents",
+          hint: "Remove one first.",
+        });
+      }
+      insertAgent.run(agent);
+    },
+    changeAgent: (agent) => updateAgent.run(agent).changes > 0,
+    removeAgent: ({ accountId, id, keepsThreads }) => {
+      if (deleteAgent.run(accountId, id).changes === 0) return false;
+      if (keepsThreads) return true;
+      deleteTurnsOfAgent.run(accountId, id);
+      deleteImagesOfAgent.run(accountId, id);
+      deleteThreadsOfAgent.run(accountId, id);
+      return true;
+    },
+  } satisfies Partial<ChatWrites> & { refuseGone: unknown };
+}
+
+/** Prepares the writes of threads: their turns and images. */
+function prepareThreadWrites(db: Connection) {
   const touchThread = db
     .prepare<object, number>(`
     INSERT INTO chat_thread (account_id, agent_id, thread_id, used_at)
@@ -79,72 +148,31 @@ export function prepareChatWrites(
     DELETE FROM chat_image WHERE (thread, token) IN (
       SELECT thread, token FROM chat_image WHERE linked_at < ? LIMIT ?)`);
 
-  const refuseGone = (
-    at: Pick<ThreadLink, "accountId" | "agentId" | "isStoredAgent" | "agentCreatedAt">,
-  ): void => {
-    if (!at.isStoredAgent) return;
-    const createdAt = selectAgent.get(at.accountId, at.agentId);
-    if (createdAt !== undefined && createdAt === (at.agentCreatedAt ?? createdAt)) return;
-    throw new KbsyncError("the agent has been removed", { code: "agent_gone", subject: at.agentId });
-  };
-  const openThread = (at: ThreadKey & { readonly nowIso: string }): number => {
-    const { accountId, agentId, threadId, nowIso } = at;
-    const thread = touchThread.get({ accountId, agentId, threadId, nowIso });
-    if (thread === undefined) throw new TypeError("a thread just written has no number");
-    return thread;
-  };
-  const link = (thread: number, token: string, nowIso: string, afterTurn: number): void => {
-    upsertImage.run({ thread, token, nowIso, afterTurn });
-    trimImages.run({ thread });
-  };
-
   return {
-    addAgent: (agent, agentsMax) => {
-      if (selectAgent.get(agent.accountId, agent.id) !== undefined) {
-        throw new KbsyncError("an agent with that id already exists", { code: "agent_exists" });
-      }
-      if ((countAgents.get(agent.accountId) ?? 0) >= agentsMax) {
-        throw new KbsyncError(`an account has at most ${agentsMax} agents`, {
-          code: "too_many_agents",
-          hint: "Remove one first.",
-        });
-      }
-      insertAgent.run(agent);
+    /** Returns the number of a thread, which it marks as used. */
+    openThread: (at: ThreadKey & { readonly nowIso: string }): number => {
+      const { accountId, agentId, threadId, nowIso } = at;
+      const thread = touchThread.get({ accountId, agentId, threadId, nowIso });
+      if (thread === undefined) throw new TypeError("a thread just written has no number");
+      return thread;
     },
-    changeAgent: (agent) => updateAgent.run(agent).changes > 0,
-    removeAgent: ({ accountId, id, keepsThreads }) => {
-      if (deleteAgent.run(accountId, id).changes === 0) return false;
-      if (keepsThreads) return true;
-      deleteTurnsOfAgent.run(accountId, id);
-      deleteImagesOfAgent.run(accountId, id);
-      deleteThreadsOfAgent.run(accountId, id);
-      return true;
+    /** Returns the number of the last turn; 0: there is none. */
+    lastTurn: (thread: number): number => selectLastTurn.get(thread) ?? 0,
+    addTurn: (
+      turn: Turn & { readonly thread: number; readonly messageId: string; readonly nowIso: string },
+    ): void => {
+      insertTurn.run(turn);
+      trimTurns.run(turn);
     },
-    addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
-      // Whatever ended the job has written its turn and its message: a second message would have the same id.
-      if (job !== undefined && !queue.complete(job)) return false;
-      // A failed turn is reported even if its agent has been removed.
-      if (turn !== undefined) refuseGone(at);
-      if (turn !== undefined && threadId !== undefined) {
-        const thread = openThread({ ...at, threadId });
-        const before = selectLastTurn.get(thread) ?? 0;
-        for (const file of files) addFile(file);
-        insertTurn.run({ thread, messageId, ...turn, nowIso: at.nowIso });
-        trimTurns.run({ thread });
-        for (const token of images) link(thread, token, at.nowIso, before);
-      }
-      if (delivery !== undefined) deliveries.add(delivery);
-      return true;
+    link: (thread: number, token: string, nowIso: string, afterTurn: number): void => {
+      upsertImage.run({ thread, token, nowIso, afterTurn });
+      trimImages.run({ thread });
     },
-    linkImage: (at, token) => {
-      refuseGone(at);
-      const thread = openThread(at);
-      link(thread, token, at.nowIso, selectLastTurn.get(thread) ?? 0);
-    },
-    purgeThreads: (beforeIso, limit) => {
+    purgeThreads: (beforeIso: string, limit: number): number => {
       const turns = purgeTurns.run(beforeIso, limit).changes;
       return turns + purgeThreads.run(beforeIso, limit - turns).changes;
     },
-    purgeThreadImages: (beforeIso, limit) => purgeImages.run(beforeIso, limit).changes,
+    purgeThreadImages: (beforeIso: string, limit: number): number =>
+      purgeImages.run(beforeIso, limit).changes,
   };
 }

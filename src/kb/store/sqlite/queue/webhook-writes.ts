@@ -15,8 +15,11 @@ export type WebhookWrites = Pick<
 
 /** Prepares the statements on the writing connection. */
 export function prepareWebhookWrites(db: Connection, queue: QueueWrites): WebhookWrites {
+  return { ...prepareEndpointWrites(db), ...prepareDeliveryWrites(db, queue) };
+}
+
+function prepareEndpointWrites(db: Connection) {
   const reads = prepareWebhookReads(db);
-  const deliveries = prepareDeliveryQueue(db);
   const insert = db.prepare(`
     INSERT INTO webhook_endpoint (id, account_id, url, description, events, secrets, enabled, created_at, updated_at)
     VALUES (@id, @accountId, @url, @description, @events, @secrets, @enabled, @nowIso, @nowIso)`);
@@ -28,26 +31,6 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
     "DELETE FROM job WHERE queue = 'webhook' AND is_dead IN (0, 1) AND line = ?",
   );
   const remove = db.prepare("DELETE FROM webhook_endpoint WHERE id = ? AND account_id = ?");
-  const selectDelivery = db.prepare<
-    [number],
-    { line: string; account_id: string; updated_at: string | null; url: string | null }
-  >(`
-    SELECT line, job.account_id, updated_at, url FROM job LEFT JOIN webhook_endpoint ON webhook_endpoint.id = line
-    WHERE job.number = ?`);
-  const noteDelivered = db.prepare(
-    "UPDATE webhook_endpoint SET delivered_at = ?, problem = NULL WHERE id = ?",
-  );
-  const noteProblem = db.prepare(
-    "UPDATE webhook_endpoint SET problem = @problem, enabled = CASE @disable WHEN 1 THEN 0 ELSE enabled END WHERE id = @endpoint",
-  );
-  const selected = `queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND (@eventId IS NULL OR name = @eventId)
-      AND (@endpointId IS NULL OR line = @endpointId)`;
-  const isDisabled = "line IN (SELECT id FROM webhook_endpoint WHERE enabled = 0)";
-  const countDisabled = db
-    .prepare<[object], number>(`SELECT count(*) FROM job WHERE ${selected} AND ${isDisabled}`)
-    .pluck();
-  const replay = db.prepare(`
-    UPDATE job SET is_dead = 0, attempts = 0, due_ms = 0, created_ms = @nowMs WHERE ${selected} AND NOT ${isDisabled}`);
 
   const rowOf = (endpoint: Omit<NewEndpoint, "nowIso">, nowIso: string): object => {
     const { id, accountId, url, description } = endpoint;
@@ -82,6 +65,33 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
       removeDeliveries.run(id);
       return true;
     },
+  } satisfies Partial<WebhookWrites>;
+}
+
+function prepareDeliveryWrites(db: Connection, queue: QueueWrites) {
+  const deliveries = prepareDeliveryQueue(db);
+  const selectDelivery = db.prepare<
+    [number],
+    { line: string; account_id: string; updated_at: string | null; url: string | null }
+  >(`
+    SELECT line, job.account_id, updated_at, url FROM job LEFT JOIN webhook_endpoint ON webhook_endpoint.id = line
+    WHERE job.number = ?`);
+  const noteDelivered = db.prepare(
+    "UPDATE webhook_endpoint SET delivered_at = ?, problem = NULL WHERE id = ?",
+  );
+  const noteProblem = db.prepare(
+    "UPDATE webhook_endpoint SET problem = @problem, enabled = CASE @disable WHEN 1 THEN 0 ELSE enabled END WHERE id = @endpoint",
+  );
+  const selected = `queue = 'webhook' AND is_dead = 1 AND account_id = @accountId AND (@eventId IS NULL OR name = @eventId)
+      AND (@endpointId IS NULL OR line = @endpointId)`;
+  const isDisabled = "line IN (SELECT id FROM webhook_endpoint WHERE enabled = 0)";
+  const countDisabled = db
+    .prepare<[object], number>(`SELECT count(*) FROM job WHERE ${selected} AND ${isDisabled}`)
+    .pluck();
+  const replay = db.prepare(`
+    UPDATE job SET is_dead = 0, attempts = 0, due_ms = 0, created_ms = @nowMs WHERE ${selected} AND NOT ${isDisabled}`);
+
+  return {
     addDelivery: (delivery) => deliveries.add(delivery),
     settleDelivery: (job, outcome) => {
       const delivery = selectDelivery.get(job.number);
@@ -114,5 +124,5 @@ export function prepareWebhookWrites(db: Connection, queue: QueueWrites): Webhoo
       const disabled = countDisabled.get(which) ?? 0;
       return { replayed: replay.run({ ...which, nowMs }).changes, disabled };
     },
-  };
+  } satisfies Partial<WebhookWrites>;
 }

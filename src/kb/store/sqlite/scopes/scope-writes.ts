@@ -27,25 +27,7 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
   const selectScope = db
     .prepare<[string, string], number>("SELECT number FROM scope WHERE collection_id = ? AND owner_id = ?")
     .pluck();
-  const insertScope = db.prepare("INSERT INTO scope (collection_id, owner_id) VALUES (?, ?)");
-  const selectLast = db.prepare<[], number | null>("SELECT max(number) FROM scope").pluck();
-  const countOfAccount = db
-    .prepare<[string], number>(
-      "SELECT count(*) FROM scope WHERE collection_id IN (SELECT id FROM collection WHERE account_id = ?)",
-    )
-    .pluck();
-  const selectEmpty = db
-    .prepare<[number], number>(
-      `SELECT number FROM scope WHERE resources = 0 AND number > ? ORDER BY number LIMIT ${EMPTY_CHECKED_MAX}`,
-    )
-    .pluck();
-  const selectRecord = db.prepare<[number]>(
-    "SELECT 1 FROM resource WHERE scope = ? AND is_deleted = 1 LIMIT 1",
-  );
-  // The sequence continues, so that no row number is reused: searchers have caches by row number.
-  const reassign = db.prepare(`
-    UPDATE scope SET collection_id = ?, owner_id = ?, serving_model = NULL, retitled = retitled + 1,
-      refiltered = refiltered + 1 WHERE number = ?`);
+  const make = prepareNewScopes(db);
   const reserveSequence = db
     .prepare<[number, number], number>(
       "UPDATE scope SET next_sequence = next_sequence + ? WHERE number = ? RETURNING next_sequence",
@@ -55,33 +37,6 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
     "UPDATE scope SET resources = resources + ?, chunks = chunks + ?, words = words + ? WHERE number = ?",
   );
   const addRetitled = db.prepare("UPDATE scope SET retitled = retitled + 1 WHERE number = ?");
-
-  /** The search for an empty scope continues after this number. */
-  let checkedTo = 0;
-  /** Finds a scope without any record, not even of a deleted resource. */
-  const findEmpty = (): number | undefined => {
-    let numbers = selectEmpty.all(checkedTo);
-    // Start over: scopes checked earlier may have become empty since.
-    if (numbers.length === 0) numbers = selectEmpty.all(0);
-    const found = numbers.find((number) => selectRecord.get(number) === undefined);
-    checkedTo = found ?? numbers.at(-1) ?? 0;
-    return found;
-  };
-  /** Creates a scope, or reuses an empty one once half of all numbers are used. Returns its number. */
-  const make = (accountId: string, collectionId: string, ownerId: string): number => {
-    const last = selectLast.get() ?? 0;
-    if (last >= SCOPES_PER_ACCOUNT_MAX) {
-      const empty = findEmpty();
-      if (empty !== undefined) {
-        reassign.run(collectionId, ownerId, empty);
-        return empty;
-      }
-      if (last >= SCOPE_NUMBER_MAX) throw full(`${SCOPE_NUMBER_MAX} owners of all accounts`);
-      if ((countOfAccount.get(accountId) ?? 0) >= SCOPES_PER_ACCOUNT_MAX)
-        throw full(`${SCOPES_PER_ACCOUNT_MAX} owners of this account`);
-    }
-    return Number(insertScope.run(collectionId, ownerId).lastInsertRowid);
-  };
 
   return {
     open({ accountId, tier, ownerId }) {
@@ -106,6 +61,55 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
     noteRetitled: (scope) => {
       addRetitled.run(scope);
     },
+  };
+}
+
+/** Prepares the creation of a scope, which reuses an empty one once half of all numbers are used. Returns its number. */
+function prepareNewScopes(db: Connection) {
+  const insertScope = db.prepare("INSERT INTO scope (collection_id, owner_id) VALUES (?, ?)");
+  const selectLast = db.prepare<[], number | null>("SELECT max(number) FROM scope").pluck();
+  const countOfAccount = db
+    .prepare<[string], number>(
+      "SELECT count(*) FROM scope WHERE collection_id IN (SELECT id FROM collection WHERE account_id = ?)",
+    )
+    .pluck();
+  const selectEmpty = db
+    .prepare<[number], number>(
+      `SELECT number FROM scope WHERE resources = 0 AND number > ? ORDER BY number LIMIT ${EMPTY_CHECKED_MAX}`,
+    )
+    .pluck();
+  const selectRecord = db.prepare<[number]>(
+    "SELECT 1 FROM resource WHERE scope = ? AND is_deleted = 1 LIMIT 1",
+  );
+  // The sequence continues, so that no row number is reused: searchers have caches by row number.
+  const reassign = db.prepare(`
+    UPDATE scope SET collection_id = ?, owner_id = ?, serving_model = NULL, retitled = retitled + 1,
+      refiltered = refiltered + 1 WHERE number = ?`);
+
+  /** The search for an empty scope continues after this number. */
+  let checkedTo = 0;
+  /** Finds a scope without any record, not even of a deleted resource. */
+  const findEmpty = (): number | undefined => {
+    let numbers = selectEmpty.all(checkedTo);
+    // Start over: scopes checked earlier may have become empty since.
+    if (numbers.length === 0) numbers = selectEmpty.all(0);
+    const found = numbers.find((number) => selectRecord.get(number) === undefined);
+    checkedTo = found ?? numbers.at(-1) ?? 0;
+    return found;
+  };
+  return (accountId: string, collectionId: string, ownerId: string): number => {
+    const last = selectLast.get() ?? 0;
+    if (last >= SCOPES_PER_ACCOUNT_MAX) {
+      const empty = findEmpty();
+      if (empty !== undefined) {
+        reassign.run(collectionId, ownerId, empty);
+        return empty;
+      }
+      if (last >= SCOPE_NUMBER_MAX) throw full(`${SCOPE_NUMBER_MAX} owners of all accounts`);
+      if ((countOfAccount.get(accountId) ?? 0) >= SCOPES_PER_ACCOUNT_MAX)
+        throw full(`${SCOPES_PER_ACCOUNT_MAX} owners of this account`);
+    }
+    return Number(insertScope.run(collectionId, ownerId).lastInsertRowid);
   };
 }
 
