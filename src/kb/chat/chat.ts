@@ -129,27 +129,38 @@ export function openChat(parts: ChatParts): Chat {
       await kb.records.addQuestion(job, noteOf(context, 202, kb.nowMs()));
       return { messageId };
     },
-    threadOf: async (accountId, { agent_id: agentId, thread_id: threadId }) => {
-      if (agentId === undefined && threadId === undefined) return undefined;
-      if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
-      const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
-      if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
-      const isStoredAgent = isRemovable(agent);
-      const at = { accountId, agentId, threadId: threadId.toWellFormed() };
-      return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
-    },
-    checkUpload: async (accountId, path, mediaType) => {
-      if (!mediaType.startsWith("image/")) {
-        throw new Refusal("unsupported_media_type", `file: expected an image, got ${mediaType}.`, {
-          field: "file",
-          hint: "Accepted are PNG, JPEG, WebP, GIF, BMP and TIFF; the content decides.",
-        });
-      }
-      await withField("file", () =>
-        parts.reader.inspect(path, mediaType, { render: false, tenant: [accountId] }),
-      );
-    },
+    threadOf: (accountId, fields) => threadOf(parts, accountId, fields),
+    checkUpload: (accountId, path, mediaType) => checkUpload(parts, accountId, path, mediaType),
   };
+}
+
+async function threadOf(
+  { kb, agents }: Pick<ChatParts, "kb" | "agents">,
+  accountId: string,
+  { agent_id: agentId, thread_id: threadId }: ChatUploadFields,
+): Promise<ThreadLink | undefined> {
+  if (agentId === undefined && threadId === undefined) return undefined;
+  if (agentId === undefined) throw invalidField("agent_id", "expected with thread_id, got nothing");
+  const agent = await readAgent(agents, { accountId, id: agentId }, "agent_id");
+  if (threadId === undefined) throw invalidField("thread_id", "expected with agent_id, got nothing");
+  const isStoredAgent = isRemovable(agent);
+  const at = { accountId, agentId, threadId: threadId.toWellFormed() };
+  return { ...at, isStoredAgent, agentCreatedAt: agent.createdAt, nowIso: nowIso(kb) };
+}
+
+async function checkUpload(
+  { reader }: Pick<ChatParts, "reader">,
+  accountId: string,
+  path: string,
+  mediaType: string,
+): Promise<void> {
+  if (!mediaType.startsWith("image/")) {
+    throw new Refusal("unsupported_media_type", `file: expected an image, got ${mediaType}.`, {
+      field: "file",
+      hint: "Accepted are PNG, JPEG, WebP, GIF, BMP and TIFF; the content decides.",
+    });
+  }
+  await withField("file", () => reader.inspect(path, mediaType, { render: false, tenant: [accountId] }));
 }
 
 /** Returns the order key of a question: its thread under the name that the store uses, or the question itself without one. */

@@ -119,7 +119,7 @@ const ignored = (): void => undefined;
 
 /** Opens the pipeline. The chunking worker starts with the first long text. */
 export function openIngest(given: IngestParts): Ingest {
-  const { model, extractor, busy, language, onOtherStrategy, embedderFor, embeddedChunks } = given;
+  const { model, extractor, busy, language, onOtherStrategy } = given;
   const timed = async <T>(stage: IngestStage, work: () => Promise<T>): Promise<T> => {
     const startMs = performance.now();
     const done = await work();
@@ -141,44 +141,6 @@ export function openIngest(given: IngestParts): Ingest {
     guests: 1,
     full: busy,
   });
-
-  /** Embeds the chunks without a known vector, unless there are so many that the backfill does it. */
-  const embed = async (text: string, spans: readonly Span[], tier: Tier, about: About): Promise<Embedded> => {
-    const { scope } = about;
-    const embedder = await (scope === undefined || embedderFor === undefined
-      ? model.get()
-      : embedderFor(scope));
-    if (embedder === undefined || embedder.isResting?.() === true) return NOT_EMBEDDED;
-    const { fingerprint } = embedder;
-    const known = await knownChunks(about, fingerprint);
-    const chunks = spans.map((span) => {
-      const context = { title: about.title, headings: span.headings, text: chunkText(text, span) };
-      return { ...context, isKnown: known.has(keyOf(context)) };
-    });
-    const missing = chunks.filter(({ isKnown }) => !isKnown);
-    if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
-    try {
-      const timeout = AbortSignal.timeout(given.embeddingMs ?? EMBEDDING_MS);
-      const vectors = await embedder.embed(missing.map(embeddingText), timeout);
-      const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
-      const texts = missing.map((chunk) => chunk.text);
-      const sentences = isDeep ? await embedSentences(embedder, texts, timeout) : undefined;
-      /** Aligns new vectors with their chunks. The store keeps known vectors. */
-      const aligned = <T>(of: readonly T[]): (T | undefined)[] => {
-        let at = 0;
-        return chunks.map(({ isKnown }) => (isKnown ? undefined : of[at++]));
-      };
-      return { vectors: aligned(vectors), fingerprint, sentences: sentences && aligned(sentences) };
-    } catch {
-      // Stores the document without vectors: searches find it by words, and the backfill retries. The model's state and the
-      // log report the failure.
-      return NOT_EMBEDDED;
-    }
-  };
-  const knownChunks = async ({ before }: About, fingerprint: string): Promise<ReadonlySet<string>> => {
-    const chunks = before === undefined ? undefined : await embeddedChunks?.(before, fingerprint);
-    return new Set(chunks?.map(keyOf));
-  };
 
   return {
     chunk: async (text, settings, tier, about = UNTITLED) => {
@@ -203,7 +165,10 @@ export function openIngest(given: IngestParts): Ingest {
       const isLater = about.before === undefined && spans.length > EMBEDDED_FIRST_MAX;
       if (tier === "fastest" || spans.length === 0 || isLater) return { ...chunking, ...NOT_EMBEDDED };
       const embedded = await timed("embed", () =>
-        embedding.run(() => embed(text, spans, tier, about), gateOptions(about.requester, text.length)),
+        embedding.run(
+          () => embed(given, text, spans, tier, about),
+          gateOptions(about.requester, text.length),
+        ),
       );
       return { ...chunking, ...embedded };
     },
@@ -219,6 +184,46 @@ export function openIngest(given: IngestParts): Ingest {
       await splitter.close();
     },
   };
+}
+
+/** Embeds the chunks without a known vector, unless there are so many that the backfill does it. */
+async function embed(
+  { model, embedderFor, embeddedChunks, embeddingMs = EMBEDDING_MS }: IngestParts,
+  text: string,
+  spans: readonly Span[],
+  tier: Tier,
+  { title, scope, before }: About,
+): Promise<Embedded> {
+  const embedder = await (scope === undefined || embedderFor === undefined
+    ? model.get()
+    : embedderFor(scope));
+  if (embedder === undefined || embedder.isResting?.() === true) return NOT_EMBEDDED;
+  const { fingerprint } = embedder;
+  const earlier = before === undefined ? undefined : await embeddedChunks?.(before, fingerprint);
+  const known = new Set(earlier?.map(keyOf));
+  const chunks = spans.map((span) => {
+    const context = { title, headings: span.headings, text: chunkText(text, span) };
+    return { ...context, isKnown: known.has(keyOf(context)) };
+  });
+  const missing = chunks.filter(({ isKnown }) => !isKnown);
+  if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
+  try {
+    const timeout = AbortSignal.timeout(embeddingMs);
+    const vectors = await embedder.embed(missing.map(embeddingText), timeout);
+    const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
+    const texts = missing.map((chunk) => chunk.text);
+    const sentences = isDeep ? await embedSentences(embedder, texts, timeout) : undefined;
+    /** Aligns new vectors with their chunks. The store keeps known vectors. */
+    const aligned = <T>(of: readonly T[]): (T | undefined)[] => {
+      let at = 0;
+      return chunks.map(({ isKnown }) => (isKnown ? undefined : of[at++]));
+    };
+    return { vectors: aligned(vectors), fingerprint, sentences: sentences && aligned(sentences) };
+  } catch {
+    // Stores the document without vectors: searches find it by words, and the backfill retries. The model's state and the
+    // log report the failure.
+    return NOT_EMBEDDED;
+  }
 }
 
 function refuseMany(text: string, chunks: number, chars: number): void {

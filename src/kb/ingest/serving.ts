@@ -59,21 +59,9 @@ export function openServing(
     );
     return reading;
   };
-  const open = async (fingerprint: string): Promise<ModelEmbedder | undefined> => {
-    const found = await openEarlier?.(fingerprint);
-    if (found === undefined || !("embed" in found)) return undefined;
-    if (found.fingerprint === fingerprint) return found;
-    // The same model with another version of embedded texts: queries are embedded verbatim and compare with both.
-    if (modelFingerprint(found.fingerprint) === modelFingerprint(fingerprint)) {
-      const queries = found.queries && { ...found.queries, fingerprint };
-      return { ...found, fingerprint, ...(queries && { queries }) };
-    }
-    await found.close();
-    return undefined;
-  };
   const startOpening = (fingerprint: string, waitMs: number): EarlierModel => {
     // If it is unavailable, the current model serves with the vectors it has.
-    const found = open(fingerprint)
+    const found = openAs(fingerprint, openEarlier)
       .catch(() => undefined)
       .then((embedder) => {
         if (embedder === undefined) opening.retryFromMs = nowMs() + RETRY_AFTER_MS;
@@ -112,4 +100,21 @@ export function openServing(
       await Promise.race([Promise.all(closed), pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
   };
+}
+
+/** Opens the model of an earlier fingerprint; undefined: it is not available. */
+async function openAs(
+  fingerprint: string,
+  openEarlier: ((fingerprint: string) => Promise<FoundModel>) | undefined,
+): Promise<ModelEmbedder | undefined> {
+  const found = await openEarlier?.(fingerprint);
+  if (found === undefined || !("embed" in found)) return undefined;
+  if (found.fingerprint === fingerprint) return found;
+  // The same model with another version of embedded texts: queries are embedded verbatim and compare with both.
+  if (modelFingerprint(found.fingerprint) === modelFingerprint(fingerprint)) {
+    const queries = found.queries && { ...found.queries, fingerprint };
+    return { ...found, fingerprint, ...(queries && { queries }) };
+  }
+  await found.close();
+  return undefined;
 }
