@@ -40,27 +40,6 @@ const NODES_MAX = 10_000;
 export function openFairLine<T>(): FairLine<T> {
   const root = openNode<T>("", 0);
 
-  const walk = (path: readonly string[]): Node<T>[] => {
-    const nodes = [root];
-    let node = root;
-    for (const part of path) {
-      let next = node.below.get(part);
-      if (next === undefined) {
-        if (node.below.size >= NODES_MAX) evict(node);
-        next = openNode<T>(part, node.floorMs);
-        node.below.set(part, next);
-      }
-      nodes.push(next);
-      node = next;
-    }
-    return nodes;
-  };
-  const find = (path: readonly string[]): Node<T> | undefined => {
-    let node: Node<T> | undefined = root;
-    for (const part of path) node = node?.below.get(part);
-    return node;
-  };
-
   /** Returns the nodes from the root to the one that holds the next item. */
   const nextPath = (accept: (first: string) => boolean = () => true): Node<T>[] => {
     const nodes = [root];
@@ -83,7 +62,7 @@ export function openFairLine<T>(): FairLine<T> {
 
   return {
     push: (path, item) => {
-      const nodes = walk(path);
+      const nodes = walk(root, path);
       for (const [at, node] of nodes.entries()) {
         const above = nodes[at - 1];
         if (node.waiting === 0 && above !== undefined) node.usedMs = Math.max(node.usedMs, above.floorMs);
@@ -106,19 +85,42 @@ export function openFairLine<T>(): FairLine<T> {
       return nodes.at(-1)?.items.shift();
     },
     remove: (path, item) => {
-      const at = find(path)?.items.indexOf(item) ?? -1;
+      const at = find(root, path)?.items.indexOf(item) ?? -1;
       if (at === -1) return false;
-      const nodes = walk(path);
+      const nodes = walk(root, path);
       nodes.at(-1)?.items.splice(at, 1);
       for (const node of nodes) node.waiting -= 1;
       return true;
     },
     charge: (path, costMs) => {
-      for (const node of walk(path)) node.usedMs += costMs;
+      for (const node of walk(root, path)) node.usedMs += costMs;
     },
     waiting: () => root.waiting,
-    waitingAt: (path) => find(path)?.waiting ?? 0,
+    waitingAt: (path) => find(root, path)?.waiting ?? 0,
   };
+}
+
+/** Returns the nodes from the root to the end of a path, which it makes if they do not exist. */
+function walk<T>(root: Node<T>, path: readonly string[]): Node<T>[] {
+  const nodes = [root];
+  let node = root;
+  for (const part of path) {
+    let next = node.below.get(part);
+    if (next === undefined) {
+      if (node.below.size >= NODES_MAX) evict(node);
+      next = openNode<T>(part, node.floorMs);
+      node.below.set(part, next);
+    }
+    nodes.push(next);
+    node = next;
+  }
+  return nodes;
+}
+
+function find<T>(root: Node<T>, path: readonly string[]): Node<T> | undefined {
+  let node: Node<T> | undefined = root;
+  for (const part of path) node = node?.below.get(part);
+  return node;
 }
 
 function openNode<T>(part: string, usedMs: number): Node<T> {

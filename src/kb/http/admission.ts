@@ -51,9 +51,7 @@ const STREAMS_MAX = 64;
 /** Starts in state `starting`. */
 export function openAdmission(limits: AdmissionLimits): Admission {
   let state: ServiceState = "starting";
-  const requests = openShares(limits.requests);
-  const ingests = openShares(limits.ingests ?? limits.requests);
-  const streams = openShares(STREAMS_MAX);
+  const slots = openSlots(limits);
   const longBytes = openShares(limits.bodyBytes);
   const shortBytes = openShares(SHORT_BYTES_MAX);
   let onEmpty: (() => void) | undefined;
@@ -61,23 +59,6 @@ export function openAdmission(limits: AdmissionLimits): Admission {
   const refuseUnlessReady = (): void => {
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
-  };
-  /** Slots that a request of a kind needs, one of each, with the message if none is free. */
-  const slotsOf = (kind: RequestKind): readonly (readonly [Shares, string])[] => {
-    const any = [requests, `More than ${limits.requests} requests are in flight`] as const;
-    switch (kind) {
-      case "short":
-      case "long":
-        return [any];
-      case "document":
-        return [any, [ingests, `More than ${limits.ingests} documents are being ingested`]];
-      case "documents":
-        return [
-          any,
-          [ingests, `More than ${limits.ingests} documents are being ingested`],
-          [streams, `More than ${STREAMS_MAX} bulk creates are in flight`],
-        ];
-    }
   };
 
   return {
@@ -88,14 +69,7 @@ export function openAdmission(limits: AdmissionLimits): Admission {
     refuseUnlessReady,
     enter: (account, kind) => {
       refuseUnlessReady();
-      const taken: Shares[] = [];
-      for (const [slots, message] of slotsOf(kind)) {
-        if (slots.take(account, 1)) taken.push(slots);
-        else {
-          for (const each of taken) each.give(account, 1);
-          throw overloaded(message);
-        }
-      }
+      const free = slots.take(account, kind);
       const bytes = kind === "short" ? shortBytes : longBytes;
       const bytesMax = kind === "short" ? SHORT_BYTES_MAX : limits.bodyBytes;
       let held = 0;
@@ -116,16 +90,16 @@ export function openAdmission(limits: AdmissionLimits): Admission {
         leave: () => {
           if (isOver) return;
           isOver = true;
-          for (const each of taken) each.give(account, 1);
+          free();
           bytes.give(account, held);
           held = 0;
-          if (requests.held() === 0) onEmpty?.();
+          if (slots.inFlight() === 0) onEmpty?.();
         },
       };
     },
-    inFlight: () => requests.held(),
+    inFlight: slots.inFlight,
     empty: async (timeoutMs) => {
-      if (requests.held() === 0) return "empty";
+      if (slots.inFlight() === 0) return "empty";
       const { promise, resolve } = Promise.withResolvers<"empty" | "timeout">();
       onEmpty = () => resolve("empty");
       const timer = setTimeout(() => resolve("timeout"), timeoutMs);
@@ -135,6 +109,48 @@ export function openAdmission(limits: AdmissionLimits): Admission {
         clearTimeout(timer);
         onEmpty = undefined;
       }
+    },
+  };
+}
+
+/** Opens the slots of requests in flight, of which each kind needs others. */
+function openSlots(limits: AdmissionLimits) {
+  const requests = openShares(limits.requests);
+  const ingests = openShares(limits.ingests ?? limits.requests);
+  const streams = openShares(STREAMS_MAX);
+  /** Slots that a request of a kind needs, one of each, with the message if none is free. */
+  const slotsOf = (kind: RequestKind): readonly (readonly [Shares, string])[] => {
+    const any = [requests, `More than ${limits.requests} requests are in flight`] as const;
+    switch (kind) {
+      case "short":
+      case "long":
+        return [any];
+      case "document":
+        return [any, [ingests, `More than ${limits.ingests} documents are being ingested`]];
+      case "documents":
+        return [
+          any,
+          [ingests, `More than ${limits.ingests} documents are being ingested`],
+          [streams, `More than ${STREAMS_MAX} bulk creates are in flight`],
+        ];
+    }
+  };
+  return {
+    inFlight: () => requests.held(),
+    /** Takes the slots of a request, and returns a function that frees them. Throws `overloaded`. */
+    take: (account: string, kind: RequestKind): (() => void) => {
+      const taken: Shares[] = [];
+      const free = (): void => {
+        for (const each of taken) each.give(account, 1);
+      };
+      for (const [slots, message] of slotsOf(kind)) {
+        if (slots.take(account, 1)) taken.push(slots);
+        else {
+          free();
+          throw overloaded(message);
+        }
+      }
+      return free;
     },
   };
 }
