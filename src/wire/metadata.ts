@@ -12,9 +12,29 @@ export const METADATA_KEY_CHARS_MAX = 64;
 export const METADATA_STRING_CHARS_MAX = 1024;
 
 /** Keys in a record's `metadata` that belong to the service. */
-const OWN_KEYS: ReadonlySet<string> = new Set(["status", "error", "message", "strategyUsed", "warning"]);
+export const SERVICE_METADATA_KEYS: ReadonlySet<string> = new Set([
+  "status",
+  "error",
+  "message",
+  "strategyUsed",
+  "warning",
+]);
 /** Operators of filters, which a condition on such a key could not be distinguished from. */
 const FILTER_OPERATORS: ReadonlySet<string> = new Set(["and", "or", "not"]);
+
+/** Keys that a daemon sends of every file, or of every one that has them. Others are the document's own. */
+export const FILE_METADATA_KEYS: ReadonlySet<string> = new Set([
+  "path",
+  "folder",
+  "name",
+  "kind",
+  "modified",
+  "created",
+  "size",
+  "folderDescription",
+  "tags",
+  "fm",
+]);
 
 /** User metadata: an object of strings, numbers, booleans, nulls, lists of those, and such objects. */
 export type UserMetadata = Readonly<Record<string, unknown>>;
@@ -62,15 +82,16 @@ export function readMetadata(given: unknown, context: z.RefinementCtx): UserMeta
   return JSON.parse(text, wellFormed) as UserMetadata; // an object, as just checked
 }
 
-/** Returns why a key is not allowed, or undefined. */
-function keyProblem(key: string, level: number): string | undefined {
+/** Returns why a key is not allowed, or undefined. `level` is 1 for the keys of the metadata itself. */
+export function keyProblem(key: string, level: number): string | undefined {
   if (key === "" || key.length > METADATA_KEY_CHARS_MAX)
     return `expected a key of 1 to ${METADATA_KEY_CHARS_MAX} characters`;
   // Two such keys could become equal in the store.
   if (!key.isWellFormed()) return "expected a key without half of a character";
   if (/[.\p{Cc}]/u.test(key)) return "expected a key without dots and control characters";
   if (FILTER_OPERATORS.has(key) || key === "__proto__") return `expected another key than ${key}`;
-  if (level === 1 && OWN_KEYS.has(key)) return `expected another key: ${key} is the service's own`;
+  if (level === 1 && SERVICE_METADATA_KEYS.has(key))
+    return `expected another key: ${key} is the service's own`;
   return undefined;
 }
 

@@ -7,6 +7,10 @@ import { joined, type MailAttachment } from "./mail-attachments.ts";
 export interface Mail {
   /** Its subject. */
   readonly title: string | undefined;
+  /** The sender as `Name <address>`; empty: none is named. */
+  readonly from: string;
+  /** When it was sent, in RFC 3339 where the header can be read; empty: it has none. */
+  readonly date: string;
   /** Subject, people, date and body. */
   readonly markdown: string;
   readonly attachments: readonly MailAttachment[];
@@ -18,8 +22,9 @@ const NAMED_MAX = 100;
 export async function readMail(bytes: Buffer): Promise<Mail> {
   const mail = await PostalMime.parse(bytes, { maxNestingDepth: 50 });
   const subject = oneLine(mail.subject ?? "");
+  const from = addressText(mail.from === undefined ? [] : [mail.from]);
   const facts: readonly (readonly [string, string])[] = [
-    ["From", addressText(mail.from === undefined ? [] : [mail.from])],
+    ["From", from],
     ["To", addressText(mail.to ?? [])],
     ["Cc", addressText(mail.cc ?? [])],
     ["Date", mail.date ?? ""],
@@ -31,6 +36,8 @@ export async function readMail(bytes: Buffer): Promise<Mail> {
   const title = subject === "" ? undefined : subject;
   return {
     title,
+    from,
+    date: mail.date ?? "",
     markdown: joined([subject === "" ? "" : `# ${subject}`, head.join("\n"), body]),
     attachments,
   };

@@ -1,4 +1,5 @@
 import { lazyModule } from "../../lib/lazy-module.ts";
+import { type DocumentFields, readFields } from "./fields.ts";
 
 const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 
@@ -6,6 +7,7 @@ const parser = lazyModule((load) => load("yaml") as typeof import("yaml"));
 export interface FrontMatter {
   readonly title?: string;
   readonly description?: string;
+  readonly fields: DocumentFields;
   /** Offset of the text after it. */
   readonly end: number;
 }
@@ -15,7 +17,7 @@ const FRONT_MATTER_CHARS_MAX = 64 * 1024;
 
 /**
  * Reads the YAML front matter between `---` lines at the start of a text. Returns title and description (or `summary`) if
- * they are plain values. Invalid YAML yields neither, but the text still starts after it.
+ * they are plain values, and its fields. Invalid YAML yields none of them, but the text still starts after it.
  */
 export function readFrontMatter(text: string): FrontMatter | undefined {
   if (!text.startsWith("---")) return undefined;
@@ -31,6 +33,7 @@ export function readFrontMatter(text: string): FrontMatter | undefined {
   return {
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
+    fields: readFields(fields),
     end: head[0].length + close.index + close[0].length,
   };
 }
@@ -43,7 +46,8 @@ function parseFields(yaml: string): Record<string, unknown> {
       prettyErrors: false,
       maxAliasCount: 0,
     });
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isMap ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }

@@ -1,11 +1,14 @@
 import { decodeEntities } from "./entities.ts";
+import type { DocumentFields } from "./fields.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import type { TextFormat } from "./kinds.ts";
 
-/** Title and description in a text. */
+/** What a text states about itself. */
 export interface Naming {
   readonly title?: string;
   readonly description?: string;
+  /** Default: none. */
+  readonly fields?: DocumentFields;
 }
 
 /** A title is near the start. The bound avoids searching a file without one to its end. */
@@ -22,6 +25,7 @@ export function nameText(text: string, format: TextFormat): Naming {
       return {
         ...(title !== undefined && { title }),
         ...(front?.description !== undefined && { description: front.description }),
+        ...(front !== undefined && { fields: front.fields }),
       };
     }
     case "asciidoc":

@@ -1,3 +1,4 @@
+import type { DocumentFields } from "../document/fields.ts";
 import type { Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
 import { EXTRACTOR_VERSION } from "./recipe.ts";
@@ -18,9 +19,9 @@ export interface ReadAnswer {
   readonly texts: Uint8Array;
   /** End of each file's text in `texts`. A file whose end equals the previous one was not read. */
   readonly ends: Uint32Array;
-  /** Size, modification time, change time and inode of each file. */
+  /** Size, modification time, change time, inode and time of creation of each file; NaN: not known. */
   readonly stats: Float64Array;
-  /** Hash, digest, title and description of each file. */
+  /** Hash, digest, title, description and fields (as JSON; empty: none) of each file. */
   readonly words: readonly string[];
 }
 
@@ -31,8 +32,8 @@ export type ReaderMethods = {
   read(batch: ReadBatch): Promise<ReadAnswer>;
 };
 
-const STATS = 4;
-const WORDS = 4;
+const STATS = 5;
+const WORDS = 5;
 
 /** Packs the results. Omits files that are not text, which are rare: the caller reads them itself for the full result. */
 export function packBatch(outcomes: readonly (ReadOutcome | undefined)[]): ReadAnswer {
@@ -43,13 +44,14 @@ export function packBatch(outcomes: readonly (ReadOutcome | undefined)[]): ReadA
   let end = 0;
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome?.kind === "document" && outcome.document.kind === "content") {
-      const { entry, hash, digest, recipe, content } = outcome.document;
+      const { entry, createdMs = Number.NaN, fields, hash, digest, recipe, content } = outcome.document;
       const piece = typeof content === "string" ? Buffer.from(JSON.stringify(content)) : Buffer.from(content);
       pieces.push(piece);
       end += piece.length;
-      stats.set([entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino], index * STATS);
+      stats.set([entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, createdMs], index * STATS);
       words.push(hash, digest, recipe.title, recipe.description);
-    } else words.push("", "", "", "");
+      words.push(fields === undefined ? "" : JSON.stringify(fields));
+    } else words.push("", "", "", "", "");
     ends[index] = end;
   }
   return { texts: Buffer.concat(pieces), ends, stats, words };
@@ -65,11 +67,11 @@ export function unpackDocument(
   const start = index === 0 ? 0 : (ends[index - 1] ?? 0);
   const end = ends[index] ?? start;
   if (end === start) return undefined;
-  const [sizeBytes = 0, mtimeMs = 0, ctimeMs = 0, ino = 0] = stats.subarray(
+  const [sizeBytes = 0, mtimeMs = 0, ctimeMs = 0, ino = 0, createdMs = Number.NaN] = stats.subarray(
     index * STATS,
     (index + 1) * STATS,
   );
-  const [hash = "", digest = "", title = "", description = ""] = words.slice(
+  const [hash = "", digest = "", title = "", description = "", fields = ""] = words.slice(
     index * WORDS,
     (index + 1) * WORDS,
   );
@@ -84,5 +86,16 @@ export function unpackDocument(
     extractorVersion: EXTRACTOR_VERSION,
   };
   const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino };
-  return { kind: "content", hash, digest, sizeBytes, entry, recipe, content: texts.subarray(start, end) };
+  return {
+    kind: "content",
+    hash,
+    digest,
+    sizeBytes,
+    entry,
+    ...(!Number.isNaN(createdMs) && { createdMs }),
+    // Written by `packBatch`.
+    ...(fields !== "" && { fields: JSON.parse(fields) as DocumentFields }),
+    recipe,
+    content: texts.subarray(start, end),
+  };
 }

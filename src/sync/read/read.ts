@@ -9,12 +9,14 @@ import { EMPTY_FILE, type Recipe, type ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { refusalBySize } from "../document/bounds.ts";
 import { digestOf, fingerprint } from "../document/digest.ts";
+import type { DocumentFields } from "../document/fields.ts";
 import type { Container } from "../document/kinds.ts";
 import { CHARS_MAX, convertDocument } from "../document/formats/convert.ts";
 import type { SentText } from "../document/json-text.ts";
 import { containerOf, isOle, kindOfName, mediaTypeOf, type NamedKind } from "../document/kinds.ts";
 import { linkedIno } from "../disk/linked-ino.ts";
 import { liesInside } from "../disk/file-location.ts";
+import { reportsBirthTime } from "../disk/root-identity.ts";
 import { composeRecipe, CONVERTER_VERSION } from "./recipe.ts";
 import { addressOf } from "../document/shortcut.ts";
 import { beginsBinary, decodeText } from "../document/text.ts";
@@ -26,6 +28,10 @@ interface DocumentFacts {
   readonly sizeBytes: number;
   /** The file when it was read; newer than the scan's entry if it changed in between. */
   readonly entry: ScanEntry;
+  /** When the file was created; absent where the file system does not record it. */
+  readonly createdMs?: number;
+  /** What the document states about itself. Default: nothing. */
+  readonly fields?: DocumentFields;
   readonly recipe: Recipe;
 }
 
@@ -248,7 +254,8 @@ function interpret(
   const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
   const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
   const seen = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
-  const facts = { sizeBytes, entry: seen };
+  const isBirthKnown = reportsBirthTime() && stats.birthtimeMs > 0;
+  const facts = { sizeBytes, entry: seen, ...(isBirthKnown && { createdMs: stats.birthtimeMs }) };
 
   // An empty text is a document; an empty shortcut, PDF or image is not.
   if (sizeBytes === 0 && named.kind !== "content") return { kind: "skipped", reason: EMPTY_FILE };
@@ -278,12 +285,21 @@ function interpret(
   const decoded = decodeText(bytes);
   if (decoded.kind === "binary") return { kind: "skipped", reason: decoded.reason };
   if (decoded.kind === "unknown") return { kind: "refused", reason: decoded.reason };
-  const recipe = composeRecipe(path, "content", nameText(decoded.text, named.format), rules);
+  const naming = nameText(decoded.text, named.format);
+  const { fields } = naming;
+  const recipe = composeRecipe(path, "content", naming, rules);
   const prints =
     known === undefined ? fingerprint(bytes, decoded.text) : { hash: known, digest: digestOf(decoded.text) };
   return {
     kind: "document",
-    document: { ...facts, ...prints, kind: "content", content: decoded.text, recipe },
+    document: {
+      ...facts,
+      ...(fields !== undefined && { fields }),
+      ...prints,
+      kind: "content",
+      content: decoded.text,
+      recipe,
+    },
   };
 }
 
@@ -318,13 +334,14 @@ async function convert(
         const { title, markdown: content, locations } = conversion;
         if (content === "") return { kind: "skipped", reason: NO_TEXT[container] };
         const naming = title === undefined ? {} : { title };
+        const stated = conversion.fields === undefined ? facts : { ...facts, fields: conversion.fields };
         if (conversion.isBetterUploaded === true && (uploadsMails || uploadedHash === expected)) {
           const recipe = composeRecipe(path, "file", naming, rules, CONVERTER_VERSION);
-          return { kind: "document", document: { ...facts, kind: "file", mediaType: MAIL_TYPE, recipe } };
+          return { kind: "document", document: { ...stated, kind: "file", mediaType: MAIL_TYPE, recipe } };
         }
         const recipe = composeRecipe(path, "content", naming, rules, CONVERTER_VERSION);
         const text = { content, locations, digest: digestOf(content) };
-        const document = { ...facts, kind: "content", ...text, recipe } as const;
+        const document = { ...stated, kind: "content", ...text, recipe } as const;
         return { kind: "document", document };
       }
     }

@@ -97,7 +97,8 @@ describe("nameText", () => {
     ["aliases", `---\na: &a [x, x]\nb: &b [*a, *a]\ntitle: T\n---\n# H`, { title: "H" }],
   ];
   it.each(fronts)("finds title and description in front matter: %s", (_, text, expected) => {
-    expect(nameText(text, "markdown")).toEqual(expected);
+    const { fields: _fields, ...naming } = nameText(text, "markdown");
+    expect(naming).toEqual(expected);
   });
 
   it("searches neither a long text nor a long line to its end", () => {

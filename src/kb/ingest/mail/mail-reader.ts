@@ -19,7 +19,7 @@ const LIMITS = {
 /** Parses e-mails in a child process with capped memory and time. */
 export interface MailReader {
   /** Rejects with `mail_unreadable`, `extraction_failed`, `extractor_busy`. */
-  read(path: string, tenant?: readonly string[]): Promise<Omit<Mail, "title">>;
+  read(path: string, tenant?: readonly string[]): Promise<Pick<Mail, "markdown" | "attachments">>;
   /** Terminates the child process. A mail in flight fails. */
   close(): void;
 }

@@ -2,6 +2,7 @@ import { mailMarkdown } from "../../../lib/markup/mail-attachments.ts";
 import { type Archive, openArchive } from "./archive.ts";
 import { type AttachmentBudget, readAttachments, type ReadEnclosed } from "./attachments.ts";
 import type { Reading } from "./conversion.ts";
+import { readFields } from "../fields.ts";
 import type { Container } from "../kinds.ts";
 import { ConversionRefusal } from "./refusal.ts";
 
@@ -39,7 +40,8 @@ export async function readContainer(
         readContainer(within, enclosed, budget, deeper);
       const mail = await readMail(bytes);
       const outcomes = await readAttachments(mail.attachments, depth, budget, read);
-      return { title: mail.title, ...mailMarkdown(mail, outcomes) };
+      const fields = readFields({ from: mail.from, date: mail.date });
+      return { title: mail.title, ...mailMarkdown(mail, outcomes), fields };
     }
     case "zip": {
       const archive = await openArchive(bytes);

@@ -1,4 +1,5 @@
 import type { LocatedText } from "../../../lib/markup/located-text.ts";
+import type { DocumentFields } from "../fields.ts";
 import type { Container } from "../kinds.ts";
 
 /** A request to the child process. */
@@ -23,6 +24,7 @@ export type Conversion =
       readonly markdown: string;
       /** Where the file has the parts of the text. Default: unknown. */
       readonly locations?: LocatedText["locations"];
+      readonly fields?: DocumentFields;
       /** A service that reads mails reads more of this one: it has PDFs or images, and nothing that only kbsync reads. */
       readonly isBetterUploaded?: boolean;
     }
@@ -34,6 +36,8 @@ export type Conversion =
 /** The result of one format's reader. */
 export interface Reading extends LocatedText {
   readonly title?: string | undefined;
+  /** What the document states about itself. Default: nothing. */
+  readonly fields?: DocumentFields;
   /** White space around the text belongs to it, because it comes from the file. */
   readonly isExact?: boolean;
 }

@@ -32,9 +32,11 @@ async function convert(request: ConversionRequest): Promise<Conversion> {
   const title = reading.title?.toWellFormed();
   const isBetterUploaded =
     budget !== undefined && budget.pictures > 0 && budget.readHereOnly === 0 && isUtf8(bytes);
+  const { fields } = reading;
   return {
     kind: "text",
     ...(title !== undefined && { title }),
+    ...(fields !== undefined && { fields }),
     markdown,
     ...(locations && { locations }),
     isBetterUploaded,
