@@ -261,6 +261,8 @@ function sourceAt(root: string): WatchedSource {
     include: [],
     exclude: [],
     rules: [],
+    metadata: [],
+    descriptions: {},
     maxFileBytes: 32 * 1024 * 1024,
     followSymlinks: false,
   };

@@ -11,6 +11,12 @@ import {
   Tier,
 } from "../wire/primitives.ts";
 import { DESCRIPTION_CHARS_MAX, OWNER_CHARS_MAX, TITLE_CHARS_MAX } from "../wire/constants.ts";
+import {
+  FILE_METADATA_KEYS,
+  keyProblem,
+  METADATA_STRING_CHARS_MAX,
+  METADATA_VALUES_MAX,
+} from "../wire/metadata.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
@@ -66,6 +72,36 @@ const rule = z.strictObject({
     .describe("Description of the files that match; {path}, {name} and {title} are filled in."),
 });
 
+const fixedValue = z.union([
+  z.string().max(METADATA_STRING_CHARS_MAX),
+  z.number(),
+  z.boolean(),
+  z.array(z.string().min(1).max(METADATA_STRING_CHARS_MAX)).max(METADATA_VALUES_MAX / 4),
+]);
+
+/** Returns why a rule cannot set this metadata, or undefined. */
+function fixedProblem(name: string, value: z.infer<typeof fixedValue>): string | undefined {
+  if (name !== "tags" && FILE_METADATA_KEYS.has(name))
+    return `expected another name: kbsync sends ${name} itself`;
+  if (name !== "tags" && Array.isArray(value)) return "expected a string, a number, true or false";
+  return keyProblem(name, 1);
+}
+
+const metadataRule = z.strictObject({
+  glob: glob.describe("Glob over the path below the source, for example `contracts/**`."),
+  set: z
+    .record(z.string(), fixedValue)
+    .superRefine((set, context) => {
+      for (const [name, value] of Object.entries(set)) {
+        const problem = fixedProblem(name, value);
+        if (problem !== undefined) context.addIssue({ code: "custom", path: [name], message: problem });
+      }
+    })
+    .describe(
+      "Metadata of the files that match: strings, numbers, true and false by name. `tags` is a list, which joins the file's own.",
+    ),
+});
+
 const source = z.strictObject({
   path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
   ownerId: z
@@ -97,6 +133,19 @@ const source = z.strictObject({
     .max(1000)
     .default([])
     .describe("Other settings, title or description by glob; a later rule overrides an earlier one."),
+  metadata: z
+    .array(metadataRule)
+    .max(1000)
+    .default([])
+    .describe(
+      "Metadata for filters by glob, for services that take it; a later rule overrides an earlier one.",
+    ),
+  descriptions: z
+    .record(z.string().max(4096), z.string().min(1).max(METADATA_STRING_CHARS_MAX))
+    .default({})
+    .describe(
+      "What the files of a folder are about, by its path below the source; `` is the source itself. Applies below it too, and is returned with hits. A file `.kbsync.md` in the folder replaces it.",
+    ),
   maxFileBytes: z
     .int()
     .min(1)

@@ -4,6 +4,7 @@ import type { RelativePath, Unreadable } from "../plan/model.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
+import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob } from "./globs.ts";
 import { IGNORE_FILE, NOTHING_IGNORED, openIgnoreFiles, UNSETTLED } from "./ignore-files.ts";
 import {
@@ -40,6 +41,9 @@ export interface RecipeParts {
   readonly description?: string;
 }
 
+/** Metadata that the configuration fixes, by name. */
+export type FixedMetadata = SourceConfig["metadata"][number]["set"];
+
 /** The rules inside one wanted folder. Both methods take the full path and its last name. */
 export interface FolderRules {
   /**
@@ -70,13 +74,20 @@ export interface Rules {
   /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
   inFolder(path: FolderPath): FolderRules;
   recipeParts(path: RelativePath): RecipeParts;
-  /** Whether this is an ignore file. After a change of one, call `reload` and scan the whole source. */
+  /** Metadata of the rules that match; a later rule overrides an earlier one. */
+  fixedMetadata(path: RelativePath): FixedMetadata;
+  /** The descriptions of a file's folders, outermost first; undefined: they have none. Reads them when first needed. */
+  folderDescription(path: RelativePath): string | undefined;
+  /** Whether this is an ignore file or describes a folder. After a change of one, call `reload` and scan the whole source. */
   isRulesFile(path: RelativePath): boolean;
-  /** Checks ignore files for changes when they are next needed. Every scan starts with it. */
+  /** Checks ignore files and descriptions for changes when they are next needed. Every scan starts with it. */
   reload(): void;
   /** Ignore files that could not be read since the last `reload`, by folder. */
   unreadableIgnoreFiles(): readonly Unreadable[];
-  /** When the changed ignore files that were met since the last call will have settled; undefined if there are none. */
+  /**
+   * When the changed ignore files and descriptions that were met since the last call will have settled; undefined if there are
+   * none.
+   */
   takeIgnoreRest(): IgnoreRest | undefined;
   /**
    * Ignore files that came into force, or ceased to be in force, since the last call, for the ledger. `whole`: the last scan
@@ -86,6 +97,7 @@ export interface Rules {
 }
 
 const WANTED: Verdict = { wanted: true };
+const RULES_FILES: ReadonlySet<string> = new Set([IGNORE_FILE, DESCRIPTION_FILE]);
 
 /** State of a source that outlives the process, for callers that send what its rules let through. */
 export interface RulesMemory {
@@ -104,6 +116,8 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
   const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
+  const fixed = source.metadata.map(({ glob, set }) => ({ glob: compileGlob(glob), set }));
+  const descriptions = openFolderDescriptions(source.absolutePath, source.descriptions, memory?.ignoreFiles);
 
   const inFolder = (folder: FolderPath): FolderRules => {
     const closed = mounts?.closedAt(folder);
@@ -170,13 +184,19 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
         ...(description !== undefined && { description }),
       };
     },
-    isRulesFile: (path) => path === IGNORE_FILE || path.endsWith(`/${IGNORE_FILE}`),
+    fixedMetadata: (path) =>
+      Object.fromEntries(
+        fixed.flatMap(({ glob, set }) => (glob.matchesFile(path) ? Object.entries(set) : [])),
+      ),
+    folderDescription: (path) => descriptions.in(path.slice(0, Math.max(0, path.lastIndexOf("/")))),
+    isRulesFile: (path) => RULES_FILES.has(path.slice(path.lastIndexOf("/") + 1)),
     reload: () => {
       ignoreFiles.refresh();
+      descriptions.refresh();
       settling?.begin();
     },
     unreadableIgnoreFiles: () => ignoreFiles.unreadable(),
-    takeIgnoreRest: () => settling?.takeRest(),
+    takeIgnoreRest: () => earlierRest(settling?.takeRest(), descriptions.takeRest()),
     takeSettled: (whole) => {
       if (settling === undefined) return [];
       if (whole) {
@@ -185,6 +205,11 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
       return settling.takeSettled();
     },
   };
+}
+
+function earlierRest(a: IgnoreRest | undefined, b: IgnoreRest | undefined): IgnoreRest | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return { atMs: Math.min(a.atMs, b.atMs), isOverdue: a.isOverdue && b.isOverdue };
 }
 
 function excludedBy(glob: string | undefined): string | undefined {

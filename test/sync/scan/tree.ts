@@ -39,6 +39,8 @@ export function sourceAt(root: string, fields: SourceFields = {}): WatchedSource
     include: [],
     exclude: [],
     rules: [],
+    metadata: [],
+    descriptions: {},
     maxFileBytes: 1_000_000,
     followSymlinks: false,
     ...fields,

@@ -1,0 +1,117 @@
+import { readFileSync, statSync } from "node:fs";
+import { codeOf } from "../../lib/failure.ts";
+import { CEILING_MS } from "../plan/timing.ts";
+import type { FolderPath } from "../disk/folder-path.ts";
+import type { IgnoreRest } from "./ignore-settling.ts";
+
+/** Name of the file that describes its folder, for whoever searches in it. */
+export const DESCRIPTION_FILE = ".kbsync.md";
+
+/** A larger file is no description of a folder. */
+const DESCRIPTION_BYTES_MAX = 64 * 1024;
+
+/** The descriptions of a source's folders. */
+export interface FolderDescriptions {
+  /** The descriptions that apply in a folder: its own and those of the folders above, outermost first. Undefined: none. */
+  in(folder: FolderPath): string | undefined;
+  /** Reads each file again when it is next needed. */
+  refresh(): void;
+  /** The time at which the changed files that were met since the last call will have settled; undefined: there are none. */
+  takeRest(): IgnoreRest | undefined;
+}
+
+/** When a changed file comes into force. */
+export interface DescriptionSettling {
+  /** Time for which a changed file must be unchanged; 0: none. */
+  readonly settleMs: number;
+  readonly now: () => number;
+}
+
+interface Changing {
+  readonly text: string | undefined;
+  readonly sinceMs: number;
+  readonly firstMs: number;
+}
+
+/**
+ * Opens the descriptions below `root`: those of the configuration, by folder, and the files, which come first. Reads nothing
+ * yet. A changed file comes into force once it has settled; until then the former version applies. A file that is met for the
+ * first time applies as it is: half a description costs one more update and discloses nothing.
+ */
+export function openFolderDescriptions(
+  root: string,
+  configured: Readonly<Record<string, string>>,
+  settling?: DescriptionSettling,
+): FolderDescriptions {
+  const fromConfiguration = new Map(
+    Object.entries(configured).map(([folder, text]) => [folder.replace(/^\.?\/*|\/+$/g, ""), text]),
+  );
+  const inForce = new Map<FolderPath, string | undefined>();
+  const changing = new Map<FolderPath, Changing>();
+  let known = new Map<FolderPath, string | undefined>();
+  let rest: IgnoreRest | undefined;
+
+  const ownOf = (folder: FolderPath): string | undefined => {
+    const found = readIn(`${root}/${folder === "" ? "" : `${folder}/`}${DESCRIPTION_FILE}`);
+    if (found === "unreadable") return inForce.get(folder);
+    const { text } = found;
+    const isNew = !inForce.has(folder) || settling === undefined;
+    if (!isNew && inForce.get(folder) !== text && !hasSettled(folder, text, settling))
+      return inForce.get(folder);
+    changing.delete(folder);
+    inForce.set(folder, text);
+    return text;
+  };
+  const hasSettled = (
+    folder: FolderPath,
+    text: string | undefined,
+    { settleMs, now }: DescriptionSettling,
+  ): boolean => {
+    const nowMs = now();
+    const before = changing.get(folder);
+    const sinceMs = before !== undefined && before.text === text ? before.sinceMs : nowMs;
+    if (nowMs - sinceMs >= settleMs) return true;
+    const firstMs = before?.firstMs ?? nowMs;
+    changing.set(folder, { text, sinceMs, firstMs });
+    rest = {
+      atMs: Math.min(rest?.atMs ?? Infinity, sinceMs + settleMs),
+      isOverdue: (rest?.isOverdue ?? true) && nowMs - firstMs >= CEILING_MS,
+    };
+    return false;
+  };
+  const lookUp = (folder: FolderPath): string | undefined => {
+    if (known.has(folder)) return known.get(folder);
+    const above = folder === "" ? undefined : lookUp(folder.slice(0, Math.max(0, folder.lastIndexOf("/"))));
+    const own = ownOf(folder) ?? fromConfiguration.get(folder);
+    const found = own === undefined ? above : above === undefined ? own : `${above}\n\n${own}`;
+    known.set(folder, found);
+    return found;
+  };
+
+  return {
+    in: lookUp,
+    refresh: () => {
+      known = new Map();
+    },
+    takeRest: () => {
+      const taken = rest;
+      rest = undefined;
+      return taken;
+    },
+  };
+}
+
+/** Reads a description. An absent, empty or large file is none. */
+function readIn(file: string): { readonly text: string | undefined } | "unreadable" {
+  try {
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true || stats.size > DESCRIPTION_BYTES_MAX) return { text: undefined };
+    const text = readFileSync(file, "utf8")
+      .replace(/^\uFEFF/, "")
+      .trim();
+    return { text: text === "" ? undefined : text };
+  } catch (error) {
+    const code = codeOf(error);
+    return code === "ENOENT" || code === "ENOTDIR" ? { text: undefined } : "unreadable";
+  }
+}
