@@ -13,7 +13,7 @@ import { type Notices, startNotices } from "./daemon/notices.ts";
 import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
-import { rulesKeyOf } from "./pass/pass.ts";
+import { rulesKeysOf } from "./pass/pass.ts";
 import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
@@ -141,6 +141,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
 
   const passOnce = async (signal: AbortSignal | undefined): Promise<void> => {
     await context.mails.askAgain(signal ?? context.signal);
+    await context.metadata.askAgain(signal ?? context.signal);
     for (const source of sources.all()) source.hint(undefined);
     sources.start();
     await whenIdle(signal);
@@ -200,6 +201,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         sources.start();
         // A failure of this request ends the daemon by itself.
         context.mails.askAgain(context.signal).catch(() => undefined);
+        context.metadata.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
         // What ends the daemon is thrown below, after everything is closed.
@@ -256,7 +258,8 @@ async function adoptSources(
 ): Promise<readonly AdoptReport[]> {
   const reports: AdoptReport[] = [];
   for (const { id, rules } of sources.open(true)) {
-    const source = { id, root: rules.source.absolutePath, rules, rulesKey: rulesKeyOf(rules) };
+    const rulesKey = rulesKeysOf(rules, () => context.metadata.isOffered());
+    const source = { id, root: rules.source.absolutePath, rules, rulesKey };
     // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
     const isDistrusted = ledger.drift.isDistrusted(id);
     const whole = ledger.drift.isAdopted(id) || isDistrusted;

@@ -118,7 +118,7 @@ export const ResourceRecord = z.object({
   createdAt: z.string().optional(),
   updatedAt: z.string().optional(),
   metadata: z
-    .object({
+    .looseObject({
       status: z.string().optional(),
       message: z.string().optional(),
       warning: z.string().optional().catch(undefined), // user metadata, at a service without this key

@@ -16,6 +16,7 @@ export interface FakeResource {
   isDeleted: boolean;
   createdAt: string;
   updatedAt: string;
+  metadata?: Record<string, unknown>;
   /** How far the service is with its text. Default: \`chunked\`. */
   status?: "queued" | "error";
 }
@@ -100,6 +101,8 @@ export interface FakeService {
   reads: readonly string[];
   /** Whether the list of collections says that locations are taken. Default: false. */
   locations: boolean;
+  /** Whether the list of collections says that it takes metadata. Default: no. */
+  takesMetadata: boolean;
   /** From now on every collection has another id, as after a reset; the old ones are unknown. */
   renameCollections(): void;
   /** Resources that are not deleted, by title. */
@@ -195,8 +198,8 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     { success: false, message, error: { code: `refused_${status}` } },
   ];
   const record = (resource: FakeResource, whole: boolean): unknown => {
-    const { content, status = "chunked", ...rest } = resource;
-    return whole ? { ...rest, content: content ?? "", metadata: { status } } : rest;
+    const { content, status = "chunked", metadata, ...rest } = resource;
+    return whole ? { ...rest, content: content ?? "", metadata: { ...metadata, status } } : rest;
   };
 
   const act = (request: FakeRequest, target: URL, bytes: Buffer): [number, unknown] => {
@@ -235,6 +238,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
           settings,
           ...(typeof address === "string" && { url: address }),
           ...(typeof content === "string" && { content }),
+          ...metadataIn(body),
           collectionId,
           ownerId: typeof owner === "string" ? owner : "account",
           refreshedAt: null,
@@ -258,6 +262,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
             const value = name === "url" ? body[name] : normalised(name, body[name]);
             if (typeof value === "string") resource[name] = value;
           }
+          Object.assign(resource, metadataIn(body));
           resource.refreshedAt = at;
         } else resource.isDeleted = true;
         resource.updatedAt = at;
@@ -292,7 +297,15 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
         }));
         return [
           200,
-          { success: true, data: { collections: list, reads: fake.reads, locations: fake.locations } },
+          {
+            success: true,
+            data: {
+              collections: list,
+              reads: fake.reads,
+              locations: fake.locations,
+              ...(fake.takesMetadata && { metadata: true }),
+            },
+          },
         ];
       }
       case "read": {
@@ -333,6 +346,7 @@ export async function openFakeService(options: FakeOptions = {}): Promise<FakeSe
     uploads,
     requests,
     fault: () => undefined,
+    takesMetadata: false,
     reads: [],
     locations: false,
     renameCollections: () => {
@@ -392,4 +406,9 @@ function fileOf(body: Buffer, contentType: string): Buffer | undefined {
   const start = body.indexOf("\r\n\r\n");
   const end = body.lastIndexOf(`\r\n--${boundary ?? ""}--`);
   return boundary === undefined || start === -1 || end < start ? undefined : body.subarray(start + 4, end);
+}
+
+/** The metadata that a body brings, if it does. */
+function metadataIn({ metadata }: Record<string, unknown>): Pick<FakeResource, "metadata"> {
+  return typeof metadata === "object" && metadata !== null ? { metadata: { ...metadata } } : {};
 }

@@ -2,6 +2,7 @@ import type { Settings } from "../../wire/primitives.ts";
 import type { Stored } from "../ledger/files.ts";
 import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { withListedMetadata } from "./observe.ts";
 
 /**
  * Records that a create was answered, or its resource found: the file's row receives it, and the resource that it
@@ -40,9 +41,18 @@ export function acknowledgeCreate(
   return left;
 }
 
-/** Returns a create whose resource was found with other settings than were sent: its file must get another resource. */
-export function withSettings(intent: CreateIntent, settings: Partial<Settings> | undefined): CreateIntent {
-  const { observed } = intent;
+/**
+ * Returns a create as its resource was found. With other settings than were sent its file must get another resource; other
+ * metadata is sent again.
+ */
+export function asFound(
+  intent: CreateIntent,
+  {
+    settings,
+    metadataHash,
+  }: { readonly settings?: Partial<Settings> | undefined; readonly metadataHash?: string },
+): CreateIntent {
+  const observed = withListedMetadata(intent.observed, metadataHash);
   const { shape } = observed;
   return {
     ...intent,

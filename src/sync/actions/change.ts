@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceChange } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { holds, storedOf } from "./observe.ts";
@@ -8,7 +9,7 @@ import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { uploadIfFile } from "./upload.ts";
 
-/** Updates a resource: all of it, or only title and description. Sending it twice does no harm. */
+/** Updates a resource: all of it, or only title, description and metadata. Sending it twice does no harm. */
 export async function sendChange(
   context: ActionContext,
   source: ActionSource,
@@ -28,6 +29,8 @@ export async function sendChange(
    * once.
    */
   let key = randomUUID();
+  let { metadata } = departure;
+  let metadataRefusal: string | undefined;
   // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
   const isCurrent = (): boolean => !source.isStale(path);
@@ -67,7 +70,7 @@ export async function sendChange(
       uploaded.kind === "done"
         ? await remote.update(
             docId,
-            changeOf(departure, full, uploaded.value),
+            changeOf(departure, metadata, full, uploaded.value),
             context.signal,
             key,
             isCurrent,
@@ -95,6 +98,7 @@ export async function sendChange(
           if (full) ledger.files.warn(docId, reply.value.warning);
           if (departure.mayBeThere) ledger.intents.forgetFound(docId);
         });
+        if (metadataRefusal !== undefined) context.metadata.refused(path, metadataRefusal);
         reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
       }
@@ -128,6 +132,13 @@ export async function sendChange(
           key = randomUUID();
           continue;
         }
+        if (uploaded.kind === "done" && metadata !== undefined) {
+          // It may be the metadata that the service refuses. A refusal without it is the file's own.
+          metadataRefusal = reply.message;
+          metadata = undefined;
+          key = randomUUID();
+          continue;
+        }
         refuse(context, source, departure, reply, sure);
         return;
       case "later":
@@ -141,10 +152,16 @@ export async function sendChange(
   }
 }
 
-function changeOf({ document }: Departure, full: boolean, url: string): ResourceChange {
+function changeOf(
+  { document }: Departure,
+  metadata: UserMetadata | undefined,
+  full: boolean,
+  url: string,
+): ResourceChange {
   const { title, description } = document.recipe;
-  if (!full) return { title, description };
+  const named = { title, description, ...(metadata !== undefined && { metadata }) };
+  if (!full) return named;
   if (document.kind === "content")
-    return { title, description, content: document.content, locations: document.locations };
-  return { title, description, url };
+    return { ...named, content: document.content, locations: document.locations };
+  return { ...named, url };
 }

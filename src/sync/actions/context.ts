@@ -12,6 +12,7 @@ import type { Timing } from "../plan/timing.ts";
 import type { Trash } from "../trash/trash.ts";
 import type { Collections } from "./collections.ts";
 import type { MailUploads } from "./mail-uploads.ts";
+import type { MetadataSupport } from "./metadata-support.ts";
 
 /** A running source as others see it: its files may be candidates for a resource. */
 export interface PeerSource {
@@ -30,6 +31,7 @@ export interface ActionContext {
   readonly pacer: Pacer;
   readonly collections: Collections;
   readonly mails: Pick<MailUploads, "isOffered" | "check" | "askAgain" | "onBegin">;
+  readonly metadata: Pick<MetadataSupport, "isOffered" | "askAgain" | "onBegin" | "refused">;
   readonly reader: Pick<DocumentReader, "read">;
   /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;
@@ -68,7 +70,8 @@ export interface ActionSource {
   /** Absolute path of the folder. */
   readonly root: string;
   readonly rules: Rules;
-  readonly rulesKey: number;
+  /** Identifies the rules for a path, as `rulesKeysOf` gives it. */
+  readonly rulesKey: (path: RelativePath) => number;
   /**
    * Reports whether something happened at the path since its work was planned. The work is then dropped and planned
    * anew.

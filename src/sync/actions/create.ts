@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { CreateIntent } from "../ledger/intents.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
 import type { NewResource, Taken } from "../remote/remote.ts";
@@ -43,6 +44,8 @@ async function createOnce(
   const patience = openPatience(context);
   let intent = first;
   let isRenewed = false;
+  let { metadata } = departure;
+  let metadataRefusal: string | undefined;
   const drop = (): void => {
     const { id, attempts } = intent;
     if (attempts > 1) {
@@ -72,7 +75,12 @@ async function createOnce(
     }
     const answer =
       uploaded.kind === "done"
-        ? await remote.create(newResource(departure, uploaded.value), intent.key, context.signal, isCurrent)
+        ? await remote.create(
+            newResource(departure, metadata, uploaded.value),
+            intent.key,
+            context.signal,
+            isCurrent,
+          )
         : uploaded;
     if (answer.kind === "done" && answer.value.isInFlight) {
       followed.add(answer.value._id);
@@ -91,6 +99,7 @@ async function createOnce(
           await renewKey();
           continue;
         }
+        if (metadataRefusal !== undefined) context.metadata.refused(intent.path, metadataRefusal);
         finishCreate(context, source, departure, intent, reply);
         return;
       case "failed": {
@@ -110,6 +119,13 @@ async function createOnce(
         // more.
         if (isOldUpload) {
           intent = await withFreshUpload(context, source, intent);
+          continue;
+        }
+        if (reply.kind === "refused" && uploaded.kind === "done" && metadata !== undefined) {
+          // It may be the metadata that the service refuses. A refusal without it is the file's own.
+          metadataRefusal = reply.message;
+          metadata = undefined;
+          await renewKey();
           continue;
         }
         const trouble = reply.kind === "gone" ? { code: "gone", message: "not found" } : reply;
@@ -247,9 +263,9 @@ function finishCreate(
   reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
 }
 
-function newResource({ document }: Departure, url: string): NewResource {
+function newResource({ document }: Departure, metadata: UserMetadata | undefined, url: string): NewResource {
   const { title, description, settings, tier, ownerId } = document.recipe;
   const body =
     document.kind === "content" ? { content: document.content, locations: document.locations } : { url };
-  return { title, description, settings, tier, ownerId, body };
+  return { title, description, settings, tier, ownerId, body, metadata };
 }

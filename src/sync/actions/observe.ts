@@ -1,9 +1,13 @@
 import { hash } from "node:crypto";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
+import { NO_FIELDS, readFields } from "../document/fields.ts";
+import { composeMetadata, hashListedMetadata, hashMetadata } from "../document/metadata.ts";
 import type { SourceDocument } from "../read/read.ts";
 import type { Observed, Stored } from "../ledger/files.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";
+import type { Rules } from "../rules/rules.ts";
 
 /** Returns a key for title and description together, however a service composes their letters. */
 export function labelOf(title: string, description: string): string {
@@ -53,6 +57,8 @@ export function storedOf(record: AnsweredRecord, { label, digest, shape }: Obser
 export function holds(record: AnsweredRecord, observed: Observed, fileUrl: string | null): boolean {
   const { title, description, content, url } = record;
   if (labelOf(title ?? "", description ?? "") !== observed.label) return false;
+  const listedHash = hashListedMetadata(record.metadata, observed.shape.kind !== "content");
+  if (observed.metadataHash !== undefined && observed.metadataHash !== listedHash) return false;
   if (observed.shape.kind === "content") return isGiven(content) && digestOf(content) === observed.digest;
   return isGiven(url) && url === (observed.fileUrl ?? fileUrl);
 }
@@ -70,7 +76,12 @@ function isGiven(text: string | null | undefined): text is string {
  * Returns what the ledger records about a document once the service acknowledged it. `readAtMs`: when reading began, by
  * the system's clock. If its times do not yet distinguish a later write, the next check reads it again.
  */
-export function observe(document: SourceDocument, rulesKey: number, readAtMs: number): Observed {
+export function observe(
+  document: SourceDocument,
+  rulesKey: number,
+  readAtMs: number,
+  metadata?: UserMetadata,
+): Observed {
   const { recipe } = document;
   return {
     entry: document.entry,
@@ -82,5 +93,31 @@ export function observe(document: SourceDocument, rulesKey: number, readAtMs: nu
     extractorVersion: recipe.extractorVersion,
     shape: { kind: recipe.kind, tier: recipe.tier, ownerId: recipe.ownerId, settings: recipe.settings },
     fileUrl: document.kind === "link" ? document.url : undefined,
+    ...(metadata !== undefined && { metadataHash: hashMetadata(metadata, document.kind !== "content") }),
   };
+}
+
+/** Raise it when the same file yields other metadata than before: it is then composed again and sent where it differs. */
+export const METADATA_VERSION = 1;
+
+/** Returns the metadata of a document, for a service that takes it. */
+export function metadataOf(
+  document: SourceDocument,
+  rules: Pick<Rules, "fixedMetadata" | "folderDescription">,
+): UserMetadata {
+  const { entry, sizeBytes, createdMs, fields = NO_FIELDS, kind } = document;
+  const { path } = entry;
+  const facts = { path, sizeBytes, modifiedMs: entry.mtimeMs, createdMs, hasUrl: kind !== "content", fields };
+  const set = readFields(rules.fixedMetadata(path));
+  return composeMetadata(facts, { set, folderDescription: rules.folderDescription(path) });
+}
+
+/**
+ * Returns what was observed of a file whose resource a list shows, with the metadata that the service has. Where that is other
+ * metadata, or the list shows none, the next check reads the file again and sends it.
+ */
+export function withListedMetadata(observed: Observed, listedHash: string | undefined): Observed {
+  const { metadataHash, ...rest } = observed;
+  if (metadataHash === undefined || metadataHash === listedHash) return observed;
+  return { ...rest, ...(listedHash !== undefined && { metadataHash: listedHash }), rulesKey: 0 };
 }

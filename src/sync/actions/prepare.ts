@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed } from "../document/digest.ts";
 import { isMail, kindOfName } from "../document/kinds.ts";
 import type { SourceDocument } from "../read/read.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { decide, hasSameNames, uploadedHash } from "../plan/decide.ts";
+import { decide, hasSameMetadata, hasSameNames, uploadedHash } from "../plan/decide.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import {
   type ActionKind,
@@ -18,13 +19,15 @@ import {
 import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
-import { observe } from "./observe.ts";
+import { metadataOf, observe } from "./observe.ts";
 
 /** A file that was read and whose change must be sent. */
 export interface Outgoing {
   readonly action: Exclude<ActionKind, "delete" | "touch">;
   readonly candidate: Candidate;
   readonly document: SourceDocument;
+  /** Absent if the service takes none. */
+  readonly metadata?: UserMetadata | undefined;
   readonly observed: Observed;
   /** The row, if the file has a resource already. */
   readonly row: LedgerFile | undefined;
@@ -75,13 +78,15 @@ export async function prepareFile(
     noteSkipped(context, source, { ...candidate, entry: document.entry }, EMPTY_FILE);
     return undefined;
   }
-  const observed = observe(document, source.rulesKey, readAtMs);
+  const metadata = context.metadata.isOffered() ? metadataOf(document, source.rules) : undefined;
+  const observed = observe(document, source.rulesKey(candidate.entry.path), readAtMs, metadata);
   const action = decide(observed, row, candidate.from !== undefined);
   const owned = row?.docId ?? undefined;
   const isSilentMove =
     action === "move" &&
     row !== undefined &&
     hasSameNames(observed, row) &&
+    hasSameMetadata(observed, row) &&
     !isRecomposed(candidate.from, candidate.entry.path);
 
   if ((action === "touch" || isSilentMove) && row !== undefined && owned !== undefined) {
@@ -95,7 +100,8 @@ export async function prepareFile(
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {
-      const departure = { action, candidate, document, observed, row, startedMs, mayBeThere: false };
+      const outgoing = { action, candidate, document, metadata, observed, row };
+      const departure = { ...outgoing, startedMs, mayBeThere: false };
       if (action !== "create" && action !== "replace") {
         if (row !== undefined) ledger.files.setState(row.id, "unsure");
         const mayBeThere =
@@ -142,7 +148,7 @@ async function readAgain(
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);
   if (racyMs !== undefined) source.rereadAt(entry.path, racyMs);
-  const judged = { id: source.id, rulesKey: racyMs === undefined ? source.rulesKey : 0 };
+  const judged = racyMs === undefined ? source : { id: source.id, rulesKey: () => 0 };
   switch (outcome.kind) {
     case "document":
       return outcome;
@@ -211,7 +217,7 @@ function note(
   ledger.note(() =>
     ledger.files.trouble(source.id, candidate.known?.id, {
       entry: candidate.entry,
-      rulesKey: source.rulesKey,
+      rulesKey: source.rulesKey(candidate.entry.path),
       sure: isSure(context, candidate),
       ...what,
     }),

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import { type ActionContext, reportCompared } from "../actions/context.ts";
+import { withListedMetadata } from "../actions/observe.ts";
 import { readCandidates, type AdoptingSource, type AdoptionCandidate } from "./candidates.ts";
 import { listFound, listTwice, type Found } from "./list.ts";
 import { openPeerTest } from "./peers.ts";
@@ -152,7 +153,7 @@ export async function adoptSource(
     confirmed += Number(isEqual);
     differing += Number(!isEqual);
     await ledger.write(() => {
-      if (isEqual) ledger.files.agree(row.id, row.docId, withAddress(candidate.observed, altered.url));
+      if (isEqual) ledger.files.agree(row.id, row.docId, asListed(candidate.observed, altered));
       else ledger.files.setState(row.id, "unsure");
     });
   }
@@ -406,7 +407,7 @@ async function findCandidates(
       if (!keepsResource && entries.has(row.path)) candidateRows.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
       const known = whole && isSound && unowned.length > 0 ? ledger.files.get(row.id) : undefined;
-      const hasOtherRules = isLike && known?.rulesKey !== source.rulesKey;
+      const hasOtherRules = isLike && known?.rulesKey !== source.rulesKey(row.path);
       const entry = entries.get(row.path);
       if (known !== undefined && entry !== undefined && (hasOtherRules || hasChanged(entry, known)))
         changed.add(row.path);
@@ -522,7 +523,7 @@ function adopt(
   if (!isFreed && ledger.files.ownsDoc(resource.docId)) return;
   const { settings } = file.observed.shape;
   const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
-  const observed = { ...withAddress(file.observed, resource.url), shape };
+  const observed = { ...asListed(file.observed, resource), shape };
   const state = isEqualMatch(match) ? "agreed" : "unsure";
   const stored = {
     ...(resource.label !== observed.label && { label: resource.label }),
@@ -567,8 +568,9 @@ function fits({ observed }: AdoptionCandidate, { settings }: AdoptableResource):
   return hasSettings(observed.shape, settings);
 }
 
-function withAddress(observed: Observed, url: string | undefined): Observed {
-  return { ...observed, fileUrl: url ?? observed.fileUrl };
+/** Returns what was observed of a file with the address and the metadata that its resource has. */
+function asListed(observed: Observed, { url, metadataHash }: ListedResource): Observed {
+  return { ...withListedMetadata(observed, metadataHash), fileUrl: url ?? observed.fileUrl };
 }
 
 function firstOf(resources: readonly AdoptableResource[]): AdoptReport["surplus"]["first"] {

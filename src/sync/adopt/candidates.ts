@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionContext } from "../actions/context.ts";
-import { observe, topicOf } from "../actions/observe.ts";
+import { metadataOf, observe, topicOf } from "../actions/observe.ts";
 import type { Observed } from "../ledger/files.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
@@ -14,7 +14,7 @@ export interface AdoptingSource {
   readonly id: number;
   readonly root: string;
   readonly rules: Rules;
-  readonly rulesKey: number;
+  readonly rulesKey: (path: RelativePath) => number;
 }
 
 /** A file that may have a resource at the service. */
@@ -33,7 +33,7 @@ const READ_AT_ONCE = 32;
 
 /** Reads files to match them with resources. */
 export async function* readCandidates(
-  { ledger, mails, moved }: ActionContext,
+  { ledger, mails, metadata, moved }: ActionContext,
   { id, root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
   signal: AbortSignal,
@@ -53,7 +53,10 @@ export async function* readCandidates(
     if (read.kind === "document") {
       const topic = topicOf(read.document.recipe.description);
       if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
-      else yield candidateOf(observe(read.document, rulesKey, readAtMs), topic);
+      else {
+        const sent = metadata.isOffered() ? metadataOf(read.document, rules) : undefined;
+        yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topic);
+      }
     }
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }

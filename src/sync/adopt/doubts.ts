@@ -1,4 +1,4 @@
-import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
+import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
 import { storedAs } from "../actions/observe.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { askTitle } from "../reconcile-service/presence.ts";
@@ -151,14 +151,14 @@ export function openDoubts(options: DoubtsOptions): Doubts {
 
   /** Returns false if the file received another resource meanwhile. */
   const adopt = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
-    const { docId, exact, label, settings, warning } = found;
+    const { docId, exact, label, warning } = found;
     let isFree = true;
     let isAdopted = false;
     await ledger.write(() => {
       if (!isOpen(doubt)) return;
       isFree = (ownResourceOf(doubt)?.docId ?? null) === null;
       if (!isFree) return;
-      const create = withSettings(doubt, settings);
+      const create = asFound(doubt, found);
       const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
       if (left === "taken") return;
       isAdopted = true;

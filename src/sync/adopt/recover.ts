@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { acknowledgeCreate, withSettings } from "../actions/acknowledge.ts";
+import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { labelOf, storedAs } from "../actions/observe.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
@@ -103,7 +103,8 @@ export function openSettler({
     const adopted = new Set<number>();
     const found: { readonly path: RelativePath; readonly docId: string }[] = [];
     await ledger.write(() => {
-      for (const { id, docId, exact, label, settings, warning } of settlement.adopted) {
+      for (const adoption of settlement.adopted) {
+        const { id, docId, exact, label, warning } = adoption;
         const intent = byId.get(id);
         if (intent === undefined) continue;
         const existing = resourceOf(context, source.id, intent);
@@ -115,15 +116,17 @@ export function openSettler({
           if (!once) doubts.checkIn(INEXACT_MS);
           continue;
         }
-        const create = withSettings(intent, settings);
+        const create = asFound(intent, adoption);
         const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
         adopted.add(id);
         found.push({ path: intent.path, docId });
         ledger.files.warn(docId, warning);
         if (left !== undefined) source.deleteLater(left);
+        // Its metadata may be other metadata than was sent.
+        if (!exact || create.observed.metadataHash !== intent.observed.metadataHash)
+          source.checkAgain(intent.path);
         if (exact) continue;
-        source.checkAgain(intent.path);
         // The resource that the create made may appear later.
         if (!once) doubts.checkIn(INEXACT_MS);
       }

@@ -1,4 +1,5 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
+import { withListedMetadata } from "../actions/observe.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
@@ -84,10 +85,10 @@ async function exchange(
   return true;
 }
 
-function observedOf(row: LedgerFile, { url, settings }: ListedResource): Observed {
+function observedOf(row: LedgerFile, { url, settings, metadataHash }: ListedResource): Observed {
   const { path, sizeBytes, mtimeMs, ctimeMs, ino, shape, fileUrl } = row;
   const { rulesKey, hash, digest, title, label, extractorVersion } = row;
-  return {
+  const observed: Observed = {
     entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
     rulesKey,
     hash,
@@ -97,5 +98,7 @@ function observedOf(row: LedgerFile, { url, settings }: ListedResource): Observe
     extractorVersion,
     shape: { ...shape, settings: { ...shape.settings, ...settings } },
     fileUrl: url ?? fileUrl ?? undefined,
+    ...(row.metadataHash !== null && { metadataHash: row.metadataHash }),
   };
+  return withListedMetadata(observed, metadataHash);
 }

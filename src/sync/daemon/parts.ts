@@ -7,6 +7,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { openCollections } from "../actions/collections.ts";
 import { openMailUploads, type MailUploads } from "../actions/mail-uploads.ts";
+import { openMetadataSupport, type MetadataSupport } from "../actions/metadata-support.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
@@ -134,15 +135,24 @@ function assemble(
         ledger.intents.setClockOffset(offsetMs);
       }),
     onReads: (mediaTypes) => mails.learn(mediaTypes),
+    onTakesMetadata: (takes) => metadata.learn(takes),
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });
   const mails: MailUploads = openMailUploads(ledger, remote, now);
+  const metadata: MetadataSupport = openMetadataSupport(ledger, remote, {
+    hasIds: () => watched.some(({ collection }) => collections.id(collection) !== undefined),
+    now,
+    nowMs: () => Date.now(),
+    againMs: timing.metadataAgainMs,
+    onWarning: warn,
+  });
   const configured = new Map<Tier, string>(
     watched.flatMap(({ collection, collectionId }) =>
       collectionId === undefined ? [] : [[collection, collectionId] as const],
     ),
   );
+  const collections = openCollections(ledger, remote, configured);
   const reader = world.openReader();
   const context: ActionContext = {
     ledger,
@@ -155,8 +165,9 @@ function assemble(
       },
     },
     pacer,
-    collections: openCollections(ledger, remote, configured),
+    collections,
     mails,
+    metadata,
     twins: openTurns(),
     adoptions: openTurns(),
     peers: new Set(),

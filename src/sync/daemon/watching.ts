@@ -11,7 +11,7 @@ export interface Watching {
 
 /** Watches sources, and scans each from time to time. `onChange` is called when `degraded` may have changed. */
 export async function watchSources(
-  { options, world, warn, ledger }: Parts,
+  { options, world, warn, ledger, context }: Parts,
   sources: DaemonSources,
   onChange: () => void,
 ): Promise<Watching> {
@@ -36,10 +36,12 @@ export async function watchSources(
     });
     sources.watches.set(source.id, opened);
     const timing = { periodMs: options.sync.rescanMinutes * 60_000, random: world.random };
-    rescans.set(
-      source.id,
-      startRescans({ rescan: () => source.rescan(), degraded: () => opened.degraded(), ...timing }),
-    );
+    const rescan = (): void => {
+      source.rescan();
+      // A failure of this request ends the daemon by itself.
+      context.metadata.askAgain(context.signal).catch(() => undefined);
+    };
+    rescans.set(source.id, startRescans({ rescan, degraded: () => opened.degraded(), ...timing }));
   };
   const stop = (): void => {
     for (const each of rescans.values()) each.stop();

@@ -26,6 +26,8 @@ export interface AcknowledgedFile {
    * When the service last changed the resource, by its clock, as it answered; null where the answer did not include it.
    */
   readonly storedMs: number | null;
+  /** Hash of the metadata that the service acknowledged; null: none. */
+  readonly metadataHash: string | null;
 }
 
 /** One owner's part of a collection. */
@@ -209,7 +211,8 @@ export function openDrift(db: Sqlite): Drift {
 
 function prepareRows(db: Sqlite): AcknowledgedRows {
   const columns = `files.id, source, files.path, doc_id AS docId, state, shapes.kind AS kind, title, label, digest, hash,
-    file_url AS fileUrl, found_digest AS storedDigest, stored_label AS storedLabel, stored_ms AS storedMs`;
+    file_url AS fileUrl, found_digest AS storedDigest, stored_label AS storedLabel, stored_ms AS storedMs,
+    metadata_hash AS metadataHash`;
   const byDoc = db.prepare<[string], AcknowledgedFile>(
     `SELECT ${columns} FROM files JOIN shapes ON shapes.id = files.shape WHERE doc_id = ?`,
   );

@@ -13,6 +13,8 @@ export interface Observed {
   readonly extractorVersion: number;
   readonly shape: Shape;
   readonly fileUrl: string | undefined;
+  /** Hash of the metadata, as `hashMetadata` gives it; absent if the service takes none. */
+  readonly metadataHash?: string;
 }
 
 /** How a service stored what it acknowledged, as far as it shows. */
@@ -189,7 +191,8 @@ function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
     `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
   );
   const get = db.prepare<[number], KnownFile & { shapeId: number | null } & Omit<LedgerFile, "shape">>(
-    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl
+    `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl,
+       metadata_hash AS metadataHash
      FROM files WHERE id = ?`,
   );
   const owns = db
@@ -236,12 +239,12 @@ function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
 
 function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
   const columns =
-    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, stored_label, found_digest, stored_ms";
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms";
   const insert = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const insertFree = db.prepare(
-    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT DO NOTHING`,
   );
   // The stored form of a text or title remains valid until it changes; the time, until something is sent.
@@ -249,7 +252,7 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
     `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
        found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
        stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
-       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, error_code = NULL,
+       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, error_code = NULL,
        error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
   );
   const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
@@ -401,7 +404,7 @@ function prepareTroubles(db: Sqlite): FileTroubles {
   };
 }
 
-/** Returns the values of the columns from size_bytes to file_url, in the order of the statements. */
+/** Returns the values of the columns from size_bytes to metadata_hash, in the order of the statements. */
 export function observedColumns(observed: Observed, shapes: Shapes): readonly (string | number | null)[] {
   const { entry } = observed;
   return [
@@ -417,6 +420,7 @@ export function observedColumns(observed: Observed, shapes: Shapes): readonly (s
     observed.extractorVersion,
     shapes.idOf(observed.shape),
     observed.fileUrl ?? null,
+    observed.metadataHash ?? null,
   ];
 }
 

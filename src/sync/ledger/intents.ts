@@ -1,4 +1,5 @@
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
+import { sameIdentity } from "../plan/moves.ts";
 import { observedColumns, openShapes, type Observed, type Shapes } from "./files.ts";
 import { openMeta } from "./meta.ts";
 import type { Sqlite } from "./open.ts";
@@ -115,12 +116,16 @@ interface OpenIntents {
 }
 
 type Row = Omit<CreateIntent, "observed"> &
-  Omit<Observed, "entry" | "shape" | "fileUrl"> &
-  Omit<ScanEntry, "path"> & { shapeId: number | null; fileUrl: string | null };
+  Omit<Observed, "entry" | "shape" | "fileUrl" | "metadataHash"> &
+  Omit<ScanEntry, "path"> & {
+    shapeId: number | null;
+    fileUrl: string | null;
+    metadataHash: string | null;
+  };
 
 const COLUMNS = `id, source, path, key, at_ms AS atMs, clock_offset_ms AS clockOffsetMs, attempts, doc_id AS docId,
   size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
-  extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl`;
+  extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl, metadata_hash AS metadataHash`;
 
 /**
  * Retains about this many tombstones of the newest deletes, 100 MB at most. A list may show a deleted resource for
@@ -147,8 +152,8 @@ function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
   const clockOffset = (): number | undefined => meta.number("clock_offset_ms");
   const create = db.prepare(
     `INSERT INTO intents (kind, source, path, key, at_ms, clock_offset_ms, size_bytes, mtime_ms, ctime_ms, ino, rules_key,
-       hash, digest, title, label, extractor_version, shape, file_url)
-     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       hash, digest, title, label, extractor_version, shape, file_url, metadata_hash)
+     VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
   const doubtAt = db.prepare<[number, string], Row>(
@@ -293,6 +298,7 @@ function observedOf(row: Row, shapes: Shapes): Observed {
     extractorVersion,
     shape: shapes.get(row.shapeId),
     fileUrl: row.fileUrl ?? undefined,
+    ...(row.metadataHash !== null && { metadataHash: row.metadataHash }),
   };
 }
 
@@ -313,6 +319,13 @@ function isSameRequest(before: Observed, now: Observed): boolean {
     shape.settings.strategy === now.shape.settings.strategy &&
     shape.settings.chunkSize === now.shape.settings.chunkSize &&
     shape.settings.chunkOverlap === now.shape.settings.chunkOverlap &&
-    (shape.kind === "file" || before.fileUrl === now.fileUrl)
+    (shape.kind === "file" || before.fileUrl === now.fileUrl) &&
+    hasSameMetadata(before, now)
   );
+}
+
+/** Reports whether the same metadata was sent. It includes the times of the file, which its hash leaves out. */
+function hasSameMetadata(before: Observed, now: Observed): boolean {
+  if (before.metadataHash === undefined && now.metadataHash === undefined) return true;
+  return before.metadataHash === now.metadataHash && sameIdentity(before.entry, now.entry);
 }

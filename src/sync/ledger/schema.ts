@@ -247,5 +247,10 @@ export const SCHEMA: Schema = {
   -- The service's clock minus ours when the intent was written, as far as it was known.
   ALTER TABLE intents ADD COLUMN clock_offset_ms REAL;
   `,
+    `
+  -- Hash of the metadata that the service acknowledged, or that a create sent; NULL: none.
+  ALTER TABLE files ADD COLUMN metadata_hash TEXT;
+  ALTER TABLE intents ADD COLUMN metadata_hash TEXT;
+  `,
   ],
 };

@@ -133,6 +133,12 @@ interface ServiceFacts {
   /** Whether the service last reported that it reads the PDFs and images of uploaded mails. */
   readsMails(): boolean;
   setReadsMails(reads: boolean): void;
+  /** Whether the service last reported that it takes metadata. */
+  takesMetadata(): boolean;
+  setTakesMetadata(takes: boolean): void;
+  /** When it last reported that or the contrary; undefined: never to this ledger. */
+  metadataAskedMs(): number | undefined;
+  setMetadataAskedMs(atMs: number): void;
 }
 
 /**
@@ -342,6 +348,10 @@ function prepareFacts(db: Sqlite): ServiceFacts {
     setCollectionId: (tier, id) => void setCollection.run(tier, id),
     readsMails: () => meta.get("reads_mails") === "1",
     setReadsMails: (reads) => meta.set("reads_mails", reads ? "1" : "0"),
+    takesMetadata: () => meta.get("takes_metadata") === "1",
+    setTakesMetadata: (takes) => meta.set("takes_metadata", takes ? "1" : "0"),
+    metadataAskedMs: () => meta.number("metadata_asked_ms"),
+    setMetadataAskedMs: (atMs) => meta.set("metadata_asked_ms", String(atMs)),
   };
 }
 

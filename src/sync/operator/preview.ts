@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { observe } from "../actions/observe.ts";
+import { metadataOf, observe } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
@@ -99,7 +99,8 @@ async function plan(
       add("skip", entry.path, { reason: EMPTY_FILE });
       continue;
     }
-    const action = decide(observe(read.document, 0, 0), file, from !== undefined);
+    const sent = ledger.sources.takesMetadata() ? metadataOf(read.document, source.rules) : undefined;
+    const action = decide(observe(read.document, 0, 0, sent), file, from !== undefined);
     if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
   }
   // A path to which another file was moved still has a file: its former resource is superfluous.

@@ -332,7 +332,10 @@ function judgeListed(
   const listed = content.resource(row);
   if (listed === undefined) return { verdict: "differs", reason: "the service does not have it" };
   if (listed !== "as acknowledged" || row.label !== observed.label)
-    return { verdict: "differs", reason: "the service has another text, title, description or address" };
+    return {
+      verdict: "differs",
+      reason: "the service has another text, title, description, address or metadata",
+    };
   if (row.kind === "file") return undefined;
   return content.of(row) === null || row.digest !== observed.digest
     ? { verdict: "differs", reason: "the service has another text" }

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { noteRefused, noteSkipped } from "../actions/prepare.ts";
+import { METADATA_VERSION } from "../actions/observe.ts";
 import { CONVERTER_VERSION, EXTRACTOR_VERSION } from "../read/recipe.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
@@ -89,6 +90,9 @@ export interface PassOptions {
 
 /** Above this number of paths, a scan of the whole source is cheaper. */
 const PATHS_MAX = 20_000;
+
+/** Descriptions of folders whose key is cached. */
+const KEYS_MAX = 10_000;
 
 /** Number of deletes that are sent after checks of only their paths still find them missing. */
 const FEW_DELETES = 10;
@@ -249,9 +253,31 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
  */
 export function rulesKeyOf({ source }: Rules): number {
   const { collection, ownerId, settings, rules } = source;
-  const text = JSON.stringify([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
+  return keyOf([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
+}
+
+function keyOf(parts: readonly unknown[]): number {
   // 48 bits, so that it is a whole number for SQLite and JavaScript; 0 means "never".
-  return Number.parseInt(hash("sha256", text).slice(0, 12), 16) || 1;
+  return Number.parseInt(hash("sha256", JSON.stringify(parts)).slice(0, 12), 16) || 1;
+}
+
+/**
+ * Returns such keys by path. For a service that takes metadata, what turns a file into metadata counts as well: the
+ * configuration, and the descriptions of its folders.
+ */
+export function rulesKeysOf(rules: Rules, takesMetadata: () => boolean): (path: RelativePath) => number {
+  const plain = rulesKeyOf(rules);
+  const known = new Map<string, number>();
+  return (path) => {
+    if (!takesMetadata()) return plain;
+    const folderDescription = rules.folderDescription(path) ?? "";
+    const found = known.get(folderDescription);
+    if (found !== undefined) return found;
+    if (known.size === KEYS_MAX) known.clear();
+    const key = keyOf([plain, METADATA_VERSION, rules.source.metadata, folderDescription]);
+    known.set(folderDescription, key);
+    return key;
+  };
 }
 
 /** Runs with one snapshot of what is in flight, so that what is decided by it also begins by it. */

@@ -15,9 +15,13 @@ export interface Acknowledged {
   /** How the service stores text, and title with description, where it stores another form of them; otherwise null. */
   readonly storedDigest: string | null;
   readonly storedLabel: string | null;
+  /** When the service last changed the resource, by its clock. Default: unknown. */
+  readonly storedMs?: number | null;
+  /** Hash of the metadata that it acknowledged. Default: none. */
+  readonly metadataHash?: string | null;
 }
 
-export type Alteration = "text" | "title or description" | "address";
+export type Alteration = "text" | "title or description" | "address" | "metadata";
 
 /** Returns what differs between a row and its resource. A row that is not in agreement does not say what to expect. */
 export function alterationsOf(row: Acknowledged, listed: ListedResource): readonly Alteration[] {
@@ -30,7 +34,17 @@ export function alterationsOf(row: Acknowledged, listed: ListedResource): readon
   else if (listed.isUnfinished === true) found.push("text");
   if (!isOneOf(listed.label, listed.plainLabel, row.label, row.storedLabel))
     found.push("title or description");
+  if (isOtherMetadata(row, listed)) found.push("metadata");
   return found;
+}
+
+/** A service may add metadata of its own. That is no alteration while nobody changed the resource. */
+function isOtherMetadata(
+  { metadataHash = null, storedMs = null }: Acknowledged,
+  listed: ListedResource,
+): boolean {
+  if (metadataHash === null || listed.metadataHash === undefined) return false;
+  return listed.metadataHash !== metadataHash && !isAsStored(storedMs, listed);
 }
 
 function isOneOf(found: string, plain: string | undefined, sent: string, stored: string | null): boolean {

@@ -8,11 +8,14 @@ export interface ReadFacts {
   readonly label: string;
   readonly extractorVersion: number;
   readonly shape: Shape;
+  /** Absent if the service takes no metadata. */
+  readonly metadataHash?: string;
 }
 
 /**
  * Decides which action a file that was read needs, given its row. `moved`: the row was at another path before. A
- * `touch`, and a `move` with unchanged names, send nothing.
+ * `touch`, and a `move` with unchanged names and metadata, send nothing. A `retitle` sends what is not the text: title,
+ * description and metadata.
  */
 export function decide(
   read: ReadFacts,
@@ -23,7 +26,7 @@ export function decide(
   if (!sameShape(read.shape, row.shape)) return "replace";
   if (contentDiffers(read, row)) return "update";
   if (moved) return "move";
-  return hasSameNames(read, row) ? "touch" : "retitle";
+  return hasSameNames(read, row) && hasSameMetadata(read, row) ? "touch" : "retitle";
 }
 
 /**
@@ -45,6 +48,14 @@ export function hasSameNames(
   row: Pick<LedgerFile, "title" | "label">,
 ): boolean {
   return read.label === row.label && read.title === row.title;
+}
+
+/** Reports whether the service has the metadata, or takes none. */
+export function hasSameMetadata(
+  { metadataHash }: Pick<ReadFacts, "metadataHash">,
+  row: Pick<LedgerFile, "metadataHash">,
+): boolean {
+  return metadataHash === undefined || metadataHash === row.metadataHash;
 }
 
 /**

@@ -122,6 +122,8 @@ export interface LedgerFile extends KnownFile {
   readonly extractorVersion: number;
   readonly shape: Shape;
   readonly fileUrl: string | null;
+  /** Hash of the metadata that the service acknowledged; null: none. */
+  readonly metadataHash: string | null;
 }
 
 /** A resource as the service lists it, reduced to what is compared. */
@@ -145,6 +147,8 @@ export interface ListedResource {
   readonly isUnfinished?: boolean;
   /** The part of its document that the service could not read. */
   readonly warning?: string;
+  /** Hash of its metadata, if the list shows some. */
+  readonly metadataHash?: string;
 }
 
 /** A file that must be read before the plan can decide what to send. */

@@ -15,8 +15,8 @@ import {
 
 /** What `reconcile` needs besides disk and ledger. */
 export interface ReconcileOptions {
-  /** Identifies the rules in force. Rows read under others are checked again. */
-  readonly rulesKey: number;
+  /** Identifies the rules in force, or those for a path. Rows read under others are checked again. */
+  readonly rulesKey: number | ((path: RelativePath) => number);
   /** Paths with work in flight. They are not compared; the caller checks them when that work ends. */
   readonly busy?: (path: RelativePath) => boolean;
   /** Whether to try parked files again: all, or those for which it returns true. */
@@ -194,7 +194,7 @@ function assignBlocked(blocked: readonly Blocked[]): {
 function assignHeld(
   rows: readonly KnownFile[],
   entries: TextMap<ScanEntry>,
-  { rulesKey }: ReconcileOptions,
+  options: ReconcileOptions,
 ): { back: KnownFile[]; restored: Move[]; displaced: KnownFile[] } {
   const back: KnownFile[] = [];
   const restored: Move[] = [];
@@ -203,7 +203,7 @@ function assignHeld(
   const likeness = (row: KnownFile): number => {
     const entry = entries.get(row.path);
     if (entry === undefined || entry.ino !== row.ino) return 0;
-    return sameStat(entry, row) && row.rulesKey === rulesKey ? 2 : 1;
+    return sameStat(entry, row) && hasRulesOf(row, options) ? 2 : 1;
   };
   // A path may have several held rows. The row whose very file is back comes first, then the oldest.
   const inOrder = rows
@@ -233,14 +233,19 @@ export function isBlank(entry: ScanEntry, row: KnownFile | undefined): boolean {
 
 /** Reports whether the row agrees with the entry, so that there is nothing to read. */
 function isSettled(row: KnownFile, entry: ScanEntry, options: ReconcileOptions): boolean {
-  if (row.rulesKey !== options.rulesKey || !sameStat(entry, row)) return false;
+  if (!sameStat(entry, row) || !hasRulesOf(row, options)) return false;
   if (row.state === "parked") return !retriesParked(row.path, options);
   return row.state === "agreed" || row.state === "failed" || row.state === "skipped";
 }
 
 /** Reports whether the row already records this skip. The reason of an absent file may change with its inode number. */
-function isKnownSkip(row: KnownFile, { entry, absent }: Skip, { rulesKey }: ReconcileOptions): boolean {
-  return row.state === "skipped" && row.rulesKey === rulesKey && (absent !== true || row.ino === entry.ino);
+function isKnownSkip(row: KnownFile, { entry, absent }: Skip, options: ReconcileOptions): boolean {
+  return row.state === "skipped" && hasRulesOf(row, options) && (absent !== true || row.ino === entry.ino);
+}
+
+/** Reports whether the row was read under the rules in force. */
+function hasRulesOf({ path, rulesKey: key }: KnownFile, { rulesKey }: ReconcileOptions): boolean {
+  return key === (typeof rulesKey === "function" ? rulesKey(path) : rulesKey);
 }
 
 function retriesParked(path: RelativePath, { retryParked = false }: ReconcileOptions): boolean {

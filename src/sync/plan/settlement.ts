@@ -53,6 +53,8 @@ export interface Adoption {
   readonly settings?: Partial<Settings> | undefined;
   /** The part of its document that the service could not read. */
   readonly warning?: string | undefined;
+  /** Hash of its metadata, if the list shows some. */
+  readonly metadataHash?: string;
 }
 
 export interface Settlement {
@@ -262,7 +264,7 @@ function isSameDescription(
 }
 
 function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
-  const { docId, label, settings, warning } = resource;
+  const { docId, label, settings, warning, metadataHash } = resource;
   const exact = isExact(create, resource);
   const described = create.unique || isSameDescription(create, resource);
   return {
@@ -273,6 +275,7 @@ function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
     label,
     ...(!hasSettings(create, settings) && { settings }),
     ...(warning !== undefined && { warning }),
+    ...(metadataHash !== undefined && { metadataHash }),
   };
 }
 

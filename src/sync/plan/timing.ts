@@ -42,6 +42,8 @@ export interface Timing {
   readonly deletedAgainMs: readonly number[];
   /** A service may still be processing a request that got no answer. The list is fetched this long after it. */
   readonly gatherMs: number;
+  /** A service begins to take metadata with another version, so it is asked this often. */
+  readonly metadataAgainMs: number;
 }
 
 /** The waits of a daemon. */
@@ -55,6 +57,7 @@ export const TIMING: Timing = {
   knownAfterMs: 15_000,
   deletedAgainMs: [60_000, 300_000],
   gatherMs: 250,
+  metadataAgainMs: 24 * 3_600_000,
 };
 
 /** A file that is written to without a pause is still read this often, and no more often. */

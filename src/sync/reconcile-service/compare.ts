@@ -5,6 +5,7 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
 import { digestsOf } from "../document/digest.ts";
+import { hashListedMetadata } from "../document/metadata.ts";
 import type { Drift, Scope, Owner } from "../ledger/drift.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
@@ -148,6 +149,7 @@ export function resourceOf(record: ResourceRecord): ListedResource {
   const url = record.url ?? undefined;
   const warning = warningOf(record);
   const status = record.metadata?.status;
+  const metadataHash = hashListedMetadata(record.metadata, url !== undefined);
   return {
     docId: record._id,
     createdMs: timeOf(record.createdAt),
@@ -159,6 +161,7 @@ export function resourceOf(record: ResourceRecord): ListedResource {
     settings: settingsOf(record),
     ...((status === "queued" || status === "error") && { isUnfinished: true }),
     ...(warning !== undefined && { warning }),
+    ...(metadataHash !== undefined && { metadataHash }),
   };
 }
 

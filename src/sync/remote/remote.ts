@@ -3,6 +3,7 @@ import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 import type { LocatedText } from "../../lib/markup/located-text.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { SearchAnswer } from "../../wire/search.ts";
@@ -49,6 +50,8 @@ export interface NewResource {
   readonly body:
     | { readonly content: SentText; readonly locations?: LocatedText["locations"] }
     | { readonly url: string };
+  /** For services that take it. */
+  readonly metadata?: UserMetadata | undefined;
 }
 
 /** What an update sends: only the given fields change. */
@@ -59,6 +62,8 @@ export interface ResourceChange {
   /** Of the content. */
   readonly locations?: LocatedText["locations"];
   readonly url?: string;
+  /** Replaces all metadata. For services that take it. */
+  readonly metadata?: UserMetadata | undefined;
 }
 
 /** The service's progress with a request that it accepted. */
@@ -183,6 +188,8 @@ export interface RemoteOptions {
   readonly onClock?: (offsetMs: number) => void;
   /** Called for each answer about the collections: the media types that the service reads beyond the specification. */
   readonly onReads?: (mediaTypes: readonly string[]) => void;
+  /** Called for each answer about the collections: whether the service takes metadata; undefined: it names no collections. */
+  readonly onTakesMetadata?: (takes: boolean | undefined) => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
 }
@@ -469,8 +476,15 @@ function resourceRequests(
         "create",
         signal,
         async () => {
-          const { title, description, settings, tier, ownerId } = resource;
-          const fields = { title, description, settings, collection_details: tier, owner_id: ownerId };
+          const { title, description, settings, tier, ownerId, metadata } = resource;
+          const fields = {
+            title,
+            description,
+            settings,
+            collection_details: tier,
+            owner_id: ownerId,
+            ...(metadata !== undefined && { metadata }),
+          };
           const { body: sent } = resource;
           const body =
             "url" in sent
@@ -585,7 +599,12 @@ function fileRequests(
 /** Requests about collections. */
 function listRequests(
   { attempt, send, db, auth, noteClock }: Transport,
-  { now, onMoved = () => undefined, onReads = () => undefined }: RemoteOptions,
+  {
+    now,
+    onMoved = () => undefined,
+    onReads = () => undefined,
+    onTakesMetadata = () => undefined,
+  }: RemoteOptions,
   onTakesLocations: (takes: boolean) => void,
 ): Pick<Remote, "list" | "listedPages" | "collections"> {
   const listedPages = new Map<string, number>();
@@ -626,6 +645,7 @@ function listRequests(
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
           onReads([]);
           onTakesLocations(false);
+          onTakesMetadata(undefined);
           return { kind: "done", value: "unsupported" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
@@ -634,6 +654,7 @@ function listRequests(
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
         onReads(reply.value.data.reads ?? []);
         onTakesLocations(reply.value.data.locations === true);
+        onTakesMetadata(reply.value.data.metadata === true);
         const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),

@@ -11,7 +11,7 @@ import { type Counted, countedAs } from "../agenda/jobs.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import type { Deletion } from "../ledger/intents.ts";
-import { openPasses, rulesKeyOf, type Passes } from "../pass/pass.ts";
+import { openPasses, rulesKeysOf, type Passes } from "../pass/pass.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { Send, WorkQueue } from "../queue/queue.ts";
 import { openChecking } from "./checking.ts";
@@ -161,7 +161,7 @@ export function openSource(options: SourceOptions): SourceSync {
     id: row.id,
     root: rules.source.absolutePath,
     rules,
-    rulesKey: rulesKeyOf(rules),
+    rulesKey: rulesKeysOf(rules, () => options.context.metadata.isOffered()),
     isStale: (path) => {
       // What was read for sending is given up while the source is paused, and checked again.
       if (paused || guard.isClosed()) states.outdate(path);
@@ -202,6 +202,7 @@ export function openSource(options: SourceOptions): SourceSync {
     if (tier === rules.source.collection) guard.suspect();
   });
   context.mails.onBegin(() => scanAt(now()));
+  context.metadata.onBegin(() => scanAt(now()));
   const settler = openSettler({
     context,
     source,

@@ -1,13 +1,15 @@
 import { join } from "node:path";
 import { pathBelow } from "../../lib/path-below.ts";
 import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
+import { metadataOf } from "../actions/observe.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import { readDocument, type ReadOptions, type ReadOutcome } from "../read/read.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Files } from "../ledger/files.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
-import { rulesKeyOf } from "../pass/pass.ts";
+import { rulesKeysOf } from "../pass/pass.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";
@@ -57,17 +59,20 @@ async function explainIn(
       ? rules.entersFolder(path)
       : rules.wants(path);
   const known = ledger && knownOf(ledger, source, path);
-  const facts = { rules, path, signal, files: ledger?.files, row: known?.row };
+  const takesMetadata = ledger?.sources.takesMetadata() === true;
+  const rulesKey = rulesKeysOf(rules, () => takesMetadata);
+  const facts = { rules, rulesKey, path, signal, files: ledger?.files, row: known?.row };
   const isFile = !isFolder && !isWhole && disk.misnamed === undefined;
   const { difference, entry } = isFile ? await differenceAt(facts) : NOTHING;
   const row = known?.living && facts.files?.get(known.living.id);
   const uploadsMails = ledger?.sources.readsMails() === true;
   const options = { signal, uploadsMails, uploadedHash: uploadedHash(row) };
   const read = difference && (await readAt(facts, difference, entry, options));
-  const step = isFile
-    ? nextOf(facts, known, verdict, difference, read, disk)
-    : stepOfNoFile(path, disk, verdict, known);
   const document = read?.kind === "document" ? read.document : undefined;
+  const metadata = document !== undefined && takesMetadata ? metadataOf(document, rules) : undefined;
+  const step = isFile
+    ? nextOf(facts, known, verdict, difference, read, metadata, disk)
+    : stepOfNoFile(path, disk, verdict, known);
   return {
     source: source.absolutePath,
     path,
@@ -119,6 +124,7 @@ function knownOf(ledger: ReadLedger, source: WatchedSource, path: RelativePath):
 
 interface Facts {
   readonly rules: Rules;
+  readonly rulesKey: (path: RelativePath) => number;
   readonly path: RelativePath;
   readonly signal: AbortSignal;
   /** Undefined: there is no ledger yet. */
@@ -136,7 +142,7 @@ interface Comparison {
 const NOTHING: Comparison = { difference: undefined, entry: undefined };
 
 /** Compares disk and ledger for this path only, and for an earlier path of the same file. */
-async function differenceAt({ rules, path, signal, files, row }: Facts): Promise<Comparison> {
+async function differenceAt({ rules, rulesKey, path, signal, files, row }: Facts): Promise<Comparison> {
   const { absolutePath } = rules.source;
   const first = await scanPaths(absolutePath, rules, [path], { signal });
   const entry = first.entries.find((each) => each.path === path);
@@ -150,7 +156,7 @@ async function differenceAt({ rules, path, signal, files, row }: Facts): Promise
   const scan = paths.length === 1 ? first : await scanPaths(absolutePath, rules, paths, { signal });
   if (scan.root === undefined) return NOTHING;
   const known = row === undefined ? [] : (files?.below(row.id, paths) ?? []);
-  return { difference: reconcile(scan, known, { rulesKey: rulesKeyOf(rules), retryParked: true }), entry };
+  return { difference: reconcile(scan, known, { rulesKey, retryParked: true }), entry };
 }
 
 /** Reads a file that may be a document, even if nothing shows that it changed. */
@@ -230,6 +236,7 @@ function nextOf(
   wanted: Verdict,
   difference: Difference | undefined,
   read: ReadOutcome | undefined,
+  metadata: UserMetadata | undefined,
   disk: OnDisk,
 ): NextStep {
   const living = known?.living;
@@ -249,6 +256,7 @@ function nextOf(
     intents: known?.intents ?? [],
     rowOf: ({ id }) => files?.get(id),
     read,
+    metadata,
   });
 }
 

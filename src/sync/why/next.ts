@@ -1,4 +1,5 @@
 import type { NextStep, OpenIntent } from "../../wire/daemon-files.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
 import { observe } from "../actions/observe.ts";
 import type { ReadOutcome } from "../read/read.ts";
 import { decide } from "../plan/decide.ts";
@@ -26,6 +27,8 @@ export interface NextFacts {
   readonly rowOf: (known: KnownFile) => LedgerFile | undefined;
   /** The result of reading the file; undefined if it was not read. */
   readonly read: ReadOutcome | undefined;
+  /** Its metadata. Absent if it was not read, or the service takes none. */
+  readonly metadata?: UserMetadata | undefined;
 }
 
 /** Decides what the next pass would do with one file, and why. Pure. */
@@ -103,7 +106,7 @@ function goneStep({ wanted, heldReason }: NextFacts): NextStep {
 }
 
 function afterReading(
-  { read, rowOf, retryWords }: NextFacts,
+  { read, metadata, rowOf, retryWords }: NextFacts,
   known: KnownFile | undefined,
   from: RelativePath | undefined,
 ): NextStep {
@@ -127,7 +130,7 @@ function afterReading(
   }
   const row = known === undefined ? undefined : rowOf(known);
   if (isBlank(read.document.entry, row)) return { action: "skip", why: "the file is empty" };
-  const action = decide(observe(read.document, 0, 0), row, from !== undefined);
+  const action = decide(observe(read.document, 0, 0, metadata), row, from !== undefined);
   const parked =
     row?.state === "parked" && retryWords !== undefined ? `; it was postponed, ${retryWords}` : "";
   return { action, why: `${ACTION_WORDS[action]}${from === undefined ? "" : ` (it was ${from})`}${parked}` };
@@ -137,7 +140,7 @@ const ACTION_WORDS: Readonly<Record<ReturnType<typeof decide>, string>> = {
   create: "the service has no resource of it",
   update: "its bytes, or what is read out of them, differ from what the service acknowledged",
   replace: "its kind, collection, owner or settings changed, which no update can do",
-  retitle: "its title or description changed, its content did not",
+  retitle: "its title, description or metadata changed, its content did not",
   move: "it is a known file under another path: its resource keeps its id",
   touch: "its times or the rules changed, its content and recipe did not: nothing is sent",
 };

@@ -28,6 +28,8 @@ let sent: ResourceChange[];
 let keys: (string | undefined)[];
 let uploadKeys: string[];
 let uploads: number;
+/** Files whose metadata was refused, as reported. */
+let refusals: string[];
 let stale: boolean;
 /** The file changes while its update waits at the gate. */
 let changesAtGate: boolean;
@@ -39,6 +41,7 @@ beforeEach(async () => {
   keys = [];
   uploadKeys = [];
   uploads = 0;
+  refusals = [];
   stale = false;
   changesAtGate = false;
   remakes = true;
@@ -57,9 +60,11 @@ interface Answers {
 /** Sends a change of `a.md`, whose text is new, to a service that gives these answers and repeats the last one. */
 async function change(
   answers: Answers,
-  more: Partial<Pick<Departure, "action" | "mayBeThere">> & { state?: "agreed" | "unsure" } = {},
+  more: Partial<Pick<Departure, "action" | "mayBeThere" | "metadata">> & {
+    state?: "agreed" | "unsure";
+  } = {},
 ): Promise<void> {
-  const { state = "agreed", action = "update", mayBeThere = false } = more;
+  const { state = "agreed", action = "update", mayBeThere = false, metadata } = more;
   const known = shop.get(row);
   if (known === undefined) throw new Error("no row");
   const observed = {
@@ -77,6 +82,7 @@ async function change(
   const departure: Departure = {
     action,
     candidate: shop.candidate("a.md"),
+    metadata,
     document: document as unknown as SourceDocument, // What a change uses.
     observed,
     row: { ...known, state },
@@ -113,7 +119,8 @@ async function change(
     read: async () => await next("read"),
     collections: async () => await Promise.resolve(answers.isUp === false ? later() : done()),
   };
-  const context = shop.context({ remote });
+  const metadataRefused = (path: string, message: string): void => void refusals.push(`${path}: ${message}`);
+  const context = shop.context({ remote, metadata: { refused: metadataRefused } });
   const source = { ...shop.source, isStale: () => stale, mayRecreate: () => remakes };
   await sendChange(context, source, departure);
 }
@@ -321,5 +328,39 @@ describe("changes of an uploaded file", () => {
   it("a file that changes while it is uploaded is checked again", async () => {
     await change({ upload: [{ kind: "torn" }] });
     expect([sent, shop.state("a.md"), shop.checks]).toEqual([[], "unsure", ["a.md torn"]]);
+  });
+});
+
+describe("metadata", () => {
+  const metadata = { path: "a.md" };
+
+  it("metadata is sent with the text, and alone with title and description", async () => {
+    await change({ update: [done()] }, { metadata });
+    await change({ update: [done()] }, { metadata, action: "retitle" });
+    expect(sent).toEqual([
+      { title: "a.md", description: "d", metadata, content: "new text" },
+      { title: "a.md", description: "d", metadata },
+    ]);
+  });
+
+  it("an update that is refused is sent once more without metadata, under another key", async () => {
+    await change({ update: [REFUSED, done()] }, { metadata });
+    expect(sent.map((each) => each.metadata)).toEqual([metadata, undefined]);
+    expect(new Set(keys).size).toBe(2);
+    expect(shop.get(row)?.state).toBe("agreed");
+    expect(refusals).toEqual(["a.md: not this one"]);
+  });
+
+  it("an update that is refused without metadata too failed, and its metadata is not to blame", async () => {
+    await change({ update: [REFUSED] }, { metadata });
+    expect(sent).toHaveLength(2);
+    expect(shop.get(row)?.state).toBe("failed");
+    expect(refusals).toEqual([]);
+  });
+
+  it("an upload that is refused is not sent again for its metadata", async () => {
+    await change({ upload: [REFUSED] }, { metadata });
+    expect([uploads, sent.length]).toEqual([1, 0]);
+    expect(shop.get(row)?.state).toBe("failed");
   });
 });

@@ -43,7 +43,7 @@ export function openWorkshop(): Workshop {
     id,
     root: folder,
     rules: openRules(sourceAt(folder)),
-    rulesKey: 7,
+    rulesKey: () => 7,
     isStale: () => false,
     isPaused: () => workshop.paused,
     checkAgain: (path, atMs) => void checks.push(atMs === undefined ? path : `${path} at ${atMs}`),
@@ -69,6 +69,7 @@ export function openWorkshop(): Workshop {
         timing: TIMING,
         // A wait ends at once.
         following: new Set(),
+        metadata: { isOffered: () => false },
         mails: { check: async () => await Promise.resolve(), isOffered: () => false },
         yieldSlot: async (wait: (waitsPerSlot: () => number) => Promise<unknown>) =>
           wait.length === 0 ? undefined : await wait(() => 0),

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { holds, labelOf, labelsOf, storedAs, storedOf, topicOf } from "../../../src/sync/actions/observe.ts";
+import {
+  holds,
+  labelOf,
+  labelsOf,
+  storedAs,
+  storedOf,
+  topicOf,
+  withListedMetadata,
+} from "../../../src/sync/actions/observe.ts";
 import { digestOf } from "../../../src/sync/document/digest.ts";
 import { observedAt } from "./fixture.ts";
 
@@ -84,5 +92,22 @@ describe("comparing a resource with what would be sent", () => {
     ],
   ])("%s", (_what, found, sent, fileUrl, expected) => {
     expect(holds(found, sent, fileUrl)).toBe(expected);
+  });
+});
+
+describe("a file whose resource a list shows", () => {
+  const sent = { ...observedAt("a.md"), metadataHash: "m" };
+
+  it("has the metadata that was sent if the list shows that", () => {
+    expect(withListedMetadata(sent, "m")).toBe(sent);
+  });
+
+  it.each([["n"], [undefined]])("is read again if the list shows other metadata or none: %s", (listed) => {
+    const found = withListedMetadata(sent, listed);
+    expect([found.metadataHash, found.rulesKey]).toEqual([listed, 0]);
+  });
+
+  it("is as it was observed at a service that takes no metadata", () => {
+    expect(withListedMetadata(observedAt("a.md"), "n")).toEqual(observedAt("a.md"));
   });
 });

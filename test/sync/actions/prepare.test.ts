@@ -96,7 +96,7 @@ describe("files that cannot become a resource", () => {
     const id = await add("agreed", docId);
     await prepare(outcome);
     expect(shop.state("a.md")).toBe(state);
-    expect(shop.get(id)).toMatchObject({ docId, rulesKey: shop.source.rulesKey });
+    expect(shop.get(id)).toMatchObject({ docId, rulesKey: shop.source.rulesKey("a.md") });
     expect(shop.reports).toMatchObject([{ action: "read", outcome: reported, message: "damaged" }]);
   });
 

@@ -149,6 +149,7 @@ describe("the ledger", () => {
       extractorVersion: 1,
       shape: observed("").shape,
       fileUrl: "http://x/1",
+      metadataHash: null,
     });
     expect(second.intents.creates(source)).toMatchObject([
       { path: "c", key: "key", atMs: 5, attempts: 1, observed: observed("c") },

@@ -48,7 +48,7 @@ beforeEach(() => {
   const rules = openRules(sourceAt(root));
   rulesKey = rulesKeyOf(rules);
   passes = openPasses({
-    source: { id: source, root, rules, rulesKey, checkAgain: (path) => onChanged(path) },
+    source: { id: source, root, rules, rulesKey: () => rulesKey, checkAgain: (path) => onChanged(path) },
     context: {
       ledger,
       timing: TIMING,

@@ -44,6 +44,30 @@ describe("differences between a row and its resource", () => {
       expected: ["text", "title or description"],
     },
     {
+      name: "the metadata that somebody changed",
+      row: row({ metadataHash: "m", storedMs: 1000 }),
+      listed: listed({ metadataHash: "n", updatedMs: 2000 }),
+      expected: ["metadata"],
+    },
+    {
+      name: "not metadata that the service stored in a form of its own",
+      row: row({ metadataHash: "m", storedMs: 1000 }),
+      listed: listed({ metadataHash: "n", updatedMs: 1000 }),
+      expected: [],
+    },
+    {
+      name: "not metadata that the list does not show",
+      row: row({ metadataHash: "m" }),
+      listed: listed(),
+      expected: [],
+    },
+    {
+      name: "not metadata that was never sent",
+      row: row(),
+      listed: listed({ metadataHash: "n" }),
+      expected: [],
+    },
+    {
       name: "not a text that was found before and sent again without effect",
       row: row({ storedDigest: "e" }),
       listed: listed({ digest: "e" }),

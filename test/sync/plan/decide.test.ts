@@ -31,6 +31,7 @@ const row = (more: Partial<LedgerFile> = {}): LedgerFile => ({
   rulesKey: 1,
   digest: "d",
   fileUrl: null,
+  metadataHash: null,
   ...more,
 });
 const FILE: Shape = { ...SHAPE, kind: "file" };
@@ -53,6 +54,29 @@ describe("the action for a file that was read", () => {
       row: row(),
       moved: true,
       action: "move",
+    },
+    {
+      name: "other metadata is a retitle",
+      read: read({ metadataHash: "b" }),
+      row: row({ metadataHash: "a" }),
+      action: "retitle",
+    },
+    {
+      name: "metadata that the service never had is a retitle",
+      read: read({ metadataHash: "b" }),
+      row: row(),
+      action: "retitle",
+    },
+    {
+      name: "the same metadata needs nothing",
+      read: read({ metadataHash: "a" }),
+      row: row({ metadataHash: "a" }),
+      action: "touch",
+    },
+    {
+      name: "a service that takes no metadata any more gets none",
+      row: row({ metadataHash: "a" }),
+      action: "touch",
     },
     { name: "other bytes are an update", read: read({ hash: "i" }), row: row(), action: "update" },
     {

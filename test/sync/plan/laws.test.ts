@@ -385,17 +385,21 @@ describe("laws of decide", () => {
     }),
   });
   const shapes = fc.oneof({ weight: 3, arbitrary: fc.constant(USUAL) }, anyShape);
-  const reads: fc.Arbitrary<ReadFacts> = fc.record({
-    hash: fc.constantFrom("h", "i"),
-    title: fc.constantFrom("t", "u"),
-    label: fc.constantFrom("l", "m"),
-    extractorVersion: fc.constantFrom(1, 2),
-    shape: shapes,
-  });
+  const reads: fc.Arbitrary<ReadFacts> = fc.record(
+    {
+      hash: fc.constantFrom("h", "i"),
+      title: fc.constantFrom("t", "u"),
+      label: fc.constantFrom("l", "m"),
+      extractorVersion: fc.constantFrom(1, 2),
+      shape: shapes,
+      metadataHash: fc.constantFrom("m", "n"),
+    },
+    { requiredKeys: ["hash", "title", "label", "extractorVersion", "shape"] },
+  );
   const files: fc.Arbitrary<LedgerFile | undefined> = fc.option(
     fc.tuple(rowsOf(["agreed", "unsure", "failed", "parked"]), reads).map(([rows, read]) => {
       const row = rows[0] ?? { ...NOWHERE, id: 1, docId: "doc1", state: "agreed", rulesKey: KEY };
-      return Object.assign({}, row, read, { digest: "", fileUrl: null });
+      return Object.assign({}, row, { metadataHash: null }, read, { digest: "", fileUrl: null });
     }),
     { nil: undefined },
   );
@@ -414,7 +418,9 @@ describe("laws of decide", () => {
       fc.property(reads, files, fc.boolean(), (read, row, moved) => {
         const action = decide(read, row, moved);
         expect(allowed(read, row)).toContain(action);
-        const isSame = row?.hash === read.hash && row.label === read.label && row.title === read.title;
+        const hasMetadata = read.metadataHash === undefined || row?.metadataHash === read.metadataHash;
+        const isSame =
+          row?.hash === read.hash && row.label === read.label && row.title === read.title && hasMetadata;
         expect(action === "touch" && !isSame).toBe(false);
       }),
       RUNS,
@@ -424,7 +430,8 @@ describe("laws of decide", () => {
   it("stable: what was acknowledged as it was read needs nothing", () => {
     fc.assert(
       fc.property(reads, files, (read, row) => {
-        const before = row ?? { ...NOWHERE, id: 1, digest: "", fileUrl: null, rulesKey: KEY };
+        const nothing = { digest: "", fileUrl: null, metadataHash: null };
+        const before = row ?? { ...NOWHERE, ...nothing, id: 1, rulesKey: KEY };
         const agreed: LedgerFile = { ...before, ...read, docId: "doc", state: "agreed" };
         expect(decide(read, agreed, false)).toBe("touch");
       }),
