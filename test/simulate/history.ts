@@ -151,8 +151,8 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
   | { readonly kind: "kills"; readonly effects: readonly number[]; readonly restMs: number }
   /** The daemon is stopped in an orderly way. */
   | { readonly kind: "stop"; readonly restMs: number; readonly next: Mode }
-  /** The configuration is another one from the next start on. */
-  | { readonly kind: "configure"; readonly chunkSize: number }
+  /** The configuration is another one from the next start on. `team`: metadata that it sets for every file. */
+  | { readonly kind: "configure"; readonly chunkSize?: number; readonly team?: string }
   | {
       readonly kind: "fault";
       readonly operation: Operation | "any";
@@ -236,6 +236,8 @@ export interface Conditions {
   readonly unrecovered?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
+  /** From when on the service takes metadata and says so. */
+  readonly metadataFromMs?: number;
 }
 
 /** What a service changes in what it stores. */

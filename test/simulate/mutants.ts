@@ -603,4 +603,40 @@ export const MUTANTS: readonly Mutant[] = [
       ),
     ],
   },
+  {
+    name: "metadata-uncompared",
+    does: "a file whose metadata alone changed counts as acknowledged",
+    worlds: ["metadata"],
+    patches: [
+      patch(
+        "plan/decide.ts",
+        "return metadataHash === undefined || metadataHash === row.metadataHash;",
+        "return metadataHash === undefined || row.docId !== null;",
+      ),
+    ],
+  },
+  {
+    name: "description-overlooked",
+    does: "files are not checked again when the description of their folder changes",
+    worlds: ["metadata"],
+    patches: [
+      patch(
+        "pass/pass.ts",
+        'const folderDescription = rules.folderDescription(path) ?? "";',
+        'const folderDescription = String(path === "");',
+      ),
+    ],
+  },
+  {
+    name: "metadata-of-the-list-trusted",
+    does: "a file that takes over a resource counts as having the metadata that it should have",
+    worlds: ["metadata"],
+    patches: [
+      patch(
+        "actions/observe.ts",
+        "if (metadataHash === undefined || metadataHash === listedHash) return observed;",
+        'if (listedHash !== "") return observed;',
+      ),
+    ],
+  },
 ];

@@ -30,6 +30,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   statusEveryMs: undefined,
   mounted: undefined,
   unrecovered: undefined,
+  metadataFromMs: undefined,
 };
 
 /**

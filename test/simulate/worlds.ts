@@ -2,6 +2,7 @@ import { drawHistory } from "./draw.ts";
 import type { History } from "./history.ts";
 import { openRandom } from "./virtual/random.ts";
 import { FOLDER_WORLDS } from "./worlds/folder.ts";
+import { METADATA_WORLDS } from "./worlds/metadata.ts";
 import { SERVICE_WORLDS } from "./worlds/service.ts";
 import { SOURCE_WORLDS } from "./worlds/sources.ts";
 import { STATUS_WORLDS } from "./worlds/status.ts";
@@ -13,6 +14,7 @@ export const WORLDS: readonly UnkindWorld[] = [
   ...SOURCE_WORLDS,
   ...FOLDER_WORLDS,
   ...STATUS_WORLDS,
+  ...METADATA_WORLDS,
 ];
 
 /**

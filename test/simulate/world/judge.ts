@@ -51,8 +51,8 @@ export interface Judge {
   resumes(): void;
   /** The daemon says that a file of a source has a resource. */
   acknowledged(source: string, path: string): void;
-  /** What differs between folder and service; empty when they agree. */
-  differences(): readonly string[];
+  /** What differs between folder and service; empty when they agree. Default: metadata as well. */
+  differences(but?: "metadata"): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
   wrong(isCounted: (file: Expected) => boolean): readonly string[];
   /** Files that differ, each with what differs and when its resource was last written; undefined: it has none. */
@@ -92,6 +92,8 @@ export interface JudgeOptions {
   readonly isLedgerOpen: () => boolean;
   /** Whether the daemon's ledger has something to do with a resource; yes, while it cannot be asked. */
   readonly isOwned: (docId: string) => boolean;
+  /** What the metadata of a file should be. */
+  readonly metadataOf: (path: string) => Readonly<Record<string, unknown>>;
 }
 
 /** A file that has been there this long is known to the daemon as far as it can know it. */
@@ -375,6 +377,16 @@ export function openJudge(options: JudgeOptions): Judge {
       .filter((stray) => !isForgiven(stray, kept))
       .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
 
+  /** The metadata of a resource and of its file, as text. */
+  const metadataWords = (file: Expected, resource: Resource): readonly [found: string, wanted: string] => {
+    // The file of another ledger may have had other bytes of the same text.
+    const left = forgotten > 0 ? ["modified", "created", "size"] : ["modified", "created"];
+    return [without(resource.metadata, left), without(options.metadataOf(file.path), left)];
+  };
+  const hasMetadata = (file: Expected, resource: Resource): boolean => {
+    const [found, wanted] = metadataWords(file, resource);
+    return found === wanted;
+  };
   /** The resource of each file, as far as there is one, and what is left. */
   const pair = (): {
     readonly taken: ReadonlyMap<Expected, Resource | undefined>;
@@ -385,14 +397,17 @@ export function openJudge(options: JudgeOptions): Judge {
     for (const group of left.values()) group.sort((a, b) => b.process - a.process);
     const taken = new Map<Expected, Resource | undefined>();
     const all = expectations.all();
-    // Two sources of one owner may have a file at the same place: the one that fits takes its own first.
-    for (const isExact of [true, false]) {
+    const fits = (file: Expected, each: Resource): boolean =>
+      each.title === file.title && bodyOf(each, service) === file.body;
+    const fitsWhole = (file: Expected, each: Resource): boolean =>
+      fits(file, each) && hasMetadata(file, each);
+    // Two sources of one owner may have a file at the same place: the one that fits takes its own first. A file that is
+    // refused may keep a resource that fits another file's.
+    for (const isFit of [fitsWhole, fits, () => true]) {
       for (const file of all) {
         const here = left.get(file.place) ?? [];
         if (taken.get(file) !== undefined) continue;
-        const match = isExact
-          ? here.findIndex((each) => each.title === file.title && bodyOf(each, service) === file.body)
-          : 0;
+        const match = here.findIndex((each) => isFit(file, each));
         taken.set(file, match === -1 ? undefined : here.splice(match, 1)[0]);
       }
     }
@@ -422,6 +437,22 @@ export function openJudge(options: JudgeOptions): Judge {
       ...(only.ownerId === ownerId ? [] : [`${path} has the owner ${only.ownerId}: ${id}`]),
       ...(chunkSize === options.chunkSize() ? [] : [`${path} has chunks of ${chunkSize}: ${id}`]),
     ];
+  };
+
+  /** Paths below their source whose metadata the service refused, so that they are there without it. */
+  const unfiltered = new Set<string>();
+  const metadataWordsOf = (file: Expected, only: Resource | undefined): string[] => {
+    if (file.body === undefined || only === undefined || !service.takesMetadata()) return [];
+    if (unfiltered.has(only.description)) return [];
+    const [found, wanted] = metadataWords(file, only);
+    return found === wanted ? [] : [`${file.path} has the metadata ${found}, not ${wanted}: ${only.id}`];
+  };
+  const noteRefusal = ({ body }: SentRequest, status: number, text: string): void => {
+    const { description, metadata } = JSON.parse(body.toString()) as Record<string, unknown>;
+    if (metadata === undefined) return;
+    const isDone = status < 300 && text.startsWith('{"success":true');
+    if (isDone) unfiltered.delete(String(description));
+    else unfiltered.add(String(description));
   };
 
   /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
@@ -482,12 +513,15 @@ export function openJudge(options: JudgeOptions): Judge {
         fail("not-quiet", `${operation} leaves ${restMs} ms before the Retry-After is over`);
       }
       countDown(nowMs);
+      if (request.body.includes('"metadata":') && !service.takesMetadata())
+        fail("unasked", `${operation} sends metadata to a service that does not take it`);
       if (request.body.includes(SECRET)) fail("leak", `${operation} sends the text of an excluded file`);
       countGrowth(request);
     },
     isMaking: (...facts) => making.has(JSON.stringify(facts)),
     delivered: (request, { status, headers, text }) => {
-      const { process } = request;
+      const { process, operation } = request;
+      if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         reported.add(idOf(text));
         isTold = true;
@@ -599,7 +633,7 @@ export function openJudge(options: JudgeOptions): Judge {
       lastWord = {};
       pausedSinceMs = undefined;
     },
-    differences: () => {
+    differences: (but) => {
       const words = ours()
         .filter(({ queued }) => queued.length > 0)
         .map((each) => `${each.id} of ${placeIn(each)} is not taken in yet`);
@@ -610,6 +644,7 @@ export function openJudge(options: JudgeOptions): Judge {
         // What a lost ledger knew of is none that it keeps.
         if (file.body === undefined && (only === undefined || only.process <= forgotten)) keepers += 1;
         words.push(...wordsOf(file, only));
+        if (but !== "metadata") words.push(...metadataWordsOf(file, only));
       }
       const strays = strayWords(
         extra,
@@ -637,6 +672,12 @@ export function openJudge(options: JudgeOptions): Judge {
 
 function openMinute(sinceMs: number, first: boolean): Minute {
   return { sinceMs, first, looks: 0, reads: new Map(), uploads: new Map() };
+}
+
+/** Metadata as text, in one order of names, without some of them. */
+function without(metadata: Readonly<Record<string, unknown>>, names: readonly string[]): string {
+  const kept = Object.entries(metadata).filter(([name]) => !names.includes(name));
+  return JSON.stringify(Object.fromEntries(kept.sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
 /** Makes a value again only when the version of what it is made of is another one. */

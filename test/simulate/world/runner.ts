@@ -24,6 +24,14 @@ export const HOLD_DELETES_PERCENT = 30;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** How often the daemon asks whether the service takes metadata. */
+const METADATA_AGAIN_MS = 10 * MINUTE_MS;
+
+interface Settings {
+  readonly chunkSize: number;
+  readonly team: string | undefined;
+}
+
 /** The daemon's processes, one after another. */
 export interface Runner {
   start(mode: Mode | "recover"): void;
@@ -38,9 +46,10 @@ export interface Runner {
   /** Counts an effect of the process that runs; false: it died of it. */
   survives(): boolean;
   /** Settings of the next process. */
-  configure(chunkSize: number): void;
+  configure(settings: { readonly chunkSize?: number; readonly team?: string }): void;
   /** Settings of the process that runs. */
   chunkSize(): number;
+  team(): string | undefined;
   /** The daemon that runs for good; undefined between two processes, while it stops and in a single pass. */
   running(): Daemon | undefined;
 }
@@ -74,8 +83,8 @@ export function openRunner(options: RunnerOptions): Runner {
   /** Processes that ended with an error, one after another. */
   let failed = 0;
   let planned: { readonly restMs: number; readonly mode: Mode } | undefined;
-  let chunkSize = 1000;
-  let chunkSizeNow = chunkSize;
+  let settings: Settings = { chunkSize: 1000, team: undefined };
+  let settingsNow = settings;
 
   const startIn = (ms: number, mode: Mode | "recover"): void => {
     clock.at(clock.nowMs() + Math.max(1, ms), { alive: true }, () => {
@@ -129,7 +138,9 @@ export function openRunner(options: RunnerOptions): Runner {
   const optionsOf = (process: SimulatedProcess): DaemonOptions => ({
     stateDir: machine.stateDir(),
     service: { apiUrl: API_URL, dbUrl: DB_URL, resourcesUrl: RESOURCES_URL, pauthkey: SERVICE_KEY },
-    sources: sourcesOf(chunkSizeNow, ownersOf(conditions)),
+    sources: sourcesOf(settingsNow, ownersOf(conditions)),
+    // Elsewhere nothing is asked for it, so that histories stay as they were.
+    timing: { metadataAgainMs: conditions.metadataFromMs === undefined ? Infinity : METADATA_AGAIN_MS },
     sync: {
       ...ConfigFile.parse({
         sync: {
@@ -189,7 +200,7 @@ export function openRunner(options: RunnerOptions): Runner {
   const start = (mode: Mode | "recover"): void => {
     const process = machine.boot(onEffect);
     stage.process = process;
-    chunkSizeNow = chunkSize;
+    settingsNow = settings;
     note(() => `process ${process.number} starts: ${mode}`);
     judge().started();
     const stop = new AbortController();
@@ -230,10 +241,11 @@ export function openRunner(options: RunnerOptions): Runner {
         throw error;
       }
     },
-    configure: (size) => {
-      chunkSize = size;
+    configure: (changed) => {
+      settings = { ...settings, ...changed };
     },
-    chunkSize: () => chunkSizeNow,
+    chunkSize: () => settingsNow.chunkSize,
+    team: () => settingsNow.team,
     running,
   };
 }
@@ -257,10 +269,11 @@ export function ownersOf({ second }: Conditions): Owners {
   return { first: OWNER_ID, second: second === "same-owner" ? OWNER_ID : SECOND_OWNER_ID };
 }
 
-function sourcesOf(chunkSize: number, { first, second }: Owners): WatchedSource[] {
+function sourcesOf({ chunkSize, team }: Settings, { first, second }: Owners): WatchedSource[] {
   const settings = { chunkSize };
+  const metadata = team === undefined ? [] : [{ glob: "**", set: { team } }];
   const paths = [SOURCE_ROOT, ...(second === undefined ? [] : [SECOND_ROOT])];
-  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings })) });
+  const { sources } = ConfigFile.parse({ sources: paths.map((path) => ({ path, settings, metadata })) });
   return sources.map((config) => {
     const { path } = config;
     return Object.assign(config, {

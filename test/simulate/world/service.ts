@@ -14,6 +14,7 @@ export interface Resource {
   readonly url: string | undefined;
   /** Of an upload: the hash of its bytes. */
   readonly content: string | undefined;
+  readonly metadata: Readonly<Record<string, unknown>>;
   readonly tier: string;
   readonly collectionId: string;
   readonly ownerId: string;
@@ -29,7 +30,7 @@ export interface Resource {
 }
 
 /** Work that goes on after its answer: what of a resource is another then. */
-export type Work = Partial<Pick<Resource, "title" | "description" | "url" | "content">>;
+export type Work = Partial<Pick<Resource, "title" | "description" | "url" | "content" | "metadata">>;
 
 /** A request as it left. */
 export interface SentRequest {
@@ -69,6 +70,8 @@ export interface Service {
   serve(request: SentRequest, manner?: Manner): Answer;
   /** How long it works before it acts on a request that comes now, which is then served as work; 0: it acts at once. */
   workMs(request: SentRequest): number;
+  /** Whether it takes metadata and says so. */
+  takesMetadata(): boolean;
   /** Loses a part of the daemon's resources; returns them. */
   lose(share: number): readonly Resource[];
   answer(status: number, body: unknown, headers?: Readonly<Record<string, string>>): Answer;
@@ -172,7 +175,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     ...(resource.url !== undefined && { url: resource.url }),
     ...(whole && {
       content: resource.content ?? "",
-      metadata: { status: resource.queued.length > 0 ? "queued" : "chunked" },
+      metadata: { ...resource.metadata, status: resource.queued.length > 0 ? "queued" : "chunked" },
     }),
     refreshedAt: resource.updatedMs > resource.createdMs ? new Date(resource.updatedMs).toISOString() : null,
     createdAt: new Date(resource.createdMs).toISOString(),
@@ -210,6 +213,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
       settings,
       url: typeof url === "string" ? url : undefined,
       content: typeof content === "string" ? normalise.text(content) : undefined,
+      metadata: metadataIn(fields) ?? {},
       tier,
       collectionId,
       ownerId: typeof owner === "string" ? owner : "account",
@@ -289,6 +293,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     } else {
       const fields = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
       const { title, description, content, url } = fields;
+      const metadata = metadataIn(fields);
       if (before.content === undefined ? content !== undefined : url !== undefined) {
         return refuse(400, "the other kind of resource");
       }
@@ -301,6 +306,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
           ...(typeof content === "string" && { content: normalise.text(content) }),
           ...(typeof title === "string" && { title: normalise.title(title) }),
           ...(typeof description === "string" && { description }),
+          ...(metadata !== undefined && { metadata }),
         };
         return begin({ ...before, updatedMs, queued: [...before.queued, work] });
       }
@@ -311,6 +317,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         description: typeof description === "string" ? description : done.description,
         content: typeof content === "string" ? normalise.text(content) : done.content,
         url: typeof url === "string" ? url : done.url,
+        metadata: metadata ?? done.metadata,
         updatedMs,
       });
     }
@@ -407,7 +414,10 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
           resources: 0,
           chunks: 0,
         }));
-        return service.answer(200, { success: true, data: { collections: all } });
+        return service.answer(200, {
+          success: true,
+          data: { collections: all, ...(service.takesMetadata() && { metadata: true }) },
+        });
       }
       case "download": {
         const file = uploads.get(`${RESOURCES_URL}${request.path}`);
@@ -425,6 +435,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
   const service: Service = {
     onWrite: () => undefined,
     onCreate: () => undefined,
+    takesMetadata: () => clock.nowMs() >= (conditions.metadataFromMs ?? Infinity),
     lose: (share) => {
       const ours = service.resources().filter(({ foreign, deleted }) => !foreign && !deleted);
       const lost = ours.filter(() => random.chance(share));
@@ -495,6 +506,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         settings: { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 },
         url: undefined,
         content,
+        metadata: {},
         tier,
         collectionId,
         ownerId,
@@ -514,6 +526,12 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
     listedMs: (process) => listed.get(process),
   };
   return service;
+}
+
+/** The metadata in the fields of a request. */
+function metadataIn({ metadata }: Record<string, unknown>): Resource["metadata"] | undefined {
+  // The daemon sends an object: the judge sees to that.
+  return metadata as Resource["metadata"] | undefined;
 }
 
 /** In requests that cost no time where others do. */

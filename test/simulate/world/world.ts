@@ -7,6 +7,7 @@ import { openDisk, type Disk } from "./disk.ts";
 import { openExpectations, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
+import { metadataAt } from "./metadata.ts";
 import { openNetwork, type Network } from "./network.ts";
 import { normaliserOf } from "./normalise.ts";
 import {
@@ -99,6 +100,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isLedgerOpen: () => isLedgerOpen(stage.process),
     isOwned: (docId) => isOwned(stage.process, docId),
+    metadataOf: (path) => metadataAt(disk, path, runner.team()),
   });
   disk.onLook = (name, first) => judge.looks(name, first);
   disk.onChange = (path) => {
@@ -224,7 +226,7 @@ export function happen(world: World, happening: Happening): void {
       runner.stop(happening.restMs, happening.next);
       break;
     case "configure":
-      runner.configure(happening.chunkSize);
+      runner.configure(settingsIn(happening));
       break;
     case "fault":
       network.expect(happening);
@@ -242,6 +244,10 @@ export function happen(world: World, happening: Happening): void {
       afterwards(happening.forMs, () => watching.degrade(undefined));
       break;
   }
+}
+
+function settingsIn({ chunkSize, team }: Extract<Happening, { kind: "configure" }>) {
+  return { ...(chunkSize !== undefined && { chunkSize }), ...(team !== undefined && { team }) };
 }
 
 function rewrite(
