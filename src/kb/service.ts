@@ -108,7 +108,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const { reranker, endpoint, language } = openOtherModels(options, steadyMs);
   const wake = (topic: QueueName): void =>
     ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.deliveries })[topic].wake();
-  const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isChanging), wake);
+  const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isEarlier), wake);
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
   const worker = randomUUID();

@@ -168,17 +168,16 @@ export function openBackfill(parts: BackfillParts): Backfill {
 }
 
 /**
- * Wraps a store: calls `wake` after each commit of a resource that lacks vectors of its tier. `isChanging` returns whether an
- * earlier model serves.
+ * Wraps a store: calls `wake` after each commit of a resource that lacks vectors of its tier. `isEarlier` returns whether
+ * vectors of this fingerprint are of an earlier model: their commit may come after the current model took over.
  */
 export function noticeMissingVectors(
   store: Store,
   wake: () => void,
-  isChanging: () => boolean = () => false,
+  isEarlier: (fingerprint: string) => boolean = () => false,
 ): Store {
-  // An earlier model that still serves embeds new chunks, which then lack vectors of the current one.
   const isLacking = (chunking: Chunking, tier: Tier): boolean =>
-    lacksVectors(chunking, tier) || (isChanging() && TIERS.includes(tier));
+    lacksVectors(chunking, tier) || (chunking.fingerprint !== undefined && isEarlier(chunking.fingerprint));
   const { records } = store;
   return {
     ...store,

@@ -16,8 +16,8 @@ export interface Serving {
   embedderFor(this: void, scope: ModelScope): Promise<ModelEmbedder | undefined>;
   /** Call it after the model takes over a scope from an earlier one. */
   changedOver(this: void): void;
-  /** Whether an earlier model still serves some scope. False before the first use. */
-  isChanging(this: void): boolean;
+  /** Whether the vectors of `fingerprint` are of an earlier model. False before the first use of the current one. */
+  isEarlier(this: void, fingerprint: string): boolean;
   close(): Promise<void>;
 }
 
@@ -41,16 +41,11 @@ export function openServing(
   const earlier = new Map<string, EarlierModel>();
   /** Whether only the current model serves. Final once true: the model of a process never changes. */
   let settled: Promise<boolean> | undefined;
-  let isSettled = true;
+  let currentFingerprint: string | undefined;
 
   const readSettled = (fingerprint: string): Promise<boolean> => {
     const reading: Promise<boolean> = index.servingFingerprints().then(
-      (all) => {
-        const isOnly = all.every((serving) => serving === fingerprint);
-        // Ignores a stale read that `changedOver` overtook.
-        if (settled === reading) isSettled = isOnly;
-        return isOnly;
-      },
+      (all) => all.every((serving) => serving === fingerprint),
       (error: unknown) => {
         // A failed read fails only this request: the next one reads again.
         if (settled === reading) settled = undefined;
@@ -84,6 +79,7 @@ export function openServing(
     embedderFor: async (scope) => {
       const current = await model.get();
       if (current === undefined) return undefined;
+      currentFingerprint = current.fingerprint;
       settled ??= readSettled(current.fingerprint);
       if (await settled) return current;
       const serving = await index.servingFingerprint(scope);
@@ -93,7 +89,7 @@ export function openServing(
     changedOver: () => {
       settled = undefined;
     },
-    isChanging: () => !isSettled,
+    isEarlier: (fingerprint) => currentFingerprint !== undefined && fingerprint !== currentFingerprint,
     close: async () => {
       const closed = [...earlier.values()].map(async ({ found }) => (await found)?.close());
       // A model that is still opening after the wait closes once it is open.

@@ -205,16 +205,26 @@ describe("noticeMissingVectors", () => {
   });
   afterAll(() => store.close());
 
-  it.each<[title: string, tier: Tier, has: "nothing" | "vectors" | "sentences", wakes: number]>([
+  it.each<[title: string, tier: Tier, has: "nothing" | "vectors" | "sentences" | "earlier", wakes: number]>([
     ["a chunk without a vector does not wake the backfill in fastest", "fastest", "nothing", 0],
     ["a chunk without a vector wakes the backfill in moderate", "moderate", "nothing", 1],
     ["a chunk with a vector does not wake the backfill in moderate", "moderate", "vectors", 0],
     ["a chunk without a vector wakes the backfill in high_accuracy", "high_accuracy", "nothing", 1],
     ["a chunk without sentence vectors wakes the backfill in high_accuracy", "high_accuracy", "vectors", 1],
     ["a chunk with all vectors does not wake the backfill in high_accuracy", "high_accuracy", "sentences", 0],
+    [
+      "a vector of an earlier model wakes the backfill, however late it is committed",
+      "moderate",
+      "earlier",
+      1,
+    ],
   ])("%s", async (_title, tier, has, wakes) => {
     let woken = 0;
-    const noticing = noticeMissingVectors(store, () => woken++);
+    const noticing = noticeMissingVectors(
+      store,
+      () => woken++,
+      (fingerprint) => fingerprint === "earlier",
+    );
     const { id: accountId } = await store.records.ensureAccount("local");
     const id = (++made).toString().padStart(24, "0");
     const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
@@ -224,7 +234,7 @@ describe("noticeMissingVectors", () => {
       { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
       {
         ...wordsOnly(CONTENT),
-        ...(has !== "nothing" && { vectors, fingerprint: embedder.fingerprint }),
+        ...(has !== "nothing" && { vectors, fingerprint: has === "earlier" ? has : embedder.fingerprint }),
         ...(has === "sentences" && { sentences: [vectors] }),
       },
     );

@@ -72,21 +72,12 @@ it("a failed read of the serving models fails one request, and the next one read
   expect(reads).toBe(2);
 });
 
-it("a stale read that a change of the serving model overtook is ignored", async () => {
-  const { promise: late, resolve } = Promise.withResolvers<string[]>();
-  const answers = [late, Promise.resolve(["new"])];
-  const store = {
-    servingFingerprints: () => answers.shift() ?? Promise.resolve(["new"]),
-    servingFingerprint: async () => "new",
-  };
+it("vectors are of an earlier model if the current one has another fingerprint", async () => {
+  const store = { servingFingerprints: async () => ["old"], servingFingerprint: async () => "old" };
   const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
   const serving = openServing(model, store, undefined, () => 0, WAITS);
-  const first = serving.embedderFor(PLACE);
-  // Lets the first read begin.
-  await Promise.resolve();
-  serving.changedOver();
+  expect(serving.isEarlier("old")).toBe(false);
   await serving.embedderFor(PLACE);
-  resolve(["old"]);
-  await first;
-  expect(serving.isChanging()).toBe(false);
+  expect(serving.isEarlier("old")).toBe(true);
+  expect(serving.isEarlier("new")).toBe(false);
 });
