@@ -355,7 +355,13 @@ export function openJudge(options: JudgeOptions): Judge {
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
       isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
-    return sinceMs >= forgottenMs || !kept.some((each) => each.process > forgotten && isDouble(each));
+    // One that was made with another title and text did not repeat the stray, even if an update made them equal later.
+    const asMade = ({ id }: Resource): Resource | undefined =>
+      service.versionsOf(id).find(({ queued }) => queued.length === 0);
+    return (
+      sinceMs >= forgottenMs ||
+      !kept.some((each) => each.process > forgotten && isDouble(each) && isDouble(asMade(each) ?? each))
+    );
   };
   /**
    * A create of a later process got no answer, and before it was acted on, the lost ledger's create of the same file was: the
