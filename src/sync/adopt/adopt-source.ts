@@ -136,8 +136,8 @@ export async function adoptSource(
   const topics = new Set(found.unowned.map(({ topic }) => topic));
   for await (const candidate of readCandidates(context, source, entries, signal)) {
     if (!("observed" in candidate)) {
-      // An empty file is not a document now but may become one again. Until then a resource with its name remains its
-      // own.
+      // An empty file, or one that cannot be synced, is not a document now but may become one again. Until then a resource
+      // with its name remains its own.
       if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
       continue;
     }

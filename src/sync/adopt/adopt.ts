@@ -119,14 +119,16 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Candidates may name rows that have lost their paths to others.
     return hasFollowed ? [] : others;
   };
-  /** An empty file matches only a resource with its own description, and may stay empty for good. */
-  const isEmptyFile = (part: RelativePath): boolean =>
-    ledger.files.living(source.id, part)?.state === "skipped";
+  /** A file that is no document now matches only a resource with its own description, and may stay so for good. */
+  const isNoDocument = (part: RelativePath): boolean => {
+    const state = ledger.files.living(source.id, part)?.state;
+    return state === "skipped" || state === "failed";
+  };
   /** The create is that of an old ledger, which has forgotten resources made since. */
   const isOld = (create: CreateIntent): boolean => ledger.drift.isForgotten(create);
   /** It may have made the resource of a file that has been unreadable since. */
   const isQuestionable = (create: CreateIntent): boolean =>
-    isOld(create) && unsearched.parts.some((part) => !isEmptyFile(part));
+    isOld(create) && unsearched.parts.some((part) => !isNoDocument(part));
   const hasCandidates = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
   const hasRows = (): boolean => {
     const { agreed, unsure } = ledger.sources.get(source.id);

@@ -6,6 +6,7 @@ import type { Observed } from "../ledger/files.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { readDocument } from "../read/read.ts";
+import { composeRecipe } from "../read/recipe.ts";
 import type { SizedFile } from "../reconcile-service/uploads.ts";
 import type { Rules } from "../rules/rules.ts";
 
@@ -22,7 +23,10 @@ export interface AdoptionCandidate extends SizedFile {
   readonly observed: Observed;
 }
 
-/** A file without content to compare: unreadable, or empty. For an empty one, its description's topic is known. */
+/**
+ * A file without content to compare: unreadable, empty or no document now, such as a text that became binary. For the
+ * last two, the topic of the description is known.
+ */
 export interface UnreadFile {
   readonly path: RelativePath;
   readonly topic?: string;
@@ -50,6 +54,8 @@ export async function* readCandidates(
     moved();
     // A file that cannot be read, or is changing, is matched another time.
     if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
+    if (read.kind === "refused" || read.kind === "skipped")
+      yield { path: entry.path, topic: topicOf(composeRecipe(entry.path, "content", {}, rules).description) };
     if (read.kind === "document") {
       const topic = topicOf(read.document.recipe.description);
       if (read.document.sizeBytes === 0) yield { path: entry.path, topic };

@@ -142,6 +142,25 @@ describe("a lost ledger", () => {
     expect(world.service.requests.length).toBe(number);
   });
 
+  it.each([
+    { file: "a shortcut without an address", path: "e.url", text: "no shortcut" },
+    { file: "a PDF that became empty", path: "d.pdf", text: "" },
+    { file: "a text that became binary", path: "a.txt", text: "\0\u0001\u0002" },
+  ])("a lost ledger gives $file its resource once it is a document again", async ({ path, text }) => {
+    mix();
+    await world.sync();
+    const before = ids();
+    const document = readFileSync(join(world.root, path));
+    loseLedger();
+    world.write(path, text);
+    await world.sync();
+    expect(ids()).toEqual(before);
+    world.write(path, document);
+    await world.sync();
+    expect(ids()).toEqual(before);
+    expect(world.service.live()).toHaveLength(4);
+  });
+
   it("a lost ledger sends no equal file again", async () => {
     mix();
     await world.sync();
