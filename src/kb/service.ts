@@ -51,6 +51,7 @@ import { Refusal } from "./resources/refusal.ts";
 import { figuresOf } from "./figures.ts";
 import { timeWrites } from "./observer.ts";
 import type { ServiceFigures, ServiceObserver } from "./observer.ts";
+import { openModelTurns } from "./search/model-turns.ts";
 import { openReranker } from "./search/reranker.ts";
 import { isDamage } from "./store/damage.ts";
 import { onDamage, onCommit } from "./store/methods.ts";
@@ -123,6 +124,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     model,
     embedderFor: serving.embedderFor,
     reranker,
+    modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
     ingest: openPipeline(options, { model, language, embedderFor: serving.embedderFor }, index),
     files: await openFileArea(join(options.stateDir, "uploads")),
     // A service that other machines reach now may have been local when its first files were uploaded.

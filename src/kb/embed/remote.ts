@@ -45,6 +45,8 @@ const COOLDOWN_MS = 30_000;
 const DELAY_MS = 500;
 /** Concurrent requests, so that the service has capacity for others. */
 const CONNECTIONS = 4;
+/** Concurrent requests of searches: a free one for each that `ModelTurns` admits, as a wait would count as a slow answer. */
+const QUERY_CONNECTIONS = 8;
 /** Bounds of a request. Services accept 300,000 tokens and 2048 texts; a smaller request costs less to repeat. */
 const BATCH_TOKENS = 32_768;
 const BATCH_TEXTS = 64;
@@ -84,7 +86,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     ...endpoint,
     timeoutMs: Math.min(options.timeoutMs ?? QUERY_TIMEOUT_MS, QUERY_TIMEOUT_MS),
     attempts: 1,
-    connections: CONNECTIONS,
+    connections: QUERY_CONNECTIONS,
   });
   const stop = new AbortController();
   const closed = (): KbsyncError => new KbsyncError("the embedder is closed", { code: "closed" });

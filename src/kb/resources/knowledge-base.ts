@@ -7,6 +7,7 @@ import type { MailReader } from "../ingest/mail/mail-reader.ts";
 import type { PageReader } from "../ingest/page/page-reader.ts";
 import type { Model } from "../ingest/model.ts";
 import type { Serving } from "../ingest/serving.ts";
+import type { ModelTurns } from "../search/model-turns.ts";
 import type { Reranker } from "../search/reranker.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Index } from "../store/search-index.ts";
@@ -28,6 +29,8 @@ export interface KnowledgeBase {
   readonly embedderFor: Serving["embedderFor"];
   /** Undefined if none is configured: `high_accuracy` then reranks by sentences. */
   readonly reranker: Reranker | undefined;
+  /** Limits the calls of both models by searches, fairly among accounts. */
+  readonly modelTurns: ModelTurns;
   readonly files: FileArea;
   readonly addresses: FileAddresses;
   /** Fetches links. */

@@ -24,7 +24,13 @@ export async function queryResources(
     topK: body.top_k,
     scoreMin: body.score,
   };
-  const outcome = await search(kb.index, model?.queries ?? model, request, kb.reranker);
+  const { modelTurns, reranker } = kb;
+  const outcome = await search(
+    kb.index,
+    model && modelTurns.queries(model.queries ?? model, accountId),
+    request,
+    reranker && modelTurns.judge(reranker, accountId),
+  );
   kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
   return outcome;
 }
