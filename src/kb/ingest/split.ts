@@ -31,6 +31,8 @@ const AGENTIC_MS = 10 * 60_000;
 const MEANING_LINE_MAX = 1024;
 /** Waiting texts of one account. */
 const MEANING_SHARE_MAX = 768;
+/** Further texts at either model, of accounts that have none there: a text takes up to ten minutes. */
+const MEANING_GUESTS = 2;
 /**
  * Maximum units of one text for semantic chunking: about 40 s of the local model on two cores. A longer text has longer units;
  * if they would exceed half a chunk (from 0.5 to 1 MB of text at the default size), the structure decides.
@@ -73,7 +75,7 @@ export interface SplitterParts {
 export function openSplitter(parts: SplitterParts): Splitter {
   const { busy, onOtherStrategy } = parts;
   const chunker = openChunker(busy);
-  const line = { lineMax: MEANING_LINE_MAX, shareMax: MEANING_SHARE_MAX, full: busy };
+  const line = { lineMax: MEANING_LINE_MAX, shareMax: MEANING_SHARE_MAX, guests: MEANING_GUESTS, full: busy };
   const meaning = openGate({ width: MEANING_WIDTH, ...line });
   const agenticGate = openGate({ width: AGENTIC_WIDTH, ...line });
   const stop = new AbortController();

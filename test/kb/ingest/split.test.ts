@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openLanguageService } from "../../../src/kb/ingest/language-service.ts";
 import { openModel } from "../../../src/kb/ingest/model.ts";
 import { INLINE_CHARS_MAX, openSplitter, UNITS_MAX } from "../../../src/kb/ingest/split.ts";
@@ -104,6 +104,35 @@ describe("splitting", () => {
     // One is split, 64 wait.
     expect(refused).toHaveLength(80 - 65);
   });
+
+  it.each<Strategy>(["semantic", "agentic"])(
+    "%s chunking of an account does not wait for the documents of another",
+    async (strategy) => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const real = hashedEmbedder();
+      let held = 0;
+      const embedder: Embedder = {
+        ...real,
+        embed: async (texts) => {
+          if (texts.some((text) => text.includes("Held"))) {
+            held += 1;
+            await released;
+          }
+          return real.embed(texts);
+        },
+      };
+      const splitter = open(embedder, strategy === "agentic");
+      if (strategy === "agentic") server.next({ hangs: true }, { hangs: true });
+      const split = (text: string, account: string) =>
+        splitter.split(text, settings(strategy), { tenant: [account, "owner"] });
+      const busy = Array.from({ length: 4 }, () => split(`Held. ${TWO_MATTERS}`, "busy"));
+      await vi.waitFor(() => expect(strategy === "agentic" ? server.asked.length : held).toBe(2));
+      expect((await split(CHAPTERS, "other")).strategyUsed).toBe(strategy);
+      release();
+      await splitter.close();
+      await Promise.allSettled(busy);
+    },
+  );
 
   it("agentic chunking cuts at the boundaries of the language model, and keeps the text verbatim", async () => {
     const splitter = open(hashedEmbedder(), true);
