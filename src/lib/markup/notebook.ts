@@ -16,14 +16,17 @@ export function notebookMarkdown(text: string): string | undefined {
   const json = withoutMedia(text);
   const notebook = json.length > JSON_CHARS_MAX ? undefined : parseObject(json);
   if (notebook === undefined || typeof notebook["nbformat"] !== "number") return undefined;
-  // Format 3 stores cells in worksheets.
-  const sheets = listOf(notebook["worksheets"]);
-  const cells = Array.isArray(notebook["cells"])
-    ? listOf(notebook["cells"])
-    : sheets.flatMap((sheet) => listOf(sheet["cells"]));
+  const cells = cellsOf(notebook);
+  if (cells === undefined) return undefined;
   const language = languageOf(objectOf(notebook["metadata"]));
   const parts = cells.flatMap((cell) => cellParts(cell, language));
   return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** Returns the cells of a notebook, which format 3 stores in worksheets; undefined if it has no list of them. */
+function cellsOf({ cells, worksheets }: Json): Json[] | undefined {
+  if (Array.isArray(cells)) return listOf(cells);
+  return Array.isArray(worksheets) ? listOf(worksheets).flatMap((sheet) => listOf(sheet["cells"])) : undefined;
 }
 
 function cellParts(cell: Json, notebookLanguage: string): string[] {

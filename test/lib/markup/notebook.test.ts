@@ -69,12 +69,20 @@ describe("a notebook", () => {
     expect(notebookMarkdown(JSON.stringify({ nbformat: 4, cells }))).toContain("<Figure>");
   });
 
-  it.each(["", "{", "[]", "{}", '{"nbformat":"4"}', '{"cells":[]}', "# text"])(
-    "a notebook is not %j",
-    (text) => {
-      expect(notebookMarkdown(text)).toBeUndefined();
-    },
-  );
+  it.each([
+    "",
+    "{",
+    "[]",
+    "{}",
+    '{"nbformat":"4"}',
+    '{"cells":[]}',
+    '{"nbformat":4}',
+    '{"cells":5,"nbformat":4}',
+    '{"worksheets":{},"nbformat":3}',
+    "# text",
+  ])("a notebook is not %j", (text) => {
+    expect(notebookMarkdown(text)).toBeUndefined();
+  });
 
   it.each([
     ["lists in each other", `{"nbformat":4,"cells":${"[".repeat(500_000)}${"]".repeat(500_000)}}`],
