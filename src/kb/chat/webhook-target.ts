@@ -6,6 +6,8 @@ import { checkedUrl, givenSecret } from "../webhooks/endpoints.ts";
 /** Headers that the service sets, or that change how a request is read. */
 const RESERVED =
   /^(?:webhook-.*|content-type|content-length|content-encoding|transfer-encoding|connection|keep-alive|upgrade|host|te|trailer|expect|user-agent|proxy-.*)$/;
+/** Hint of a refused secret: without one, a delivery carries no signature. */
+const UNSIGNED = "Leave it out to have the delivery sent unsigned.";
 const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
@@ -25,7 +27,7 @@ export function webhookTarget(
     throw invalidField("webhook", "expected either webhook or settings.response_format, got both");
   }
   if (webhook !== undefined) {
-    const secret = inField("webhook", () => givenSecret(webhook.secret));
+    const secret = inField("webhook", () => givenSecret(webhook.secret, UNSIGNED));
     return {
       url: inField("webhook", () => checkedUrl({ allowsHost }, webhook.url)),
       secrets: secret === undefined ? [] : [{ secret, untilMs: null }],

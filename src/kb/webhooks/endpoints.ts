@@ -10,6 +10,8 @@ import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN
 const ENDPOINTS_MAX = 20;
 /** Most secrets that sign at the same time: each makes the header longer. */
 const SECRETS_MAX = 3;
+/** Hint of a refused secret of an endpoint. */
+const GENERATED = "Leave it out to have one generated.";
 const HOUR_MS = 60 * 60 * 1000;
 
 /** What the operations on endpoints work with. */
@@ -35,7 +37,7 @@ export async function createEndpoint(
   body: EndpointBody,
 ): Promise<NewSecret> {
   const url = checkedUrl(parts, body.url);
-  const secret = givenSecret(body.secret) ?? newSecret();
+  const secret = givenSecret(body.secret, GENERATED) ?? newSecret();
   const endpoint = await parts.records.addEndpoint(
     {
       id: newHexId(parts.nowMs()),
@@ -79,7 +81,7 @@ export async function rotateSecret(
   at: EndpointKey,
   body: RotateSecretBody,
 ): Promise<NewSecret> {
-  const secret = givenSecret(body.secret) ?? newSecret();
+  const secret = givenSecret(body.secret, GENERATED) ?? newSecret();
   const key = JSON.stringify(["endpoint", at.accountId, at.id]);
   const endpoint = await parts.turns.run(key, () => addSecret(parts, at, secret, body.overlapHours));
   return { endpoint, secret };
@@ -135,13 +137,13 @@ export function checkedUrl(parts: Pick<EndpointParts, "allowsHost">, given: stri
   return url.href;
 }
 
-/** Validates a given secret, if any. Throws `invalid_field`. */
-export function givenSecret(given: string | undefined): string | undefined {
+/** Validates a given secret, if any. Throws `invalid_field`, with what happens without a secret as the hint. */
+export function givenSecret(given: string | undefined, hint: string): string | undefined {
   if (given === undefined || isSecret(given)) return given;
   throw invalidField(
     "secret",
     `expected whsec_ and ${SECRET_BYTES_MIN} to ${SECRET_BYTES_MAX} bytes in base64`,
-    "Leave it out to have one generated.",
+    hint,
   );
 }
 
