@@ -123,7 +123,7 @@ describe("a link resource", () => {
     ["a page that only scripts fill", "/scripts", "link_failed", "the page has no text"],
     ["binary data", "/binary", "link_failed", "this type of file is not accepted"],
     ["binary data declared as a page", "/binary-as-page", "link_failed", "this type of file is not accepted"],
-    ["a page with excessive nesting", "/deep", "link_failed", "nested beyond sense"],
+    ["a page with excessive nesting", "/deep", "link_failed", "nested too deeply"],
   ])("refuses a link to %s with 422 and the cause, and leaves nothing", async (_name, path, code, words) => {
     const answer = await create(path);
     expect({ status: answer.status, error: answer.json.error }).toMatchObject({

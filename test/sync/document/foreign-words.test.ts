@@ -20,7 +20,7 @@ const NESTED = 1000;
 /** Every reason of our own, in full: a library's message is a different sentence. */
 const OURS = [
   "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
-  "its text cannot be read: its parts are nested beyond sense",
+  "its text cannot be read: its parts are nested too deeply",
   "its text cannot be read: it is damaged: its archive cannot be unpacked",
   "its text cannot be read: it is damaged: it has no body",
   /^its text cannot be read: it is damaged: its part [\w./-]+ is missing$/,

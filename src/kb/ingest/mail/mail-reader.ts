@@ -48,7 +48,7 @@ function mailError(code: MailFailure | CappedEnd, { path: subject }: MailRequest
   if (code === "unable") return endFailure(code, endWords("reading the e-mail", LIMITS), facts);
   const words = {
     ...endWords("reading it", LIMITS),
-    deep: "its parts are nested beyond sense",
+    deep: "its parts are nested too deeply",
     damaged: "it is damaged",
   }[code];
   return new KbsyncError(`the e-mail is not taken: ${words}`, { ...facts, code: "mail_unreadable" });

@@ -57,7 +57,7 @@ function pageError(code: PageFailure | CappedEnd, { url: subject }: PageRequest,
   if (code === "unable") return endFailure(code, endWords("reading the page", LIMITS), facts);
   const words = {
     ...endWords("reading it", LIMITS),
-    deep: "its elements are nested beyond sense",
+    deep: "its elements are nested too deeply",
     broken: "it could not be read",
   }[code];
   return new KbsyncError(`the page is not taken: ${words}`, { ...facts, code: "page_unreadable" });

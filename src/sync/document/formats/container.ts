@@ -31,7 +31,7 @@ export async function readContainer(
     case "rtf": {
       const { rtfText } = await import("../../../lib/markup/rtf.ts");
       const text = rtfText(bytes.toString("latin1"));
-      if (text === undefined) throw new ConversionRefusal("its groups are nested beyond sense");
+      if (text === undefined) throw new ConversionRefusal("its groups are nested too deeply");
       return { text };
     }
     case "mail": {

@@ -64,7 +64,7 @@ function failureOf(
     case "refused":
       return refused(`its text cannot be read: ${detail.slice(0, 300)}`);
     case "deep":
-      return refused("its text cannot be read: its parts are nested beyond sense");
+      return refused("its text cannot be read: its parts are nested too deeply");
     case "damaged":
       return refused(
         "its text cannot be read: it is damaged, or not quite of the format that it seems to be",
