@@ -26,7 +26,9 @@ export function notebookMarkdown(text: string): string | undefined {
 /** Returns the cells of a notebook, which format 3 stores in worksheets; undefined if it has no list of them. */
 function cellsOf({ cells, worksheets }: Json): Json[] | undefined {
   if (Array.isArray(cells)) return listOf(cells);
-  return Array.isArray(worksheets) ? listOf(worksheets).flatMap((sheet) => listOf(sheet["cells"])) : undefined;
+  return Array.isArray(worksheets)
+    ? listOf(worksheets).flatMap((sheet) => listOf(sheet["cells"]))
+    : undefined;
 }
 
 function cellParts(cell: Json, notebookLanguage: string): string[] {
