@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { buildBinary } from "plist";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { digestOf } from "../../../src/sync/document/digest.ts";
+import { reportsBirthTime } from "../../../src/sync/disk/root-identity.ts";
 import { readDocument, type ReadOutcome, type SourceDocument } from "../../../src/sync/read/read.ts";
 import { EXTRACTOR_VERSION } from "../../../src/sync/read/recipe.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
@@ -60,7 +61,7 @@ async function refusal(path: string, bytes: string | Buffer, fields: SourceField
 describe("what a file becomes", () => {
   it("creates content from text, verbatim, with the facts of the file that was read", async () => {
     const text = "---\ntitle: Front\n---\n# Head\r\nüber\n";
-    const { ino, mtimeMs, ctimeMs, size } =
+    const { ino, mtimeMs, ctimeMs, birthtimeMs, size } =
       (addFiles(root, { "a/b.md": text }), lstatSync(join(root, "a/b.md")));
     const outcome = await read("a/b.md");
     expect(outcome).toEqual({
@@ -71,6 +72,8 @@ describe("what a file becomes", () => {
         digest: digestOf(text),
         hash: createHash("sha256").update(text).digest("hex"),
         sizeBytes: size,
+        fields: { values: {}, tags: [] },
+        ...(reportsBirthTime() && birthtimeMs > 0 && { createdMs: birthtimeMs }),
         entry: { path: "a/b.md", sizeBytes: size, mtimeMs, ctimeMs, ino },
         recipe: {
           title: "Front",
