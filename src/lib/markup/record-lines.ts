@@ -1,4 +1,5 @@
 import { oneLine } from "../one-line.ts";
+import { namesColumns } from "./column-names.ts";
 import { joinRows, type LocatedText } from "./located-text.ts";
 
 /** Fewest rows below the head of a table; two lines with a comma each are a coincidence. */
@@ -100,56 +101,4 @@ function quotedCell(text: string, start: number): [string, number] {
     end += 2;
   }
   return [text.slice(start + 1, end).replaceAll('""', '"'), end + 1];
-}
-
-/** Rows compared with the first one. */
-const SAMPLE_ROWS = 200;
-/** Longest name of a column. */
-const NAME_CHARS_MAX = 64;
-/** Share of a column's cells that must be alike: real tables have gaps and notes. */
-const ALIKE = 0.95;
-/** Fewest rows in which recurring values count, and the largest share of distinct values that counts as recurring. */
-const RECURRING_ROWS_MIN = 6;
-const RECURRING_SHARE = 1 / 3;
-
-/**
- * Whether the first row of a table names its columns. Each of its cells must be a possible name: short, unique, starting
- * with a letter. In a table of words any row meets that, so one column must give evidence: the cells below are all numbers,
- * dates, addresses or the like and the first is not; a few values recur below and the first is none of them; or the first
- * has the form of a field name (`first_name`, `orderId`). A name that is also a value of its column does not count.
- */
-function namesColumns(head: readonly string[], body: readonly (readonly string[])[]): boolean {
-  const names = head.map((name) => name.trim());
-  if (!names.every(isName) || new Set(names).size !== names.length) return false;
-  const rows = body.slice(0, SAMPLE_ROWS);
-  const columns = names.map((name, at) => ({
-    name,
-    cells: rows.map((row) => (row[at] ?? "").trim()).filter((cell) => cell !== ""),
-  }));
-  if (columns.some(({ name, cells }) => cells.includes(name))) return false;
-  return columns.some(({ name, cells }) => cells.length >= 2 && isUnlike(name, cells));
-}
-
-function isName(text: string): boolean {
-  return text.length <= NAME_CHARS_MAX && /^\p{L}[^{}[\]<>="'`\n]*$/u.test(text);
-}
-
-function isUnlike(name: string, cells: readonly string[]): boolean {
-  if (MARKS.some((mark) => !mark.test(name) && share(cells, (cell) => mark.test(cell)) >= ALIKE)) return true;
-  if (isFieldName(name) && share(cells, isFieldName) < 1 - ALIKE) return true;
-  return cells.length >= RECURRING_ROWS_MIN && new Set(cells).size <= cells.length * RECURRING_SHARE;
-}
-
-/** Patterns that values match and names do not: digits, mail and web addresses, truth values. */
-const MARKS: readonly RegExp[] = [/\d/, /@/, /:\/\//, /^(?:true|false|yes|no|ja|nein)$/i];
-/** Field names of programs and databases: words joined without a space. */
-const FIELD_NAME =
-  /^(?:[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z][a-z0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z]+(?:_[A-Z0-9]+)+)$/;
-
-function isFieldName(text: string): boolean {
-  return text.length <= NAME_CHARS_MAX && FIELD_NAME.test(text);
-}
-
-function share(cells: readonly string[], holds: (cell: string) => boolean): number {
-  return cells.filter(holds).length / cells.length;
 }

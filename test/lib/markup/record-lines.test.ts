@@ -37,15 +37,64 @@ describe("tables", () => {
       "who,where\nAnn,ann@a.example\nBob,bob@b.example",
       "who: Ann; where: ann@a.example\nwho: Bob; where: bob@b.example",
     ],
-    [
-      "values that recur",
-      `who,city\n${["Ann", "Bob", "Cem", "Dee", "Eve", "Fay"].map((who, at) => `${who},${at % 2 ? "Bonn" : "Rome"}`).join("\n")}`,
-      ["Ann", "Bob", "Cem", "Dee", "Eve", "Fay"]
-        .map((who, at) => `who: ${who}; city: ${at % 2 ? "Bonn" : "Rome"}`)
-        .join("\n"),
-    ],
   ])("%s", (_name, text, expected) => {
     expect(recordLines(text, "csv")?.text).toBe(expected);
+  });
+
+  const tableOf = (first: string, rows: number, row: (at: number) => string): string =>
+    [first, ...Array.from({ length: rows }, (_, at) => row(at))].join("\n");
+  const people = (at: number): string => `Person${"abcdefghij"[at % 10]}${"abcdefghij"[Math.floor(at / 10)]}`;
+  const cities = ["Rome", "Bonn", "Oslo", "Rome", "Oslo", "Bonn", "Bonn"];
+  const cityOf = (at: number): string => cities[at % cities.length] ?? "";
+
+  it.each<[string, string]>([
+    ["numbers below", "Item,Price\nBolt,1.5\nNut,2"],
+    ["amounts with a currency", "Item,Price\nBolt,CHF 1.50\nNut,EUR 2"],
+    ["measures and dates", "Item,Length,Since\nBolt,5 mm,2020-01-02\nNut,7 mm,3. May 2021"],
+    ["codes", "Part,Name\nA-12,Bolt\n47b,Nut"],
+    ["numbers under names with digits", "Region,Q1,Q2\nNorth,5,6\nSouth,7,8"],
+    ["links", "Site,Link\nMine,https://a.example/\nYours,http://b.example/"],
+    ["numbers, of which some are missing", "Item,Price\nBolt,1.5\nNut,n/a\nCap,2"],
+    [
+      "numbers with a note in one of fifty",
+      tableOf("Item,Price", 50, (at) => `Bolt,${at === 30 ? "on demand" : at}`),
+    ],
+    ["values that recur in any order", tableOf("who,city", 40, (at) => `${people(at)},${cityOf(at)}`)],
+    ["field names over words", "order_id,city\nAlpha,Rome\nBeta,Bonn"],
+  ])("takes the first row for names: %s", (_name, text) => {
+    expect(recordLines(text, "csv")?.text).toMatch(/^[^:\n]+: .*; [^:\n]+: /);
+  });
+
+  it.each<[string, string]>([
+    [
+      "a unique value above a few that recur",
+      tableOf("Zoe,Paris", 12, (at) => `${people(at)},${cityOf(at)}`),
+    ],
+    [
+      "a unique value above many that recur and some that do not",
+      tableOf("Zoe,Paris", 60, (at) => `${people(at)},${at % 10 === 0 ? people(at) : cityOf(at)}`),
+    ],
+    [
+      "the first group of a sorted table",
+      tableOf("Zoe,Austria", 80, (at) => `${people(at)},${at < 40 ? "Belgium" : "Chile"}`),
+    ],
+    [
+      "two values that belong together",
+      tableOf("Zoe,Paris,France", 12, (at) => `${people(at)},${cityOf(at)},${cityOf(at)}land`),
+    ],
+    ["a missing number", "Bolt,unknown\nNut,2\nCap,3"],
+    ["a code above codes and words above numbers", "A12,free\nA13,5\nA14,6"],
+    [
+      "an address above addresses and words above numbers",
+      "ann@a.example,soon\nbob@b.example,5\ncem@c.example,6",
+    ],
+    ["words above addresses of streets", "Anna,Castle Hill\nOtto,Main Street 5\nIda,Elm Street 7"],
+    ["a note above numbers and notes", "Bolt,on demand\nNut,2\nCap,3\nPin,ask us\nRod,4"],
+    ["a name of a user above such names", "max_ray,rome\nanna,bonn\ncem,oslo"],
+    ["a field name beside a word", "max_ray,Rome\nAnna,Bonn\nCem,Oslo"],
+    ["a value and yes or no", "Anna,perhaps\nOtto,yes\nIda,no"],
+  ])("takes the first row for values where it may be one: %s", (_name, text) => {
+    expect(recordLines(text, "csv")).toBeUndefined();
   });
 
   it.each<[string, string, readonly LocationStart[]]>([
