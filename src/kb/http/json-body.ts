@@ -32,7 +32,7 @@ function parse(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString("utf8"));
   } catch (error) {
-    throw new Refusal("invalid_body", `The body is not valid JSON: ${excerptFree(messageOf(error))}`, {
+    throw new Refusal("invalid_body", `The body is not valid JSON: ${mistakeIn(messageOf(error))}.`, {
       cause: error,
     });
   }
@@ -50,9 +50,11 @@ export function parseHashedBody(bytes: Buffer): HashedJson {
   return { value: parseJsonBody(bytes), sha256: hash("sha256", bytes, "hex") };
 }
 
-/** Removes the excerpt of the body that V8 quotes: contents of bodies stay out of messages and logs. */
-function excerptFree(message: string): string {
-  return message.replace(/,? ?(?:\.\.\.)?".*$/s, "").replace(/Unexpected token .*$/s, "unexpected character");
+/** Says what V8 says without its words, and without the excerpt of the body, which stays out of messages and logs. */
+function mistakeIn(message: string): string {
+  if (/^(?:Unexpected end|Unterminated)/.test(message)) return "it ends too early";
+  const [, line, column] = /\(line (\d+) column (\d+)\)$/.exec(message) ?? [];
+  return line === undefined ? "an unexpected character" : `a mistake at line ${line}, column ${column}`;
 }
 
 /**

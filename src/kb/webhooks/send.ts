@@ -1,6 +1,7 @@
 import { request } from "undici";
 import type { Dispatcher } from "undici";
-import { messageOf } from "../../lib/failure.ts";
+import { connectionProblem } from "../../lib/connection-problem.ts";
+import { KbsyncError } from "../../lib/failure.ts";
 import { retryAfterMs } from "../../lib/retry-after.ts";
 import type { DeliveryTarget } from "../store/webhooks.ts";
 import { signedHeaders } from "./sign.ts";
@@ -62,13 +63,15 @@ export async function sendDelivery(
     if (statusCode === 410) return { kind: "gone", problem };
     return { kind: "failed", problem, retryAfterMs: retryAfterMs(headers["retry-after"], nowMs()) };
   } catch (error) {
-    return { kind: "failed", problem: problemOf(error), retryAfterMs: undefined };
+    return { kind: "failed", problem: problemOf(error, target.url), retryAfterMs: undefined };
   }
 }
 
-function problemOf(error: unknown): string {
+function problemOf(error: unknown, url: string): string {
   if (error instanceof Error && error.name === "TimeoutError") {
     return `no answer within ${ATTEMPT_TIMEOUT_MS / 1000} s`;
   }
-  return messageOf(error).slice(0, PROBLEM_CHARS_MAX);
+  const words =
+    error instanceof KbsyncError ? error.message : connectionProblem(error, new URL(url).hostname);
+  return words.slice(0, PROBLEM_CHARS_MAX);
 }

@@ -24,8 +24,9 @@ it.each([
   ["UND_ERR_HEADERS_OVERFLOW", /^the headers of docs\.example\.org are too large$/],
   ["HPE_HEADER_OVERFLOW", /^the headers of docs\.example\.org are too large$/],
   ["HPE_INVALID_CONSTANT", /^docs\.example\.org does not answer in HTTP$/],
-  ["EOTHER", /^the fetch failed: words of a library$/],
-])("describes a fetch that failed with %s in words of its own", (code, words) => {
+  ["EOTHER", /^the connection to docs\.example\.org failed \(EOTHER\)$/],
+  ["", /^the connection to docs\.example\.org failed$/],
+])("describes a fetch that failed with the code %j in words of its own", (code, words) => {
   const error = failed(code);
   const failure = fetchFailure(error, URL_OF_A_LINK, 30_000);
   expect(failure.message).toMatch(words);
