@@ -37,8 +37,14 @@ const RATIO_MAX = 4;
 const PAUSE_MS = 20;
 const DOCUMENTS = 300;
 
+/** Searches of the hostile account at a time: most of the connections that one address may have. */
+const SEARCHES = 400;
+/** Creates of the hostile account at a time, and the length of their texts. */
+const LARGE_CREATES = 40;
+const LARGE_CHARS = 1_500_000;
+
 // No longer than the service does, however busy the machine.
-setGlobalDispatcher(new Agent({ keepAliveTimeout: 500, keepAliveMaxTimeout: 500, connections: 64 }));
+setGlobalDispatcher(new Agent({ keepAliveTimeout: 500, keepAliveMaxTimeout: 500, connections: SEARCHES }));
 
 type Attack = (url: string, key: string) => Promise<void>;
 
@@ -98,6 +104,43 @@ function encodedForm(pdf: Buffer): Buffer {
 const record = (more: object): string =>
   JSON.stringify({ title: "a", description: "b", collection_details: "fastest", ...more });
 
+/** Makes the documents of an account. */
+async function fill(url: string, key: string, ownerId: string): Promise<void> {
+  for (let at = 0; at < DOCUMENTS; at += 1) {
+    const content = `The tide of harbour ${at} rises twice a day. `.repeat(20);
+    await post(url, "/api/rag/resource", key, record({ title: `${at}`, owner_id: ownerId, content }), json);
+  }
+}
+
+/** Returns the collection of an account that holds these documents. */
+async function collectionOf(url: string, key: string): Promise<string> {
+  const answer = await request(`${url}/api/rag/collections`, { headers: headers(key) });
+  const { data } = (await answer.body.json()) as {
+    data: { collections: { _id: string; details: string }[] };
+  }; // API.md
+  return data.collections.find(({ details }) => details === "fastest")?._id ?? "";
+}
+
+/** The body of a search, whose words depend on the number. */
+const searchBody = (collectionId: string, ownerId: string, number: number): string =>
+  JSON.stringify({
+    collection_id: collectionId,
+    owner_id: ownerId,
+    query: `tide of harbour ${number % DOCUMENTS}`,
+    top_k: 5,
+  });
+
+/** A text whose words differ, as those of a book do. */
+function longText(): string {
+  const sentences: string[] = [];
+  for (let chars = 0, at = 0; chars < LARGE_CHARS; at += 1) {
+    const sentence = `Ship ${at % 7919} left quay ${at % 613} for port${at % 4001} at the turn of tide${at}. `;
+    sentences.push(sentence);
+    chars += sentence.length;
+  }
+  return sentences.join("");
+}
+
 const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: Attack }>> = {
   idle: {
     words: "480 connections with bulks, searches and uploads that never end",
@@ -140,6 +183,23 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
           prefer: "respond-async",
         });
       });
+    },
+  },
+  searches: {
+    words: `${SEARCHES} searches at a time`,
+    run: async (url, key) => {
+      const collectionId = await collectionOf(url, key);
+      let number = 0;
+      await forever(SEARCHES, () =>
+        post(url, "/rag/query", key, searchBody(collectionId, "hostile", (number += 1)), json),
+      );
+    },
+  },
+  creates: {
+    words: `${LARGE_CREATES} creates at a time of ${LARGE_CHARS / 1e6} MB each`,
+    run: async (url, key) => {
+      const body = Buffer.from(record({ content: longText() }));
+      await forever(LARGE_CREATES, () => post(url, "/api/rag/resource", key, body, json));
     },
   },
 };
@@ -190,12 +250,7 @@ async function measure(url: string, key: string, collectionId: string, seconds: 
   pdf.catch(() => undefined);
   while (performance.now() < endMs) {
     number += 1;
-    const body = JSON.stringify({
-      collection_id: collectionId,
-      owner_id: "victim",
-      query: `tide of harbour ${number % DOCUMENTS}`,
-      top_k: 5,
-    });
+    const body = searchBody(collectionId, "victim", number);
     const startMs = performance.now();
     const answer = await request(`${url}/rag/query`, { method: "POST", headers: headers(key, json), body });
     await answer.body.text();
@@ -253,21 +308,9 @@ async function bench(seconds: number, rounds: number, attacks: readonly string[]
   const [line] = (await once(createInterface(service.stdout), "line")) as [string]; // it prints nothing else
   const [url, victim, hostile] = JSON.parse(line) as [string, string, string]; // printed above
   try {
-    for (let at = 0; at < DOCUMENTS; at += 1) {
-      const content = `The tide of harbour ${at} rises twice a day. `.repeat(20);
-      await post(
-        url,
-        "/api/rag/resource",
-        victim,
-        record({ title: `${at}`, owner_id: "victim", content }),
-        json,
-      );
-    }
-    const answer = await request(`${url}/api/rag/collections`, { headers: headers(victim) });
-    const { data } = (await answer.body.json()) as {
-      data: { collections: { _id: string; details: string }[] };
-    }; // API.md
-    const collectionId = data.collections.find(({ details }) => details === "fastest")?._id ?? "";
+    await fill(url, victim, "victim");
+    await fill(url, hostile, "hostile");
+    const collectionId = await collectionOf(url, victim);
     await measure(url, victim, collectionId, 2); // warm
     const rows: string[][] = [];
     let held = true;
