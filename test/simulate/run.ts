@@ -69,7 +69,9 @@ export async function simulate(
 async function storm(world: World, history: History): Promise<void> {
   const { conditions, happenings } = history;
   const { clock, runner, network, judge, note } = world;
-  const overMs = happenings.reduce((end, each) => Math.max(end, endOf(each)), 0) + 1;
+  // That the service begins to take metadata is part of the history.
+  const overMs =
+    happenings.reduce((end, each) => Math.max(end, endOf(each)), conditions.metadataFromMs ?? 0) + 1;
   runner.start(conditions.mode);
   askForQuick(world, history);
   askForStatus(world, history, overMs + ASKED_MS);

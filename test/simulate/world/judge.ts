@@ -445,20 +445,22 @@ export function openJudge(options: JudgeOptions): Judge {
     ];
   };
 
-  /** Paths below their source whose metadata the service refused, so that they are there without it. */
-  const unfiltered = new Set<string>();
+  /** Descriptions whose metadata the service refused with a create, so that they are there without it. */
+  const madeBare = new Set<string>();
+  /** Resources whose metadata it took or refused with an update, and which. Two sources may share a description. */
+  const isBare = new Map<string, boolean>();
   const metadataWordsOf = (file: Expected, only: Resource | undefined): string[] => {
     if (file.body === undefined || only === undefined || !service.takesMetadata()) return [];
-    if (unfiltered.has(only.description)) return [];
+    if (isBare.get(only.id) ?? madeBare.has(only.description)) return [];
     const [found, wanted] = metadataWords(file, only);
     return found === wanted ? [] : [`${file.path} has the metadata ${found}, not ${wanted}: ${only.id}`];
   };
-  const noteRefusal = ({ body }: SentRequest, status: number, text: string): void => {
+  const noteRefusal = ({ body, docId }: SentRequest, status: number, text: string): void => {
     const { description, metadata } = JSON.parse(body.toString()) as Record<string, unknown>;
     if (metadata === undefined) return;
     const isDone = status < 300 && text.startsWith('{"success":true');
-    if (isDone) unfiltered.delete(String(description));
-    else unfiltered.add(String(description));
+    if (docId !== undefined) isBare.set(docId, !isDone);
+    else if (!isDone) madeBare.add(String(description));
   };
 
   /** The times of a file that was written in a whole second, as at the beginning, seem coarse. */
