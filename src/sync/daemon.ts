@@ -140,8 +140,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
   };
 
   const passOnce = async (signal: AbortSignal | undefined): Promise<void> => {
-    await context.mails.askAgain(signal ?? context.signal);
-    await context.metadata.askAgain(signal ?? context.signal);
+    await context.capabilities.askAgain(signal ?? context.signal);
     for (const source of sources.all()) source.hint(undefined);
     sources.start();
     await whenIdle(signal);
@@ -200,8 +199,7 @@ export function openDaemon(options: DaemonOptions): Daemon {
         watching = await watchSources(parts, sources, changedSoon);
         sources.start();
         // A failure of this request ends the daemon by itself.
-        context.mails.askAgain(context.signal).catch(() => undefined);
-        context.metadata.askAgain(context.signal).catch(() => undefined);
+        context.capabilities.askAgain(context.signal).catch(() => undefined);
         auditing = audits.schedule(() => sources.isIdle());
         rechecking = audits.rechecks.schedule();
         // What ends the daemon is thrown below, after everything is closed.
@@ -258,7 +256,7 @@ async function adoptSources(
 ): Promise<readonly AdoptReport[]> {
   const reports: AdoptReport[] = [];
   for (const { id, rules } of sources.open(true)) {
-    const rulesKey = rulesKeysOf(rules, () => context.metadata.isOffered());
+    const rulesKey = rulesKeysOf(rules, () => context.capabilities.takesMetadata());
     const source = { id, root: rules.source.absolutePath, rules, rulesKey };
     // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
     const isDistrusted = ledger.drift.isDistrusted(id);

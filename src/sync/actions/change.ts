@@ -7,7 +7,7 @@ import { openGoneCheck } from "./gone.ts";
 import { follow, followFound, openPatience } from "./follow.ts";
 import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
-import { uploadIfFile } from "./upload.ts";
+import { prepareBody, textOf } from "./body.ts";
 
 /** Updates a resource: all of it, or only title, description and metadata. Sending it twice does no harm. */
 export async function sendChange(
@@ -29,7 +29,6 @@ export async function sendChange(
    * once.
    */
   let key = randomUUID();
-  let { metadata } = departure;
   let metadataRefusal: string | undefined;
   // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
@@ -56,10 +55,11 @@ export async function sendChange(
 
   for (;;) {
     if (!isCurrent()) return; // The row stays unsure, so that the next check sends it whole.
+    const metadata = metadataRefusal === undefined ? departure.metadata : undefined;
     const full = action === "update";
     const isOldUpload = sentUrl !== undefined;
     const uploaded = full
-      ? await uploadIfFile(context, source, departure, uploadKey, sentUrl)
+      ? await prepareBody(context, source, departure, uploadKey, sentUrl)
       : { kind: "done" as const, value: "" };
     if (uploaded.kind === "torn") {
       source.checkTorn(path);
@@ -70,7 +70,7 @@ export async function sendChange(
       uploaded.kind === "done"
         ? await remote.update(
             docId,
-            changeOf(departure, metadata, full, uploaded.value),
+            changeOf(context, departure, metadata, full, uploaded.value),
             context.signal,
             key,
             isCurrent,
@@ -98,7 +98,7 @@ export async function sendChange(
           if (full) ledger.files.warn(docId, reply.value.warning);
           if (departure.mayBeThere) ledger.intents.forgetFound(docId);
         });
-        if (metadataRefusal !== undefined) context.metadata.refused(path, metadataRefusal);
+        if (metadataRefusal !== undefined) context.capabilities.metadataRefused(path, metadataRefusal);
         reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
       }
@@ -135,7 +135,6 @@ export async function sendChange(
         if (uploaded.kind === "done" && metadata !== undefined) {
           // It may be the metadata that the service refuses. A refusal without it is the file's own.
           metadataRefusal = reply.message;
-          metadata = undefined;
           key = randomUUID();
           continue;
         }
@@ -153,6 +152,7 @@ export async function sendChange(
 }
 
 function changeOf(
+  context: ActionContext,
   { document }: Departure,
   metadata: UserMetadata | undefined,
   full: boolean,
@@ -161,7 +161,6 @@ function changeOf(
   const { title, description } = document.recipe;
   const named = { title, description, ...(metadata !== undefined && { metadata }) };
   if (!full) return named;
-  if (document.kind === "content")
-    return { ...named, content: document.content, locations: document.locations };
+  if (document.kind === "content") return { ...named, ...textOf(context, document) };
   return { ...named, url };
 }

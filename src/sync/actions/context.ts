@@ -10,9 +10,8 @@ import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import type { Trash } from "../trash/trash.ts";
+import type { Capabilities } from "./capabilities.ts";
 import type { Collections } from "./collections.ts";
-import type { MailUploads } from "./mail-uploads.ts";
-import type { MetadataSupport } from "./metadata-support.ts";
 
 /** A running source as others see it: its files may be candidates for a resource. */
 export interface PeerSource {
@@ -30,8 +29,7 @@ export interface ActionContext {
   readonly remote: Remote;
   readonly pacer: Pacer;
   readonly collections: Collections;
-  readonly mails: Pick<MailUploads, "isOffered" | "check" | "askAgain" | "onBegin">;
-  readonly metadata: Pick<MetadataSupport, "isOffered" | "askAgain" | "onBegin" | "refused">;
+  readonly capabilities: Omit<Capabilities, "learn">;
   readonly reader: Pick<DocumentReader, "read">;
   /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;

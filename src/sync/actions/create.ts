@@ -10,7 +10,7 @@ import { storedOf } from "./observe.ts";
 import { follow, openPatience } from "./follow.ts";
 import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, noteTrouble, park, refuse } from "./trouble.ts";
-import { uploadIfFile } from "./upload.ts";
+import { prepareBody, textOf } from "./body.ts";
 
 /**
  * Creates a resource exactly once: whenever an attempt may have taken effect without an answer, the list is checked
@@ -44,7 +44,6 @@ async function createOnce(
   const patience = openPatience(context);
   let intent = first;
   let isRenewed = false;
-  let { metadata } = departure;
   let metadataRefusal: string | undefined;
   const drop = (): void => {
     const { id, attempts } = intent;
@@ -66,8 +65,9 @@ async function createOnce(
       ledger.note(drop);
       return;
     }
+    const metadata = metadataRefusal === undefined ? departure.metadata : undefined;
     const isOldUpload = document.kind === "file" && intent.observed.fileUrl !== undefined;
-    const uploaded = await uploadIfFile(context, source, departure, intent.key, intent.observed.fileUrl);
+    const uploaded = await prepareBody(context, source, departure, intent.key, intent.observed.fileUrl);
     if (uploaded.kind === "done" && document.kind === "file" && intent.observed.fileUrl === undefined) {
       // The create will be recognised by this address, so it must be on disk before the create leaves.
       intent = withFileUrl(intent, uploaded.value);
@@ -76,7 +76,7 @@ async function createOnce(
     const answer =
       uploaded.kind === "done"
         ? await remote.create(
-            newResource(departure, metadata, uploaded.value),
+            newResource(context, departure, metadata, uploaded.value),
             intent.key,
             context.signal,
             isCurrent,
@@ -99,7 +99,7 @@ async function createOnce(
           await renewKey();
           continue;
         }
-        if (metadataRefusal !== undefined) context.metadata.refused(intent.path, metadataRefusal);
+        if (metadataRefusal !== undefined) context.capabilities.metadataRefused(intent.path, metadataRefusal);
         finishCreate(context, source, departure, intent, reply);
         return;
       case "failed": {
@@ -124,7 +124,6 @@ async function createOnce(
         if (reply.kind === "refused" && uploaded.kind === "done" && metadata !== undefined) {
           // It may be the metadata that the service refuses. A refusal without it is the file's own.
           metadataRefusal = reply.message;
-          metadata = undefined;
           await renewKey();
           continue;
         }
@@ -263,9 +262,13 @@ function finishCreate(
   reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
 }
 
-function newResource({ document }: Departure, metadata: UserMetadata | undefined, url: string): NewResource {
+function newResource(
+  context: ActionContext,
+  { document }: Departure,
+  metadata: UserMetadata | undefined,
+  url: string,
+): NewResource {
   const { title, description, settings, tier, ownerId } = document.recipe;
-  const body =
-    document.kind === "content" ? { content: document.content, locations: document.locations } : { url };
+  const body = document.kind === "content" ? textOf(context, document) : { url };
   return { title, description, settings, tier, ownerId, body, metadata };
 }

@@ -78,7 +78,7 @@ export async function prepareFile(
     noteSkipped(context, source, { ...candidate, entry: document.entry }, EMPTY_FILE);
     return undefined;
   }
-  const metadata = context.metadata.isOffered() ? metadataOf(document, source.rules) : undefined;
+  const metadata = context.capabilities.takesMetadata() ? metadataOf(document, source.rules) : undefined;
   const observed = observe(document, source.rulesKey(candidate.entry.path), readAtMs, metadata);
   const action = decide(observed, row, candidate.from !== undefined);
   const owned = row?.docId ?? undefined;
@@ -139,11 +139,11 @@ async function readAgain(
   readAtMs: number,
 ): Promise<{ document: SourceDocument } | undefined> {
   const { entry } = candidate;
-  const { signal, mails } = context;
-  if (isMail(kindOfName(entry.path))) await mails.check(signal);
+  const { signal, capabilities } = context;
+  if (isMail(kindOfName(entry.path))) await capabilities.checkMails(signal);
   const outcome = await context.reader.read(join(source.root, entry.path), entry, source.rules, {
     signal,
-    uploadsMails: mails.isOffered(),
+    uploadsMails: capabilities.readsMails(),
     uploadedHash: uploadedHash(candidate.known && context.ledger.files.get(candidate.known.id)),
   });
   const racyMs = racyUntilMs(outcome.kind === "document" ? outcome.document.entry : entry, readAtMs);

@@ -37,7 +37,7 @@ const READ_AT_ONCE = 32;
 
 /** Reads files to match them with resources. */
 export async function* readCandidates(
-  { ledger, mails, metadata, moved }: ActionContext,
+  { ledger, capabilities, moved }: ActionContext,
   { id, root, rules, rulesKey }: AdoptingSource,
   entries: readonly ScanEntry[],
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function* readCandidates(
     const living = ledger.files.living(id, entry.path);
     const read = await readDocument(join(root, entry.path), entry, rules, {
       signal,
-      uploadsMails: mails.isOffered(),
+      uploadsMails: capabilities.readsMails(),
       uploadedHash: uploadedHash(living && ledger.files.get(living.id)),
     });
     moved();
@@ -60,7 +60,7 @@ export async function* readCandidates(
       const topic = topicOf(read.document.recipe.description);
       if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
       else {
-        const sent = metadata.isOffered() ? metadataOf(read.document, rules) : undefined;
+        const sent = capabilities.takesMetadata() ? metadataOf(read.document, rules) : undefined;
         yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topic);
       }
     }

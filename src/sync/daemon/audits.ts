@@ -43,10 +43,7 @@ export function openDaemonAudits(parts: Parts, sources: () => readonly SourceSyn
         nowMs: () => Date.now(),
         random: world.random,
         isIdle,
-        audit: async () => {
-          await context.mails.askAgain(context.signal);
-          return await audits.audit({ repair: true });
-        },
+        audit: () => audits.audit({ repair: true }),
         onDone: (report) => {
           ledger.note(() => ledger.drift.setAuditedMs(Date.now()));
           const warning = warningOf(report);

@@ -5,9 +5,8 @@ import { openTurns } from "../../lib/turns.ts";
 import { steadyClock } from "../../lib/steady-clock.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext } from "../actions/context.ts";
+import { openCapabilities, type Capabilities } from "../actions/capabilities.ts";
 import { openCollections } from "../actions/collections.ts";
-import { openMailUploads, type MailUploads } from "../actions/mail-uploads.ts";
-import { openMetadataSupport, type MetadataSupport } from "../actions/metadata-support.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
@@ -134,17 +133,15 @@ function assemble(
         ledger.drift.noteOffset(offsetMs);
         ledger.intents.setClockOffset(offsetMs);
       }),
-    onReads: (mediaTypes) => mails.learn(mediaTypes),
-    onTakesMetadata: (takes) => metadata.learn(takes),
+    onCapabilities: (declared) => capabilities.learn(declared),
     isHeld: (signal) => held.get(signal)?.() === true,
     connect: world.connect,
   });
-  const mails: MailUploads = openMailUploads(ledger, remote, now);
-  const metadata: MetadataSupport = openMetadataSupport(ledger, remote, {
+  const capabilities: Capabilities = openCapabilities(ledger, remote, {
     hasIds: () => watched.some(({ collection }) => collections.id(collection) !== undefined),
     now,
     nowMs: () => Date.now(),
-    againMs: timing.metadataAgainMs,
+    metadataAgainMs: timing.metadataAgainMs,
     onWarning: warn,
   });
   const configured = new Map<Tier, string>(
@@ -166,8 +163,7 @@ function assemble(
     },
     pacer,
     collections,
-    mails,
-    metadata,
+    capabilities,
     twins: openTurns(),
     adoptions: openTurns(),
     peers: new Set(),

@@ -39,7 +39,7 @@ export async function watchSources(
     const rescan = (): void => {
       source.rescan();
       // A failure of this request ends the daemon by itself.
-      context.metadata.askAgain(context.signal).catch(() => undefined);
+      context.capabilities.askAgain(context.signal).catch(() => undefined);
     };
     rescans.set(source.id, startRescans({ rescan, degraded: () => opened.degraded(), ...timing }));
   };

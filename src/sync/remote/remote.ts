@@ -1,6 +1,7 @@
 import { Pool, type Dispatcher } from "undici";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { MAIL_TYPE } from "../../wire/constants.ts";
 import type { LocatedText } from "../../lib/markup/located-text.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
@@ -48,8 +49,8 @@ export interface NewResource {
   readonly tier: Tier;
   readonly ownerId: string;
   readonly body:
-    | { readonly content: SentText; readonly locations?: LocatedText["locations"] }
-    | { readonly url: string };
+    /** The locations are for services that take them. */
+    { readonly content: SentText; readonly locations?: LocatedText["locations"] } | { readonly url: string };
   /** For services that take it. */
   readonly metadata?: UserMetadata | undefined;
 }
@@ -59,7 +60,7 @@ export interface ResourceChange {
   readonly title: string;
   readonly description?: string;
   readonly content?: SentText;
-  /** Of the content. */
+  /** Of the content. For services that take them. */
   readonly locations?: LocatedText["locations"];
   readonly url?: string;
   /** Replaces all metadata. For services that take it. */
@@ -186,12 +187,18 @@ export interface RemoteOptions {
   readonly onMoved?: () => void;
   /** Called with the service's clock minus ours: for the first answer with a date, and when one of the clocks was set. */
   readonly onClock?: (offsetMs: number) => void;
-  /** Called for each answer about the collections: the media types that the service reads beyond the specification. */
-  readonly onReads?: (mediaTypes: readonly string[]) => void;
-  /** Called for each answer about the collections: whether the service takes metadata; undefined: it names no collections. */
-  readonly onTakesMetadata?: (takes: boolean | undefined) => void;
+  /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
+  readonly onCapabilities?: (declared: DeclaredCapabilities | undefined) => void;
   /** Default: `connectPool`. */
   readonly connect?: Connect;
+}
+
+/** What a service offers beyond the specification. It declares it where it names its collections. */
+export interface DeclaredCapabilities {
+  /** It reads the PDFs and images of an uploaded mail. */
+  readonly readsMails: boolean;
+  readonly takesMetadata: boolean;
+  readonly takesLocations: boolean;
 }
 
 /** The end of a list. */
@@ -265,14 +272,10 @@ export function openRemote(options: RemoteOptions): Remote {
   const transport = openTransport(options, hosts);
   const { attempt, send, json } = transport;
   const { now } = options;
-  let takesLocations: boolean | undefined;
-  const lists = listRequests(transport, options, (takes) => (takesLocations = takes));
-  const resources = resourceRequests(transport, options);
   return {
-    ...resources,
-    ...withLocations({ ...resources, ...lists }, () => takesLocations),
+    ...resourceRequests(transport, options),
     ...fileRequests(transport, hosts, options),
-    ...lists,
+    ...listRequests(transport, options),
 
     search: ({ query, topK, filter, where }, signal) =>
       attempt("search", signal, async () => {
@@ -286,39 +289,6 @@ export function openRemote(options: RemoteOptions): Remote {
       }),
 
     close: () => hosts.close(),
-  };
-}
-
-/**
- * Creates and updates that send the locations of a text only to a service that takes them. A service says so where it names the
- * collections. The first text with locations asks a service that has not said anything yet.
- */
-function withLocations(
-  { create, update, collections }: Pick<Remote, "create" | "update" | "collections">,
-  takesLocations: () => boolean | undefined,
-): Pick<Remote, "create" | "update"> {
-  const ask = async (signal: AbortSignal) => {
-    const reply = takesLocations() === undefined ? await collections(signal) : undefined;
-    // The text has not left yet.
-    return reply?.kind === "later" ? ({ ...reply, acted: "no" } as const) : undefined;
-  };
-  return {
-    create: async (resource, key, signal, mayLeave) => {
-      const { body } = resource;
-      if (!("content" in body) || body.locations === undefined)
-        return await create(resource, key, signal, mayLeave);
-      const later = await ask(signal);
-      if (later !== undefined) return later;
-      const sent = takesLocations() === true ? body : { content: body.content };
-      return await create({ ...resource, body: sent }, key, signal, mayLeave);
-    },
-    update: async (docId, change, signal, ...rest) => {
-      const { locations, ...bare } = change;
-      if (locations === undefined) return await update(docId, change, signal, ...rest);
-      const later = await ask(signal);
-      if (later !== undefined) return later;
-      return await update(docId, takesLocations() === true ? change : bare, signal, ...rest);
-    },
   };
 }
 
@@ -599,13 +569,7 @@ function fileRequests(
 /** Requests about collections. */
 function listRequests(
   { attempt, send, db, auth, noteClock }: Transport,
-  {
-    now,
-    onMoved = () => undefined,
-    onReads = () => undefined,
-    onTakesMetadata = () => undefined,
-  }: RemoteOptions,
-  onTakesLocations: (takes: boolean) => void,
+  { now, onMoved = () => undefined, onCapabilities = () => undefined }: RemoteOptions,
 ): Pick<Remote, "list" | "listedPages" | "collections"> {
   const listedPages = new Map<string, number>();
   return {
@@ -643,19 +607,20 @@ function listRequests(
         const answer = await send("db", { method: "GET", path: ROUTES.collections, headers: auth }, signal);
         // An addition: a service without it answers like for any unknown address.
         if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
-          onReads([]);
-          onTakesLocations(false);
-          onTakesMetadata(undefined);
+          onCapabilities(undefined);
           return { kind: "done", value: "unsupported" };
         }
         const reply = readAnswer(answer, CollectionsAnswer, "address", now());
         if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
         // A web application answers every address with its page, and so does a proxy while its service is down.
         if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
-        onReads(reply.value.data.reads ?? []);
-        onTakesLocations(reply.value.data.locations === true);
-        onTakesMetadata(reply.value.data.metadata === true);
-        const ids = reply.value.data.collections.map(({ _id, details }) => [details, _id] as const);
+        const { collections, reads = [], locations = false, metadata = false } = reply.value.data;
+        onCapabilities({
+          readsMails: reads.includes(MAIL_TYPE),
+          takesMetadata: metadata,
+          takesLocations: locations,
+        });
+        const ids = collections.map(({ _id, details }) => [details, _id] as const);
         return { kind: "done", value: new Map(ids) };
       }),
   };

@@ -161,7 +161,7 @@ export function openSource(options: SourceOptions): SourceSync {
     id: row.id,
     root: rules.source.absolutePath,
     rules,
-    rulesKey: rulesKeysOf(rules, () => options.context.metadata.isOffered()),
+    rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
     isStale: (path) => {
       // What was read for sending is given up while the source is paused, and checked again.
       if (paused || guard.isClosed()) states.outdate(path);
@@ -201,8 +201,7 @@ export function openSource(options: SourceOptions): SourceSync {
   context.collections.onMoved((tier) => {
     if (tier === rules.source.collection) guard.suspect();
   });
-  context.mails.onBegin(() => scanAt(now()));
-  context.metadata.onBegin(() => scanAt(now()));
+  context.capabilities.onBegin(() => scanAt(now()));
   const settler = openSettler({
     context,
     source,

@@ -120,7 +120,7 @@ async function change(
     collections: async () => await Promise.resolve(answers.isUp === false ? later() : done()),
   };
   const metadataRefused = (path: string, message: string): void => void refusals.push(`${path}: ${message}`);
-  const context = shop.context({ remote, metadata: { refused: metadataRefused } });
+  const context = shop.context({ remote, capabilities: { metadataRefused, takesLocations: () => false } });
   const source = { ...shop.source, isStale: () => stale, mayRecreate: () => remakes };
   await sendChange(context, source, departure);
 }

@@ -69,8 +69,11 @@ export function openWorkshop(): Workshop {
         timing: TIMING,
         // A wait ends at once.
         following: new Set(),
-        metadata: { isOffered: () => false },
-        mails: { check: async () => await Promise.resolve(), isOffered: () => false },
+        capabilities: {
+          readsMails: () => false,
+          takesMetadata: () => false,
+          checkMails: async () => await Promise.resolve(),
+        },
         yieldSlot: async (wait: (waitsPerSlot: () => number) => Promise<unknown>) =>
           wait.length === 0 ? undefined : await wait(() => 0),
         report: (activity: Activity) => reports.push(activity),

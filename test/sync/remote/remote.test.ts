@@ -6,13 +6,14 @@ import { Pool } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { delayMs } from "../../../src/sync/plan/retry.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
-import { openRemote, type Connect, type NewResource, type Remote } from "../../../src/sync/remote/remote.ts";
 import {
-  openFakeService,
-  type FakeRequest,
-  type FakeService,
-  type Fault,
-} from "../../fakes/knowledge-service.ts";
+  openRemote,
+  type Connect,
+  type NewResource,
+  type Remote,
+  type RemoteOptions,
+} from "../../../src/sync/remote/remote.ts";
+import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
 
 let service: FakeService;
 let pacer: Pacer;
@@ -20,7 +21,7 @@ let remote: Remote;
 let patienceMs: number;
 const { signal } = new AbortController();
 
-const open = (key = service.key): void => {
+const open = (more: Partial<RemoteOptions> = {}): void => {
   patienceMs = Infinity;
   pacer = openPacer({
     widthMax: 8,
@@ -29,8 +30,8 @@ const open = (key = service.key): void => {
     onWidth: () => undefined,
     onTrouble: () => undefined,
   });
-  const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: key };
-  remote = openRemote({ address, pacer, connections: 8, timeoutMs: 2000, now: Date.now });
+  const address = { apiUrl: service.url, dbUrl: service.url, pauthkey: service.key };
+  remote = openRemote({ address, pacer, connections: 8, timeoutMs: 2000, now: Date.now, ...more });
 };
 beforeEach(async () => {
   service = await openFakeService();
@@ -83,55 +84,6 @@ it("reports the service's clock by the first answer with a date, and each time t
   await timed.list({ collectionId: "c", ownerId: "o" }, () => undefined, signal);
   await timed.close();
   expect(offsets).toEqual([3_600_000, 7_200_000, 0]);
-});
-
-describe("locations of a text", () => {
-  const locations = [{ start: 0, slide: 1 }];
-  const located: NewResource = { ...text, body: { content: "text", locations } };
-  const send = async (): Promise<unknown[]> => {
-    const made = await remote.create(located, "key 1", signal);
-    const id = made.kind === "done" ? made.value._id : "";
-    await remote.update(id, { title: "t", content: "other", locations }, signal);
-    return service.requests
-      .filter(({ operation }) => operation === "create" || operation === "update")
-      .map(({ body }) => (body as { locations?: unknown }).locations);
-  };
-
-  beforeEach(async () => {
-    await remote.close();
-    await service.close();
-    service = await openFakeService({ collections: true });
-    open();
-  });
-
-  it("are sent to a service that takes them, which is asked once", async () => {
-    service.locations = true;
-    expect(await send()).toEqual([locations, locations]);
-    expect(service.count("collections")).toBe(1);
-  });
-
-  it.each([
-    ["does not name them", () => undefined],
-    [
-      "does not list its collections",
-      ({ operation }: FakeRequest) => (operation === "collections" ? answer(404, words) : undefined),
-    ],
-  ])("are not sent to a service that %s", async (_name, fault) => {
-    service.fault = fault;
-    expect(await send()).toEqual([undefined, undefined]);
-    expect(service.count("collections")).toBe(1);
-  });
-
-  it("wait for a service that does not say whether it takes them", async () => {
-    service.fault = ({ operation }) => (operation === "collections" ? answer(503, words) : undefined);
-    expect(await remote.create(located, "key 1", signal)).toMatchObject({ kind: "later", acted: "no" });
-    expect(service.count("create")).toBe(0);
-  });
-
-  it("cost no request for a text without them", async () => {
-    await remote.create(text, "key 1", signal);
-    expect(service.count("collections")).toBe(0);
-  });
 });
 
 describe("an answer before the work", () => {
@@ -423,6 +375,25 @@ describe("the collections of a service", () => {
   const body = JSON.stringify({
     success: true,
     data: { collections: [{ _id: "c1", details: "fastest", resources: 0, chunks: 0 }] },
+  });
+
+  it("reports what the service declares with its collections", async () => {
+    const declared: unknown[] = [];
+    await remote.close();
+    open({ onCapabilities: (each) => declared.push(each) });
+    for (const [status, more] of [
+      [200, {}],
+      [200, { reads: ["message/rfc822"], locations: true, metadata: true }],
+      [404, {}],
+      [500, {}],
+    ] as const) {
+      service.fault = () =>
+        answer(status, JSON.stringify({ success: status === 200, data: { collections: [], ...more } }));
+      await remote.collections(signal);
+    }
+    const nothing = { readsMails: false, takesMetadata: false, takesLocations: false };
+    const all = { readsMails: true, takesMetadata: true, takesLocations: true };
+    expect(declared).toEqual([nothing, all, undefined]);
   });
 
   it.each<[what: string, fault: Fault, expected: unknown]>([
