@@ -1,8 +1,20 @@
+import { z } from "zod";
+
 /**
  * Most characters of an answer that a search or a list gives, as JSON and as text: some 5,000 tokens. Clients put answers
  * into a model's window whole.
  */
 export const ANSWER_CHARS_MAX = 20_000;
+
+/** The argument of a list that continues it. */
+export const Cursor = z
+  .string()
+  .max(2000)
+  .optional()
+  .describe("next_cursor of the previous answer. Default: the first page.");
+
+/** What a page of a list says about the next one. */
+export const NextCursor = z.string().nullable().describe("Cursor of the next page; null on the last one.");
 
 /** Part of the budget for what surrounds the entries of an answer. */
 const FRAME_CHARS = 500;

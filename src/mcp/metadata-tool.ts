@@ -2,7 +2,7 @@ import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
 import { FACET_VALUES_MAX } from "../wire/constants.ts";
 import { type Facet, FACETS_MAX } from "../wire/facets.ts";
-import { cutText, readFitting } from "./budget.ts";
+import { Cursor, cutText, NextCursor, readFitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { findSources, type McpSource } from "./sources.ts";
@@ -40,11 +40,7 @@ export const MetadataInput = z.object({
     .record(z.string(), z.unknown())
     .optional()
     .describe("Counts only documents that match; as in search_passages."),
-  cursor: z
-    .string()
-    .max(2000)
-    .optional()
-    .describe("next_cursor of the previous answer. Default: the first page."),
+  cursor: Cursor,
 });
 export type MetadataInput = z.infer<typeof MetadataInput>;
 
@@ -64,7 +60,7 @@ export const MetadataOutput = z.object({
         .describe("The most frequent ones."),
     }),
   ),
-  next_cursor: z.string().nullable().describe("Cursor of the next page; null on the last one."),
+  next_cursor: NextCursor,
 });
 export type MetadataOutput = z.infer<typeof MetadataOutput>;
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { readFitting } from "./budget.ts";
+import { Cursor, NextCursor, readFitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { listSources, type McpSource } from "./sources.ts";
@@ -10,11 +10,7 @@ const SOURCES_MAX = 100;
 
 /** Arguments of the tool `list_sources`. */
 export const SourcesInput = z.object({
-  cursor: z
-    .string()
-    .max(2000)
-    .optional()
-    .describe("next_cursor of the previous answer. Default: the first page."),
+  cursor: Cursor,
 });
 export type SourcesInput = z.infer<typeof SourcesInput>;
 
@@ -30,7 +26,7 @@ export const SourcesOutput = z.object({
       chunks: z.number().nullable(),
     }),
   ),
-  next_cursor: z.string().nullable().describe("Cursor of the next page; null on the last one."),
+  next_cursor: NextCursor,
 });
 export type SourcesOutput = z.infer<typeof SourcesOutput>;
 

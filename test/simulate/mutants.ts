@@ -503,8 +503,8 @@ export const MUTANTS: readonly Mutant[] = [
       ),
       patch(
         "ledger/intents.ts",
-        "if (row === undefined || !isSameRequest(observedOf(row, shapes), now)) return undefined;",
-        "if (row === undefined || isSameRequest(observedOf(row, shapes), now)) return undefined;",
+        "if (row === undefined || !isSameRequest(intentOf(row, shapes).observed, now)) return undefined;",
+        "if (row === undefined || isSameRequest(intentOf(row, shapes).observed, now)) return undefined;",
       ),
     ],
   },

@@ -76,9 +76,9 @@ async function chunksOfVersion(
   for (let changes = 0; changes < CHANGES_MAX; changes++) {
     let part = await records.chunks({ ...at, limit: CHUNKS_READ });
     if (part === undefined) return undefined;
-    const { chunks: begun, more: _, ...text } = part;
+    const { chunks: first, more: _, ...text } = part;
     const { version } = text;
-    const chunks = [...begun];
+    const chunks = [...first];
     while (part?.version === version && part.more) {
       part = await records.chunks({ ...at, offset: chunks.length, limit: CHUNKS_READ });
       if (part?.version === version) chunks.push(...part.chunks);

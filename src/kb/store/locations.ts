@@ -1,7 +1,7 @@
 import { countNewlines } from "../../lib/count-newlines.ts";
 import type { LocatedText, LocationStart } from "../../lib/markup/located-text.ts";
 
-/** Where a part of a content begins, with what tells the row of a line. */
+/** Where a part of a content begins. The line at its start gives the row of every line after it. */
 export interface StoredLocation extends LocationStart {
   /** Line of the content at `start`, from 1, if the location has rows. */
   readonly line?: number;

@@ -2,7 +2,7 @@ import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { withListedMetadata } from "../actions/observe.ts";
 import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
-import type { Observed } from "../ledger/files.ts";
+import { observedOf } from "../ledger/files.ts";
 import { hasSettings } from "../plan/decide.ts";
 import type { LedgerFile, ListedResource } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
@@ -59,7 +59,7 @@ async function exchange(
   { before, resource, words }: { before: LedgerFile; resource: ListedResource; words: string },
 ): Promise<boolean> {
   const { ledger } = context;
-  const { docId, label, digest, updatedMs, settings } = resource;
+  const { docId, label, digest, updatedMs, settings, url, metadataHash } = resource;
   let left: { readonly id: number; readonly path: string; readonly docId: string } | undefined;
   await ledger.write(() => {
     // The file may have been sent since, or be in flight.
@@ -67,7 +67,9 @@ async function exchange(
     if (now?.docId === undefined || now.docId === null || now.docId !== before.docId) return;
     if (now.state !== "agreed" || now.hash !== before.hash || source.isBusy(now.path)) return;
     if (ledger.drift.ownerOf(docId) !== undefined) return;
-    const observed = observedOf(now, resource);
+    const shape = { ...now.shape, settings: { ...now.shape.settings, ...settings } };
+    const known = observedOf(now, shape);
+    const observed = withListedMetadata({ ...known, fileUrl: url ?? known.fileUrl }, metadataHash);
     left = { id: ledger.intents.delete(source.id, now.path, now.docId), path: now.path, docId: now.docId };
     ledger.files.agree(now.id, docId, observed, {
       ...(label !== now.label && { label }),
@@ -83,22 +85,4 @@ async function exchange(
   source.deleteLater(left);
   if (!hasSettings(before.shape, settings)) source.hint(path);
   return true;
-}
-
-function observedOf(row: LedgerFile, { url, settings, metadataHash }: ListedResource): Observed {
-  const { path, sizeBytes, mtimeMs, ctimeMs, ino, shape, fileUrl } = row;
-  const { rulesKey, hash, digest, title, label, extractorVersion } = row;
-  const observed: Observed = {
-    entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
-    rulesKey,
-    hash,
-    digest,
-    title,
-    label,
-    extractorVersion,
-    shape: { ...shape, settings: { ...shape.settings, ...settings } },
-    fileUrl: url ?? fileUrl ?? undefined,
-    ...(row.metadataHash !== null && { metadataHash: row.metadataHash }),
-  };
-  return withListedMetadata(observed, metadataHash);
 }

@@ -17,6 +17,29 @@ export interface Observed {
   readonly metadataHash?: string;
 }
 
+/** Returns what a row says about its file. */
+export function observedOf(
+  row: Omit<Observed, "entry" | "shape" | "fileUrl" | "metadataHash"> &
+    ScanEntry &
+    Pick<LedgerFile, "fileUrl" | "metadataHash">,
+  shape: Shape,
+): Observed {
+  const { path, sizeBytes, mtimeMs, ctimeMs, ino } = row;
+  const { rulesKey, hash, digest, title, label, extractorVersion } = row;
+  return {
+    entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
+    rulesKey,
+    hash,
+    digest,
+    title,
+    label,
+    extractorVersion,
+    shape,
+    fileUrl: row.fileUrl ?? undefined,
+    ...(row.metadataHash !== null && { metadataHash: row.metadataHash }),
+  };
+}
+
 /** How a service stored what it acknowledged, as far as it shows. */
 export interface Stored {
   /** Label of title and description, if it stores other ones. */

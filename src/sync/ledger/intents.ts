@@ -1,6 +1,6 @@
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { sameIdentity } from "../plan/moves.ts";
-import { observedColumns, openShapes, type Observed, type Shapes } from "./files.ts";
+import { observedColumns, observedOf, openShapes, type Observed, type Shapes } from "./files.ts";
 import { openMeta } from "./meta.ts";
 import type { Sqlite } from "./open.ts";
 
@@ -187,7 +187,7 @@ function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
     setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl, id),
     revive: (source, now) => {
       const row = doubtAt.get(source, now.entry.path);
-      if (row === undefined || !isSameRequest(observedOf(row, shapes), now)) return undefined;
+      if (row === undefined || !isSameRequest(intentOf(row, shapes).observed, now)) return undefined;
       const attempts = row.attempts + 1;
       const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
       remove(row.id);
@@ -197,7 +197,7 @@ function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
     },
     isFound: (docId, now) => {
       const row = doubtOf.get(docId);
-      return row !== undefined && isSameRequest(observedOf(row, shapes), now);
+      return row !== undefined && isSameRequest(intentOf(row, shapes).observed, now);
     },
     forgetFound: (docId) => void forgetFound.run(docId),
     setKey: (id, key) => void setKey.run(key, id),
@@ -240,7 +240,7 @@ function prepareDeletes(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
       const row = unsavedText.get(id);
       if (row === undefined) return undefined;
       const { tries, title, hash } = row;
-      const { entry, shape, fileUrl } = observedOf(row, shapes);
+      const { entry, shape, fileUrl } = intentOf(row, shapes).observed;
       return { tries, title, kind: shape.kind, hash, entry, url: fileUrl };
     },
     setSaveTries: (id, tries) => void setSaveTries.run(tries, id),
@@ -282,24 +282,8 @@ function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
 
 function intentOf(row: Row, shapes: Shapes): CreateIntent {
   const { id, source, path, key, atMs, clockOffsetMs, attempts, docId } = row;
-  return { id, source, path, key, atMs, clockOffsetMs, attempts, docId, observed: observedOf(row, shapes) };
-}
-
-function observedOf(row: Row, shapes: Shapes): Observed {
-  const { path, sizeBytes, mtimeMs, ctimeMs, ino, rulesKey, hash, digest, title, label, extractorVersion } =
-    row;
-  return {
-    entry: { path, sizeBytes, mtimeMs, ctimeMs, ino },
-    rulesKey,
-    hash,
-    digest,
-    title,
-    label,
-    extractorVersion,
-    shape: shapes.get(row.shapeId),
-    fileUrl: row.fileUrl ?? undefined,
-    ...(row.metadataHash !== null && { metadataHash: row.metadataHash }),
-  };
+  const observed = observedOf(row, shapes.get(row.shapeId));
+  return { id, source, path, key, atMs, clockOffsetMs, attempts, docId, observed };
 }
 
 /**

@@ -4,7 +4,7 @@ import { CEILING_MS } from "../plan/timing.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 import type { IgnoreRest } from "./ignore-settling.ts";
 
-/** Name of the file that describes its folder, for whoever searches in it. */
+/** Name of the file that describes its folder to people and programs that search in it. */
 export const DESCRIPTION_FILE = ".kbsync.md";
 
 /** A larger file is no description of a folder. */

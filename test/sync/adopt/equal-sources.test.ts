@@ -3,21 +3,30 @@ import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import type { WatchedSource } from "../../../src/sync/rules/rules.ts";
 import type { FakeOptions } from "../../fakes/knowledge-service.ts";
-import { openWorld } from "../daemon/harness.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
 
 const SERVICES: readonly FakeOptions[] = [{ collections: true }, {}];
+
+/** Makes two folders, `one` and `two`, with the files that `fill` writes. Returns them as sources of one owner. */
+function twoSources(
+  world: World,
+  fill: (folder: string, name: string) => void = () => undefined,
+): WatchedSource[] {
+  return ["one", "two"].map((name) => {
+    const absolutePath = join(dirname(world.root), name);
+    mkdirSync(absolutePath);
+    fill(absolutePath, name);
+    return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
+  });
+}
 
 it.each(SERVICES)(
   "two sources of one owner with equal files find every resource again after the ledger is lost, with a service of %o",
   async (options) => {
     const world = await openWorld(options);
-    const base = dirname(world.root);
-    const sources = ["one", "two"].map((name): WatchedSource => {
-      const absolutePath = join(base, name);
-      mkdirSync(absolutePath);
+    const sources = twoSources(world, (folder) => {
       for (let file = 0; file < 6; file += 1)
-        writeFileSync(join(absolutePath, `${file}.txt`), `text of file ${file}`);
-      return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
+        writeFileSync(join(folder, `${file}.txt`), `text of file ${file}`);
     });
     await world.sync({ sources });
     expect(world.service.live()).toHaveLength(12);
@@ -40,13 +49,9 @@ it.each(SERVICES)(
   "a new file does not take over the resource of another source's file of that name, with a service of %o",
   async (options) => {
     const world = await openWorld(options);
-    const base = dirname(world.root);
-    const sources = ["one", "two"].map((name): WatchedSource => {
-      const absolutePath = join(base, name);
-      mkdirSync(absolutePath);
-      writeFileSync(join(absolutePath, `${name}.txt`), `text of ${name}`);
-      return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
-    });
+    const sources = twoSources(world, (folder, name) =>
+      writeFileSync(join(folder, `${name}.txt`), `text of ${name}`),
+    );
     const [one = "", two = ""] = sources.map(({ absolutePath }) => absolutePath);
     writeFileSync(join(two, "both.txt"), "text of two");
     await world.sync({ sources });
@@ -65,11 +70,7 @@ it.each(SERVICES)(
 it("a create in doubt since a backup deletes no resource of a source that the backup does not know and whose folder is away", async () => {
   const world = await openWorld({ collections: true, reads: true });
   const base = dirname(world.root);
-  const sources = ["one", "two"].map((name): WatchedSource => {
-    const absolutePath = join(base, name);
-    mkdirSync(absolutePath);
-    return Object.assign(world.source({ ownerId: "owner" }), { path: absolutePath, absolutePath });
-  });
+  const sources = twoSources(world);
   const [one = "", two = ""] = sources.map(({ absolutePath }) => absolutePath);
   const idsOf = (): string[] => world.service.live().map(({ _id }) => _id);
 
