@@ -20,7 +20,7 @@ export const LONG_TESTS = [
   "test/kb/http/public-address.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
   "test/kb/jobs/job-runner.test.ts",
-  "test/kb/service/{model,model-change,kill,kill-model,kill-queues,stop}.test.ts",
+  "test/kb/service/{model,model-change,kill,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/{citations,image-recall}.test.ts",
   "test/simulate/{histories,simulate}.test.ts",

@@ -121,6 +121,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     records,
     queue,
     index,
+    scrub: () => store.scrub(),
     model,
     embedderFor: serving.embedderFor,
     reranker,

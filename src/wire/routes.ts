@@ -10,6 +10,9 @@ export const ROUTES = {
   collections: "/api/rag/collections",
   /** db: an addition, the owners with resources in the account's collections. */
   owners: "/api/rag/owners",
+  /** db: additions, the erasure of documents and of an owner. */
+  eraseResources: "/api/rag/erase/resources",
+  eraseOwner: "/api/rag/erase/owner",
   /** db: an addition, the metadata of an owner's resources with their values. */
   facets: "/api/rag/facets",
   /** api: operation 3, search. */

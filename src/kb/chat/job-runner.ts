@@ -7,7 +7,7 @@ import type { LeasedJob, QueueFigures, WaitingJob } from "../queue/queue.ts";
 import { inTurns, openRunner } from "../queue/runner.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
-import type { NewDelivery } from "../store/webhooks.ts";
+import { answerEventId, type NewDelivery } from "../store/webhooks.ts";
 import type { Chat } from "./chat.ts";
 import { webhookTarget } from "./webhook-target.ts";
 
@@ -127,6 +127,8 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
       threadId: undefined,
       messageId: job.name,
       turn: undefined,
+      reads: [],
+      recalls: undefined,
       files: [],
       images: [],
       nowIso: nowIso(kb),
@@ -202,7 +204,7 @@ function deliveryFor(
   const delivery: ChatDelivery = { ...outcome, message_id: job.name, variables: body.variables ?? {} };
   return {
     accountId: job.accountId,
-    eventId: `msg_${job.name}`,
+    eventId: answerEventId(job.name),
     type: "chat.completion",
     body: JSON.stringify(delivery),
     to: { target },

@@ -102,6 +102,8 @@ export async function answerTurn(
     signal.throwIfAborted();
     const isWritten = await addTurn(parts, request, {
       turn: isRemembered ? { user: question, answer: rememberedAnswer(answered) } : undefined,
+      reads: [...new Set(passages.map(({ resourceId }) => resourceId))],
+      recalls: memory.newest,
       files,
       images: own.map(({ file }) => file.token),
       ...(request.job === undefined
@@ -152,7 +154,8 @@ async function readMemory(
   { accountId, agent, body }: CheckedRequest,
 ): Promise<ThreadMemory> {
   const { thread_id: threadId } = body;
-  if (threadId === null || threadId === undefined) return { turns: [], more: false, images: [] };
+  if (threadId === null || threadId === undefined)
+    return { turns: [], more: false, newest: undefined, images: [] };
   return kb.records.thread({
     accountId,
     agentId: agent.id,
@@ -174,7 +177,7 @@ function rememberedAnswer({ requestedModel, text }: AnswerResult): string {
 async function addTurn(
   { kb }: TurnParts,
   { accountId, agent, body, messageId }: CheckedRequest,
-  result: Pick<NewTurn, "turn" | "files" | "images" | "job" | "delivery">,
+  result: Pick<NewTurn, "turn" | "reads" | "recalls" | "files" | "images" | "job" | "delivery">,
 ): Promise<boolean> {
   if (result.turn === undefined && result.job === undefined) return false;
   try {
@@ -190,8 +193,16 @@ async function addTurn(
     });
   } catch (error) {
     if (error instanceof KbsyncError && error.code === "agent_gone") throw noAgent(agent.id, "agent_id");
+    if (error instanceof KbsyncError && error.code === "reads_gone") throw erasedMeanwhile();
     throw error;
   }
+}
+
+/** The same question finds other passages. */
+function erasedMeanwhile(): Refusal {
+  return new Refusal("overloaded", "A document of the answer was erased meanwhile; ask again.", {
+    retryAfterSeconds: 1,
+  });
 }
 
 function annotationsOf(

@@ -19,6 +19,7 @@ import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connection-limit.ts";
 import { addFileRoutes } from "./file-routes.ts";
+import { addEraseRoutes } from "./erase-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
@@ -142,6 +143,7 @@ export async function buildServer(
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addChatRoutes(server, parts, chat);
   addAgentRoutes(server, parts, chat.agents);
+  addEraseRoutes(server, parts);
   addKeyRoutes(server, parts);
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();

@@ -23,6 +23,8 @@ export interface KnowledgeBase {
   readonly records: Records;
   readonly queue: Queue;
   readonly index: Index;
+  /** Leaves nothing in the store's files of what was removed; see `Store.scrub`. */
+  readonly scrub: () => Promise<void>;
   readonly ingest: Ingest;
   readonly model: Model;
   /** Returns the embedder that serves a scope: the model's, or an earlier one's while the new model's vectors are being made. */

@@ -22,7 +22,10 @@ export interface ChatRecords {
 
   /** Returns the memory of a thread; empty if the thread does not exist. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
-  /** Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `agent_gone`. */
+  /**
+   * Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `agent_gone`, and `reads_gone` if
+   * something that the answer was made from has been erased.
+   */
   addTurn(turn: NewTurn): Promise<boolean>;
 
   /** Puts a question into the queue `chat` and notes its request; the answer is the job's name. Throws `queue_full`. */
@@ -61,6 +64,8 @@ export interface ThreadMemory {
   readonly turns: readonly Turn[];
   /** Whether there are older turns. */
   readonly more: boolean;
+  /** Number of the newest turn; undefined: there is none. */
+  readonly newest: number | undefined;
   /** Newest first. */
   readonly images: readonly ThreadImage[];
 }
@@ -89,6 +94,10 @@ export interface NewTurn {
   readonly messageId: string;
   /** Undefined: the turn failed; only its job ends. */
   readonly turn: Turn | undefined;
+  /** Ids of the resources whose passages the answer was given. */
+  readonly reads: readonly string[];
+  /** The newest turn that the answer knew of. */
+  readonly recalls: number | undefined;
   /** Files that the store does not know yet. */
   readonly files: readonly StoredFile[];
   /** Tokens of the turn's images. */

@@ -2,6 +2,7 @@ import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { Lease, NewJob, Queue } from "../queue/queue.ts";
 import type { ChatRecords } from "./chat.ts";
+import type { ErasureRecords } from "./erasure.ts";
 import type { LinkFetch } from "./links.ts";
 import type { SameTransaction, StoredAnswer } from "./request-note.ts";
 import type {
@@ -37,6 +38,12 @@ export interface Ports {
 export interface Store extends Ports {
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
   problem(this: void): KbsyncError | undefined;
+  /**
+   * Leaves nothing in the store's files of what was removed before, not in free space, in the log or in the index of words.
+   * Writes wait for the last step, which takes space for a second copy of the store. Throws `disk_full`, and `store_busy` if a
+   * long read prevents it; a repetition completes it.
+   */
+  scrub(this: void): Promise<void>;
   /** Resolves after every started write has succeeded or failed. */
   close(): Promise<void>;
 }
@@ -51,7 +58,7 @@ export interface Store extends Ports {
  *   transaction. So it does with the contents of `SameTransaction`.
  * - Reads never wait for writes.
  */
-export interface Records extends WebhookRecords, ChatRecords {
+export interface Records extends WebhookRecords, ChatRecords, ErasureRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */

@@ -90,6 +90,8 @@ export interface NewDelivery {
   readonly type: string;
   /** JSON text, sent unchanged. */
   readonly body: string;
+  /** Ids of the resources that an answer in the body was made from. */
+  readonly reads?: readonly string[];
   readonly to: { readonly endpointId: string } | { readonly target: DeliveryTarget };
   readonly nowMs: number;
 }
@@ -98,8 +100,15 @@ export interface NewDelivery {
 export interface DeliveryBody {
   readonly type: string;
   readonly body: string;
+  /** As in a `NewDelivery`. */
+  readonly reads?: readonly string[];
   /** Undefined if it goes to a registered endpoint. */
   readonly target?: DeliveryTarget;
+}
+
+/** The `webhook-id` of the message with an answer. */
+export function answerEventId(messageId: string): string {
+  return `msg_${messageId}`;
 }
 
 /** The line of an account's messages to addresses on one host that are given in requests. */

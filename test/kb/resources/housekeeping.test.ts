@@ -199,6 +199,8 @@ describe("housekeeping", () => {
           messageId: `${threadId}-${nowMs}-${sent}`,
           turn: { user: "Why?", answer: "Because." },
           files: [],
+          reads: [],
+          recalls: undefined,
           images: [],
           nowIso: new Date(nowMs).toISOString(),
         });

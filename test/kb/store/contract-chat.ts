@@ -35,6 +35,8 @@ export function chatContract(fixture: StoreFixture): void {
     threadId: "t",
     messageId: newId(),
     turn: { user, answer: `${user}!` },
+    reads: [],
+    recalls: undefined,
     files: [],
     images: [],
     nowIso: NOW,

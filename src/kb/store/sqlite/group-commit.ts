@@ -27,6 +27,11 @@ const FREEING_TRIES = 2;
 export interface GroupCommit {
   /** Runs a write in a transaction, and resolves when that is on disk. */
   enqueue<T>(this: void, run: () => T, options?: WriteOptions): Promise<T>;
+  /**
+   * Rewrites the file without its free space, and empties the log. Other writes wait. Throws `store_busy` if a read prevents it,
+   * and what the store throws.
+   */
+  compact(this: void): void;
   /** Commits waiting writes and closes the connection. */
   close(this: void): Promise<void>;
 }
@@ -164,6 +169,24 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
         inbox.push([account], { account, run, triesOnFull: frees ? FREEING_TRIES : 0, resolve, reject });
         schedule();
       }),
+    compact: () => {
+      try {
+        // The copy that VACUUM makes has the size of the store, which memory may not have.
+        db.pragma("temp_store = FILE");
+        // Free space is zeroed by `secure_delete`, but pages keep remains of rows that moved to another page.
+        db.exec("VACUUM");
+        if (log.empty()) return;
+      } catch (error) {
+        throw storeFailure(error, path);
+      } finally {
+        db.pragma("temp_store = MEMORY");
+      }
+      throw new KbsyncError("a long read of the store prevents that its log is emptied", {
+        code: "store_busy",
+        subject: path,
+        retryable: true,
+      });
+    },
     async close() {
       try {
         while (inbox.waiting() > 0) writeBatch(() => inbox.shift());
@@ -205,12 +228,14 @@ function openLog(db: Connection) {
         // report the failure of the disk to their callers.
       }
     },
-    /** Checkpoints the whole log and truncates it, if the disk permits. */
-    empty: (): void => {
+    /** Checkpoints the whole log and truncates it, if the disk and readers permit. Reports whether they did. */
+    empty: (): boolean => {
       try {
-        db.pragma("wal_checkpoint(TRUNCATE)");
+        const [result] = db.pragma("wal_checkpoint(TRUNCATE)") as [{ busy: number }];
+        return result.busy === 0;
       } catch {
         // As in `checkpoint`: readers read the log as it is, and the writes report the failure.
+        return false;
       }
     },
   };

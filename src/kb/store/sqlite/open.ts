@@ -108,6 +108,7 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
         return scopes.length === 0 ? 0 : writer.call("serve", { fingerprint, scopes });
       },
     },
+    scrub: () => writer.call("scrub", undefined),
     problem: () => writer.problem() ?? reader.problem(),
     close: () => (closing ??= close()),
   };

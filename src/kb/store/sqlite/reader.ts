@@ -9,6 +9,7 @@ import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import { prepareLookups } from "./resources/lookups.ts";
+import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
 import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
@@ -78,6 +79,7 @@ export function openReader(path: string): Reader {
       ...prepareChatReads(db),
       ...prepareAccountReads(db),
       ...prepareFileReads(db),
+      ...prepareErasureReads(db),
     },
     queue,
     index: {

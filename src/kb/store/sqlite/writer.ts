@@ -14,12 +14,16 @@ import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
 import { prepareQueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
+import { prepareErasures } from "./resources/erasures.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";
+import { prepareWordMerge } from "./words/word-merge.ts";
 
 /** The only writer of a store file. */
 export interface Writer extends MethodsOf<"write" | "free"> {
   /** Completes `serveComplete`. */
   serve(this: void, argument: Parameters<ServingWrites["serve"]>[0]): Promise<number>;
+  /** See `Store.scrub`. */
+  scrub(this: void): Promise<void>;
   /** Commits waiting writes, checkpoints the log and closes the file. */
   close(this: void): Promise<void>;
 }
@@ -38,7 +42,9 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, files.addFile);
   const serving = prepareServingWrites(db);
-  const { enqueue, close } = openGroupCommit(db, path, index);
+  const erasures = prepareErasures(db, resources);
+  const mergeWords = prepareWordMerge(db);
+  const { enqueue, compact, close } = openGroupCommit(db, path, index);
 
   /** Notes the request with the resource that it created or changed. */
   function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
@@ -72,6 +78,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       failJob: resources.failJob,
       purgeDeleted: resources.purgeDeleted,
       deleteResource: (at) => resources.remove(at),
+      ...erasures,
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);
@@ -97,6 +104,10 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
           enqueue(() => run(...given), { account: accountOf(method, given), frees: method.kind === "free" }),
     ),
     serve: (argument) => enqueue(() => serving.serve(argument)),
+    scrub: async () => {
+      for (let isFirst = true; await enqueue(() => mergeWords(isFirst)); isFirst = false);
+      compact();
+    },
     close,
   };
 }

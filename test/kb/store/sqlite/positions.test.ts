@@ -47,6 +47,8 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE resource DROP COLUMN sha256;
       ALTER TABLE resource DROP COLUMN locations;
       ALTER TABLE resource DROP COLUMN label;
+      ALTER TABLE stored_file DROP COLUMN released_of;
+      ALTER TABLE chat_turn DROP COLUMN reads;
       PRAGMA user_version = 18`),
   );
 
@@ -88,6 +90,8 @@ it("the pages of a store of version 20 are locations", async () => {
     db.exec(`
       ALTER TABLE resource RENAME COLUMN locations TO pages;
       UPDATE resource SET pages = '[0,null,5]';
+      ALTER TABLE stored_file DROP COLUMN released_of;
+      ALTER TABLE chat_turn DROP COLUMN reads;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

@@ -34,7 +34,7 @@ export function prepareChatReads(db: Connection): ChatReads {
     agents: (accountId) => selectAgents.all(accountId),
     thread: ({ accountId, agentId, threadId, turnsMax, charsMax, imagesMax, imagesSinceIso }) => {
       const thread = selectThread.get(accountId, agentId, threadId);
-      if (thread === undefined) return { turns: [], more: false, images: [] };
+      if (thread === undefined) return { turns: [], more: false, newest: undefined, images: [] };
       const turns: (Turn & { readonly number: number })[] = [];
       let chars = 0;
       let more = false;
@@ -52,7 +52,12 @@ export function prepareChatReads(db: Connection): ChatReads {
           const at = turns.findIndex(({ number }) => number > afterTurn);
           return Object.assign(file, { turnAt: at === -1 ? undefined : at });
         });
-      return { turns: turns.map(({ user, answer }) => ({ user, answer })), more, images };
+      return {
+        turns: turns.map(({ user, answer }) => ({ user, answer })),
+        more,
+        newest: turns.at(-1)?.number,
+        images,
+      };
     },
   };
 }

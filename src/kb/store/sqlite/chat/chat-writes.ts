@@ -29,11 +29,13 @@ export function prepareChatWrites(
   const deliveries = prepareDeliveryQueue(db);
   const { refuseGone, ...agents } = prepareAgentWrites(db);
   const { openThread, lastTurn, addTurn, link, ...purges } = prepareThreadWrites(db);
+  const refuseErased = prepareErasedCheck(db);
 
   return {
     ...agents,
     ...purges,
-    addTurn: ({ turn, files, images, job, delivery, threadId, messageId, ...at }) => {
+    addTurn: ({ turn, reads, recalls, files, images, job, delivery, threadId, messageId, ...at }) => {
+      refuseErased(at.accountId, reads, recalls);
       // Whatever ended the job has written its turn and its message: a second message would have the same id.
       if (job !== undefined && !queue.complete(job)) return false;
       // A failed turn is reported even if its agent has been removed.
@@ -42,10 +44,10 @@ export function prepareChatWrites(
         const thread = openThread({ ...at, threadId });
         const before = lastTurn(thread);
         for (const file of files) addFile(file);
-        addTurn({ thread, messageId, ...turn, nowIso: at.nowIso });
+        addTurn({ thread, messageId, ...turn, reads: JSON.stringify(reads), nowIso: at.nowIso });
         for (const token of images) link(thread, token, at.nowIso, before);
       }
-      if (delivery !== undefined) deliveries.add(delivery);
+      if (delivery !== undefined) deliveries.add({ ...delivery, reads });
       return true;
     },
     linkImage: (at, token) => {
@@ -53,6 +55,22 @@ export function prepareChatWrites(
       const thread = openThread(at);
       link(thread, token, at.nowIso, lastTurn(thread));
     },
+  };
+}
+
+/** Prepares the check that throws `reads_gone` if a resource has no record, or a turn does not exist any more. */
+function prepareErasedCheck(
+  db: Connection,
+): (accountId: string, resources: readonly string[], turn: number | undefined) => void {
+  const selectErased = db.prepare<[string, string]>(`
+    SELECT 1 FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM resource WHERE id = value AND account_id = ?) LIMIT 1`);
+  const selectTurn = db.prepare<[number]>("SELECT 1 FROM chat_turn WHERE number = ?");
+  return (accountId, resources, turn) => {
+    const isErased =
+      (resources.length > 0 && selectErased.get(JSON.stringify(resources), accountId) !== undefined) ||
+      (turn !== undefined && selectTurn.get(turn) === undefined);
+    if (!isErased) return;
+    throw new KbsyncError("what the answer was made from has been erased", { code: "reads_gone" });
   };
 }
 
@@ -118,8 +136,8 @@ function prepareThreadWrites(db: Connection) {
     RETURNING number`)
     .pluck();
   const insertTurn = db.prepare(`
-    INSERT INTO chat_turn (thread, message_id, user, answer, created_at)
-    VALUES (@thread, @messageId, @user, @answer, @nowIso)`);
+    INSERT INTO chat_turn (thread, message_id, user, answer, reads, created_at)
+    VALUES (@thread, @messageId, @user, @answer, @reads, @nowIso)`);
   const trimTurns = db.prepare(`
     DELETE FROM chat_turn WHERE thread = @thread AND number <= (
       SELECT number FROM chat_turn WHERE thread = @thread ORDER BY number DESC LIMIT 1 OFFSET ${TURNS_MAX})`);
@@ -159,7 +177,13 @@ function prepareThreadWrites(db: Connection) {
     /** Returns the number of the last turn; 0: there is none. */
     lastTurn: (thread: number): number => selectLastTurn.get(thread) ?? 0,
     addTurn: (
-      turn: Turn & { readonly thread: number; readonly messageId: string; readonly nowIso: string },
+      turn: Turn & {
+        readonly thread: number;
+        readonly messageId: string;
+        /** JSON text. */
+        readonly reads: string;
+        readonly nowIso: string;
+      },
     ): void => {
       insertTurn.run(turn);
       trimTurns.run(turn);

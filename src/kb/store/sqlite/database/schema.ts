@@ -312,5 +312,11 @@ export const SCHEMA: Schema = {
     WHERE value IS NOT NULL
   ) WHERE locations IS NOT NULL;
   `,
+    `
+  -- Id of the resource that last stopped using the file; null: none did, or it did before this script.
+  ALTER TABLE stored_file ADD COLUMN released_of TEXT;
+  -- Ids of the resources whose passages the answer was given, as JSON; null: from before this script.
+  ALTER TABLE chat_turn ADD COLUMN reads TEXT CHECK (json_valid(reads));
+  `,
   ],
 };

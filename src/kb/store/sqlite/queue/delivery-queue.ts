@@ -46,13 +46,16 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
   const trimDead = (accountId: string): void => {
     trim.run({ accountId });
   };
-  const write = ({ accountId, eventId, type, body, nowMs }: Message, to: string | DeliveryTarget): void => {
+  const write = (
+    { accountId, eventId, type, body, reads, nowMs }: Message,
+    to: string | DeliveryTarget,
+  ): void => {
     const isOwn = typeof to !== "string";
     const line = isOwn ? ownLine(accountId, to.url) : to;
     const isFull =
       (isOwn ? selectFull.get(`${accountId} `, `${accountId}!`) : selectFull.get(to, to)) !== undefined;
     const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
-    const jobBody: DeliveryBody = { type, body, ...(isOwn && { target: to }) };
+    const jobBody: DeliveryBody = { type, body, ...(reads && { reads }), ...(isOwn && { target: to }) };
     insert.run({
       accountId,
       eventId,

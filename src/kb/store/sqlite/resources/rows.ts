@@ -53,7 +53,7 @@ export function prepareResourceRows(db: Connection) {
   const setDeleted = db.prepare(`
     UPDATE resource SET is_deleted = 1, updated_at = ?, head = '', chunks = 0, sha256 = NULL, locations = NULL, revision = revision + 1
     WHERE number = ?`);
-  const release = db.prepare("UPDATE stored_file SET released_at = ? WHERE token = ?");
+  const release = db.prepare("UPDATE stored_file SET released_at = ?, released_of = ? WHERE token = ?");
   // The delete is the last change of a record, so `updated_at` is its time.
   const purge = db.prepare(`
     DELETE FROM resource WHERE number IN (
@@ -91,8 +91,8 @@ export function prepareResourceRows(db: Connection) {
     ): void => void setFailed.run(status, message, code, nowIso, number),
     markDeleted: ({ number }: ResourceRow, nowIso: string): void => void setDeleted.run(nowIso, number),
     /** Notes that a resource no longer uses its file, unless `next` is the same file. */
-    releaseFile: ({ file_token: token }: ResourceRow, next: string | null, nowIso: string): void => {
-      if (token !== null && next !== token) release.run(nowIso, token);
+    releaseFile: ({ id, file_token: token }: ResourceRow, next: string | null, nowIso: string): void => {
+      if (token !== null && next !== token) release.run(nowIso, id, token);
     },
     purgeDeleted: (beforeIso: string, limit: number): number => purge.run(beforeIso, limit).changes,
   };

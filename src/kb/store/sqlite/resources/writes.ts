@@ -42,7 +42,8 @@ export interface ResourceWrites {
   enqueueUpdate(at: ChangeKey, job: ResourceJob): Resource | undefined;
   /** Ends a failed job and stores the reason. Does nothing if its lease was lost. */
   failJob: Inside<"write">["records"]["failJob"];
-  remove(at: ChangeKey): Resource | undefined;
+  /** `hide` changes what the event shows of the deleted resource. */
+  remove(at: ChangeKey, hide?: (deleted: Resource) => Resource): Resource | undefined;
   purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
 }
 
@@ -163,7 +164,7 @@ export function prepareResourceWrites(
 
     purgeDeleted: rows.purgeDeleted,
 
-    remove(at) {
+    remove(at, hide = (deleted) => deleted) {
       const before = rows.readExpected(at);
       if (before === undefined) return undefined;
       const text = content.of(before);
@@ -181,7 +182,7 @@ export function prepareResourceWrites(
         updatedAt: at.nowIso,
         revision: before.revision + 1,
       };
-      deliveries.publish("resource.deleted", deleted, at.nowIso);
+      deliveries.publish("resource.deleted", hide(deleted), at.nowIso);
       return deleted;
     },
   };

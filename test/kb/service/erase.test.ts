@@ -1,0 +1,198 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { canaryWord, findCanaries } from "../../canaries.ts";
+import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { createBody, fileForm, openRunning } from "./running.ts";
+import type { Answered, Running } from "./running.ts";
+
+const ERASE = "/api/rag/erase/resources";
+let running: Running;
+let receiver: Receiver;
+let admin: string;
+let nowMs: number;
+beforeEach(async () => {
+  receiver = await openReceiver();
+  receiver.answer = () => ({ status: 503 });
+  nowMs = Date.now();
+  running = await openRunning({
+    webhookAllow: ["127.0.0.1"],
+    openEmbedder: async () => hashedEmbedder(),
+    nowMs: () => nowMs,
+  });
+  admin = await running.issueKey("local", ["read", "write", "chat", "admin"]);
+});
+afterEach(async () => {
+  await running.close();
+  await receiver.close();
+});
+
+/** Words of one document, each in another part of it. */
+function canaries(): Record<"title" | "description" | "text" | "tag" | "name" | "key", string> {
+  const [title = "", description = "", text = "", tag = "", name = "", key = ""] = Array.from(
+    { length: 6 },
+    canaryWord,
+  );
+  return { title, description, text, tag, name, key };
+}
+
+/** Creates a document with a word of its own in each part. Returns its id. */
+async function create(words: ReturnType<typeof canaries>, more: object = {}): Promise<string> {
+  const body = createBody({
+    title: `About ${words.title}`,
+    description: `${words.description} described`,
+    content: `# Head\n\nThe heron ${words.text} stands by the canal. ${"It waits. ".repeat(40)}`,
+    metadata: { tags: [words.tag], [words.key]: 1 },
+    owner_id: "ann",
+    collection_details: "high_accuracy",
+    ...more,
+  });
+  const made = await running.send("POST", "/api/rag/resource", {
+    body,
+    headers: { "idempotency-key": `create-${words.tag.slice(0, 3)}-${Math.random()}` },
+  });
+  expect(made.status).toBe(201);
+  return made.json.data._id as string;
+}
+
+async function upload(words: ReturnType<typeof canaries>): Promise<string> {
+  const sent = await running.send("POST", "/image/processing/upload", {
+    body: fileForm(`The egret ${words.text} sleeps.`, `${words.name}.txt`),
+    headers: { "idempotency-key": `upload-${Math.random()}` },
+  });
+  expect(sent.status).toBeLessThan(300);
+  return sent.json.file_url as string;
+}
+
+async function search(query: string): Promise<{ title: string; score: number }[]> {
+  const { json } = await running.send("GET", "/api/rag/collections");
+  const { _id: collection_id } = json.data.collections.find(
+    ({ details }: { details: string }) => details === "high_accuracy",
+  );
+  const found = await running.send("POST", "/rag/query", {
+    body: { query, collection_id, owner_id: "ann", top_k: 20 },
+  });
+  return found.json.results.map(({ title, score }: { title: string; score: number }) => ({ title, score }));
+}
+
+const erase = (ids: readonly string[]): Promise<Answered> =>
+  running.send("POST", ERASE, { body: { resource_ids: ids } });
+const left = (words: ReturnType<typeof canaries>): string[] =>
+  findCanaries(running.stateDir, Object.values(words));
+
+describe("an erasure of documents", () => {
+  it("leaves no word of a document in any file of the service, and the scores of the others as they were", async () => {
+    await running.send("POST", "/v1/webhooks", { key: admin, body: { url: `${receiver.url}/` } });
+    for (let at = 0; at < 30; at++)
+      await create(canaries(), { title: `Other ${at}`, content: `The kiwi ${at} walks. `.repeat(50) });
+    const words = canaries();
+    const id = await create(words);
+    const earlier = canaries();
+    await running.send("PUT", `/api/rag/resource/${id}`, {
+      body: { title: `About ${words.title} ${earlier.title}`, content: `Now ${words.text} ${earlier.text}.` },
+    });
+    const before = await search("kiwi walks");
+    const { json, status } = await erase([id]);
+    expect(status).toBe(200);
+    expect(json.data).toMatchObject({ documents: 1, chunks: 1, requests: 1, remains: [] });
+    expect(json.data.messages).toBeGreaterThan(0);
+    expect(left(words)).toEqual([]);
+    expect(left(earlier)).toEqual([]);
+    expect(await search("kiwi walks")).toEqual(before);
+    expect((await running.send("GET", `/api/rag/resource/${id}`)).status).toBe(404);
+  });
+
+  it("removes the files that a document used, now or before, and those that no document uses", async () => {
+    const [first, second, orphan] = [canaries(), canaries(), canaries()];
+    const id = await create(first, { content: undefined, url: await upload(first) });
+    await running.send("PUT", `/api/rag/resource/${id}`, { body: { url: await upload(second) } });
+    await upload(orphan);
+    const { json } = await erase([id]);
+    expect(json.data).toMatchObject({ documents: 1, files: 2, remains: [] });
+    expect([...left(first), ...left(second)]).toEqual([]);
+    // It may belong to a create that is about to arrive.
+    expect(left(orphan)).not.toEqual([]);
+    nowMs += 61 * 60 * 1000;
+    expect((await erase([id])).json.data).toMatchObject({ documents: 0, files: 1 });
+    expect(left(orphan)).toEqual([]);
+  });
+
+  it("keeps a file that another document uses, and names it", async () => {
+    const words = canaries();
+    const url = await upload(words);
+    const id = await create(words, { content: undefined, url });
+    await create(canaries(), { content: undefined, url });
+    const { json } = await erase([id]);
+    expect(json.data.remains).toEqual([
+      { kind: "upload", name: url, reason: expect.stringContaining("another resource") },
+    ]);
+  });
+
+  it("erases a document that was deleted before", async () => {
+    const words = canaries();
+    const id = await create(words);
+    await running.send("DELETE", `/api/rag/resource/${id}`);
+    expect(left(words)).not.toEqual([]);
+    expect((await erase([id])).json.data).toMatchObject({ documents: 1, chunks: 0 });
+    expect(left(words)).toEqual([]);
+  });
+
+  it("removes the turns of a thread from the first that was given a passage of it, and none before", async () => {
+    const words = canaries();
+    const id = await create(words);
+    const ask = async (user: string): Promise<void> => {
+      const agent = { id: "ann", name: "Ann", knowledge: [{ tier: "high_accuracy", owner: "ann" }] };
+      await running.send("POST", "/v1/agents", { body: agent, key: admin });
+      const answered = await running.send("POST", "/api/v2/model/chat/completion", {
+        body: { agent_id: "ann", user, thread_id: "t" },
+      });
+      expect(answered.status).toBe(200);
+    };
+    await ask("zzzz yyyy");
+    await ask("Where does the heron stand?");
+    await ask("zzzz yyyy xxxx");
+    expect((await erase([id])).json.data).toMatchObject({ documents: 1, turns: 2 });
+    expect(left(words)).toEqual([]);
+  });
+
+  it("is complete when it is repeated, and finds nothing then", async () => {
+    const id = await create(canaries());
+    await erase([id]);
+    expect((await erase([id])).json.data).toMatchObject({ documents: 0, chunks: 0, requests: 0, turns: 0 });
+  });
+
+  it("touches no document of another account", async () => {
+    const words = canaries();
+    const id = await create(words);
+    const other = await running.issueKey("other", ["write"]);
+    const { json } = await running.send("POST", ERASE, { body: { resource_ids: [id] }, key: other });
+    expect(json.data).toMatchObject({ documents: 0 });
+    expect((await running.send("GET", `/api/rag/resource/${id}`)).status).toBe(200);
+  });
+});
+
+describe("an erasure of an owner", () => {
+  it("erases all documents, live or deleted, and the owner's name", async () => {
+    const owner = canaryWord();
+    await running.send("POST", "/v1/webhooks", { key: admin, body: { url: `${receiver.url}/` } });
+    const all = Array.from({ length: 30 }, canaries);
+    const ids = [];
+    for (const words of all) ids.push(await create(words, { owner_id: owner }));
+    const kept = canaries();
+    await create(kept);
+    await running.send("DELETE", `/api/rag/resource/${ids[0]}`);
+    const erased = await running.send("POST", "/api/rag/erase/owner", {
+      body: { owner_id: owner },
+      key: admin,
+    });
+    expect(erased.json.data).toMatchObject({ documents: 30, remains: [] });
+    expect(findCanaries(running.stateDir, [owner, ...all.flatMap((words) => Object.values(words))])).toEqual(
+      [],
+    );
+    expect(left(kept)).not.toEqual([]);
+  });
+
+  it("needs a key with the scope admin", async () => {
+    const body = { owner_id: "ann" };
+    expect((await running.send("POST", "/api/rag/erase/owner", { body })).status).toBe(403);
+  });
+});

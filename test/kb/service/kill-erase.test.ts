@@ -1,0 +1,73 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { request } from "undici";
+import { generateKey } from "../../../src/kb/keys/keys.ts";
+import { canaryWord, findCanaries } from "../../canaries.ts";
+import { createBody, openRunning } from "./running.ts";
+
+const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
+const KILLS = 8;
+const DOCUMENTS = 60;
+
+let stateDir: string;
+let key: string;
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-erase-"));
+  key = generateKey();
+});
+afterEach(() => rm(stateDir, { recursive: true }));
+
+async function startService(): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
+  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+  return { child, url };
+}
+
+it("leaves no word of a document when an erasure that was killed at any moment is repeated", async () => {
+  const owner = canaryWord();
+  const words = [owner];
+  const running = await openRunning({ stateDir });
+  const admin = await running.issueKey("local", ["read", "write", "chat", "admin"]);
+  for (let at = 0; at < DOCUMENTS; at++) {
+    const [title, text, tag] = [canaryWord(), canaryWord(), canaryWord()];
+    words.push(title, text, tag);
+    const body = createBody({ owner_id: owner, title, content: `${text} `.repeat(400), metadata: { tag } });
+    expect((await running.send("POST", "/api/rag/resource", { body })).status).toBe(201);
+  }
+  const { json: kept } = await running.send("POST", "/api/rag/resource", {
+    body: createBody({ owner_id: "kept", content: "The kiwi walks." }),
+  });
+  await running.close();
+
+  for (let kill = 0; kill < KILLS; kill++) {
+    const { child, url } = await startService();
+    const gone = once(child, "exit");
+    const erasing = request(`${url}/api/rag/erase/owner`, {
+      method: "POST",
+      headers: { pauthkey: admin, "content-type": "application/json" },
+      body: JSON.stringify({ owner_id: owner }),
+    }).catch(() => undefined);
+    // Each kill a little later, up to the last steps.
+    await Promise.race([sleep(2 + kill * kill * 6), erasing]);
+    child.kill("SIGKILL");
+    await Promise.all([gone, erasing]);
+  }
+  const again = await openRunning({ stateDir });
+  const { json, status } = await again.send("POST", "/api/rag/erase/owner", {
+    body: { owner_id: owner },
+    key: admin,
+  });
+  expect(status).toBe(200);
+  expect(json.data.remains).toEqual([]);
+  expect(findCanaries(stateDir, words)).toEqual([]);
+  const read = await again.send("GET", `/api/rag/resource/${kept.data._id}`);
+  expect(read.json.data.content).toBe("The kiwi walks.");
+  await again.close();
+});
