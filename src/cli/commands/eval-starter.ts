@@ -4,7 +4,7 @@ import { type Config, sourceAround } from "../../config/load.ts";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, searchScopes } from "../../sync/operator/search.ts";
-import type { ServiceAddress } from "../../sync/remote/remote.ts";
+import type { ServiceAddress } from "../../sync/remote/transport.ts";
 import { hasMarkdownHeadings, type HeadedFile, headingsOf, makeStarter } from "../evaluation/starter.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Context } from "../output/context.ts";

@@ -2,7 +2,7 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
-import { connectPool, type Connect, type ServiceAddress } from "../remote/remote.ts";
+import { connectPool, type Connect, type ServiceAddress } from "../remote/transport.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import { watchSource } from "../watch/watch.ts";

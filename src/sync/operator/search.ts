@@ -4,7 +4,8 @@ import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
 import type { Reply } from "../remote/answer.ts";
 import { openPacer } from "../remote/pacer.ts";
 import type { SourceScope } from "./resource-lookup.ts";
-import { openRemote, type SearchQuery, type ServiceAddress } from "../remote/remote.ts";
+import { openRemote, type SearchQuery } from "../remote/remote.ts";
+import type { ServiceAddress } from "../remote/transport.ts";
 
 /** Time after which a search without an answer fails, in milliseconds: a person waits for it. */
 const PATIENCE_MS = 10_000;

@@ -8,11 +8,11 @@ import { delayMs } from "../../../src/sync/plan/retry.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
 import {
   openRemote,
-  type Connect,
   type NewResource,
   type Remote,
   type RemoteOptions,
 } from "../../../src/sync/remote/remote.ts";
+import type { Connect } from "../../../src/sync/remote/transport.ts";
 import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
 
 let service: FakeService;
