@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { listenFailure } from "../lib/listen-failure.ts";
 import { isExposed, reachedAt } from "../lib/loopback.ts";
 import { addressRules } from "../lib/public-address.ts";
+import { openShares } from "../lib/shares.ts";
 import { steadyClock } from "../lib/steady-clock.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
@@ -45,6 +46,7 @@ import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
 import type { KeyGrant } from "./keys/keys.ts";
+import { FRESH_WAITS_MAX } from "./resources/receipt.ts";
 import { cacheCollections } from "./resources/knowledge-base.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 import { Refusal } from "./resources/refusal.ts";
@@ -125,6 +127,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     model,
     embedderFor: serving.embedderFor,
     reranker,
+    askFolders: options.askFolders,
+    freshWaits: openShares(FRESH_WAITS_MAX),
+    isEmbedding: () => backfill.isRunning(),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
     ingest: openPipeline(options, { model, language, embedderFor: serving.embedderFor }, index),
     files: await openFileArea(join(options.stateDir, "uploads")),

@@ -11,6 +11,7 @@ import {
 } from "./primitives.ts";
 import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
+import { Receipt } from "./receipt.ts";
 import { SearchFallback } from "./search.ts";
 
 /**
@@ -224,6 +225,7 @@ export const FoundAnswer = z
     text: z.string().describe("The results' contents, joined by a blank line."),
     results: z.array(FoundResult).describe("By descending score, ties by id."),
     fallback: SearchFallback.optional(),
+    receipt: Receipt,
   })
   .meta({ id: "SearchAnswer" });
 

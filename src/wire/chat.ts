@@ -2,6 +2,7 @@ import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
 import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
+import { FreshnessFields, Receipt } from "./receipt.ts";
 import { URL_CHARS_MAX } from "./constants.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
@@ -67,6 +68,7 @@ export const ChatBody = z
         headers: headers.optional(),
       })
       .optional(),
+    ...FreshnessFields,
     settings: z
       .object({
         response_format: z
@@ -160,6 +162,8 @@ export const ChatResponse = z
       message_id: z.string(),
     }),
     usage: Usage,
+    /** How fresh the answer is (an addition); absent if the agent reads nothing. */
+    receipt: Receipt.optional(),
   })
   .meta({ id: "ChatResponse" });
 export type ChatResponse = z.infer<typeof ChatResponse>;

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
+import { FreshnessFields, Receipt } from "./receipt.ts";
 
 export const TOP_K_DEFAULT = 5;
 export const TOP_K_MAX = 100;
@@ -31,6 +32,7 @@ export const SearchBody = z
       .meta({ type: "object", description: "Conditions on metadata; docs/API.md has the forms." })
       .optional(),
     top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
+    ...FreshnessFields,
   })
   .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
@@ -100,5 +102,7 @@ export const SearchAnswer = z.object({
   results: z.array(SearchResult),
   /** An addition. A service of another kind may use the name differently. */
   fallback: SearchFallback.optional().catch(undefined),
+  /** An addition, as above. */
+  receipt: Receipt.optional().catch(undefined),
 });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;

@@ -1,32 +1,52 @@
 import type { KnowledgePart } from "../../wire/agent.ts";
-import { QUERY_CHARS_MAX } from "../../wire/search.ts";
+import { joinFallbacks, QUERY_CHARS_MAX, type SearchFallback } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
+import type { Searched } from "../resources/receipt.ts";
 import type { Passage } from "./passage.ts";
 
-/** Searches an agent's part of the knowledge base for a question. Best passage first, numbered from 1. */
-export async function findPassages(
+/** A part of an agent's knowledge, as it is searched. */
+export interface SearchedPart extends Searched, Pick<KnowledgePart, "top_k" | "score"> {
+  /** There is nothing to find. A search would load the model of the tier for nothing. */
+  readonly isEmpty: boolean;
+}
+
+/** Finds what an agent's parts of the knowledge base are in an account. */
+export async function findParts(
   kb: KnowledgeBase,
   accountId: string,
   parts: readonly KnowledgePart[],
-  question: string,
-): Promise<readonly Passage[]> {
-  const query = question.slice(0, QUERY_CHARS_MAX).trim();
-  if (query === "" || parts.length === 0) return [];
+): Promise<readonly SearchedPart[]> {
+  if (parts.length === 0) return [];
   const collections = await kb.records.collections(accountId);
-  const found = await Promise.all(
-    parts.map(async ({ tier, owner, top_k, score }): Promise<readonly Omit<Passage, "number">[]> => {
-      const collection = collections.find((one) => one.tier === tier);
-      // An empty collection is not searched, which would load the model of its tier for nothing.
-      if (collection === undefined || collection.chunks === 0) return [];
-      const body = { query, collection_id: collection.id, owner_id: owner ?? accountId, top_k };
-      const search = score === undefined ? body : { ...body, score };
-      const { results, chunks } = await queryResources(kb, accountId, search);
-      return chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 }));
-    }),
+  return parts.flatMap(({ tier, owner, top_k, score }) => {
+    const collection = collections.find((one) => one.tier === tier);
+    if (collection === undefined) return [];
+    const scope = { accountId, collectionId: collection.id, ownerId: (owner ?? accountId).toWellFormed() };
+    return [{ scope, tier, top_k, ...(score !== undefined && { score }), isEmpty: collection.chunks === 0 }];
+  });
+}
+
+/** Searches parts of the knowledge base for a question. Best passage first, numbered from 1. */
+export async function findPassages(
+  kb: KnowledgeBase,
+  accountId: string,
+  parts: readonly SearchedPart[],
+  question: string,
+): Promise<{ readonly passages: readonly Passage[]; readonly fallback: SearchFallback | undefined }> {
+  const query = question.slice(0, QUERY_CHARS_MAX).trim();
+  if (query === "") return { passages: [], fallback: undefined };
+  const outcomes = await Promise.all(
+    parts
+      .filter(({ isEmpty }) => !isEmpty)
+      .map((part) => queryResources(kb, accountId, part, { ...part, query })),
+  );
+  const found = outcomes.flatMap(({ results, chunks }): readonly Omit<Passage, "number">[] =>
+    chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
-  return [...new Map(found.flat().map((passage) => [passage.id, passage])).values()]
+  const passages = [...new Map(found.map((passage) => [passage.id, passage])).values()]
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
     .map((passage, at) => Object.assign(passage, { number: at + 1 }));
+  return { passages, fallback: joinFallbacks(outcomes) };
 }

@@ -7,13 +7,14 @@ import { isRemovable, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";
 import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
+import { receiptOf, type KnownBefore } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/records.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type AnswerResult, type AnswerOptions } from "./attempts.ts";
 import { BUILTIN_MODEL, builtinMemory } from "./builtin.ts";
-import { findPassages } from "./find-passages.ts";
+import { findParts, findPassages } from "./find-passages.ts";
 import { addThreadImages, loadImages, renderedBytes } from "./images.ts";
 import type { ImageParts, ImageSource, OmittedImage } from "./images.ts";
 
@@ -42,6 +43,8 @@ export interface CheckedRequest {
   readonly sources: readonly ImageSource[];
   /** The id of the answer. */
   readonly messageId: string;
+  /** What was known before the search; set for an agent that reads something. */
+  readonly known?: KnownBefore | undefined;
   /** Set for a queued request: the lease of its job, and the delivery of its answer. */
   readonly job?: { readonly lease: Lease; readonly deliveryOf: (response: ChatResponse) => NewDelivery };
 }
@@ -71,7 +74,8 @@ export async function answerTurn(
     const threadOptions = { render, signal, imagesMax: IMAGES_MAX };
     const { images, leftOut } = await addThreadImages(parts, own, memory.images, threadOptions);
     if (question === "" && images.length === 0) throw nothingAsked();
-    const passages = await findPassages(kb, accountId, agent.knowledge, question);
+    const knowledge = await findParts(kb, accountId, agent.knowledge);
+    const { passages, fallback } = await findPassages(kb, accountId, knowledge, question);
     const work = (): Promise<AnswerResult> =>
       ask(
         parts.answerers,
@@ -93,7 +97,12 @@ export async function answerTurn(
     const missing = new Set([...system.missing, ...user.missing]);
     const annotations = annotationsOf(answered, [...missing], leftOut);
     const urls = images.map(({ url }) => url);
-    const response = responseOf(parts, request, answered, annotations, urls);
+    const cited = answered.citations.map((citation) => citation.resource_id);
+    const receipt = request.known && (await receiptOf(kb, request.known, cited, fallback));
+    const response = {
+      ...responseOf(parts, request, answered, annotations, urls),
+      ...(receipt && { receipt }),
+    };
 
     const isRemembered =
       body.thread_id !== null && body.thread_id !== undefined && answered.finish !== "error";

@@ -17,6 +17,7 @@ import type { KeyRecord, KeyScope } from "../store/records.ts";
 import type { Admission, RequestKind } from "./admission.ts";
 import type { ResponseMemory, ResponseShare } from "./response-memory.ts";
 import { isKnown } from "./conditions.ts";
+import { disconnectSignal } from "./disconnect.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
 import type { Keyring } from "./keyring.ts";
@@ -108,12 +109,16 @@ export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> 
    * `handle` passes `context.request` to its write.
    */
   replay?(accountId: string, noted: StoredAnswer, share: ResponseShare): Promise<DeclaredAnswer<A>>;
-  /** Must count a long text of a stream in `share`; a body is counted automatically. */
+  /**
+   * Must count a long text of a stream in `share`; a body is counted automatically. `disconnected` returns a signal that aborts
+   * if the client disconnects.
+   */
   handle(
     request: FastifyRequest,
     accountId: string,
     context: RequestContext,
     share: ResponseShare,
+    disconnected: () => AbortSignal,
   ): Promise<DeclaredAnswer<A>>;
 }
 
@@ -135,8 +140,10 @@ export function addOperation<const A extends RouteDoc["answers"]>(
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
       const share = openShare(parts, accountId, reply);
+      const disconnected = (): AbortSignal => disconnectSignal(request, reply);
       const handle = async (context: RequestContext): Promise<SentAnswer> => {
-        const sent = sentAnswer(request, await operation.handle(request, accountId, context, share));
+        const answered = await operation.handle(request, accountId, context, share, disconnected);
+        const sent = sentAnswer(request, answered);
         // A read changes nothing, so it can be refused and repeated.
         const isRead = operation.scope === "read" || operation.method === "GET";
         if (isRead && typeof sent.body === "string") {

@@ -4,7 +4,7 @@ import { FoundAnswer } from "../../wire/answers.ts";
 import { FacetsAnswer, FacetsQuery } from "../../wire/facets.ts";
 import { SearchBody } from "../../wire/search.ts";
 import { readFacets } from "../resources/facets.ts";
-import { queryResources } from "../resources/query.ts";
+import { queryWithReceipt } from "../resources/query.ts";
 import { addOperation, answer } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readBody, readInput } from "./validate.ts";
@@ -25,11 +25,11 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       answers: { 200: FoundAnswer },
     },
     bodyBytesMax: SEARCH_BODY_BYTES_MAX,
-    handle: async (request, accountId) => {
+    handle: async (request, accountId, _context, _share, disconnected) => {
       const body = readBody(SearchBody, request.body);
-      const { chunks: _, ...found } = await parts.urgent.during(() =>
-        queryResources(parts.kb, accountId, body),
-      );
+      const { during } = parts.urgent;
+      const answered = await queryWithReceipt(parts.kb, accountId, body, disconnected(), during);
+      const { chunks: _, ...found } = answered;
       return { status: 200, body: { success: true, ...found } } as const;
     },
   });

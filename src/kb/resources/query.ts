@@ -1,20 +1,38 @@
-import type { Tier } from "../../wire/primitives.ts";
+import type { Receipt } from "../../wire/receipt.ts";
 import type { SearchBody } from "../../wire/search.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
-import type { Scope } from "../store/search-index.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
+import { readBefore, receiptOf, type Searched } from "./receipt.ts";
 import { invalidField, noResource, Refusal } from "./refusal.ts";
 
-/** Operation 3. */
-export async function queryResources(
+/**
+ * Operation 3: searches, and says how fresh the answer is. `during` runs the search itself, without a wait for a fresh answer.
+ * Throws the signal's reason during that wait.
+ */
+export async function queryWithReceipt(
   kb: KnowledgeBase,
   accountId: string,
   body: SearchBody,
+  signal: AbortSignal,
+  during: <T>(search: () => Promise<T>) => Promise<T>,
+): Promise<SearchOutcome & { readonly receipt: Receipt }> {
+  const searched = await findSearched(kb, accountId, body);
+  const before = await readBefore(kb, accountId, [searched], body, signal);
+  const outcome = await during(() => queryResources(kb, accountId, searched, body));
+  const cited = outcome.results.map(({ payload }) => payload.resourceId);
+  return { ...outcome, receipt: await receiptOf(kb, before, cited, outcome.fallback) };
+}
+
+/** Searches what was found for a body. */
+export async function queryResources(
+  kb: KnowledgeBase,
+  accountId: string,
+  { scope: whole, tier }: Searched,
+  body: Pick<SearchBody, "filter" | "query" | "score" | "top_k">,
 ): Promise<SearchOutcome> {
   const startMs = performance.now();
-  const { scope: whole, tier } = await resolveTarget(kb, accountId, targetOf(body));
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);
   const request = {
@@ -35,12 +53,9 @@ export async function queryResources(
   return outcome;
 }
 
-/** Returns the scope and the tier of a target. Throws if this account has no such target. */
-async function resolveTarget(
-  kb: KnowledgeBase,
-  accountId: string,
-  target: Target,
-): Promise<{ readonly scope: Scope; readonly tier: Tier }> {
+/** Finds what a body names. Throws if this account has no such resource or collection. */
+async function findSearched(kb: KnowledgeBase, accountId: string, body: SearchBody): Promise<Searched> {
+  const target = targetOf(body);
   if (target.kind === "resource") {
     const tier = await kb.records.tierOf({ accountId, id: target.docId });
     if (tier === undefined) throw noResource(target.docId);

@@ -103,6 +103,7 @@ export const METHODS = {
     documentMatches: scan,
     metadataFields: read,
     facet: read,
+    unfinished: scan,
     sentenceMatches: read,
     chunksWithoutVector: scan,
     putVectors: write,

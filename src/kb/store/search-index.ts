@@ -35,6 +35,8 @@ export interface Index {
   metadataFields(query: FieldsQuery): Promise<readonly string[]>;
   /** Counts the values at a path of metadata, over the resources of the scope. */
   facet(query: { readonly scope: Scope; readonly field: string }): Promise<Facet>;
+  /** Counts what is not searchable yet of a scope, from one snapshot. Ignores the scope's filter. */
+  unfinished(query: UnfinishedQuery): Promise<Unfinished>;
   /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
   sentenceMatches(query: SentenceQuery): Promise<readonly SentenceMatch[]>;
 
@@ -205,6 +207,30 @@ export interface FieldsQuery {
   /** Starts after this path. Undefined: at the first. */
   readonly after: string | undefined;
   readonly limit: number;
+}
+
+/** Counts of chunks without a vector end here, so that a search costs little while many wait. */
+export const UNFINISHED_CHUNKS_MAX = 1000;
+
+export interface UnfinishedQuery {
+  readonly scope: Scope;
+  /** The model whose vectors are counted: `none` if the tier needs none, `no-model` if there is no model. */
+  readonly vectors: "none" | "no-model" | { readonly fingerprint: string };
+  /** Default: 0. */
+  readonly upToJob?: number;
+}
+
+/** What is not searchable yet of a scope. */
+export interface Unfinished {
+  /** Resources in the state `queued`, and in the state `error`. */
+  readonly waiting: number;
+  readonly failed: number;
+  /** Chunks that have no vector of the model, or one of an older title; at most `UNFINISHED_CHUNKS_MAX`. */
+  readonly withoutVectors: number;
+  /** Number of the newest job. Later ones have higher numbers. */
+  readonly lastJob: number;
+  /** Whether a job of the scope up to the number `upToJob` waits or runs. */
+  readonly isOlderWaiting: boolean;
 }
 
 export interface SentenceQuery {

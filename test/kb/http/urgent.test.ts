@@ -38,6 +38,10 @@ it("counts a search as urgent work", async () => {
       },
       isRunning: () => false,
     },
+    kb: {
+      records: { tierOf: async () => "fastest" },
+      index: { unfinished: async () => ({ waiting: 0, failed: 0, withoutVectors: 0 }) },
+    },
     // The other parts are missing, because a search needs none of them outside `during`.
   } as unknown as HttpParts);
   const payload = { doc_id: "0123456789abcdef01234567", query: "words" };

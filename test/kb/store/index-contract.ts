@@ -4,6 +4,7 @@ import { documentsContract } from "./contract-documents.ts";
 import { filterContract } from "./contract-filters.ts";
 import { modelsContract } from "./contract-models.ts";
 import { sentencesContract } from "./contract-sentences.ts";
+import { unfinishedContract } from "./contract-unfinished.ts";
 import { vectorsContract } from "./contract-vectors.ts";
 import { wordsContract } from "./contract-words.ts";
 import { openFixture } from "./store-fixture.ts";
@@ -21,5 +22,6 @@ export function indexContract(name: string, open: () => Promise<Store>): void {
     sentencesContract(fixture);
     modelsContract(fixture);
     filterContract(fixture);
+    unfinishedContract(fixture);
   });
 }

@@ -13,6 +13,7 @@ import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
 import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
+import { prepareUnfinished } from "./scopes/unfinished.ts";
 import { prepareSearches } from "./searches.ts";
 import { prepareSentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareServingReads, type CompleteScope, type ServingReads } from "./vectors/serving.ts";
@@ -62,6 +63,7 @@ export function openReader(path: string): Reader {
   const lackingVector = read(serving.lackingVector);
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
+  const unfinished = read(prepareUnfinished(db, scopes));
   /** Calls `step` for one row after another; each call returns the row to continue after, or undefined at the end. */
   const scan = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
     let until = performance.now() + SCAN_MS;
@@ -125,6 +127,13 @@ export function openReader(path: string): Reader {
     index: {
       ...inSnapshots.index,
       ...searches,
+      unfinished: async (query) => {
+        for (;;) {
+          const found = unfinished(query);
+          if (found !== undefined) return found;
+          await setImmediate();
+        }
+      },
       chunksWithoutVector: async (fingerprint, tiers, limit, from = -1) => {
         const found: ChunkContext[] = [];
         await scan(from, (afterRow) => {

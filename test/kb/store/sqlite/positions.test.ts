@@ -49,6 +49,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE resource DROP COLUMN label;
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
+      DROP INDEX resource_unfinished;
       PRAGMA user_version = 18`),
   );
 
@@ -92,6 +93,7 @@ it("the pages of a store of version 20 are locations", async () => {
       UPDATE resource SET pages = '[0,null,5]';
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
+      DROP INDEX resource_unfinished;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

@@ -318,5 +318,9 @@ export const SCHEMA: Schema = {
   -- Ids of the resources whose passages the answer was given, as JSON; null: from before this script.
   ALTER TABLE chat_turn ADD COLUMN reads TEXT CHECK (json_valid(reads));
   `,
+    `
+  -- Every search counts what its scope has not finished.
+  CREATE INDEX resource_unfinished ON resource (scope, status) WHERE status <> 'chunked' AND is_deleted = 0;
+  `,
   ],
 };
