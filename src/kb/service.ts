@@ -38,10 +38,9 @@ import { openModelHealth } from "./models/model-health.ts";
 import { openOpenAiModel } from "./models/openai.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions } from "./options.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "./resources/housekeeping.ts";
-import { openJobCompletions } from "./queue/completions.ts";
+import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
 import { openJobRunner } from "./jobs/job-runner.ts";
-import type { QueueName } from "./queue/queue.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
@@ -56,7 +55,7 @@ import type { ServiceFigures, ServiceObserver } from "./observer.ts";
 import { openModelTurns } from "./search/model-turns.ts";
 import { openReranker } from "./search/reranker.ts";
 import { isDamage } from "./store/damage.ts";
-import { onDamage, onCommit } from "./store/methods.ts";
+import { onDamage, onCommit, type Topic } from "./store/methods.ts";
 import type { KeyRecord } from "./store/records.ts";
 import type { Records } from "./store/store.ts";
 import { logDelivery } from "./webhooks/report.ts";
@@ -109,8 +108,11 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const admission = openAdmission(limits);
   const { model, serving, backfill } = openEmbedding(options, steadyMs);
   const { reranker, endpoint, language } = openOtherModels(options, steadyMs);
-  const wake = (topic: QueueName): void =>
-    ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.deliveries })[topic].wake();
+  const changeWaits = openWaits();
+  const wake = (topic: Topic, accountId: string): void => {
+    if (topic === "change") changeWaits.notify(accountId);
+    else ({ ingest: jobs, chat: answering.jobs, webhook: webhooks.deliveries })[topic].wake();
+  };
   const noticed = onCommit(noticeMissingVectors(options.store, backfill.wake, serving.isEarlier), wake);
   const store =
     observer === undefined ? noticed : timeWrites(noticed, (seconds) => observer.stage("store", seconds));
@@ -140,7 +142,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     mails: openMailReader(),
     turns: openTurns(),
     leases,
-    jobCompletions: openJobCompletions(),
+    jobWaits: openWaits(),
+    changeWaits,
     collections: cacheCollections(records),
     limits,
     explain: (error) => explain(error, log),
@@ -378,14 +381,15 @@ function explain(error: unknown, log: Logger): ReturnType<KnowledgeBase["explain
 async function drain(
   server: FastifyInstance,
   admission: Admission,
-  { jobCompletions }: KnowledgeBase,
+  { jobWaits, changeWaits }: KnowledgeBase,
   drainMs: number,
   log: Logger,
 ): Promise<void> {
   admission.become("draining");
   // Frees the port for the next start at once. Connections with requests in flight stay open until these are answered.
   server.server.close();
-  jobCompletions.release();
+  jobWaits.release();
+  changeWaits.release();
   if ((await admission.empty(drainMs)) === "timeout") {
     log.warn({ drainMs }, "closing with requests in flight");
     server.server.closeAllConnections();

@@ -31,6 +31,8 @@ export const ROUTES = {
   bulk: "/api/rag/resources/bulk",
   /** api: an addition, endpoints for events; `/<id>`, `/<id>/test`, `/<id>/rotate`, `/dead` and `/dead/replay` below. */
   webhooks: "/v1/webhooks",
+  /** db: an addition, the changes of the account's documents. */
+  changes: "/v1/changes",
   /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
   /** resources: prefix of uploaded files. */

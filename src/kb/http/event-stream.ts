@@ -8,7 +8,10 @@ const PING_MS = 15_000;
 export interface EventStream {
   /** Whether anything was sent: the status is then 200, and failures are events. */
   hasStarted(): boolean;
-  send(event: string, data: object): void;
+  /** Sends an event; `id` is where a client that reconnects continues. */
+  send(event: string, data: object, id?: string): void;
+  /** Resolves when the client has read enough of what was sent to get more, or has disconnected. */
+  drained(): Promise<void>;
   /** Sends nothing; the caller sends another answer. Only before the stream has started. */
   cancel(): void;
   end(): void;
@@ -55,11 +58,21 @@ export function openEventStream(reply: FastifyReply, idleMs: number): EventStrea
   });
   return {
     hasStarted: () => started,
-    send: (event, data) => {
+    send: (event, data, id) => {
       start();
+      const position = id === undefined ? "" : `id: ${id}\n`;
       // JSON has no line breaks outside its escapes, so the data is one line.
-      if (!raw.destroyed) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+      if (!raw.destroyed) raw.write(`${position}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
       ping?.refresh();
+    },
+    drained: async () => {
+      if (raw.destroyed || !raw.writableNeedDrain) return;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      raw.once("drain", resolve);
+      raw.once("close", resolve);
+      await promise;
+      raw.off("drain", resolve);
+      raw.off("close", resolve);
     },
     cancel: () => clearTimeout(firstPing),
     end: () => {

@@ -15,6 +15,7 @@ import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
 import type { RequestKind } from "./admission.ts";
 import { addBulkRoutes } from "./bulk-routes.ts";
+import { addChangeRoutes } from "./change-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connection-limit.ts";
@@ -134,6 +135,7 @@ export async function buildServer(
   addMonitoringRoutes(server, () => health().status, metrics);
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
+  addChangeRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
   addQueuesRoute(server, parts, (accountId) => jobs.figures(accountId));

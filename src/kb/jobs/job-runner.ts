@@ -55,7 +55,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
         reservations.delete(job.number);
         schedule.end(job, slot.heldMs(), next);
       }
-      kb.jobCompletions.notify(job.line);
+      kb.jobWaits.notify(job.line);
     }
   };
   /** Starts a job, or returns what must wait with it: its account's jobs of this class, all of its account, or all jobs. */

@@ -3,7 +3,7 @@ import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
 import type { ResourceKey } from "../store/records.ts";
 import { isExhausted } from "../queue/admission.ts";
-import { jobKey } from "../queue/completions.ts";
+import { jobKey } from "../queue/waits.ts";
 import type { Lease, LeasedJob, QueuedJob, WaitingJob } from "../queue/queue.ts";
 import { WaitLimitReached } from "./job-slots.ts";
 import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";

@@ -1,5 +1,5 @@
 import type { Resource } from "../store/records.ts";
-import { jobKey } from "../queue/completions.ts";
+import { jobKey } from "../queue/waits.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { noResource } from "../resources/refusal.ts";
 
@@ -13,7 +13,7 @@ export async function waitForJobs(kb: KnowledgeBase, queued: Resource, waitMs: n
   let resource = queued;
   while (resource.status === "queued" && performance.now() < endMs && !kb.isEnding()) {
     // Listens before it reads the state: a job that ends in between shows in one or the other.
-    const listening = kb.jobCompletions.listen(jobKey(queued), endMs - performance.now());
+    const listening = kb.jobWaits.listen(jobKey(queued), endMs - performance.now());
     try {
       const current = await kb.records.resource({ accountId, id });
       if (current === undefined) throw noResource(id);

@@ -28,6 +28,8 @@ export const DEFAULT_RETENTION: Retention = {
 export interface Swept {
   readonly answers: number;
   readonly records: number;
+  /** Entries of the change feed. */
+  readonly changes: number;
   /** Images removed from threads, and rows of threads. */
   readonly threadImages: number;
   readonly turns: number;
@@ -40,6 +42,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const INTERVAL_MS = 60 * 60 * 1000;
 /** Least age of a removed upload, an hour, whatever the configuration: the create that uses the file needs time to arrive. */
 const UPLOADED_FOR_DAYS = 1 / 24;
+/** Time for which changes stay in the feed: a reader may be away for that long. */
+const CHANGE_DAYS = 30;
 /** Rows removed in one transaction, so that other writes do not wait long. */
 const BATCH_ROWS = 500;
 
@@ -51,6 +55,7 @@ export interface HousekeepingParts {
     | "removeUnusedFile"
     | "sweepAnswers"
     | "purgeDeleted"
+    | "purgeChanges"
     | "purgeThreads"
     | "purgeThreadImages"
   >;
@@ -104,6 +109,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const sweep = async (): Promise<Swept> => ({
     answers: await all(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
     records: await all(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
+    changes: await all(() => records.purgeChanges(isoBefore(CHANGE_DAYS), BATCH_ROWS)),
     threadImages: await all(() =>
       records.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS),
     ),

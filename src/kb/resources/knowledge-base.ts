@@ -17,7 +17,7 @@ import type { Records } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
 import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
-import type { JobCompletions } from "../queue/completions.ts";
+import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
 
 /** The dependencies of the operations. The service creates them once. */
@@ -53,8 +53,10 @@ export interface KnowledgeBase {
   readonly turns: Turns;
   /** The leases of the jobs that this process works on. */
   readonly leases: Leases;
-  /** Notifies listeners of each job that ends. */
-  readonly jobCompletions: JobCompletions;
+  /** Requests that wait for the end of a job of a resource (`jobKey`), or for it to be postponed. */
+  readonly jobWaits: Waits;
+  /** Requests that wait for changes of an account, by its id. */
+  readonly changeWaits: Waits;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** Converts a failure into its answer. `retryAfterSeconds` is undefined if a retry cannot succeed by itself. */

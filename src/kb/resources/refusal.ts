@@ -27,6 +27,7 @@ export type RefusalCode =
   | "idempotency_in_progress"
   | "precondition_failed"
   | "version_gone"
+  | "cursor_expired"
   | "queue_full"
   | "endpoint_not_found"
   | "delivery_not_found"

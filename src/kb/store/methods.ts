@@ -14,6 +14,8 @@ interface Method {
   readonly kind: Kind;
   /** The queue that it may put a job into. */
   readonly puts?: QueueName;
+  /** Whether it may add a change to the feed. */
+  readonly changes?: true;
   /** Position of the argument that is the id of an account. Other arguments hold it as `accountId`, or in their `scope`. */
   readonly accountAt?: number;
 }
@@ -35,13 +37,13 @@ export const METHODS = {
     changeKey: write,
     collections: { ...read, accountAt: 0 },
     owners: read,
-    createResource: { ...write, puts: "webhook" },
-    enqueueCreate: { ...write, puts: "ingest" },
-    updateResource: { ...write, puts: "webhook" },
+    createResource: { ...write, puts: "webhook", changes: true },
+    enqueueCreate: { ...write, puts: "ingest", changes: true },
+    updateResource: { ...write, puts: "webhook", changes: true },
     enqueueUpdate: { ...write, puts: "ingest" },
-    failJob: { ...write, puts: "webhook" },
+    failJob: { ...write, puts: "webhook", changes: true },
     failedResources: { ...read, accountAt: 0 },
-    deleteResource: { ...free, puts: "webhook" },
+    deleteResource: { ...free, puts: "webhook", changes: true },
     resource: read,
     tierOf: lookup,
     listResources: read,
@@ -57,6 +59,9 @@ export const METHODS = {
     file: lookup,
     unusedFiles: read,
     removeUnusedFile: free,
+    changes: read,
+    newestCursor: { ...lookup, accountAt: 0 },
+    purgeChanges: free,
     recall: lookup,
     sweepAnswers: write,
     linkFetch: lookup,
@@ -219,14 +224,19 @@ function wrapMethods(
 
 const ALL: readonly Kind[] = ["lookup", "read", "scan", "write", "free"];
 
-/** Returns the same store, which notifies `listener` of every write that may have put a job into a queue. */
-export function onCommit(store: Store, listener: (queue: QueueName) => void): Store {
-  return wrapMethods(store, (operation, { puts }) =>
-    puts === undefined
+/** What a write may have added: a job to a queue, or a change to the feed. */
+export type Topic = QueueName | "change";
+
+/** Returns the same store, which notifies `listener` of every write that may have added something for an account. */
+export function onCommit(store: Store, listener: (topic: Topic, accountId: string) => void): Store {
+  return wrapMethods(store, (operation, method) =>
+    method.puts === undefined && method.changes === undefined
       ? operation
       : async (...given) => {
           const result = await operation(...given);
-          listener(puts);
+          const account = accountOf(method, given);
+          if (method.puts !== undefined) listener(method.puts, account);
+          if (method.changes !== undefined) listener("change", account);
           return result;
         },
   );

@@ -1,6 +1,7 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { Lease, NewJob, Queue } from "../queue/queue.ts";
+import type { ChangeRecords } from "./changes.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { LinkFetch } from "./links.ts";
@@ -56,9 +57,10 @@ export interface Store extends Ports {
  * - Accounts are isolated: every read and write of a resource or file names the account and sees only its data.
  * - A write indexes the chunks that it stores (`Index`), and puts the jobs that follow from it into the queue, in its own
  *   transaction. So it does with the contents of `SameTransaction`.
+ * - A write adds its change of a document to the feed (`ChangeRecords`) in its own transaction.
  * - Reads never wait for writes.
  */
-export interface Records extends WebhookRecords, ChatRecords, ErasureRecords {
+export interface Records extends WebhookRecords, ChatRecords, ErasureRecords, ChangeRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */

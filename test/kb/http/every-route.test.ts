@@ -65,6 +65,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /api/rag/resource/by-collection": { path: list, finds: "nothing" },
   "GET /api/rag/collections": { finds: "own" },
   "GET /api/rag/owners": { finds: "own" },
+  "GET /v1/changes": { finds: "own" },
   "GET /api/rag/facets": {
     path: (owned) => list(owned).replace("resource/by-collection", "facets"),
     finds: "nothing",

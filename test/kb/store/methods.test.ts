@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { KbsyncError } from "../../../src/lib/failure.ts";
-import type { QueueName } from "../../../src/kb/queue/queue.ts";
-import { onCommit, onDamage } from "../../../src/kb/store/methods.ts";
+import { onCommit, onDamage, type Topic } from "../../../src/kb/store/methods.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { withMethods } from "./with-methods.ts";
@@ -15,17 +14,17 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 it("notifies of a write that put a job, of no other write, and of none that failed", async () => {
-  const heard: QueueName[] = [];
-  const { records } = onCommit(store, (queue) => heard.push(queue));
+  const heard: [Topic, string][] = [];
+  const { records } = onCommit(store, (...notice) => heard.push(notice));
   const job = { accountId, line: "a", name: "a", body: "{}", nowMs: 0, jobsMax: 2 };
   await records.addQuestion({ ...job, queue: "chat" });
-  expect(heard).toEqual(["chat"]);
+  expect(heard).toEqual([["chat", accountId]]);
   await records.ensureAccount("another");
   await records.agents(accountId);
   await expect(records.addQuestion({ ...job, queue: "chat", jobsMax: 1 })).rejects.toMatchObject({
     code: "queue_full",
   });
-  expect(heard).toEqual(["chat"]);
+  expect(heard).toEqual([["chat", accountId]]);
 });
 
 it("reports damage that any method of any port finds, once, and still rejects", async () => {

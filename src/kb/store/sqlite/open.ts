@@ -13,6 +13,7 @@ import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
 import { prepareFileReads } from "./resources/files.ts";
+import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { startStoreThread, type StoreThreadOptions } from "./thread.ts";
 import { prepareServingReads } from "./vectors/serving.ts";
@@ -131,6 +132,7 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
   return {
     records: {
       ...prepareLookups(db),
+      ...prepareChangeReads(db),
       ...prepareAccountReads(db),
       ...prepareFileReads(db),
       ...prepareWebhookReads(db),

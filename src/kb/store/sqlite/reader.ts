@@ -8,6 +8,7 @@ import { openForReading } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
+import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
@@ -77,6 +78,7 @@ export function openReader(path: string): Reader {
   const reads: Inside<"read"> = {
     records: {
       ...lookups,
+      ...prepareChangeReads(db),
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),
       ...prepareAccountReads(db),

@@ -77,6 +77,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
         withNote(resources.enqueueUpdate(at, job), sameTransaction),
       failJob: resources.failJob,
       purgeDeleted: resources.purgeDeleted,
+      purgeChanges: resources.purgeChanges,
       deleteResource: (at) => resources.remove(at),
       ...erasures,
       addFile: (file, sameTransaction) => {

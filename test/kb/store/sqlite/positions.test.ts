@@ -50,6 +50,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
       DROP INDEX resource_unfinished;
+      DROP TABLE document_change;
       PRAGMA user_version = 18`),
   );
 
@@ -94,6 +95,7 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
       DROP INDEX resource_unfinished;
+      DROP TABLE document_change;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

@@ -322,5 +322,26 @@ export const SCHEMA: Schema = {
   -- Every search counts what its scope has not finished.
   CREATE INDEX resource_unfinished ON resource (scope, status) WHERE status <> 'chunked' AND is_deleted = 0;
   `,
+    `
+  -- Changes of documents, for readers that follow them. Each account counts its own from 1. Old ones are removed, but not
+  -- the newest of an account: a reader that has read everything continues after it.
+  CREATE TABLE document_change (
+    account_id TEXT NOT NULL REFERENCES account (id),
+    ordinal INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('created', 'updated', 'deleted')),
+    resource_id TEXT NOT NULL,
+    collection_id TEXT NOT NULL,
+    owner_id TEXT NOT NULL,
+    at TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    -- Of the text; null without one.
+    sha256 BLOB,
+    -- The string "path" of the metadata.
+    path TEXT,
+    PRIMARY KEY (account_id, ordinal)
+  ) STRICT, WITHOUT ROWID;
+  `,
   ],
 };

@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
-import { jobKey } from "../../../queue/completions.ts";
+import { jobKey } from "../../../queue/waits.ts";
 import { linkAddress } from "../../links.ts";
 import type {
   Chunking,
@@ -15,6 +15,7 @@ import type { Inside } from "../../methods.ts";
 import type { ResourceJob } from "../../store.ts";
 import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
+import { prepareChangeWrites } from "./changes.ts";
 import { prepareChunkWrites } from "./chunk-writes.ts";
 import { readContent } from "./content.ts";
 import type { IndexChanges } from "../words/index-changes.ts";
@@ -45,6 +46,7 @@ export interface ResourceWrites {
   /** `hide` changes what the event shows of the deleted resource. */
   remove(at: ChangeKey, hide?: (deleted: Resource) => Resource): Resource | undefined;
   purgeDeleted: Inside<"free">["records"]["purgeDeleted"];
+  purgeChanges: Inside<"free">["records"]["purgeChanges"];
 }
 
 /** Removal of copies of a text outside its resource. */
@@ -65,6 +67,7 @@ export function prepareResourceWrites(
   const chunks = prepareChunkWrites(db, index, vectors, scopes);
   const metadata = prepareMetadataWrites(db);
   const deliveries = prepareDeliveryQueue(db);
+  const changes = prepareChangeWrites(db);
 
   /** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
   function insert(resource: NewResource, chunking: Chunking | undefined): Omit<Resource, "content"> {
@@ -81,7 +84,9 @@ export function prepareResourceWrites(
     scopes.count(scope, 1, parts.length, words);
     metadata.add(scope, number, resource.metadata ?? {});
     metadata.noteChange(scope);
-    const { content: _, ...created } = resourceOf(rows.written(resource), "");
+    const written = rows.written(resource);
+    changes.add("created", written, resource.createdAt);
+    const { content: _, ...created } = resourceOf(written, "");
     return created;
   }
 
@@ -139,7 +144,9 @@ export function prepareResourceWrites(
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
       forgetLink(before, columns.url);
-      const after = resourceOf(rows.written(change), text);
+      const written = rows.written(change);
+      changes.add("updated", written, change.nowIso);
+      const after = resourceOf(written, text);
       if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
       return after;
     },
@@ -157,12 +164,14 @@ export function prepareResourceWrites(
       const before = at === undefined ? undefined : rows.read(at);
       if (at === undefined || before === undefined || !queue.complete(job)) return;
       rows.markFailed(before, jobs.statusOf(at, message), { code, message }, nowIso);
+      changes.add("updated", rows.written(at), nowIso);
       // The event reports the failure of this job, even if others wait.
       const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
       deliveries.publish("resource.error", failed, nowIso);
     },
 
     purgeDeleted: rows.purgeDeleted,
+    purgeChanges: changes.purgeChanges,
 
     remove(at, hide = (deleted) => deleted) {
       const before = rows.readExpected(at);
@@ -174,6 +183,7 @@ export function prepareResourceWrites(
       metadata.noteChange(before.scope);
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
+      changes.add("deleted", before, at.nowIso);
       forgetLink(before, null);
       traces.forgetText(at);
       const deleted = {

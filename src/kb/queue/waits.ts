@@ -1,17 +1,17 @@
-/** Lets requests wait, for a limited time, until a background job ends. */
-export interface JobCompletions {
+/** Lets requests wait, for a limited time, for something that has a key, such as the end of a job. */
+export interface Waits {
   /**
-   * Waits until the next job of a resource ends or is postponed; read the resource's state afterwards to learn which. `ended`
-   * resolves then, after `timeoutMs`, and at once after `release`. The caller must always call `stop`.
+   * Waits for the next `notify` of the key; read the state afterwards to learn what happened. `ended` resolves then, after
+   * `timeoutMs`, and at once after `release`. The caller must always call `stop`.
    */
   listen(key: string, timeoutMs: number): { readonly ended: Promise<void>; stop(): void };
   notify(this: void, key: string): void;
-  /** Ends all current and future waits: the service is closing, and the next start runs the queued jobs. */
+  /** Ends all current and future waits: the service is closing. */
   release(): void;
 }
 
 /** Each listener is a request in flight; the server bounds their number. */
-export function openJobCompletions(): JobCompletions {
+export function openWaits(): Waits {
   const waiting = new Map<string, Set<() => void>>();
   let released = false;
   const notify = (key: string): void => {

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { openJobCompletions } from "../../../src/kb/queue/completions.ts";
+import { openWaits } from "../../../src/kb/queue/waits.ts";
 
 it("ends a wait when its own job ends, and not with another's", async () => {
-  const completions = openJobCompletions();
+  const completions = openWaits();
   const wait = completions.listen("a/1", 60_000);
   const first = async (): Promise<string> =>
     await Promise.race([wait.ended.then(() => "ended"), sleep(1, "waits")]);
@@ -16,13 +16,13 @@ it("ends a wait when its own job ends, and not with another's", async () => {
 });
 
 it("ends a wait after its time", async () => {
-  const wait = openJobCompletions().listen("a/1", 1);
+  const wait = openWaits().listen("a/1", 1);
   await expect(wait.ended).resolves.toBeUndefined();
   wait.stop();
 });
 
 it("ends every wait at a release, and later ones at once", async () => {
-  const completions = openJobCompletions();
+  const completions = openWaits();
   const before = completions.listen("a/1", 60_000);
   completions.release();
   const after = completions.listen("a/2", 60_000);
@@ -37,7 +37,7 @@ it("ends a wait whose time is over at once, without a warning of Node", async ()
     ([warning]) => warning as Error,
     () => undefined,
   );
-  const wait = openJobCompletions().listen("a/1", -12);
+  const wait = openWaits().listen("a/1", -12);
   await wait.ended;
   wait.stop();
   await sleep(10);
