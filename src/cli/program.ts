@@ -13,6 +13,7 @@ import { addBackup } from "./commands/backup.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEval } from "./commands/eval.ts";
+import { addChanges } from "./commands/changes.ts";
 import { addFacets } from "./commands/facets.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
@@ -126,6 +127,7 @@ export function buildProgram(context: Context): Command {
   addWhy(program, context);
   addSearch(program, context);
   addFacets(program, context);
+  addChanges(program, context);
   addAsk(program, context);
   addEval(program, context);
   addPause(program, context);

@@ -30,10 +30,10 @@ export function fitting<T>(entries: readonly T[]): readonly T[] {
 }
 
 /** Reads a page of up to `limit` entries, and a shorter one if that does not fit into an answer. */
-export async function readFitting<T>(
+export async function readFitting<P extends { readonly entries: readonly unknown[] }>(
   limit: number,
-  read: (limit: number) => Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | null }>,
-): Promise<{ readonly entries: readonly T[]; readonly nextCursor: string | null }> {
+  read: (limit: number) => Promise<P>,
+): Promise<P> {
   const page = await read(limit);
   const { length } = fitting(page.entries);
   return length === page.entries.length ? page : readFitting(length, read);

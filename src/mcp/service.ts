@@ -1,6 +1,8 @@
 import { Agent, type Dispatcher } from "undici";
 import type { z } from "zod";
 import { KbsyncError, messageOf } from "../lib/failure.ts";
+import { readServerEvents } from "../lib/server-events.ts";
+import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
@@ -60,6 +62,13 @@ export interface KnowledgeService {
   ): Promise<RecordsPage>;
   /** Counts the values of metadata of an owner's resources in a collection. Undefined if the service lacks this. */
   facets(request: FacetsRequest, signal: AbortSignal): Promise<FacetsAnswer["data"] | undefined>;
+  /** Returns a page of changes of documents; by default from the oldest one. Undefined if the service lacks this. */
+  changes(page: Partial<PageRequest>, signal: AbortSignal): Promise<ChangesAnswer["data"] | undefined>;
+  /**
+   * Yields the changes after a cursor, and later ones when they are made, until the signal is aborted or the service closes
+   * the stream.
+   */
+  followChanges(cursor: string, signal: AbortSignal): AsyncIterable<Change>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
@@ -104,6 +113,8 @@ export interface ServiceConnections {
 const TIMEOUT_MS = 60_000;
 /** Largest answer read: a text of 32 MB with every character escaped in JSON. */
 const ANSWER_BYTES_MAX = 200 * 1024 * 1024;
+/** Longest event of a stream in characters: a change with its path. */
+const EVENT_CHARS_MAX = 256 * 1024;
 /** Connections to each host. */
 const CONNECTIONS = 16;
 
@@ -164,12 +175,48 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       const answer = await get(`${ROUTES.facets}?${query.toString()}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, FacetsAnswer).data;
     },
+    changes: async (page, signal) => {
+      const answer = await get(`${ROUTES.changes}?${pageQuery(page)}`, signal);
+      return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;
+    },
+    followChanges: (cursor, signal) =>
+      followed(agent, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);
       return lacksOperation(answer) ? undefined : accepted(answer, OwnersAnswer).data;
     },
   };
+}
+
+function pageQuery({ limit, cursor }: Partial<PageRequest>): string {
+  const query = new URLSearchParams();
+  if (limit !== undefined) query.set("limit", String(limit));
+  if (cursor !== undefined) query.set("cursor", cursor);
+  return query.toString();
+}
+
+/** Reads a stream of changes. */
+async function* followed(
+  agent: Agent,
+  host: string,
+  path: string,
+  { pauthkey, signal }: { readonly pauthkey: string; readonly signal: AbortSignal },
+): AsyncGenerator<Change> {
+  const headers = { [KEY_HEADER]: pauthkey, accept: "text/event-stream" };
+  const answer = await reaching(host, signal, () =>
+    begin(agent, host, path, { method: "GET", headers, signal }),
+  );
+  if (answer.statusCode !== 200) accepted(await answerOf(answer), ChangesAnswer);
+  for await (const { event, data } of readServerEvents(answer.body, EVENT_CHARS_MAX)) {
+    if (event === "change") yield Change.parse(data);
+    if (event !== "error") continue;
+    const { message, error } = Failure.parse(data);
+    throw new KbsyncError(message, {
+      code: error.code,
+      ...(error.hint !== undefined && { hint: error.hint }),
+    });
+  }
 }
 
 interface Answer {
@@ -181,20 +228,37 @@ interface Answer {
 type Sent = Pick<Dispatcher.RequestOptions, "method" | "headers" | "body"> & { readonly signal: AbortSignal };
 
 async function send(agent: Agent, host: string, path: string, sent: Sent): Promise<Answer> {
+  return reaching(host, sent.signal, async () => answerOf(await begin(agent, host, path, sent)));
+}
+
+function begin(agent: Agent, host: string, path: string, sent: Sent): Promise<Dispatcher.ResponseData> {
   const url = new URL(host.replace(/\/+$/, "") + path);
+  return agent.request({ ...sent, origin: url.origin, path: url.pathname + url.search });
+}
+
+async function answerOf({
+  statusCode,
+  headers,
+  body,
+}: Pick<Dispatcher.ResponseData, "statusCode" | "headers" | "body">): Promise<Answer> {
+  const retryAfter = headers["retry-after"];
+  return {
+    status: statusCode,
+    retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+    json: parsed(await textOf(body)),
+  };
+}
+
+/** Runs a request. Throws `service_unreachable`. */
+async function reaching<T>(host: string, signal: AbortSignal, run: () => Promise<T>): Promise<T> {
   try {
-    const answer = await agent.request({ ...sent, origin: url.origin, path: url.pathname + url.search });
-    const retryAfter = answer.headers["retry-after"];
-    return {
-      status: answer.statusCode,
-      retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-      json: parsed(await textOf(answer.body)),
-    };
+    return await run();
   } catch (error) {
-    if (sent.signal.aborted) throw error;
-    throw new KbsyncError(`the service at ${url.origin} cannot be reached: ${messageOf(error)}`, {
+    if (signal.aborted) throw error;
+    const { origin } = new URL(host);
+    throw new KbsyncError(`the service at ${origin} cannot be reached: ${messageOf(error)}`, {
       code: "service_unreachable",
-      subject: url.origin,
+      subject: origin,
       retryable: true,
       hint: "Check that it runs: `kbsync up` or `kbsync serve` for the embedded one.",
       cause: error,

@@ -52,6 +52,7 @@ describe("usage", () => {
     ["status"],
     ["search"],
     ["facets"],
+    ["changes"],
     ["approve"],
     ["log"],
     ["wait"],
@@ -146,6 +147,11 @@ describe("sync", () => {
       scopes: [{ sources: [docs], facets: [{ field: "colour", distinct: 0, values: [] }] }],
     });
     expect((await kbsync(["facets", "--state-dir", state])).code).toBe(0);
+    const changes = await kbsync(["changes", "--state-dir", state]);
+    expect(changes.stdout).toMatch(/^\S+Z {2}created {2}a\.md, version 1$/m);
+    const [, cursor = ""] = /^cursor (\S+)\n$/m.exec(changes.stdout) ?? [];
+    const later = await kbsync(["changes", "--state-dir", state, "--cursor", cursor, "--json"]);
+    expect(later).toMatchObject({ code: 0, stdout: "" });
     const refused = await kbsync(["search", "x", "--state-dir", state, "--filter", '{"a": {"above": 1}}']);
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain("filter.a.above");

@@ -23,6 +23,7 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     search_passages: { query, top_k: 100 },
     read_document: { document: documentId },
     list_sources: {},
+    list_changes: {},
     list_metadata: { source: sources[0]?.owner_id, collection: sources[0]?.collection_id },
     search: { query },
     fetch: { id: documentId },

@@ -28,6 +28,8 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     records: unused,
     list: unused,
     facets: unused,
+    changes: unused,
+    followChanges: unused,
     owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {
       asked += 1;
       const to = Number(cursor) + 2;

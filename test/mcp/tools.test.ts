@@ -59,6 +59,7 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       "read_document",
       "list_sources",
       "list_metadata",
+      "list_changes",
       "search",
       "fetch",
     ]);
@@ -101,6 +102,23 @@ describe.each(AGES)("tools for a client of the age %s", (age) => {
       ["kitchen", "moderate", null, 1],
       ["sea", "fastest", "/srv/sea", 2],
     ]);
+  });
+});
+
+describe("the tool list_changes", () => {
+  it("list_changes pages through changes, and continues where it ended when there are others", async () => {
+    const { call } = await mcp.connect(service.key);
+    const { data } = await call("list_changes", { cursor: "now" });
+    expect(data).toMatchObject({ changes: [], more: false });
+    const path = "sand.md";
+    await create({ owner_id: "changed", title: "Sand", content: "Dunes.", metadata: { path } });
+    const { data: later, text } = await call("list_changes", { cursor: data.next_cursor });
+    expect(later).toMatchObject({ changes: [{ change: "created", path, version: 1 }], more: false });
+    expect(text).toMatch(
+      /^\S+Z created sand\.md \(version 1\)\n\[Later changes: call list_changes with cursor /,
+    );
+    const unknown = await call("list_changes", { cursor: "1-0" });
+    expect(unknown.text).toContain("(cursor_expired)");
   });
 });
 

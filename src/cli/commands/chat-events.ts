@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { readServerEvents, type ServerEvent } from "../../lib/server-events.ts";
 import { ChatAnswer, type ChatResponse } from "../../wire/chat.ts";
 import { Failure } from "../../wire/failure.ts";
 
@@ -30,37 +31,12 @@ export async function readChatAnswer(
   throw refused("the service broke off its answer");
 }
 
-interface StreamEvent {
-  readonly event: string;
-  readonly data: unknown;
-}
-
-async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<StreamEvent> {
-  const decoder = new TextDecoder();
-  let text = "";
+async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
   try {
-    for await (const piece of body) {
-      text += decoder.decode(piece, { stream: true });
-      if (text.length > EVENT_CHARS_MAX) throw refused("the service sent an event without end");
-      for (let end = text.indexOf("\n\n"); end !== -1; end = text.indexOf("\n\n")) {
-        const event = eventOf(text.slice(0, end));
-        text = text.slice(end + 2);
-        if (event !== undefined) yield event;
-      }
-    }
+    yield* readServerEvents(body, EVENT_CHARS_MAX);
   } catch (error) {
-    if (error instanceof KbsyncError) throw error;
     throw refused(`the service broke off its answer: ${messageOf(error)}`);
   }
-}
-
-/** Undefined for a comment. */
-function eventOf(block: string): StreamEvent | undefined {
-  const lines = block.split("\n");
-  const value = (name: string): string | undefined =>
-    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
-  const data = value("data");
-  return data === undefined ? undefined : { event: value("event") ?? "", data: JSON.parse(data) };
 }
 
 function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {

@@ -152,9 +152,9 @@ describe("the stream of changes", () => {
         dispatcher: agent,
         headers: { accept: "text/event-stream", pauthkey: closing.key },
       });
-      const read = body.text();
+      const received = body.text();
       await closing.service.close();
-      expect(await read).toContain("event: ready");
+      expect(await received).toContain("event: ready");
       expect(closing.log()).not.toContain("closing with requests in flight");
     } finally {
       await closing.close();

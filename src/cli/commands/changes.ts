@@ -1,0 +1,102 @@
+import { setTimeout } from "node:timers/promises";
+import type { Command } from "commander";
+import { loadConfig } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { type KnowledgeService, openServiceConnections } from "../../mcp/service.ts";
+import { type Change, CHANGES_MAX, NOW } from "../../wire/changes.ts";
+import { reachService } from "../compose/compose.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
+import { visibleLine } from "../output/visible.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+import { onAnyPort } from "./search.ts";
+
+interface ChangesOptions extends CommonOptions {
+  readonly cursor?: string;
+  readonly follow?: boolean;
+  readonly json?: boolean;
+}
+
+/** Time after which a broken stream is opened again. */
+const AGAIN_MS = 1000;
+
+/** `kbsync changes`: prints what happened to documents, from a cursor on. */
+export function addChanges(program: Command, context: Context): void {
+  program
+    .command("changes")
+    .description("list what happened to documents: created, updated, deleted")
+    .option("--cursor <cursor>", `start after this one; "${NOW}": list only what happens from now on`)
+    .option("--follow", "wait for further changes, until Ctrl-C")
+    .option("--json", "print a line of JSON for each change")
+    .action(async (options: ChangesOptions) => listChanges(context, options));
+}
+
+async function listChanges(context: Context, options: ChangesOptions): Promise<void> {
+  const config = loadConfig(configRequest(context, options));
+  const state = makeStateFolder(config.stateDir);
+  const connections = openServiceConnections();
+  try {
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    const reached = await reachService(onAnyPort(config), state, context.env, log);
+    try {
+      const service = connections.as(reached);
+      const print = (change: Change): void => {
+        context.stdout.write(options.json === true ? `${JSON.stringify(change)}\n` : lineOf(change));
+      };
+      const cursor = await printStored(service, options.cursor, print, context.signal);
+      if (options.follow === true) await follow(service, cursor, print, context.signal);
+      else if (options.json !== true) context.stdout.write(`cursor ${cursor}\n`);
+    } finally {
+      await reached.close();
+    }
+  } finally {
+    await connections.close();
+  }
+}
+
+/** Prints the changes that are stored, and returns the cursor after them. */
+async function printStored(
+  service: KnowledgeService,
+  start: string | undefined,
+  print: (change: Change) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  let cursor = start;
+  for (;;) {
+    const page = await service.changes({ cursor, limit: CHANGES_MAX }, signal);
+    if (page === undefined)
+      throw new KbsyncError("the service has no feed of changes", { code: "service_refused" });
+    for (const change of page.changes) print(change);
+    cursor = page.cursor;
+    if (!page.more) return cursor;
+  }
+}
+
+/** Prints later changes until the signal is aborted. A service that restarts is waited for. */
+async function follow(
+  service: KnowledgeService,
+  start: string,
+  print: (change: Change) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let cursor = start;
+  while (!signal.aborted) {
+    try {
+      for await (const change of service.followChanges(cursor, signal)) {
+        print(change);
+        ({ cursor } = change);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof KbsyncError && !error.retryable) throw error;
+    }
+    await setTimeout(AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function lineOf({ type, timestamp, path, _id, version }: Change): string {
+  const what = type.slice("document.".length);
+  const text = what === "deleted" || version === 0 ? "" : `, version ${version}`;
+  return `${timestamp}  ${what.padEnd(7)}  ${visibleLine(path ?? _id)}${text}\n`;
+}
