@@ -10,7 +10,8 @@ export interface ErasureRecords {
   /**
    * Removes resources, live or deleted, with their records, notes of requests about them, and the turns of threads from the first
    * whose answer was given a passage of one. Webhook messages about them keep their ids alone; those with answers made from them
-   * are removed. Live ones are reported as deleted, without their titles. Unknown ones count as removed before.
+   * are removed. Live ones are reported as deleted, without their titles. Their changes lose
+   * path and digest, and with `hidesOwner` the owner. Unknown ones count as removed before.
    */
   eraseResources(erasure: Erasure): Promise<Erased>;
   /** Removes the name of an owner that has no resources any more. */

@@ -41,7 +41,7 @@ async function create(words: ReturnType<typeof canaries>, more: object = {}): Pr
     title: `About ${words.title}`,
     description: `${words.description} described`,
     content: `# Head\n\nThe heron ${words.text} stands by the canal. ${"It waits. ".repeat(40)}`,
-    metadata: { tags: [words.tag], [words.key]: 1 },
+    metadata: { tags: [words.tag], [words.key]: 1, path: `${words.tag}.md` },
     owner_id: "ann",
     collection_details: "high_accuracy",
     ...more,

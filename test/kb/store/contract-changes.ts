@@ -89,6 +89,19 @@ export function changesContract(fixture: StoreFixture): void {
           expect(await after(invented)).toBeUndefined();
       }));
 
+    it("has neither path nor digest of an erased document, and no cursor changes", async () => {
+      const { id } = await create("kiwi", { metadata: { path: "fruit/kiwi.md" } });
+      const before = await changes();
+      const { id: accountId } = fixture.account;
+      await fixture.store.records.eraseResources({ accountId, ids: [id], hidesOwner: true, nowIso: LATER });
+      const after = await changes();
+      const erased = { resourceId: id, path: null, sha256: null, ownerId: "" };
+      expect(after).toMatchObject([
+        { ...erased, kind: "created", cursor: before[0]?.cursor },
+        { ...erased, kind: "deleted" },
+      ]);
+    });
+
     it("keeps the newest change of each account, where a reader is that has read everything", () =>
       fixture.alone(async (store) => {
         const { id: accountId } = await store.records.ensureAccount("local");

@@ -342,6 +342,8 @@ export const SCHEMA: Schema = {
     path TEXT,
     PRIMARY KEY (account_id, ordinal)
   ) STRICT, WITHOUT ROWID;
+  -- An erasure removes what the changes of its documents say of them.
+  CREATE INDEX document_change_of_resource ON document_change (resource_id);
   `,
   ],
 };

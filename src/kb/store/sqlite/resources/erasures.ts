@@ -29,6 +29,9 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
     UPDATE scope SET owner_id = char(0) || number WHERE owner_id = @ownerId AND resources = 0
       AND collection_id IN (SELECT id FROM collection WHERE account_id = @accountId)
       AND NOT EXISTS (SELECT 1 FROM resource WHERE resource.scope = scope.number)`);
+  const clearChanges = db.prepare<[Selected & { readonly hidesOwner: number }]>(`
+    UPDATE document_change SET path = NULL, sha256 = NULL, owner_id = iif(@hidesOwner, '', owner_id)
+    WHERE resource_id IN ${IDS} AND account_id = @accountId`);
   const forgetRequests = prepareRequests(db);
   const forgetMessages = prepareMessages(db);
   const forgetTurns = prepareTurns(db);
@@ -43,6 +46,7 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
         chunks += live?.chunkCount ?? 0;
       }
       const documents = deleteRecords.run(selected).changes;
+      clearChanges.run({ ...selected, hidesOwner: Number(erasure.hidesOwner) });
       const { answers, ...turns } = forgetTurns(selected);
       const messages = answers + forgetMessages(erasure);
       return { documents, chunks, requests: forgetRequests(selected), messages, ...turns };
