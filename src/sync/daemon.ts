@@ -269,7 +269,7 @@ async function adoptSources(
     const {
       unsearched: _parts,
       unreadable: _unreadable,
-      missingRows: _rows,
+      approvedRows: _rows,
       ...report
     } = await adoptSource(context, source, {
       whole,

@@ -51,8 +51,8 @@ export interface SourceAdoption extends AdoptReport {
   readonly unsearched: Unsearched;
   /** What this comparison's scan could not read, even if an earlier scan could. */
   readonly unreadable: readonly RelativePath[];
-  /** Rows of files whose resource the service no longer has. */
-  readonly missingRows: NumberSet;
+  /** Rows of files whose resource the service no longer has, and that a person agreed to create again. */
+  readonly approvedRows: NumberSet;
   /** Rows of an old ledger received the names that their files have now: whatever was planned before is out of date. */
   readonly hasFollowed: boolean;
 }
@@ -234,8 +234,8 @@ export async function adoptSource(
     parts: unsearchedParts(unread, isFirst ? WHOLE_FOLDER : before.parts),
     sinceMs: isFirst ? startedMs : before.sinceMs,
   };
-  const missingRows = openNumberSet();
-  for (const { id } of missing) missingRows.add(id);
+  const approvedRows = openNumberSet();
+  if (isAgreedTo) for (const { id } of missing) approvedRows.add(id);
   await ledger.write(() => {
     if (lost !== undefined) {
       // The service was reset as well. Once that is settled, the rows are compared again.
@@ -265,7 +265,7 @@ export async function adoptSource(
     adopted: confirmed + exact,
     differing: differing + matches.length - exact,
     missing: missing.length,
-    missingRows,
+    approvedRows,
     hasFollowed,
     lost: lost ?? null,
     surplus: { count: resources.length, first: firstOf(resources) },
@@ -282,7 +282,7 @@ const NOTHING: Omit<SourceAdoption, "source"> = {
   adopted: 0,
   differing: 0,
   missing: 0,
-  missingRows: openNumberSet(),
+  approvedRows: openNumberSet(),
   hasFollowed: false,
   lost: null,
   surplus: { count: 0, first: [] },

@@ -53,8 +53,8 @@ export interface AdoptionOptions {
   readonly isSending: () => boolean;
   /** Most of what an old ledger knows is gone from the service. Nothing may be sent until a person agrees. */
   readonly onLoss: (reason: string) => void;
-  /** Notified of the rows whose resources the list showed to be missing. These may be created again. */
-  readonly onMissing: (rows: NumberSet) => void;
+  /** Notified of the rows whose resources are missing and that a person agreed to create again. */
+  readonly onApproved: (rows: NumberSet) => void;
   /** Schedules a check of the whole source. */
   readonly scanAt: (atMs: number) => void;
   readonly onWarning: (error: Error) => void;
@@ -65,7 +65,7 @@ const AGAIN_MS = 1000;
 
 /** Opens the adoption of a source. */
 export function openAdoption(options: AdoptionOptions): Adoption {
-  const { context, source, once, signal, isBusy, isSending, onLoss, onMissing, scanAt, onWarning } = options;
+  const { context, source, once, signal, isBusy, isSending, onLoss, onApproved, scanAt, onWarning } = options;
   const { ledger, collections, now } = context;
   /**
    * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
@@ -106,7 +106,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       onLoss(lost);
       return [];
     }
-    onMissing(found.missingRows);
+    onApproved(found.approvedRows);
     if (adopted + differing + missing === 0 && !hasFollowed) {
       // A file that the comparison could not see may have a resource. The next check finds it again.
       const isUnseen = withinTest(found.unreadable);

@@ -7,7 +7,7 @@ import { NO_COUNTS, type Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { unknownSource } from "../disk/source-path.ts";
-import { judgeLoss, type Check } from "../reconcile-service/loss.ts";
+import { areGone, judgeLoss, type Check } from "../reconcile-service/loss.ts";
 import { takeInstead, takeOlder } from "./older.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
 import { deleteExtra, openResending, type Resending } from "./repair.ts";
@@ -72,7 +72,9 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
       const lost = found && (await judgeLoss(context, found, source.id, { signal: source.signal }));
       if (repair && lost !== undefined) source.guard.hold(lost);
       if (repair && lost === undefined) {
-        source.guard.allow(found?.missing ?? openNumberSet());
+        const isGone = found && (await areGone(context, found, source.id, source.signal));
+        if (found !== undefined && isGone !== undefined)
+          source.guard.allow(isGone ? found.missing : openNumberSet());
         resending.set(source.id, openResending(context, source));
       }
       const { acknowledged: resources, missing, altered } = counts;
@@ -165,6 +167,7 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         if (source === undefined || found === undefined) return undefined;
         return {
           missing: found.missing,
+          areGone: () => areGone(context, found, id, source.signal),
           reason: await judgeLoss(context, found, id, { signal: source.signal, withUnjudged: true }),
           refill: async () => {
             const again = openResending(context, source);

@@ -3,7 +3,7 @@ import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
 import { lossReason, NO_COUNTS, type DriftCounts } from "../plan/audit.ts";
 import { parkMs } from "../plan/retry.ts";
-import { askTitle } from "./presence.ts";
+import { askTitle, type Presence } from "./presence.ts";
 import type { Drifted, Sweep } from "./sweep.ts";
 
 /**
@@ -20,7 +20,7 @@ export interface LossGuard {
   mayRecreate(row: number): boolean;
   /** Called when the service's answers raise doubts whether it is still the same. */
   suspect(): void;
-  /** Records that the list showed exactly the resources of these rows to be missing. They may be created again. */
+  /** Records that exactly the resources of these rows are missing. They may be created again. */
   allow(missing: NumberSet): void;
   hold(reason: string): void;
   /**
@@ -45,7 +45,10 @@ export interface LossGuardOptions {
 
 /** What the list shows about a source. */
 export interface Check {
+  /** Rows whose resources the list does not show. */
   readonly missing: NumberSet;
+  /** Finds out whether these are gone indeed; undefined if that is unknown. */
+  areGone(): Promise<boolean | undefined>;
   /** Why its resources must not simply be sent again; undefined if they may. */
   readonly reason: string | undefined;
   /** Sends everything again that drifted. */
@@ -114,11 +117,12 @@ export function openLossGuard(options: LossGuardOptions): LossGuard {
       return true;
     }
     const found = await check();
-    allow(found?.missing);
     if (found?.reason !== undefined && !agreed) {
       hold(found.reason);
       return false;
     }
+    const isGone = agreed || (await found?.areGone());
+    if (found !== undefined && isGone !== undefined) allow(isGone ? found.missing : undefined);
     if (agreed) await found?.refill();
     open();
     return true;
@@ -172,7 +176,7 @@ function isUnadopted({ drift }: ActionContext["ledger"], source: number): boolea
   return !drift.isAdopted(source) && drift.unsearched(source).parts.length === 0;
 }
 
-/** Resources that are requested by id before most count as lost; more if the answers differ. */
+/** Resources that are requested by id before a list counts as right; more if the answers differ. */
 const SAMPLE = 5;
 const SAMPLE_MIXED = 50;
 
@@ -209,17 +213,45 @@ export async function judgeLoss(
   const reason = (goneShare: number): string | undefined =>
     reasonFor(judged, goneShare) ?? reasonFor(all, goneShare);
   if (reason(1) === undefined) return undefined;
-  const judge = async (size: number): Promise<{ readonly gone: number; readonly asked: number }> => {
-    const sample = await sampleOf(sweep, source, all.missing, size);
-    let gone = 0;
-    // An unanswered one counts as lost too: what is then not sent is only held.
-    for (const row of sample) gone += Number((await askTitle(context, row, signal)) !== "there");
-    return { gone, asked: sample.length };
+  const { there, asked } = await askMissing(context, sweep, source, all.missing, signal);
+  // An unanswered one counts as lost too: what is then not sent is only held.
+  return reason(asked === 0 ? 1 : 1 - there / asked);
+}
+
+/**
+ * Finds out by single resources whether those that a list omits are gone. If most of them exist, the list was short, and
+ * it does not permit to create again what the service loses later. Undefined if none can be requested now.
+ */
+export async function areGone(
+  context: ActionContext,
+  sweep: Sweep,
+  source: number,
+  signal: AbortSignal,
+): Promise<boolean | undefined> {
+  const missing = sweep.counts.get(source)?.missing ?? 0;
+  // So few may be created again without a list as well.
+  if (missing <= GONE_MAX) return true;
+  const { gone, asked } = await askMissing(context, sweep, source, missing, signal);
+  return asked === 0 ? undefined : 2 * gone > asked;
+}
+
+/** Requests a sample of a source's missing resources by id. */
+async function askMissing(
+  context: ActionContext,
+  sweep: Sweep,
+  source: number,
+  missing: number,
+  signal: AbortSignal,
+): Promise<Record<Presence, number> & { readonly asked: number }> {
+  const ask = async (size: number): Promise<Record<Presence, number> & { readonly asked: number }> => {
+    const sample = await sampleOf(sweep, source, missing, size);
+    const counts = { there: 0, gone: 0, unanswered: 0, asked: sample.length };
+    for (const row of sample) counts[await askTitle(context, row, signal)] += 1;
+    return counts;
   };
-  const first = await judge(SAMPLE);
-  const isMixed = first.gone > 0 && first.gone < first.asked;
-  const { gone, asked } = isMixed ? await judge(SAMPLE_MIXED) : first;
-  return reason(asked === 0 ? 1 : gone / asked);
+  const first = await ask(SAMPLE);
+  const isMixed = first.there > 0 && first.there < first.asked;
+  return isMixed ? await ask(SAMPLE_MIXED) : first;
 }
 
 /** Returns some of a source's missing resources, evenly from first to last. */

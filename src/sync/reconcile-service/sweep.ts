@@ -39,7 +39,7 @@ export interface Sweep {
   readonly unjudged: ReadonlyMap<number, Unjudged>;
   /** Returns rows that drifted, as they are now, except those that were changed or sent since. */
   drifted(): AsyncIterable<Drifted>;
-  /** Returns rows that the list does not show, as they are now, including those that were not judged. */
+  /** Returns rows that the list does not show, as they are now, including unsure ones and those not judged. */
   unlisted(): AsyncIterable<AcknowledgedFile>;
   readonly claims: Claims;
   /** Rows whose file may have had another resource before the source was adopted. */
@@ -173,7 +173,7 @@ export async function sweepScope(
   const asTheyAre = async function* (): AsyncGenerator<AcknowledgedFile> {
     const since = openRecent(context, started, Infinity);
     for await (const row of rowsOf(context, scope, signal))
-      if (row.state === "agreed" && !since.row(row) && !isBusy(row.source, row.path)) yield row;
+      if (isAcknowledged(row) && !since.row(row) && !isBusy(row.source, row.path)) yield row;
   };
   const isInFlight = inFlightTest(context);
   /** Made or deleted while the list was read, or shortly before: a row owns it by now, or none does any more. */
@@ -194,7 +194,7 @@ export async function sweepScope(
     },
     drifted: async function* () {
       for await (const row of asTheyAre()) {
-        const kind = kindOf(row);
+        const kind = row.state === "agreed" ? kindOf(row) : undefined;
         if (kind === undefined || kind === "agrees") continue;
         const known = kind === "altered" ? details.get(row.id) : undefined;
         yield { row, kind, alterations: known?.alterations ?? [], found: known?.found };

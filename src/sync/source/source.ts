@@ -194,7 +194,7 @@ export function openSource(options: SourceOptions): SourceSync {
     isBusy: (path) => states.hasJob(path),
     isSending: () => isSending(),
     onLoss: (reason) => guard.hold(reason),
-    onMissing: (rows) => guard.allow(rows),
+    onApproved: (rows) => guard.allow(rows),
     scanAt,
     onWarning: options.onWarning,
   });

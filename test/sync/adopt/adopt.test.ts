@@ -750,6 +750,27 @@ describe("an old ledger that nobody reported", () => {
     expect(world.service.live()).toHaveLength(11);
   });
 
+  it("an old ledger does not fill a service that loses its resources after a list that omitted some", async () => {
+    for (let n = 1; n <= 20; n += 1) world.write(`${n}.txt`, `text ${n}`);
+    await world.sync();
+    await restoreAfter(
+      (name) => name.startsWith("ledger.db"),
+      async () => {
+        world.write("after.txt", "after the backup");
+        await world.sync();
+      },
+    );
+    for (const resource of world.service.live().slice(0, 8)) resource.ownerId = "not in the list";
+    const created = world.service.count("create");
+    world.service.fault = ({ operation }) => {
+      if (operation === "update") for (const resource of world.service.live()) resource.isDeleted = true;
+      return undefined;
+    };
+    await world.sync();
+    expect(readStatus(world.stateDir, 0)?.sources).toMatchObject([{ halted: true }]);
+    expect(world.service.count("create") - created).toBeLessThanOrEqual(3);
+  });
+
   it("an old ledger is known as such until it was compared, through a crash at the list", async () => {
     world.write("a.txt", "text a");
     await world.sync();

@@ -424,28 +424,37 @@ describe("a service with a loss", () => {
     expect(world.service.resources.size).toBe(10);
   });
 
-  it("a loss does not fill a service again because a list omitted resources that existed at the time", async () => {
-    writeFiles(20);
-    const daemon = world.daemon(prompt());
-    const stop = new AbortController();
-    const ended = daemon.run({ signal: stop.signal });
-    await until(() => world.service.live().length === 20 && daemon.status().idle);
-    const hidden = world.service.live().slice(0, 8);
-    for (const resource of hidden) resource.ownerId = "not in the list";
-    await daemon.audit({ repair: true });
-    for (const resource of hidden) resource.ownerId = "docs-owner";
-    await until(() => daemon.status().idle);
-    forgetAll();
-    const isHalted = (): boolean => daemon.status().sources[0]?.halted === true;
-    for (let n = 1; n <= 8; n += 1) {
-      world.write(`${21 - n}.txt`, `another text ${n}`);
-      await until(() => isHalted() || world.service.live().some(({ content }) => content?.endsWith(`${n}`)));
-    }
-    expect(isHalted()).toBe(true);
-    expect(world.service.live()).toHaveLength(3);
-    stop.abort();
-    await ended;
-  });
+  it.each([
+    { omitted: 8, firstChanged: 13, which: "others" },
+    { omitted: 8, firstChanged: 1, which: "some" },
+    { omitted: 20, firstChanged: 1, which: "all" },
+  ])(
+    "a loss does not fill a service again because a list omitted $which of the resources while they existed",
+    async ({ omitted, firstChanged }) => {
+      writeFiles(20);
+      const daemon = world.daemon(prompt());
+      const stop = new AbortController();
+      const ended = daemon.run({ signal: stop.signal });
+      await until(() => world.service.live().length === 20 && daemon.status().idle);
+      const hidden = world.service.live().slice(0, omitted);
+      for (const resource of hidden) resource.ownerId = "not in the list";
+      await daemon.audit({ repair: true });
+      for (const resource of hidden) resource.ownerId = "docs-owner";
+      await until(() => daemon.status().idle);
+      forgetAll();
+      const isHalted = (): boolean => daemon.status().sources[0]?.halted === true;
+      for (let n = 1; n <= 8; n += 1) {
+        world.write(`${firstChanged + n - 1}.txt`, `another text ${n}`);
+        await until(
+          () => isHalted() || world.service.live().some(({ content }) => content === `another text ${n}`),
+        );
+      }
+      expect(isHalted()).toBe(true);
+      expect(world.service.live()).toHaveLength(3);
+      stop.abort();
+      await ended;
+    },
+  );
 
   it("a loss holds a source until all but a few resources are back", async () => {
     writeFiles(10);

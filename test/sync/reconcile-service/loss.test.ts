@@ -22,6 +22,8 @@ let source: number;
 let nowMs: number;
 /** The next result of the list; an error is thrown. */
 let found: Check | Error | undefined;
+/** Whether what the list omits is gone indeed. */
+let gone: boolean | undefined;
 let checks: number;
 let refills: number;
 let scans: number[];
@@ -45,7 +47,12 @@ const open = (once = false): LossGuard =>
 const listed = (reason: string | undefined, ...missing: number[]): Check => {
   const rows: NumberSet = openNumberSet();
   for (const row of missing) rows.add(row);
-  return { missing: rows, reason, refill: async () => void (refills += 1) };
+  return {
+    missing: rows,
+    areGone: async () => gone,
+    reason,
+    refill: async () => void (refills += 1),
+  };
 };
 const reason = (): string | undefined => {
   ledger.flush();
@@ -61,6 +68,7 @@ beforeEach(async () => {
   });
   nowMs = 1_000_000;
   found = undefined;
+  gone = true;
   checks = 0;
   refills = 0;
   scans = [];
@@ -112,6 +120,47 @@ describe("resources that turn out to be gone", () => {
     nowMs += 1;
     expect([6, 7, 8, 9].map((row) => guard.mayRecreate(row))).toEqual([true, true, true, false]);
     expect(guard.isClosed()).toBe(true);
+  });
+});
+
+describe("a list that omits resources", () => {
+  const mayRecreate = (guard: LossGuard): readonly boolean[] =>
+    [1, 2, 3, 4, 5].map((row) => guard.mayRecreate(row));
+
+  it.each([
+    { isGone: true, result: [true, true, true, true, true] },
+    { isGone: false, result: [true, true, true, false, false] },
+    { isGone: undefined, result: [true, true, true, false, false] },
+  ])(
+    "a list that omits resources permits to create them again if they are gone: $isGone",
+    async ({ isGone, result }) => {
+      const guard = open();
+      found = listed(undefined, 1, 2, 3, 4, 5);
+      gone = isGone;
+      guard.suspect();
+      expect(await guard.ready()).toBe(true);
+      expect(mayRecreate(guard)).toEqual(result);
+    },
+  );
+
+  it("a list that omits resources of which none can be requested leaves what was permitted before", async () => {
+    const guard = open();
+    guard.allow(listed(undefined, 1, 2, 3, 4, 5).missing);
+    found = listed(undefined, 6);
+    gone = undefined;
+    guard.suspect();
+    expect(await guard.ready()).toBe(true);
+    expect(mayRecreate(guard)).toEqual([true, true, true, true, true]);
+  });
+
+  it("a list that omits resources permits to create them again if a person agrees, whether they are gone or not", async () => {
+    const guard = open();
+    guard.hold("most are gone");
+    found = listed("most are gone", 1, 2, 3, 4, 5);
+    gone = false;
+    await ledger.write(() => ledger.sources.approve(source));
+    expect(await guard.ready()).toBe(true);
+    expect(mayRecreate(guard)).toEqual([true, true, true, true, true]);
   });
 });
 
