@@ -180,8 +180,9 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Paths of a mass delete that nobody agreed to, and how many of their resources went. */
   let held = new Set<string>();
   let heldGone = 0;
-  /** Paths whose resource the service lost, with its size of chunks, and how many were made again as they were. */
-  let lost = new Map<string, number>();
+  /** Resources that the service lost, by place, and how many were made again as they were. */
+  let lost = new Map<string, Resource>();
+  let lostMs = 0;
   let remade = 0;
   /** Resources that there would be without the loss, and how many of them were lost: it is one while these are most. */
   let loss = { missed: 0, before: 0 };
@@ -271,18 +272,31 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
+  /**
+   * Whether a create makes again what was lost. Chunk settings and the kind, text or address, never change by an update:
+   * such a file gets another resource, and nobody asks whether the old one is there. Neither is it asked for when a file
+   * comes to a path whose file was removed.
+   */
+  const isMadeAgain = (resource: Resource, before: Resource): boolean =>
+    chunkSizeOf(before) === chunkSizeOf(resource) &&
+    (before.url === undefined) === (resource.url === undefined) &&
+    (expectations.thereSinceMs(placeIn(resource)) ?? Infinity) <= lostMs;
+
   service.onCreate = (resource, { begunMs }) => {
-    // A document with other chunk settings is sent again, and by then nobody knows whether the old one is there.
-    if (lost.get(placeIn(resource)) === chunkSizeOf(resource)) {
+    const place = placeIn(resource);
+    const before = lost.get(place);
+    if (before !== undefined && isMadeAgain(resource, before)) {
       remade += 1;
       // One that the list does not show is made once more: it is the same file of those that were lost.
-      lost.delete(placeIn(resource));
+      lost.delete(place);
       if (remade > REMADE_MAX + options.concurrency) {
         fail("refilled", `${remade} of the resources that the service lost were made again unasked`);
       }
     } else {
-      // What others of the source's files get since counts when the loss is noticed.
-      loss.before += 1;
+      // What others of the source's files get since counts when the loss is noticed. A lost one that another one has
+      // replaced is missed no more.
+      if (lost.delete(place)) loss.missed -= 1;
+      else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
     if (resource.late || !options.isListTrue || !options.knowsCollection() || forgotten > 0) return;
@@ -605,7 +619,8 @@ export function openJudge(options: JudgeOptions): Judge {
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
       if (missed.length >= min && 2 * missed.length > before) {
-        lost = new Map(missed.map((each) => [placeIn(each), chunkSizeOf(each)]));
+        lost = new Map(missed.map((each) => [placeIn(each), each]));
+        lostMs = clock.nowMs();
         loss = { missed: missed.length, before };
       }
     },
