@@ -28,6 +28,8 @@ export interface Deletes {
        * that it must.
        */
       readonly isBurstOver: boolean;
+      /** Paths in flight that the scan covered, whatever its scope. */
+      readonly inFlight: readonly RelativePath[];
     },
     checkAgain: (path: RelativePath, atMs: number) => void,
   ): Braked;
@@ -86,10 +88,10 @@ export function openDeletes(options: {
   const { source, ledger, sync, states, now, once, keepTries, timing } = options;
   const missing = states.missing();
   /**
-   * Paths without a row at which nothing was found during this burst, and when the last of them was added: files that
-   * have no resource yet belong to the burst as well.
+   * Paths without a row, or in flight, at which nothing was found during this burst, and when they were added, oldest
+   * first: files that have no resource yet belong to the burst as well.
    */
-  const others = new Set<RelativePath>();
+  const others = new Map<RelativePath, number>();
   let lastOtherMs = -Infinity;
 
   const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
@@ -104,21 +106,26 @@ export function openDeletes(options: {
     return Math.min(lastMs + timing.burstGapMs, firstMs + BURST_MAX_MS);
   };
 
-  const noteOthers = (scan: Scan, nowMs: number): void => {
+  const noteOthers = (scan: Scan, inFlight: readonly RelativePath[], nowMs: number): void => {
     if (missing.size === 0) {
       others.clear();
       lastOtherMs = -Infinity;
       return;
     }
-    for (const path of absentFrom(scan)) {
+    // In a folder in which files constantly come and go, a burst may follow the other without a pause.
+    for (const [path, sinceMs] of others) {
+      if (nowMs - sinceMs < BURST_MAX_MS) break;
+      others.delete(path);
+    }
+    for (const path of absentFrom(scan, inFlight)) {
       if (missing.has(path) || others.has(path)) continue;
-      others.add(path);
+      others.set(path, nowMs);
       lastOtherMs = nowMs;
     }
   };
 
   return {
-    ripe: (braked, scan, { quiet, isBurstOver }, checkAgain) => {
+    ripe: (braked, scan, { quiet, isBurstOver, inFlight }, checkAgain) => {
       if (once) return braked;
       const nowMs = now();
       const inScope = scopeTest(scan.scope);
@@ -126,7 +133,7 @@ export function openDeletes(options: {
       const still = new Set(gone.map(({ id }) => id));
       for (const [path, { id }] of missing) if (!still.has(id) && inScope(path)) states.decide(path);
       for (const { id, path } of gone) if (missing.get(path)?.id !== id) states.miss(path, id, nowMs);
-      noteOthers(scan, nowMs);
+      noteOthers(scan, inFlight, nowMs);
       const endMs = burstEndMs();
       const hasRested = ({ path }: KnownFile): boolean => {
         const restedMs = nowMs - (missing.get(path)?.sinceMs ?? nowMs);
@@ -216,9 +223,13 @@ export function openDeletes(options: {
   };
 }
 
-/** Returns paths that a scan had to cover and where it found nothing. */
-function absentFrom({ scope = [], entries, refused, skipped, unreadable }: Scan): ReadonlySet<RelativePath> {
-  const absent = new Set(scope);
+/** Returns paths that a scan had to cover, or did cover in flight, and where it found nothing. */
+function absentFrom(
+  { scope = [], entries, refused, skipped, unreadable }: Scan,
+  inFlight: readonly RelativePath[],
+): ReadonlySet<RelativePath> {
+  const isUnread = scopeTest(unreadable.map(({ path }) => path));
+  const absent = new Set([...scope, ...inFlight.filter((path) => !isUnread(path))]);
   const found = [...entries, ...refused, ...skipped.map(({ entry }) => entry), ...unreadable];
   for (const { path } of found)
     for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1))

@@ -186,7 +186,12 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     const decided = brake(scan, gone, facts);
     const braked = isAgreed
       ? decided
-      : deletes.ripe(decided, scan, { quiet: states.isQuiet({ butMissing: true }), isBurstOver }, checkAgain);
+      : deletes.ripe(
+          decided,
+          scan,
+          { quiet: states.isQuiet({ butMissing: true }), isBurstOver, inFlight },
+          checkAgain,
+        );
     if (isAgreed) states.forgetMissing();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);

@@ -82,7 +82,11 @@ beforeEach(() => {
 const pass = (
   atMs: number,
   missing: readonly string[],
-  { paths, quiet = true }: { paths?: readonly string[]; quiet?: boolean } = {},
+  {
+    paths,
+    quiet = true,
+    inFlight = [],
+  }: { paths?: readonly string[]; quiet?: boolean; inFlight?: readonly string[] } = {},
 ): { readonly sent: string[]; readonly held: string[]; readonly checks: number[] } => {
   nowMs = atMs;
   const scan = {
@@ -109,7 +113,7 @@ const pass = (
     madeLately: undefined,
   };
   const checks: number[] = [];
-  const when = { quiet, isBurstOver: deletes.isBurstOver() };
+  const when = { quiet, isBurstOver: deletes.isBurstOver(), inFlight };
   const braked = deletes.ripe(brake(scan, rows(missing), facts), scan, when, (_, at) => checks.push(at));
   const names = (found: readonly KnownFile[]): string[] => found.map(({ path }) => path);
   return { sent: names(braked.deletes), held: names(braked.held), checks };
@@ -203,6 +207,23 @@ describe("a burst of deletes", () => {
     pass(3000, [], { paths: ["b"] });
     expect(pass(3499, ["a"], { paths: ["a"] }).sent).toEqual([]);
     expect(pass(3500, ["a"], { paths: ["a"] }).sent).toEqual(["a"]);
+  });
+
+  it("a burst continues while files disappear that are in flight, each of which counts once", () => {
+    pass(0, ["a"]);
+    expect(pass(2000, ["a"], { inFlight: ["b", "other"] }).sent).toEqual([]);
+    expect(pass(4000, ["a"], { inFlight: ["b", "c", "other"] }).sent).toEqual([]);
+    expect(pass(6000, ["a"], { inFlight: ["b", "c", "other"] }).sent).toEqual(["a"]);
+  });
+
+  it("a file without a resource that disappears counts again after ten minutes", () => {
+    pass(0, ["a"]);
+    pass(1000, [], { paths: ["b"] });
+    for (let atMs = 2000; atMs <= LATELY_MS; atMs += 1000) pass(atMs, [`x${atMs / 1000}`]);
+    pass(LATELY_MS + 1000, ["c"]);
+    pass(LATELY_MS + 2000, [], { paths: ["b"] });
+    expect(pass(LATELY_MS + 3500, ["c"]).sent).toEqual([]);
+    expect(pass(LATELY_MS + 4000, ["c"]).sent).toEqual(["c"]);
   });
 
   it("a burst continues while checks of other parts find nothing missing, or more", () => {
