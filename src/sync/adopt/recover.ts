@@ -103,10 +103,13 @@ export function openSettler({
     const adopted = new Set<number>();
     const found: { readonly path: RelativePath; readonly docId: string }[] = [];
     await ledger.write(() => {
+      const doubted = ledger.intents.doubts(source.id);
       for (const adoption of settlement.adopted) {
-        const { id, docId, exact, label, warning } = adoption;
+        const { id, docId, label, warning } = adoption;
         const intent = byId.get(id);
         if (intent === undefined) continue;
+        const isEarlier = doubted.some((each) => mayHaveMade(each, intent));
+        const exact = adoption.exact && !isEarlier;
         const existing = resourceOf(context, source.id, intent);
         if (existing !== undefined && existing !== docId) {
           // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
@@ -119,6 +122,7 @@ export function openSettler({
         const create = asFound(intent, adoption);
         const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
         if (left === "taken") continue;
+        if (isEarlier) ledger.intents.forgetFound(docId);
         adopted.add(id);
         found.push({ path: intent.path, docId });
         ledger.files.warn(docId, warning);
@@ -348,6 +352,16 @@ function resourceOf(
   const isSame =
     row?.state === "agreed" && row.hash === observed.hash && sameShape(row.shape, observed.shape);
   return isSame ? (row.docId ?? undefined) : undefined;
+}
+
+/**
+ * Reports whether what seems to be a create's resource may be that of an earlier create of the file, whose text differs
+ * only in what services change in texts, such as blanks at line ends.
+ */
+function mayHaveMade({ observed: earlier }: CreateIntent, { observed }: CreateIntent): boolean {
+  return (
+    earlier.label === observed.label && earlier.digest === observed.digest && earlier.hash !== observed.hash
+  );
 }
 
 /** Reports whether a former process left creates. */

@@ -71,7 +71,7 @@ interface CreateIntents {
    */
   isFound(docId: string, observed: Observed): boolean;
   /**
-   * Records that something else was sent to the resource since, or that it was acknowledged. `isFound` is then false.
+   * Records that the resource may hold something else, or that it was acknowledged. `isFound` is then false.
    */
   forgetFound(docId: string): void;
   /** Replaces the key after what was made under the old one was deleted: the next attempt is another request. */

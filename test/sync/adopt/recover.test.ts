@@ -372,6 +372,24 @@ describe("interrupted creates", () => {
     expect(checks).toEqual(["a.txt"]);
   });
 
+  it("an interrupted create is sent again if the resource may be of an earlier text with other blanks", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      const earlier = { ...observed(), hash: "of the same text with blanks at its end" };
+      ledger.intents.doubt(ledger.intents.create(id, "key-1", Date.now() - 2000, earlier), null);
+      ledger.intents.create(id, "key-2", Date.now() - 1000, observed());
+    });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, checks } = settlerOf(id, list, true, { read: there });
+    await settler.recover();
+    settler.stop();
+    expect([checks, ledger.files.living(id, "a.txt")]).toMatchObject([
+      ["a.txt"],
+      { docId: "doc", state: "unsure" },
+    ]);
+    expect(ledger.intents.isFound("doc", observed())).toBe(false);
+  });
+
   it("an interrupted create is not settled by an equal resource that is older", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => void ledger.intents.create(id, "key", Date.now(), observed()));
