@@ -146,7 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch(
         "audit/recheck.ts",
         "if (!isNow || source.isPaused()",
-        "if (before.looks >= 0 || !isNow || source.isPaused()",
+        "if (before.checks >= 0 || !isNow || source.isPaused()",
       ),
     ],
   },
