@@ -49,6 +49,7 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
   audit: ["plan", "disk", "ledger", "actions", "reconcile-service", "source"],
   why: ["plan", "disk", "document", "rules", "ledger", "scan", "read", "actions", "pass"],
   operator: [
+    "trash",
     "plan",
     "disk",
     "document",

@@ -12,6 +12,7 @@ import { addAsk } from "./commands/question.ts";
 import { addBackup } from "./commands/backup.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDoctor } from "./commands/doctor.ts";
+import { addErase } from "./commands/erase.ts";
 import { addEval } from "./commands/eval.ts";
 import { addChanges } from "./commands/changes.ts";
 import { addFacets } from "./commands/facets.ts";
@@ -136,6 +137,7 @@ export function buildProgram(context: Context): Command {
   addRetry(program, context);
   addApprove(program, context);
   addUndelete(program, context);
+  addErase(program, context);
   addVerify(program, context);
   addRecover(program, context);
   addKey(program, context);

@@ -8,6 +8,8 @@ import {
   TroubledFile,
   TroubledState,
 } from "./daemon-files.ts";
+import { OWNER_CHARS_MAX } from "./constants.ts";
+import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
 
 /**
@@ -275,6 +277,18 @@ const OfFiles = OfPath.extend({
 const Folders = record({ sources: list(z.string()) });
 const Approvals = list(Approval);
 
+/** What an erasure removed. */
+const Erased = record({
+  /** Records of files in the ledger. */
+  files: z.number(),
+  /** Saved texts of deleted files. */
+  texts: z.number(),
+  /** Entries of the log of activities. */
+  activities: z.number(),
+  service: ErasureReport,
+});
+export type Erased = z.infer<typeof Erased>;
+
 /** Prefix of the path of every operation. */
 export const DAEMON_PREFIX = "/v1/daemon";
 
@@ -327,6 +341,21 @@ export const DAEMON_API = {
     method: "POST",
     request: z.strictObject({ path: Path, atMs: TimeMs.optional() }),
     answer: record({ files: list(PutBack) }),
+  },
+  /** Erases the documents of a deleted or excluded file or folder, one document, or all of an owner; exactly one of these. */
+  erase: {
+    method: "POST",
+    request: z
+      .strictObject({
+        path: Path.optional(),
+        document: z.string().min(1).max(100).optional(),
+        owner: z.string().min(1).max(OWNER_CHARS_MAX).optional(),
+      })
+      .refine(
+        (body) => Object.values(body).filter((value) => value !== undefined).length === 1,
+        "expected one of path, document and owner",
+      ),
+    answer: Erased,
   },
   verify: {
     method: "POST",

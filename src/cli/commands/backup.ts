@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../../backup/make.ts";
+import { noteBackup } from "../../backup/known-backups.ts";
 import { loadConfig, sourceAround } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { printJson } from "../state/ask.ts";
@@ -50,6 +51,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
     now: new Date(context.nowMs()),
     signal: context.signal,
   });
+  noteBackup(stateDir, { path: report.path, at: new Date(context.nowMs()).toISOString() });
   if (options.json === true) printJson(context, report);
   else context.stdout.write(backupText(report));
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;

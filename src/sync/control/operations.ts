@@ -53,6 +53,7 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperatio
     },
     follow: async (query, operation) => follow(daemon, query, operation),
     wait: async (request, operation) => wait(daemon, request, operation),
+    erase: async (request, { signal }) => daemon.erase(request, signal),
     rescan: async ({ folder }) => ({ sources: daemon.rescan(folder) }),
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),

@@ -1,5 +1,9 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
-import type { FileActivity } from "../../wire/daemon.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { AnswerOf, FileActivity, RequestOf } from "../../wire/daemon.ts";
+import { erase } from "../operator/erase.ts";
+import { openServiceEraser } from "../remote/erasure.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { pathBelow } from "../../lib/path-below.ts";
@@ -14,6 +18,8 @@ export interface Operations extends Commands {
   rescan(folder?: string): readonly string[];
   /** The daemon's current work on a file. Throws `outside_sources`. */
   about(path: string): FileActivity;
+  /** Erases documents as `erase` of the operator does, once nothing is under way at them. Throws `erase_busy` too. */
+  erase(request: RequestOf<"erase">, signal: AbortSignal): Promise<AnswerOf<"erase">>;
   /** Adds a listener for activities. Returns a function that removes it. */
   follow(listener: (activity: DaemonActivity) => void): () => void;
 }
@@ -61,11 +67,70 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
       if (below === undefined) return { pending: !found.isIdle(), underWay: found.activity().backlog > 0 };
       return { pending: found.isPending(below), underWay: found.isInFlight(below) };
     },
+    erase: async (request, signal) => {
+      const targets = targetsOfErasure(parts, sources.all(), request);
+      for (const target of targets) await comeToRest(target, signal);
+      const answer = await erase(
+        {
+          ledger,
+          stateDir: parts.options.stateDir,
+          sources: parts.options.sources,
+          service: openServiceEraser(parts.options.service),
+        },
+        request,
+        signal,
+      );
+      for (const { source: found, below } of targets) found.hint(below);
+      return answer;
+    },
     follow: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
   };
+}
+
+/** Longest wait until a deleted file's own delete has ended, and the interval of its checks. */
+const REST_MS_MAX = 60_000;
+const REST_CHECK_MS = 50;
+
+/** The places of an erasure in configured sources. */
+function targetsOfErasure(
+  { ledger }: Parts,
+  all: readonly SourceSync[],
+  { path, document }: RequestOf<"erase">,
+): readonly SourceTarget<SourceSync>[] {
+  ledger.flush();
+  if (path !== undefined) {
+    return all.flatMap((source) => {
+      const below = pathBelow(rootOf(source), path);
+      return below === undefined ? [] : [{ source, below: below === "" ? undefined : below }];
+    });
+  }
+  const places = document === undefined ? [] : ledger.erasures.placesOf(document);
+  return places.flatMap(({ source: id, below }) =>
+    all.filter((source) => source.id === id).map((source) => ({ source, below })),
+  );
+}
+
+/** Waits until a check of the target has ended and no job is left at it: a job would write its path again. */
+async function comeToRest({ source, below }: SourceTarget<SourceSync>, signal: AbortSignal): Promise<void> {
+  const asked = source.ask(below);
+  const isAtRest = (): boolean =>
+    source.isPaused()
+      ? !source.isSending()
+      : source.answered() >= asked && source.pending(below).length === 0;
+  for (let waitedMs = 0; !isAtRest(); waitedMs += REST_CHECK_MS) {
+    if (waitedMs >= REST_MS_MAX) {
+      throw new KbsyncError("the daemon is still at work on it", {
+        code: "erase_busy",
+        subject: rootOf(source),
+        retryable: true,
+        hint: "`kbsync wait` returns when it is done, and `kbsync status` shows what holds it up.",
+      });
+    }
+    await sleep(REST_CHECK_MS, undefined, { signal });
+  }
 }
 
 /** A target in a source: its root, or a path below it. */

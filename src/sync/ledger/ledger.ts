@@ -6,6 +6,7 @@ import type { UpgradeListener } from "../../lib/upgrade.ts";
 import { openActivity, type ActivityLog } from "./activity.ts";
 import { groupCommits, type GroupCommit } from "./commit.ts";
 import { openDrift, type Drift } from "./drift.ts";
+import { openErasures, type LedgerErasures } from "./erasures.ts";
 import { openFileFacts, type FileFactsReader } from "./file-facts.ts";
 import { openFiles, type Files } from "./files.ts";
 import { openIntents, type Intents } from "./intents.ts";
@@ -29,6 +30,7 @@ export interface Ledger extends GroupCommit {
   readonly intents: Intents;
   readonly activity: ActivityLog;
   readonly trash: TrashRows;
+  readonly erasures: LedgerErasures;
   readonly drift: Drift;
   readonly operator: Operator;
   readonly tree: SourceTree;
@@ -112,6 +114,7 @@ export function openLedger(stateDir: string, service: string, options: LedgerOpt
     intents: openIntents(db),
     activity: openActivity(db),
     trash: openTrashRows(db),
+    erasures: openErasures(db),
     drift,
     operator: openOperator(db),
     tree: openSourceTree(db),

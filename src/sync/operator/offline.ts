@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
 import { openActivity } from "../ledger/activity.ts";
+import { openErasures } from "../ledger/erasures.ts";
 import { openFileFacts } from "../ledger/file-facts.ts";
 import { openFiles } from "../ledger/files.ts";
 import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
@@ -12,7 +13,7 @@ import { openTrashRows } from "../ledger/trash.ts";
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */
 export type OperatorLedger = Pick<
   Ledger,
-  "activity" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
+  "activity" | "erasures" | "facts" | "files" | "flush" | "operator" | "sources" | "trash" | "write"
 >;
 
 /**
@@ -76,6 +77,7 @@ function ledgerOf(db: Sqlite): OperatorLedger {
     operator: openOperator(db),
     sources: openSources(db),
     trash: openTrashRows(db),
+    erasures: openErasures(db),
     flush: () => undefined,
     // Closing the ledger flushes it to disk.
     write: async (change) => db.transaction(change).immediate(),

@@ -1,0 +1,108 @@
+import type { Command } from "commander";
+import { KbsyncError } from "../../lib/failure.ts";
+import { changeLedger } from "../../sync/operator/offline.ts";
+import { erase as eraseHere } from "../../sync/operator/erase.ts";
+import { openServiceEraser } from "../../sync/remote/erasure.ts";
+import type { Erased, RequestOf } from "../../wire/daemon.ts";
+import type { Remainder } from "../../wire/erasure.ts";
+import { reachService } from "../compose/compose.ts";
+import { absolute, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
+import type { Context } from "../output/context.ts";
+import { openLog } from "../output/log.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { onAnyPort } from "./search.ts";
+import { counted } from "../output/progress.ts";
+import { visibleLine } from "../output/visible.ts";
+import { remainsOf } from "../state/remains.ts";
+import { makeStateFolder } from "../state/state-folder.ts";
+
+interface EraseOptions extends CommonOptions {
+  readonly document?: string;
+  readonly owner?: string;
+  readonly json?: boolean;
+}
+
+/** `kbsync erase PATH`: removes documents without a trace. */
+export function addErase(program: Command, context: Context): void {
+  program
+    .command("erase")
+    .description(
+      "remove the text of a deleted or excluded file from service, index, trash and ledger, without a trace",
+    )
+    .argument("[path]", "the file, or a folder with all below it")
+    .option("--document <id>", "the document with this id instead")
+    .option("--owner <id>", "all documents of this owner instead, whose sources left the configuration")
+    .option("--json", "print the report as JSON")
+    .action(async (path: string | undefined, options: EraseOptions) => run(context, path, options));
+}
+
+async function run(context: Context, path: string | undefined, options: EraseOptions): Promise<void> {
+  const { document, owner } = options;
+  const request: RequestOf<"erase"> = {
+    ...absolute("path", context, path),
+    ...(document !== undefined && { document }),
+    ...(owner !== undefined && { owner }),
+  };
+  if (Object.keys(request).length !== 1) {
+    throw new KbsyncError("erase needs either a path, --document or --owner", {
+      code: "usage",
+      hint: "`kbsync erase --help` shows examples of each.",
+    });
+  }
+  const operator = openOperator(context, options);
+  const done = (await operator.ask("erase", request)) ?? (await eraseAlone(context, operator, request));
+  const remains = [...done.service.remains, ...remainsOf(makeStateFolder(operator.config.stateDir))];
+  const report = { ...done, service: { ...done.service, remains } };
+  if (options.json === true) printJson(context, report);
+  else context.stdout.write(reportText(report, remains));
+}
+
+/** Erases while no daemon runs; starts an embedded service that does not run for as long. */
+async function eraseAlone(
+  context: Context,
+  operator: Operator,
+  request: RequestOf<"erase">,
+): Promise<Erased> {
+  const { config } = operator;
+  const state = makeStateFolder(config.stateDir);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const service = await reachService(onAnyPort(config), state, context.env, log);
+  try {
+    const eraser = openServiceEraser(service);
+    const done = await changeLedger(config.stateDir, (ledger) =>
+      eraseHere(
+        { ledger, stateDir: config.stateDir, sources: operator.sources(), service: eraser },
+        request,
+        context.signal,
+      ),
+    );
+    if (done !== undefined) return done;
+    const { document, owner } = request;
+    const nothing = { files: 0, texts: 0, activities: 0 };
+    if (document !== undefined)
+      return { ...nothing, service: await eraser.resources([document], context.signal) };
+    if (owner !== undefined) return { ...nothing, service: await eraser.owner(owner, context.signal) };
+    throw nothingSynced(config.stateDir);
+  } finally {
+    await service.close();
+  }
+}
+
+function reportText({ files, texts, activities, service }: Erased, remains: readonly Remainder[]): string {
+  const atService = [
+    counted(service.documents, "document"),
+    counted(service.chunks, "chunk"),
+    counted(service.files, "uploaded file"),
+    counted(service.requests, "note of a request", "notes of requests"),
+    counted(service.messages, "webhook message"),
+    counted(service.turns, "answer of a thread", "answers of threads"),
+    counted(service.images, "image of a thread", "images of threads"),
+  ];
+  const here = [
+    counted(files, "file in the ledger", "files in the ledger"),
+    counted(texts, "saved text"),
+    counted(activities, "entry of the log", "entries of the log"),
+  ];
+  const left = remains.map(({ kind, name, reason }) => `left     ${kind} ${visibleLine(name)}: ${reason}\n`);
+  return `erased   at the service: ${atService.join(", ")}\nerased   here: ${here.join(", ")}\n${left.join("")}`;
+}

@@ -1,0 +1,40 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { knownBackups } from "../../backup/known-backups.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import type { Remainder } from "../../wire/erasure.ts";
+import type { StateFolder } from "./state-folder.ts";
+
+/** Copies of ledger and store that kbsync made before an upgrade, a recovery or a restore, by their names. */
+const COPIES = /\.version-\d+(?:\.partial.*)?$|^before-restore-|^restore$|^ledger\.db\.(?!version-).+/;
+
+/** Names what an erasure leaves: copies in the state folder, backups, and logs. */
+export function remainsOf(state: StateFolder): readonly Remainder[] {
+  const copies = [state.path, state.serviceDir].flatMap((folder) =>
+    namesIn(folder)
+      .filter((name) => COPIES.test(name))
+      .map((name) => join(folder, name)),
+  );
+  return [
+    ...copies.map((name): Remainder => {
+      return {
+        kind: "copy",
+        name,
+        reason: `an earlier state of the data; to delete it: rm -r ${shellWord(name)}`,
+      };
+    }),
+    ...knownBackups(state.path).map(({ path, at }): Remainder => {
+      return { kind: "backup", name: path, reason: `a backup from ${at}; make a new one, and delete it` };
+    }),
+    {
+      kind: "log",
+      name: "the log of kbsync",
+      reason:
+        "its lines name files and documents, as `journalctl -u kbsync` shows them; kbsync does not change them",
+    },
+  ];
+}
+
+function namesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder) : [];
+}

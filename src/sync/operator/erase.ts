@@ -1,0 +1,180 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { KbsyncError } from "../../lib/failure.ts";
+import { pathBelow } from "../../lib/path-below.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
+import type { ErasureReport } from "../../wire/erasure.ts";
+import { outsideSources } from "../disk/source-path.ts";
+import type { ErasedPlace, ErasedRows } from "../ledger/erasures.ts";
+import { trashFolder } from "../ledger/trash.ts";
+import type { RelativePath } from "../plan/model.ts";
+import type { ServiceEraser } from "../remote/erasure.ts";
+import { IGNORE_FILE } from "../rules/ignore-files.ts";
+import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
+import { NOTE } from "../trash/note.ts";
+import { inspectPath } from "../why/disk.ts";
+import type { OperatorLedger } from "./offline.ts";
+
+/** What an erasure works on. */
+export interface ErasureParts {
+  readonly ledger: Pick<OperatorLedger, "erasures" | "flush" | "sources" | "write">;
+  readonly stateDir: string;
+  /** The configured sources. */
+  readonly sources: readonly WatchedSource[];
+  readonly service: ServiceEraser;
+}
+
+type Answer = AnswerOf<"erase">;
+
+/**
+ * Erases documents at the service, in the ledger and in the trash: those of a file or folder that is deleted or excluded, one by its
+ * id, or all of an owner whose sources left the configuration. The service comes first, so that a crash leaves the ids for a
+ * repetition. Throws `still_synced`, `source_missing`, `erase_unsettled`, `outside_sources`, and what the service's erasure throws.
+ */
+export async function erase(
+  parts: ErasureParts,
+  request: RequestOf<"erase">,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { ledger, service } = parts;
+  ledger.flush();
+  const { path, document, owner } = request;
+  if (owner !== undefined) return eraseOwner(parts, owner, signal);
+  const places = path === undefined ? ledger.erasures.placesOf(document ?? "") : [placeOf(parts, path)];
+  for (const place of places) refuseSynced(parts, place, request);
+  const found = places.flatMap((place) => ledger.erasures.resources(place));
+  const docIds = [...new Set([...(document === undefined ? [] : [document]), ...found])];
+  const report = await service.resources(docIds, signal);
+  const rows = await removeHere(parts, places.length === 0 ? [undefined] : places, docIds);
+  return { ...rows, service: report };
+}
+
+async function eraseOwner(parts: ErasureParts, owner: string, signal: AbortSignal): Promise<Answer> {
+  const { ledger, service } = parts;
+  const sources = ledger.erasures.sourcesOf(owner);
+  const active = sources.find((source) => source.active);
+  if (active !== undefined) {
+    throw new KbsyncError(
+      `the documents of ${owner} are those of the source ${active.path}, which is synced`,
+      {
+        code: "still_synced",
+        subject: active.path,
+        hint: "Remove the source from the configuration, restart or reload kbsync, and run the same command again.",
+      },
+    );
+  }
+  const places = sources.map(({ id }): ErasedPlace => ({ source: id, below: undefined }));
+  for (const place of places) refuseOpenCreates(parts, place);
+  const docIds = [...new Set(places.flatMap((place) => ledger.erasures.resources(place)))];
+  const report = await service.owner(owner, signal);
+  // A service may hold resources of these sources under another owner, from before a change of the configuration.
+  const others = docIds.length === 0 ? undefined : await service.resources(docIds, signal);
+  const rows = await removeHere(parts, places, docIds);
+  await ledger.write(() => {
+    for (const { id } of sources) ledger.erasures.removeSource(id);
+  });
+  ledger.erasures.scrub();
+  return { ...rows, service: others === undefined ? report : withOthers(report, others) };
+}
+
+function withOthers(report: ErasureReport, others: ErasureReport): ErasureReport {
+  return {
+    ...report,
+    documents: report.documents + others.documents,
+    chunks: report.chunks + others.chunks,
+    files: report.files + others.files,
+    requests: report.requests + others.requests,
+    messages: report.messages + others.messages,
+    turns: report.turns + others.turns,
+    images: report.images + others.images,
+    remains: [...report.remains, ...others.remains],
+  };
+}
+
+/** Removes what the ledger and the trash hold. */
+async function removeHere(
+  { ledger, stateDir }: ErasureParts,
+  places: readonly (ErasedPlace | undefined)[],
+  docIds: readonly string[],
+): Promise<ErasedRows> {
+  const sum = { files: 0, texts: 0, activities: 0 };
+  for (const place of places) {
+    // The files first: without a row they would stay, and a note without a text would restore its row.
+    for (const { name } of ledger.erasures.texts(place, docIds))
+      for (const each of [`${name}${NOTE}`, name])
+        await rm(join(trashFolder(stateDir), each), { force: true });
+    await ledger.write(() => {
+      const rows = ledger.erasures.remove(place, docIds);
+      sum.files += rows.files;
+      sum.texts += rows.texts;
+      sum.activities += rows.activities;
+    });
+  }
+  ledger.flush();
+  ledger.erasures.scrub();
+  return sum;
+}
+
+/** Throws for files that would be sent again. */
+function refuseSynced(parts: ErasureParts, place: ErasedPlace, { path, document }: RequestOf<"erase">): void {
+  const words = path === undefined ? `--document ${shellWord(document ?? "")}` : shellWord(path);
+  const row = parts.ledger.sources.get(place.source);
+  const source = parts.sources.find(({ absolutePath }) => row.active && absolutePath === row.path);
+  refuseOpenCreates(parts, place);
+  if (source === undefined) return;
+  const rules = openRules(source);
+  const known = parts.ledger.erasures.paths(place);
+  for (const each of new Set([...(place.below === undefined ? [] : [place.below]), ...known])) {
+    if (!rules.wants(each).wanted) continue;
+    if (inspectPath(source.absolutePath).kind !== "folder") throw rootMissing(source.absolutePath);
+    const { kind } = inspectPath(join(source.absolutePath, each));
+    if (kind !== "absent" && (kind !== "folder" || known.includes(each)))
+      throw stillSynced(rules, each, words);
+  }
+}
+
+/** Throws while it is unknown which resource a create made. */
+function refuseOpenCreates({ ledger }: ErasureParts, place: ErasedPlace): void {
+  if (!ledger.erasures.hasOpenCreates(place)) return;
+  throw new KbsyncError(
+    "a document was sent, and its answer was lost: the service may have it under an unknown id",
+    {
+      code: "erase_unsettled",
+      retryable: true,
+      hint: "`kbsync sync` finds it, or the running daemon does. Then run the same command again.",
+    },
+  );
+}
+
+function rootMissing(root: string): KbsyncError {
+  return new KbsyncError(`the folder ${root} is missing, so its files may return and would be sent again`, {
+    code: "source_missing",
+    subject: root,
+    hint: "Bring it back, or remove the source from the configuration, and run the same command again.",
+  });
+}
+
+function stillSynced(rules: Rules, path: RelativePath, words: string): KbsyncError {
+  const root = rules.source.absolutePath;
+  const file = join(root, path);
+  const ignore = `printf '%s\\n' ${shellWord(`/${path}`)} >> ${shellWord(join(root, IGNORE_FILE))}`;
+  return new KbsyncError(`${file} is in the folder and would be sent again`, {
+    code: "still_synced",
+    subject: file,
+    hint: `Delete the file, or exclude it: ${ignore} && kbsync erase ${words}`,
+  });
+}
+
+/** The place of an absolute path, also in a source that left the configuration. Throws `outside_sources`. */
+function placeOf({ ledger }: ErasureParts, path: string): ErasedPlace {
+  const folders = [...ledger.sources.folders()];
+  for (const [source, folder] of folders) {
+    const below = pathBelow(folder, path);
+    if (below !== undefined) return { source, below: below === "" ? undefined : below };
+  }
+  throw outsideSources(
+    path,
+    folders.map(([, folder]) => folder),
+  );
+}

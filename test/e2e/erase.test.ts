@@ -1,0 +1,154 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { canaryWord, findCanaries } from "../canaries.ts";
+import { agreed, type Ended, kbsync, startProgram, startUp, stop, temporaryFolder } from "./program.ts";
+
+const temporary = temporaryFolder("erase");
+const KILLS = 6;
+let base: string;
+let count = 0;
+beforeEach(() => {
+  base = join(temporary.path, `case-${++count}`);
+  mkdirSync(join(base, "docs"), { recursive: true });
+  configure({ path: "docs", ownerId: OWNER, collection: "fastest" });
+});
+afterAll(() => temporary.remove());
+
+const OWNER = canaryWord();
+const configure = (...sources: readonly Record<string, unknown>[]): void =>
+  writeFileSync(
+    join(base, "kbsync.config.json"),
+    JSON.stringify({
+      service: { embedded: true, port: 0 },
+      stateDir: "state",
+      sources,
+      sync: { trashDays: 3, settleMs: 50 },
+    }),
+  );
+const run = async (...args: readonly string[]): Promise<Ended> => kbsync(args, { cwd: base });
+const docs = (name: string): string => join(base, "docs", name);
+const state = (): string => join(base, "state");
+
+/** What a search finds in the other files, with the scores. */
+const found = async (): Promise<string> => (await run("search", "kiwi", "--top-k", "20", "--json")).stdout;
+
+/** Writes a file whose name, title, tag and text are words of their own. Returns its path and the words. */
+function writeCanary(folder = "."): { path: string; words: readonly string[] } {
+  const words = Array.from({ length: 4 }, canaryWord);
+  const [name = "", title = "", tag = "", text = ""] = words;
+  mkdirSync(docs(folder), { recursive: true });
+  const path = join(folder, `${name}.md`);
+  writeFileSync(
+    docs(path),
+    `---\ntitle: ${title}\ntags: [${tag}]\n---\n\nThe heron ${text} stands. ${"It waits. ".repeat(60)}`,
+  );
+  return { path, words };
+}
+
+function writeOthers(): void {
+  for (let at = 0; at < 10; at++)
+    writeFileSync(docs(`other-${at}.md`), `# Other ${at}\n\nThe kiwi ${at} walks.\n`);
+}
+
+describe("kbsync erase", () => {
+  it("refuses a file that would be sent again, with a command that excludes and erases it", async () => {
+    const { path, words } = writeCanary();
+    writeOthers();
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    const refused = await run("erase", join("docs", path));
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain("would be sent again");
+    const hint = /exclude it: (printf .* >> \S+)/.exec(refused.stderr)?.[1] ?? "";
+    expect(hint).toContain(".kbsyncignore");
+    writeFileSync(docs(".kbsyncignore"), `/${path}\n`);
+    expect(await run("erase", join("docs", path))).toMatchObject({ code: 0 });
+    rmSync(docs(".kbsyncignore"));
+    rmSync(docs(path));
+    expect(findCanaries(state(), words)).toEqual([]);
+  });
+
+  it("leaves no word of a deleted file in the state folder while nothing runs, and others find the same", async () => {
+    const file = writeCanary();
+    writeOthers();
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    const before = await found();
+    rmSync(docs(file.path));
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    expect(findCanaries(state(), file.words)).not.toEqual([]);
+    const erased = await run("erase", join("docs", file.path));
+    expect(erased).toMatchObject({ code: 0 });
+    expect(erased.stdout).toMatch(/1 document, .*\n.*1 saved text/);
+    expect(findCanaries(state(), file.words)).toEqual([]);
+    expect(await found()).toEqual(before);
+    const { stdout } = await run("sync");
+    expect(stdout).toMatch(/10 files, 0 changes|10 files/);
+  });
+
+  it("erases all below a folder by a running daemon, and names the backups", async () => {
+    const files = Array.from({ length: 5 }, () => writeCanary("private"));
+    writeOthers();
+    const running = await startUp(["up", "--config", "kbsync.config.json"], state(), base);
+    try {
+      await agreed(join(base, "docs"), state(), 15);
+      const backup = join(base, "backup");
+      expect(await run("backup", backup)).toMatchObject({ code: 0 });
+      rmSync(docs("private"), { recursive: true });
+      const erased = await run("erase", "docs/private", "--json");
+      expect(erased).toMatchObject({ code: 0 });
+      const report = JSON.parse(erased.stdout) as { service: { remains: { kind: string; name: string }[] } };
+      expect(report.service.remains.map(({ kind }) => kind)).toEqual(["backup", "log"]);
+      expect(report.service.remains[0]?.name).toBe(backup);
+      expect(
+        findCanaries(
+          state(),
+          files.flatMap(({ words }) => words),
+        ),
+      ).toEqual([]);
+      await agreed(join(base, "docs"), state(), 10);
+      expect(
+        findCanaries(
+          state(),
+          files.flatMap(({ words }) => words),
+        ),
+      ).toEqual([]);
+    } finally {
+      await stop(running);
+    }
+  });
+
+  it("erases an owner whose source left the configuration, with the owner's name", async () => {
+    const files = Array.from({ length: 3 }, () => writeCanary());
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    expect((await run("erase", "--owner", OWNER)).stderr).toContain("which is synced");
+    mkdirSync(join(base, "kept"));
+    writeFileSync(join(base, "kept", "a.md"), "The kiwi walks.");
+    configure({ path: "kept", collection: "fastest" });
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    expect(await run("erase", "--owner", OWNER)).toMatchObject({ code: 0 });
+    expect(findCanaries(state(), [OWNER, ...files.flatMap(({ words }) => words)])).toEqual([]);
+  });
+
+  it("leaves no word when it is killed at any moment and run again", async () => {
+    const files = Array.from({ length: 12 }, () => writeCanary("private"));
+    writeOthers();
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    rmSync(docs("private"), { recursive: true });
+    for (let kill = 0; kill < KILLS; kill++) {
+      const { child } = startProgram(["erase", "docs/private"], base);
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      await Promise.race([gone, sleep(300 + 250 * kill)]);
+      child.kill("SIGKILL");
+      await gone;
+    }
+    expect(await run("erase", "docs/private")).toMatchObject({ code: 0 });
+    expect(
+      findCanaries(
+        state(),
+        files.flatMap(({ words }) => words),
+      ),
+    ).toEqual([]);
+    expect(await run("sync")).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,76 @@
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { erase } from "../../../src/sync/operator/erase.ts";
+import { changeLedger } from "../../../src/sync/operator/offline.ts";
+import { openServiceEraser } from "../../../src/sync/remote/erasure.ts";
+import type { Erased, RequestOf } from "../../../src/wire/daemon.ts";
+import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
+import { openWorld, type World } from "../daemon/harness.ts";
+
+let world: World;
+beforeEach(async () => {
+  world = await openWorld();
+  for (const name of ["gone.txt", "stays.txt", "old.txt"]) world.write(name, `text of ${name}`);
+  await world.sync();
+});
+afterEach(() => world.end());
+
+const run = (request: RequestOf<"erase">): Promise<Erased | undefined> =>
+  changeLedger(world.stateDir, (ledger) =>
+    erase(
+      {
+        ledger,
+        stateDir: world.stateDir,
+        sources: [world.source()],
+        service: openServiceEraser({ dbUrl: world.service.url, pauthkey: world.service.key }),
+      },
+      request,
+      new AbortController().signal,
+    ),
+  );
+const at = (name: string): string => join(world.root, name);
+
+it("deletes the documents at a service that cannot erase, and names the service", async () => {
+  rmSync(at("gone.txt"));
+  const done = await run({ path: at("gone.txt") });
+  expect(done).toMatchObject({ files: 1, activities: 1, service: { documents: 1 } });
+  expect(done?.service.remains).toMatchObject([{ kind: "service", name: world.service.url }]);
+  expect(world.service.live()).toHaveLength(2);
+  expect(readFileSync(ledgerFile(world.stateDir)).includes("gone.txt")).toBe(false);
+  await world.sync();
+  expect(world.service.live()).toHaveLength(2);
+});
+
+it("refuses an owner at a service that cannot erase", async () => {
+  await expect(run({ owner: "somebody" })).rejects.toMatchObject({ code: "not_offered" });
+});
+
+it("erases a document by its id with the path of its file", async () => {
+  const id = world.service.live().find(({ title }) => title.includes("gone"))?._id ?? "";
+  await expect(run({ document: id })).rejects.toMatchObject({
+    code: "still_synced",
+    subject: at("gone.txt"),
+  });
+  rmSync(at("gone.txt"));
+  expect(await run({ document: id })).toMatchObject({ files: 1, service: { documents: 1 } });
+  expect(readFileSync(ledgerFile(world.stateDir)).includes("gone.txt")).toBe(false);
+});
+
+it("leaves the document of a file that was moved away, and removes the old path", async () => {
+  rmSync(at("old.txt"));
+  world.write("new.txt", "text of old.txt");
+  await world.sync();
+  await run({ path: at("old.txt") });
+  expect(world.service.live()).toHaveLength(3);
+  expect(readFileSync(ledgerFile(world.stateDir)).includes("old.txt")).toBe(false);
+});
+
+it("refuses a file while the source's folder is missing, because it may return", async () => {
+  rmSync(world.root, { recursive: true });
+  await expect(run({ path: at("gone.txt") })).rejects.toMatchObject({ code: "source_missing" });
+});
+
+it("refuses a path outside of all sources", async () => {
+  await expect(run({ path: "/elsewhere" })).rejects.toMatchObject({ code: "outside_sources" });
+});
