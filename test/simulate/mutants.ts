@@ -114,8 +114,8 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["lagging-lists"],
     patches: [
       patch(
-        "adopt/doubts.ts",
-        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
+        "adopt/doubted-resources.ts",
+        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -443,8 +443,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
       patch(
-        "adopt/doubts.ts",
-        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
+        "adopt/doubted-resources.ts",
+        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
         "void hasAnswered;",
       ),
     ],
