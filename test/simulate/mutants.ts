@@ -399,9 +399,9 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/take-over.ts",
         "const questioned = whole ?",
-        "const questioned = whole && entries.length < 0 ?",
+        "const questioned = whole && unseen.length < 0 ?",
       ),
     ],
   },
@@ -410,7 +410,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger are compared with whatever file has their name now",
     patches: [
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         "whole && isAgreed && (await followFiles",
         "whole && scan.root === undefined && (await followFiles",
       ),
@@ -565,14 +565,14 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when adoption is repeated, files in agreement are candidates too",
     worlds: ["partial-adoption"],
     patches: [
-      patch("adopt/adopt-source.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
+      patch("adopt/find-candidates.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         '(isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||',
         "",
       ),
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
         "!isBusy(path);",
       ),
