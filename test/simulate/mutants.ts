@@ -91,8 +91,8 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs !== latestMs - CLOCK_SLACK_MS",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch("adopt/recover.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
-      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: "",'),
+      patch("adopt/create-lists.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
+      patch("adopt/create-lists.ts", "digest: observed.digest,", 'digest: "",'),
     ],
   },
   {
@@ -105,7 +105,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
+      patch(
+        "adopt/create-lists.ts",
+        "ledger.drift.ownerOf(docId) !== undefined",
+        "ledger.files.ownsDoc(docId)",
+      ),
     ],
   },
   {
@@ -371,11 +375,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create is sent again without a list if the request for the collection's id gets no clear answer",
     patches: [
       patch(
-        "adopt/recover.ts",
+        "adopt/create-lists.ts",
         'if (asked.why === "unsupported" || areDoubts || isLong) return undefined;',
         "if (isLong || !isLong) return undefined;",
       ),
-      patch("adopt/recover.ts", 'if (asked.why === "unanswered") continue;', ""),
+      patch("adopt/create-lists.ts", 'if (asked.why === "unanswered") continue;', ""),
     ],
   },
   {
@@ -441,7 +445,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
+      patch(
+        "adopt/create-lists.ts",
+        "ledger.drift.ownerOf(docId) !== undefined",
+        "ledger.files.ownsDoc(docId)",
+      ),
       patch(
         "adopt/doubted-resources.ts",
         "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
