@@ -160,8 +160,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/adopt.ts",
-        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;",
-        "let isPending = false;",
+        "isPending: !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0,",
+        "isPending: false,",
       ),
     ],
   },
@@ -169,7 +169,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that are unreadable when a new ledger adopts resources are never matched",
     patches: [
-      patch("adopt/adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
+      patch(
+        "adopt/adopt.ts",
+        "state.unsearched = found.unsearched;",
+        "state.unsearched = NOTHING_UNSEARCHED;",
+      ),
       patch(
         "adopt/adopt-source.ts",
         'ledger.drift.setAdopted(source.id, !unread.includes(""));',
