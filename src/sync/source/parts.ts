@@ -48,7 +48,7 @@ export interface SourceParts {
   readonly deletes: SourceDeletes;
   readonly checking: Checking;
   readonly state: SourceState;
-  stop(): void;
+  readonly stop: () => void;
 }
 
 /** What the parts of a source share. */
@@ -60,8 +60,8 @@ interface SourceState {
 
 /** Puts work into the queue. */
 export interface Begin {
-  files(candidates: readonly Candidate[]): void;
-  deletes(deletions: readonly Deletion[]): void;
+  readonly files: (candidates: readonly Candidate[]) => void;
+  readonly deletes: (deletions: readonly Deletion[]) => void;
 }
 
 /** After a create was sent again, the list is checked this soon. */

@@ -158,7 +158,7 @@ export function openSource(options: SourceOptions): SourceSync {
     ...progressOf(parts),
     guard,
     isBusy: (path) => states.hasJob(path),
-    deleteLater: parts.source.deleteLater,
+    deleteLater: (deletion) => parts.source.deleteLater(deletion),
     ...pausingOf(parts),
     retryDeletes: (below) => deletes.retry(below),
     ask: (below) => agenda.ask(below),
