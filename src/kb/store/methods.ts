@@ -105,6 +105,7 @@ export const METHODS = {
   index: {
     evidence: scan,
     foundChunks: read,
+    surroundings: scan,
     documentMatches: scan,
     metadataFields: read,
     facet: read,

@@ -2,6 +2,7 @@ import type { Facet } from "../../wire/facets.ts";
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { WordMatch } from "../lexical/word-match.ts";
+import type { StoredLocation } from "./locations.ts";
 import type { Chunk, ChunkRef, ResourceKey, TextVersion } from "./records.ts";
 
 /**
@@ -26,6 +27,11 @@ export interface Index {
   evidence(query: EvidenceQuery): Promise<Evidence>;
   /** The chunks of these refs, in the given order. Leaves out chunks that no longer exist. */
   foundChunks(scope: Scope, refs: readonly ChunkRef[]): Promise<readonly FoundChunk[]>;
+  /**
+   * The texts around these chunks. Chunks that follow each other or overlap are in one text, so that no two texts overlap.
+   * Leaves out chunks that no longer exist.
+   */
+  surroundings(query: SurroundingsQuery): Promise<readonly Surroundings[]>;
   /**
    * Scores the whole text of each chunk's document against the query; the tier `high_accuracy` ranks by it. Leaves out
    * chunks of long documents, which have many subjects.
@@ -185,6 +191,33 @@ export interface FoundChunk extends Chunk, TextVersion {
   readonly title: string;
   readonly collectionId: string;
   readonly ownerId: string;
+}
+
+export interface SurroundingsQuery {
+  readonly scope: Scope;
+  /** At most 100. */
+  readonly refs: readonly ChunkRef[];
+  /** Chunks on each side of each chunk. */
+  readonly chunksMax: number;
+  /** The chunk that reaches this many characters is the last one on its side. */
+  readonly charsMax: number;
+}
+
+/** Chunks of one document, with all text between them. */
+export interface Surroundings {
+  /** The offset of `text` in the content of the resource. */
+  readonly start: number;
+  readonly text: string;
+  /** Line of the content in which `text` starts, from 1; undefined for a text that an older release stored. */
+  readonly line: number | undefined;
+  readonly locations: readonly StoredLocation[];
+  /** The text begins or ends where the content does. */
+  readonly isBegin: boolean;
+  readonly isEnd: boolean;
+  /** What the first chunk repeats: the opening fence of the code in which the text begins. */
+  readonly before: string;
+  /** The chunks, by ascending start and end. */
+  readonly chunks: readonly Pick<Chunk, "ref" | "start" | "end">[];
 }
 
 export interface DocumentQuery {

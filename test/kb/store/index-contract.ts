@@ -5,6 +5,7 @@ import { filterContract } from "./contract-filters.ts";
 import { modelsContract } from "./contract-models.ts";
 import { sentencesContract } from "./contract-sentences.ts";
 import { unfinishedContract } from "./contract-unfinished.ts";
+import { surroundingsContract } from "./contract-surroundings.ts";
 import { vectorsContract } from "./contract-vectors.ts";
 import { wordsContract } from "./contract-words.ts";
 import { openFixture } from "./store-fixture.ts";
@@ -20,6 +21,7 @@ export function indexContract(name: string, open: () => Promise<Store>): void {
     vectorsContract(fixture);
     documentsContract(fixture);
     sentencesContract(fixture);
+    surroundingsContract(fixture);
     modelsContract(fixture);
     filterContract(fixture);
     unfinishedContract(fixture);

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { WaitingJob } from "../../queue/queue.ts";
 import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
-import type { ChunkContext } from "../search-index.ts";
+import type { ChunkContext, Scope } from "../search-index.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading } from "./database/connection.ts";
@@ -12,6 +12,7 @@ import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
+import { prepareSurroundings } from "./resources/surroundings.ts";
 import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
 import { prepareUnfinished } from "./scopes/unfinished.ts";
@@ -43,6 +44,7 @@ export function openReader(path: string): Reader {
   const queue = prepareQueueReads(db);
   const sentences = prepareSentenceReads(db);
   const serving = prepareServingReads(db);
+  const surroundings = prepareSurroundings(db);
   const begin = db.prepare("BEGIN");
   const commit = db.prepare("COMMIT");
 
@@ -65,6 +67,7 @@ export function openReader(path: string): Reader {
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
   const unfinished = read(prepareUnfinished(db, scopes));
+  const findScope = read((scope: Scope) => scopes.find(scope));
   /** Calls `step` for one row after another; each call returns the row to continue after, or undefined at the end. */
   const scan = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
     let until = performance.now() + SCAN_MS;
@@ -135,6 +138,19 @@ export function openReader(path: string): Reader {
           if (found !== undefined) return found;
           await setImmediate();
         }
+      },
+      surroundings: async (query) => {
+        const { scope, refs } = query;
+        const target = findScope(scope);
+        if (target === undefined) return [];
+        const found = surroundings(target.range, query);
+        const add = read((ref: number) => found.add(ref));
+        await scan(0, (at) => {
+          const ref = refs[at];
+          if (ref !== undefined) add(ref);
+          return ref === undefined ? undefined : at + 1;
+        });
+        return found.result();
       },
       chunksWithoutVector: async (fingerprint, tiers, limit, from = -1) => {
         const found: ChunkContext[] = [];
