@@ -9,6 +9,7 @@ import {
   Tier,
   Time,
 } from "./primitives.ts";
+import { Budget, PassageFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { OwnerEntry } from "./owners.ts";
 import { Receipt } from "./receipt.ts";
@@ -214,6 +215,7 @@ export const FoundResult = z
         .optional()
         .describe("Beginning of content that comes from another part of the text."),
       after: z.string().optional().describe("End of content that comes from another part of the text."),
+      ...PassageFields,
     }),
   })
   .meta({ id: "SearchResult" });
@@ -226,6 +228,7 @@ export const FoundAnswer = z
     results: z.array(FoundResult).describe("By descending score, ties by id."),
     fallback: SearchFallback.optional(),
     receipt: Receipt,
+    budget: Budget.optional().describe("With a field that chooses context: expand, max_tokens, and so on."),
   })
   .meta({ id: "SearchAnswer" });
 

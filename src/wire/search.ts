@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Budget, ContextFields, PassageFields } from "./context.ts";
 import { readFilter } from "./filter.ts";
 import { Location } from "./location.ts";
 import { Count, NumberRange, WireInteger } from "./primitives.ts";
@@ -33,6 +34,7 @@ export const SearchBody = z
       .optional(),
     top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
     ...FreshnessFields,
+    ...ContextFields,
   })
   .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
@@ -70,6 +72,8 @@ export const SearchResult = z.object({
     fileUrl: z.string().optional(),
     /** The string of that name in the resource's metadata: context for its text (an addition). */
     folderDescription: z.string().optional(),
+    /** What was asked for beyond the hits (additions). */
+    ...PassageFields,
   }),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
@@ -104,5 +108,7 @@ export const SearchAnswer = z.object({
   fallback: SearchFallback.optional().catch(undefined),
   /** An addition, as above. */
   receipt: Receipt.optional().catch(undefined),
+  /** An addition, as above. */
+  budget: Budget.optional().catch(undefined),
 });
 export type SearchAnswer = z.infer<typeof SearchAnswer>;

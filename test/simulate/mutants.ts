@@ -91,8 +91,8 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs !== latestMs - CLOCK_SLACK_MS",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch("adopt/create-lists.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
-      patch("adopt/create-lists.ts", "digest: observed.digest,", 'digest: "",'),
+      patch("adopt/recover.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
+      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: "",'),
     ],
   },
   {
@@ -105,11 +105,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch(
-        "adopt/create-lists.ts",
-        "ledger.drift.ownerOf(docId) !== undefined",
-        "ledger.files.ownsDoc(docId)",
-      ),
+      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
     ],
   },
   {
@@ -118,8 +114,8 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["lagging-lists"],
     patches: [
       patch(
-        "adopt/doubted-resources.ts",
-        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
+        "adopt/doubts.ts",
+        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -160,8 +156,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/adopt.ts",
-        "isPending: !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0,",
-        "isPending: false,",
+        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;",
+        "let isPending = false;",
       ),
     ],
   },
@@ -169,11 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that are unreadable when a new ledger adopts resources are never matched",
     patches: [
-      patch(
-        "adopt/adopt.ts",
-        "state.unsearched = found.unsearched;",
-        "state.unsearched = NOTHING_UNSEARCHED;",
-      ),
+      patch("adopt/adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
       patch(
         "adopt/adopt-source.ts",
         'ledger.drift.setAdopted(source.id, !unread.includes(""));',
@@ -379,11 +371,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create is sent again without a list if the request for the collection's id gets no clear answer",
     patches: [
       patch(
-        "adopt/create-lists.ts",
+        "adopt/recover.ts",
         'if (asked.why === "unsupported" || areDoubts || isLong) return undefined;',
         "if (isLong || !isLong) return undefined;",
       ),
-      patch("adopt/create-lists.ts", 'if (asked.why === "unanswered") continue;', ""),
+      patch("adopt/recover.ts", 'if (asked.why === "unanswered") continue;', ""),
     ],
   },
   {
@@ -407,9 +399,9 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [
       patch(
-        "adopt/take-over.ts",
+        "adopt/adopt-source.ts",
         "const questioned = whole ?",
-        "const questioned = whole && unseen.length < 0 ?",
+        "const questioned = whole && entries.length < 0 ?",
       ),
     ],
   },
@@ -418,7 +410,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger are compared with whatever file has their name now",
     patches: [
       patch(
-        "adopt/find-candidates.ts",
+        "adopt/adopt-source.ts",
         "whole && isAgreed && (await followFiles",
         "whole && scan.root === undefined && (await followFiles",
       ),
@@ -449,14 +441,10 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
+      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
       patch(
-        "adopt/create-lists.ts",
-        "ledger.drift.ownerOf(docId) !== undefined",
-        "ledger.files.ownsDoc(docId)",
-      ),
-      patch(
-        "adopt/doubted-resources.ts",
-        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
+        "adopt/doubts.ts",
+        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -577,14 +565,14 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when adoption is repeated, files in agreement are candidates too",
     worlds: ["partial-adoption"],
     patches: [
-      patch("adopt/find-candidates.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
+      patch("adopt/adopt-source.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
       patch(
-        "adopt/find-candidates.ts",
+        "adopt/adopt-source.ts",
         '(isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||',
         "",
       ),
       patch(
-        "adopt/find-candidates.ts",
+        "adopt/adopt-source.ts",
         "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
         "!isBusy(path);",
       ),

@@ -1,5 +1,7 @@
+import type { ContextFields } from "../../wire/context.ts";
 import type { Receipt } from "../../wire/receipt.ts";
-import type { SearchBody } from "../../wire/search.ts";
+import { TOP_K_MAX, type SearchBody } from "../../wire/search.ts";
+import { contextOf, withContext, type ContextOutcome } from "../passages/context.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -30,25 +32,27 @@ export async function queryResources(
   kb: KnowledgeBase,
   accountId: string,
   { scope: whole, tier }: Searched,
-  body: Pick<SearchBody, "filter" | "query" | "score" | "top_k">,
-): Promise<SearchOutcome> {
+  body: Pick<SearchBody, "filter" | "query" | "score" | "top_k" | keyof typeof ContextFields>,
+): Promise<SearchOutcome | ContextOutcome> {
   const startMs = performance.now();
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);
+  const context = contextOf(body);
   const request = {
     scope,
     tier,
     query: body.query.toWellFormed(),
-    topK: body.top_k,
+    topK: context === undefined ? body.top_k : TOP_K_MAX,
     scoreMin: body.score,
   };
   const { modelTurns, reranker } = kb;
-  const outcome = await search(
+  const found = await search(
     kb.index,
     model && modelTurns.queries(model.queries ?? model, accountId),
     request,
     reranker && modelTurns.judge(reranker, accountId),
   );
+  const outcome = context === undefined ? found : await withContext(kb.index, whole, found, context);
   kb.onSearched?.(tier, (performance.now() - startMs) / 1000);
   return outcome;
 }

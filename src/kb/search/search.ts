@@ -254,7 +254,8 @@ async function queryVector(embedder: Embedder | undefined, query: string): Promi
   }
 }
 
-function resultOf(chunk: FoundChunk, score: number): FoundResult {
+/** Returns a chunk as a search returns it. */
+export function resultOf(chunk: FoundChunk, score: number): FoundResult {
   return {
     id: chunk.id,
     version: chunk.version,

@@ -1,0 +1,202 @@
+/**
+ * How often the answer to a question is within the passages of a search, and in how many tokens: with single chunks, and with
+ * what is around them, at equal numbers of tokens. Also finds the near-duplicates of the judged sets. Run:
+ *
+ *     node bench/passages.ts [--duplicates]
+ *
+ * Asks the questions of docs-questions.yaml in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
+import { containsAnswer } from "../src/cli/evaluation/figures.ts";
+import { parseQuestions } from "../src/cli/evaluation/questions.ts";
+import type { Embedder } from "../src/kb/embed/embedder.ts";
+import { embeddingText } from "../src/kb/embed/embedding-text.ts";
+import { openLocalEmbedder } from "../src/kb/embed/local.ts";
+import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
+import { contextOf, withContext } from "../src/kb/passages/context.ts";
+import { firstOfEach } from "../src/kb/passages/duplicates.ts";
+import { search, type SearchOutcome } from "../src/kb/search/search.ts";
+import type { Scope } from "../src/kb/store/search-index.ts";
+import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
+import type { Store } from "../src/kb/store/store.ts";
+import { countTokens } from "../src/lib/tokens.ts";
+import { nameText } from "../src/sync/document/title.ts";
+import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
+import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
+import { judgedSets } from "./judged-sets.ts";
+import { median, printTable, quantile } from "./report.ts";
+import { withVectorCache } from "./vector-cache.ts";
+
+const sample = join(import.meta.dirname, "..", "..", "shared", "data", "docs-sample");
+const { values: options } = parseArgs({ options: { duplicates: { type: "boolean", default: false } } });
+
+/** What is asked of a search; `tokens` gets the number of tokens that the plain answer has. */
+const SETTINGS: readonly [name: string, settings: (tokens: number) => object][] = [
+  ['`expand: "section"`, `top_k: 5`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 5 })],
+  ['`expand: "section"`, `top_k: 3`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 3 })],
+  ['`expand: "section"`, `top_k: 2`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 2 })],
+  ['`expand: "section"`, `top_k: 1`', (tokens) => ({ expand: "section", max_tokens: tokens, top_k: 1 })],
+  [
+    '`expand: "neighbours"`, `top_k: 5`',
+    (tokens) => ({ expand: "neighbours", max_tokens: tokens, top_k: 5 }),
+  ],
+  ["`expand: 2`, `top_k: 5`", (tokens) => ({ expand: 2, max_tokens: tokens, top_k: 5 })],
+  ["`expand: 2`, `top_k: 1`", (tokens) => ({ expand: 2, max_tokens: tokens, top_k: 1 })],
+  [
+    '`expand: "section"`, `top_k: 10`, 2,000 tokens',
+    () => ({ expand: "section", max_tokens: 2000, top_k: 10 }),
+  ],
+  [
+    '`expand: "section"`, `top_k: 10`, 4,000 tokens',
+    () => ({ expand: "section", max_tokens: 4000, top_k: 10 }),
+  ],
+];
+
+async function measureQuestions(): Promise<void> {
+  const found = await openLocalEmbedder({});
+  if (!("embed" in found)) return console.log(`skipped: ${found.reason}`);
+  const embedder = withVectorCache(found);
+  const store = await openSqliteStore();
+  try {
+    const scope = await fill(store, embedder);
+    const file = join(import.meta.dirname, "docs-questions.yaml");
+    const questions = parseQuestions(readFileSync(file, "utf8"), file);
+    const asked: { readonly answer: string; readonly outcome: SearchOutcome }[] = [];
+    for (const { question, answer = "" } of questions) {
+      const request = {
+        scope,
+        tier: "moderate",
+        query: question,
+        topK: TOP_K_MAX,
+        scoreMin: undefined,
+      } as const;
+      asked.push({ answer, outcome: await search(store.index, embedder, request) });
+    }
+    const rows = [1, 3, 5, 10].map((depth) =>
+      rowOf(
+        `the best ${depth}, as they are`,
+        asked.map(({ answer, outcome }) => ({ answer, contents: contentsOf(outcome).slice(0, depth) })),
+      ),
+    );
+    for (const [name, settings] of SETTINGS) {
+      const answers: Answered[] = [];
+      const times: number[] = [];
+      for (const { answer, outcome } of asked) {
+        const tokens = countTokens(contentsOf(outcome).slice(0, 5).join("\n\n"));
+        const body = SearchBody.parse({ query: "x", ...settings(tokens) });
+        const request = contextOf(body);
+        if (request === undefined) throw new Error(`${name} asks for nothing`);
+        const start = performance.now();
+        const expanded = await withContext(store.index, scope, outcome, request);
+        times.push(performance.now() - start);
+        answers.push({ answer, contents: contentsOf(expanded) });
+      }
+      rows.push([
+        ...rowOf(name, answers),
+        `${median(times).toFixed(1)} / ${quantile(times, 0.99).toFixed(1)}`,
+      ]);
+    }
+    console.log(`${questions.length} questions`);
+    printTable(
+      ["", "in the first passage", "in the first 3", "in any", "passages", "tokens", "ms p50 / p99"],
+      rows,
+    );
+  } finally {
+    await store.close();
+    await embedder.close();
+  }
+}
+
+interface Answered {
+  readonly answer: string;
+  readonly contents: readonly string[];
+}
+
+function contentsOf({ results }: Pick<SearchOutcome, "results">): string[] {
+  return results.map(({ payload }) => payload.content);
+}
+
+function rowOf(name: string, answers: readonly Answered[]): string[] {
+  const share = (depth: number): string => {
+    const within = answers.filter(({ answer, contents }) =>
+      contents.slice(0, depth).some((content) => containsAnswer(content, answer)),
+    );
+    return `${((100 * within.length) / answers.length).toFixed(1)} %`;
+  };
+  const mean = (value: (contents: readonly string[]) => number): number =>
+    answers.reduce((sum, { contents }) => sum + value(contents), 0) / answers.length;
+  const passages = mean(({ length }) => length).toFixed(1);
+  const tokens = mean((contents) => countTokens(contents.join("\n\n"))).toFixed(0);
+  return [name, share(1), share(3), share(Infinity), passages, tokens];
+}
+
+/** Puts the documents into the store, as the daemon sends them. */
+async function fill(store: Store, embedder: Embedder): Promise<Scope> {
+  const { id: accountId } = await store.records.ensureAccount("bench");
+  const files = readdirSync(sample, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".md") && file !== "ABOUT.md",
+  );
+  for (const [at, path] of files.toSorted().entries()) {
+    const content = readFileSync(join(sample, path), "utf8");
+    const title = nameText(content, "markdown").title ?? basename(path);
+    const spans = chunkRecursive(content, DEFAULT_SETTINGS);
+    const texts = spans.map(({ headings, start, end, before = "", after = "" }) =>
+      embeddingText({ title, headings, text: before + content.slice(start, end) + after }),
+    );
+    await store.records.createResource(
+      {
+        accountId,
+        id: String(at).padStart(24, "0"),
+        tier: "moderate",
+        ownerId: "bench",
+        origin: "content",
+        title,
+        description: "",
+        url: null,
+        content,
+        settings: DEFAULT_SETTINGS,
+        createdAt: "2026-01-01T00:00:00.000Z",
+        metadata: { path, name: basename(path) },
+      },
+      { spans, vectors: await embedder.embed(texts), fingerprint: embedder.fingerprint },
+    );
+  }
+  const collection = (await store.records.collections(accountId)).find(({ tier }) => tier === "moderate");
+  return { accountId, collectionId: collection?.id ?? "", ownerId: "bench" };
+}
+
+/** Lists the chunks of each set that count as near-duplicates; those of equal text apart. */
+function measureDuplicates(): void {
+  const docs = existsSync(sample)
+    ? [
+        [
+          "docs-sample",
+          readdirSync(sample, { recursive: true, encoding: "utf8" })
+            .filter((file) => file.endsWith(".md"))
+            .map((file) => readFileSync(join(sample, file), "utf8")),
+        ] as const,
+      ]
+    : [];
+  const sets = judgedSets().map(
+    ({ name, documents }) => [name, documents.map(({ content }) => content)] as const,
+  );
+  const rows = [...docs, ...sets].map(([name, texts]) => {
+    const chunks = texts.flatMap((text) =>
+      chunkRecursive(text, DEFAULT_SETTINGS).map(({ start, end }) => text.slice(start, end)),
+    );
+    const firsts = firstOfEach(chunks);
+    const pairs = firsts.flatMap((first, at) =>
+      first === at ? [] : [[chunks[first] ?? "", chunks[at] ?? ""] as const],
+    );
+    const different = pairs.filter(([a, b]) => a.trim() !== b.trim());
+    for (const [a, b] of different) console.log(`--- ${name}\n${a}\n+++\n${b}`);
+    return [name, String(chunks.length), String(pairs.length - different.length), String(different.length)];
+  });
+  printTable(["", "chunks", "of equal text", "nearly equal"], rows);
+}
+
+if (options.duplicates) measureDuplicates();
+else if (existsSync(sample)) await measureQuestions();
+else console.log(`skipped: the documents are not at ${sample}`);
