@@ -13,6 +13,7 @@ import { KbsyncError } from "../lib/failure.ts";
 import { listenFailure } from "../lib/listen-failure.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
+import { LISTENS_MAX, openHttpSubscriptions } from "./http-subscriptions.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
 
 /** Path of the MCP endpoint. */
@@ -24,8 +25,6 @@ export const MCP_PORT_DEFAULT = 7412;
 const BODY_BYTES_MAX = 1024 * 1024;
 /** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
-/** Open notification streams. The server never sends any, but clients may subscribe. */
-const SUBSCRIPTIONS_MAX = 32;
 /** Longest time to receive a request. */
 const REQUEST_MS = 30_000;
 
@@ -49,13 +48,20 @@ export interface McpHttp {
  * pages of other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
  */
 export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
+  const subscriptions = openHttpSubscriptions(options);
   const handler = createMcpHandler(
-    ({ authInfo }) => {
+    ({ authInfo, era }) => {
       // `fetch` below is only called with a checked key.
       const caller = options.callerOf(authInfo?.token ?? "");
-      return makeMcpServer({ caller, version: options.version, onDefect: options.onDefect });
+      // Without sessions there is no stream to a client of the older protocol.
+      return makeMcpServer({
+        caller,
+        version: options.version,
+        notifies: era === "modern",
+        onDefect: options.onDefect,
+      });
     },
-    { maxRequestBodySize: BODY_BYTES_MAX, maxSubscriptions: SUBSCRIPTIONS_MAX },
+    { maxRequestBodySize: BODY_BYTES_MAX, maxSubscriptions: LISTENS_MAX, bus: subscriptions.bus },
   );
   const bearer = openBearerCheck(options.nowMs);
   let underWay = 0;
@@ -83,7 +89,9 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     if (request === undefined) {
       return refusal(413, {}, "body_too_large", `The body is larger than ${BODY_BYTES_MAX} bytes.`);
     }
-    return handler.fetch(request, { authInfo: { token: key, clientId: "key", scopes: ["read"] } });
+    return subscriptions.serve(key, request, (served) =>
+      handler.fetch(served, { authInfo: { token: key, clientId: "key", scopes: ["read"] } }),
+    );
   };
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
@@ -125,6 +133,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     url: `http://127.0.0.1:${port}${MCP_PATH}`,
     close: async () => {
       await handler.close();
+      subscriptions.close();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeAllConnections();
       await closed;

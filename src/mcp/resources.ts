@@ -40,12 +40,13 @@ const TEMPLATE = {
 };
 
 /**
- * Serves each document as a resource. The list has pages, and long texts have parts. There are no subscriptions: the service
- * does not report changes to a key with the scope `read`.
+ * Serves each document as a resource. The list has pages, and long texts have parts. `notifies`: whether the connection
+ * notifies the client of changes.
  */
 export function addDocumentResources(
   { server }: McpServer,
   caller: Caller,
+  notifies: boolean,
   onDefect: (error: unknown) => void,
 ): void {
   const serve = async <T>(
@@ -61,7 +62,7 @@ export function addDocumentResources(
       throw new ProtocolError(ProtocolErrorCode[code], errorText(error, onDefect), undefined);
     }
   };
-  server.registerCapabilities({ resources: {} });
+  server.registerCapabilities({ resources: notifies ? { subscribe: true, listChanged: true } : {} });
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: [TEMPLATE] }));
   // The SDK's own list of resources has no pages.
   server.setRequestHandler("resources/list", ({ params }, { mcpReq: { signal } }) =>

@@ -120,19 +120,23 @@ const CONNECTIONS = 16;
 
 /** Opens a connection pool. It connects on first use. */
 export function openServiceConnections(): ServiceConnections {
-  const agent = new Agent({
-    connections: CONNECTIONS,
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    connect: { timeout: 5000 },
-  });
+  const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS, connect: { timeout: 5000 } };
+  const agent = new Agent({ ...timeouts, connections: CONNECTIONS });
+  // Streams hold their connections, and would leave none for requests. Callers limit how many there are.
+  const streams = new Agent(timeouts);
   return {
-    as: (address) => serviceAt(agent, address),
-    close: () => agent.destroy(),
+    as: (address) => serviceAt(agent, streams, address),
+    close: async () => {
+      await Promise.all([agent.destroy(), streams.destroy()]);
+    },
   };
 }
 
-function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): KnowledgeService {
+function serviceAt(
+  agent: Agent,
+  streams: Agent,
+  { apiUrl, dbUrl, pauthkey }: ServiceAddress,
+): KnowledgeService {
   const get = (path: string, signal: AbortSignal): Promise<Answer> =>
     send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
   const one = async (id: string, query: string, signal: AbortSignal): Promise<ResourceRecord | undefined> => {
@@ -180,7 +184,7 @@ function serviceAt(agent: Agent, { apiUrl, dbUrl, pauthkey }: ServiceAddress): K
       return lacksOperation(answer) ? undefined : accepted(answer, ChangesAnswer).data;
     },
     followChanges: (cursor, signal) =>
-      followed(agent, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
+      followed(streams, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);
@@ -208,12 +212,14 @@ async function* followed(
     begin(agent, host, path, { method: "GET", headers, signal }),
   );
   if (answer.statusCode !== 200) accepted(await answerOf(answer), ChangesAnswer);
-  for await (const { event, data } of readServerEvents(answer.body, EVENT_CHARS_MAX)) {
+  const body = reachingBody(host, signal, answer.body);
+  for await (const { event, data } of readServerEvents(body, EVENT_CHARS_MAX)) {
     if (event === "change") yield Change.parse(data);
     if (event !== "error") continue;
     const { message, error } = Failure.parse(data);
     throw new KbsyncError(message, {
       code: error.code,
+      retryable: error.code === "overloaded",
       ...(error.hint !== undefined && { hint: error.hint }),
     });
   }
@@ -263,6 +269,24 @@ async function reaching<T>(host: string, signal: AbortSignal, run: () => Promise
       hint: "Check that it runs: `kbsync up` or `kbsync serve` for the embedded one.",
       cause: error,
     });
+  }
+}
+
+/** Yields a body's bytes. Throws `service_unreachable` if the connection breaks. */
+async function* reachingBody(
+  host: string,
+  signal: AbortSignal,
+  body: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  const pieces = body[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const piece = await reaching(host, signal, () => pieces.next());
+      if (piece.done === true) return;
+      yield piece.value;
+    }
+  } finally {
+    await pieces.return?.();
   }
 }
 

@@ -52,12 +52,33 @@ describe.each(AGES)("kbsync mcp over stdio, for a client of the age %s", (age) =
     const connection = await connect(age);
     const { data } = await connection.call("search", { query: "what moves the sea" });
     const sample = { query: "what moves the sea", documentId: data.results[0].id, documents: 2 };
-    expect(await checkTools(connection, sample)).toBe(6);
+    expect(await checkTools(connection, sample)).toBe(7);
     expect(await checkResources(connection, sample)).toBe(2);
     expect(await checkPrompts(connection, sample)).toBe(2);
     await connection.client.close();
   });
 });
+
+it.each(AGES)(
+  "a client of the age %s is notified of a file that changed while the service was killed",
+  async (age) => {
+    const { client, call } = await connect(age);
+    const { data } = await call("search", { query: "flour and salt" });
+    const uri = `kbsync://documents/${data.results[0].id}`;
+    const updated: string[] = [];
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+      updated.push(params.uri);
+    });
+    if (age === "legacy") await client.subscribeResource({ uri });
+    else await client.listen({ resourceSubscriptions: [uri] });
+    up.child.kill("SIGKILL");
+    await once(up.child, "exit");
+    writeFileSync(join(docs, "bread.md"), `# Bread\n\nFlour, water, salt and much time, ${age}.\n`);
+    up = await startUp(["up", docs, "--port", "0"], state);
+    await until("the notification", () => (updated.includes(uri) ? true : undefined));
+    await client.close();
+  },
+);
 
 it("uses the key of --key-file, with its account and its scopes", async () => {
   const keys = { foreign: ["--account", "other", "--scopes", "read"], writing: ["--scopes", "write"] };

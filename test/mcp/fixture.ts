@@ -48,6 +48,7 @@ export interface McpGround {
 }
 
 export interface McpGroundOptions {
+  /** URL of the service, read for each call. */
   readonly service: string;
   readonly files: KnownFiles;
   /** The key that the ledger's folders were synced with. */
@@ -57,7 +58,7 @@ export interface McpGroundOptions {
 }
 
 export async function openMcpGround(options: McpGroundOptions): Promise<McpGround> {
-  const { service, files, ownKey } = options;
+  const { files, ownKey } = options;
   const connections = openServiceConnections();
   const clients: Client[] = [];
   const server = await openMcpHttp({
@@ -68,7 +69,7 @@ export async function openMcpGround(options: McpGroundOptions): Promise<McpGroun
     callerOf: (key) => ({
       reach: () =>
         Promise.resolve({
-          service: connections.as({ apiUrl: service, dbUrl: service, pauthkey: key }),
+          service: connections.as({ apiUrl: options.service, dbUrl: options.service, pauthkey: key }),
           ownsLedger: key === ownKey,
         }),
       files: () => files,

@@ -91,8 +91,8 @@ export const MUTANTS: readonly Mutant[] = [
         "createdMs !== latestMs - CLOCK_SLACK_MS",
       ),
       patch("plan/settlement.ts", "forms.descriptions === true", "forms.descriptions !== null"),
-      patch("adopt/recover.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
-      patch("adopt/recover.ts", "digest: observed.digest,", 'digest: "",'),
+      patch("adopt/create-lists.ts", "    ...resource,", '    ...resource,\n    digest: "",'),
+      patch("adopt/create-lists.ts", "digest: observed.digest,", 'digest: "",'),
     ],
   },
   {
@@ -105,7 +105,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a resource that this ledger deleted is adopted when a list still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
+      patch(
+        "adopt/create-lists.ts",
+        "ledger.drift.ownerOf(docId) !== undefined",
+        "ledger.files.ownsDoc(docId)",
+      ),
     ],
   },
   {
@@ -114,8 +118,8 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["lagging-lists"],
     patches: [
       patch(
-        "adopt/doubts.ts",
-        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
+        "adopt/doubted-resources.ts",
+        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -156,8 +160,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "adopt/adopt.ts",
-        "let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;",
-        "let isPending = false;",
+        "isPending: !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0,",
+        "isPending: false,",
       ),
     ],
   },
@@ -165,7 +169,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: "adoption-once",
     does: "files that are unreadable when a new ledger adopts resources are never matched",
     patches: [
-      patch("adopt/adopt.ts", "unsearched = found.unsearched;", "unsearched = NOTHING_UNSEARCHED;"),
+      patch(
+        "adopt/adopt.ts",
+        "state.unsearched = found.unsearched;",
+        "state.unsearched = NOTHING_UNSEARCHED;",
+      ),
       patch(
         "adopt/adopt-source.ts",
         'ledger.drift.setAdopted(source.id, !unread.includes(""));',
@@ -371,11 +379,11 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a create is sent again without a list if the request for the collection's id gets no clear answer",
     patches: [
       patch(
-        "adopt/recover.ts",
+        "adopt/create-lists.ts",
         'if (asked.why === "unsupported" || areDoubts || isLong) return undefined;',
         "if (isLong || !isLong) return undefined;",
       ),
-      patch("adopt/recover.ts", 'if (asked.why === "unanswered") continue;', ""),
+      patch("adopt/create-lists.ts", 'if (asked.why === "unanswered") continue;', ""),
     ],
   },
   {
@@ -399,9 +407,9 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger whose file is not at its path, or cannot be read, count as they were",
     patches: [
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/take-over.ts",
         "const questioned = whole ?",
-        "const questioned = whole && entries.length < 0 ?",
+        "const questioned = whole && unseen.length < 0 ?",
       ),
     ],
   },
@@ -410,7 +418,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "rows of an old ledger are compared with whatever file has their name now",
     patches: [
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         "whole && isAgreed && (await followFiles",
         "whole && scan.root === undefined && (await followFiles",
       ),
@@ -441,10 +449,14 @@ export const MUTANTS: readonly Mutant[] = [
     does: "a list alone decides which resource stays, and a deleted resource is adopted from a list that still shows it",
     worlds: ["lagging-lists"],
     patches: [
-      patch("adopt/recover.ts", "ledger.drift.ownerOf(docId) !== undefined", "ledger.files.ownsDoc(docId)"),
       patch(
-        "adopt/doubts.ts",
-        "if (!(await hasAnswered(own.id, own.docId, since))) return false;",
+        "adopt/create-lists.ts",
+        "ledger.drift.ownerOf(docId) !== undefined",
+        "ledger.files.ownsDoc(docId)",
+      ),
+      patch(
+        "adopt/doubted-resources.ts",
+        "if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;",
         "void hasAnswered;",
       ),
     ],
@@ -565,14 +577,14 @@ export const MUTANTS: readonly Mutant[] = [
     does: "when adoption is repeated, files in agreement are candidates too",
     worlds: ["partial-adoption"],
     patches: [
-      patch("adopt/adopt-source.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
+      patch("adopt/find-candidates.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         '(isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||',
         "",
       ),
       patch(
-        "adopt/adopt-source.ts",
+        "adopt/find-candidates.ts",
         "(!isAgain || isWithin(path, before.parts)) && !isBusy(path);",
         "!isBusy(path);",
       ),

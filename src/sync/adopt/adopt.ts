@@ -5,7 +5,7 @@ import { adoptSource } from "./adopt-source.ts";
 import type { AdoptingSource } from "./candidates.ts";
 import { peersOf } from "./peers.ts";
 import { kindOfName } from "../document/kinds.ts";
-import { NOTHING_UNSEARCHED } from "../ledger/drift.ts";
+import { NOTHING_UNSEARCHED, type Unsearched } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { isWithin, withinTest } from "../plan/adoption.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
@@ -67,20 +67,20 @@ const AGAIN_MS = 1000;
 export function openAdoption(options: AdoptionOptions): Adoption {
   const { context, source, once, signal, isBusy, isSending, onLoss, onApproved, scanAt, onWarning } = options;
   const { ledger, collections, now } = context;
-  /**
-   * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
-   */
-  let unsearched = ledger.drift.unsearched(source.id);
-  let isPending = !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0;
+  const unsearched = ledger.drift.unsearched(source.id);
+  const state: AdoptionState = {
+    unsearched,
+    isPending: !ledger.drift.isAdopted(source.id) && unsearched.parts.length === 0,
+    waiting: new Set(),
+    isChecked: false,
+  };
+  const { hasCandidates, hasRows, isAdopting } = openCandidateTest(context, source, signal, state);
   /** How often in a row a part of the folder could not be read when the scope was listed. */
   let failures = 0;
   /** When another attempt is worthwhile although no file needs it. */
   let failedUntilMs = 0;
   let refusals = 0;
 
-  const waiting = new Set<RelativePath>();
-  /** The whole source was checked in this run, so that all its files wait. */
-  let isChecked = false;
   const scope = `${source.rules.source.collection}\0${source.rules.source.ownerId}`;
 
   /** A later check is not part of a single pass, which would end as if all were done. */
@@ -98,9 +98,9 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       adoptSource(context, source, { whole, signal, isBusy, sample: makes.map(({ entry }) => entry) }),
     );
     const { adopted, differing, missing, lost, hasFollowed } = found;
-    isPending = lost !== null;
-    unsearched = found.unsearched;
-    failures = unsearched.parts.length > 0 ? failures + 1 : 0;
+    state.isPending = lost !== null;
+    state.unsearched = found.unsearched;
+    failures = state.unsearched.parts.length > 0 ? failures + 1 : 0;
     failedUntilMs = now() + parkMs(failures);
     if (lost !== null) {
       onLoss(lost);
@@ -119,46 +119,6 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Candidates may name rows that have lost their paths to others.
     return hasFollowed ? [] : others;
   };
-  /** A file that is no document now matches only a resource with its own description, and may stay so for good. */
-  const isNoDocument = (part: RelativePath): boolean => {
-    const state = ledger.files.living(source.id, part)?.state;
-    return state === "skipped" || state === "failed";
-  };
-  /** The create is that of an old ledger, which has forgotten resources made since. */
-  const isOld = (create: CreateIntent): boolean => ledger.drift.isForgotten(create);
-  /** It may have made the resource of a file that has been unreadable since. */
-  const isQuestionable = (create: CreateIntent): boolean =>
-    isOld(create) && unsearched.parts.some((part) => !isNoDocument(part));
-  const hasCandidates = (): boolean => isPending || ledger.intents.doubts(source.id).some(isQuestionable);
-  const hasRows = (): boolean => {
-    const { agreed, unsure } = ledger.sources.get(source.id);
-    return agreed + unsure > 0;
-  };
-  /** Reports whether no file is known. Such a folder may stay empty for good. */
-  const isEmpty = (): boolean => waiting.size === 0 && !hasRows();
-  /** Until the whole source was checked, nobody knows whether it is empty. An unreadable file is there. */
-  const mayHaveFiles = (): boolean =>
-    !isChecked || !isEmpty() || ledger.sources.get(source.id).unreadable > 0;
-  const self: PeerSource = {
-    source,
-    mayAdopt: (doubts) => {
-      // A new ledger searches for resources older than every doubt.
-      const isQuestioned = isPending
-        ? ledger.drift.isDistrusted(source.id) || doubts.some(isOld)
-        : doubts.some(isQuestionable);
-      return isQuestioned && ((!isPending && !unsearched.parts.includes("")) || mayHaveFiles());
-    },
-  };
-  context.peers.add(self);
-  signal.addEventListener("abort", () => context.peers.delete(self), { once: true });
-  const isAdopting = (): boolean => {
-    // The first file of a new ledger may be gone before there was a list. Its create then stays in doubt, and nothing
-    // requests a list.
-    const isIdle = isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
-    if (!isIdle && hasCandidates()) return true;
-    const doubts = ledger.intents.doubts(source.id);
-    return peersOf(context, source).some((each) => each.mayAdopt(doubts));
-  };
   /** Surplus resources are checked only after there are no candidates any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && hasCandidates();
   /**
@@ -166,17 +126,17 @@ export function openAdoption(options: AdoptionOptions): Adoption {
    * since.
    */
   const isSearching = (candidate: Candidate): boolean =>
-    isPending
+    state.isPending
       ? isMade(candidate)
-      : isWithin(candidate.entry.path, unsearched.parts) &&
+      : isWithin(candidate.entry.path, state.unsearched.parts) &&
         (isMade(candidate) || candidate.known?.state !== "agreed");
   const choose = async (candidates: readonly Candidate[]): Promise<readonly Candidate[]> => {
     ledger.flush();
     const makes = candidates.filter(isSearching);
-    const others = isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
-    if (makes.length === 0 && (isPending ? !hasRows() : !isAwaited())) return candidates;
+    const others = state.isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
+    if (makes.length === 0 && (state.isPending ? !hasRows() : !isAwaited())) return candidates;
     // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
-    if (isPending && isSending()) return [];
+    if (state.isPending && isSending()) return [];
     const asked = await collections.ask(source.rules.source.collection, signal);
     if (asked.id === undefined && asked.why === "unanswered") {
       // The gate waits before the next request.
@@ -198,24 +158,89 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     }
   };
   return {
-    isPending: () => isPending,
+    isPending: () => state.isPending,
     hasCandidates,
     isAdopting,
     again: () => {
-      isPending = true;
-      unsearched = NOTHING_UNSEARCHED;
+      state.isPending = true;
+      state.unsearched = NOTHING_UNSEARCHED;
     },
-    waiting: () => waiting.size,
+    waiting: () => state.waiting.size,
     admit: async (candidates, isWhole) => {
-      if (isWhole) waiting.clear();
-      isChecked ||= isWhole;
-      const isDone = !isPending && unsearched.parts.length === 0;
-      if (!isDone) for (const { entry } of candidates) waiting.add(entry.path);
+      if (isWhole) state.waiting.clear();
+      state.isChecked ||= isWhole;
+      const isDone = !state.isPending && state.unsearched.parts.length === 0;
+      if (!isDone) for (const { entry } of candidates) state.waiting.add(entry.path);
       const admitted = isDone ? candidates : await choose(candidates);
-      for (const { entry } of admitted) waiting.delete(entry.path);
+      for (const { entry } of admitted) state.waiting.delete(entry.path);
       return admitted;
     },
   };
+}
+
+/** What an adoption knows. */
+interface AdoptionState {
+  /**
+   * Parts of the folder that could not be read when the scope was listed. Resources for their files may exist already.
+   */
+  unsearched: Unsearched;
+  isPending: boolean;
+  /** Files that wait until the scope is listed. */
+  readonly waiting: Set<RelativePath>;
+  /** The whole source was checked in this run, so that all its files wait. */
+  isChecked: boolean;
+}
+
+/** Reports whether a surplus resource may belong to a candidate, to this source and to its peers. */
+function openCandidateTest(
+  context: ActionContext,
+  source: AdoptingSource,
+  signal: AbortSignal,
+  state: AdoptionState,
+): Pick<Adoption, "hasCandidates" | "isAdopting"> & { readonly hasRows: () => boolean } {
+  const { ledger } = context;
+  /** A file that is no document now matches only a resource with its own description, and may stay so for good. */
+  const isNoDocument = (part: RelativePath): boolean => {
+    const row = ledger.files.living(source.id, part);
+    return row?.state === "skipped" || row?.state === "failed";
+  };
+  /** The create is that of an old ledger, which has forgotten resources made since. */
+  const isOld = (create: CreateIntent): boolean => ledger.drift.isForgotten(create);
+  /** It may have made the resource of a file that has been unreadable since. */
+  const isQuestionable = (create: CreateIntent): boolean =>
+    isOld(create) && state.unsearched.parts.some((part) => !isNoDocument(part));
+  const hasCandidates = (): boolean =>
+    state.isPending || ledger.intents.doubts(source.id).some(isQuestionable);
+  const hasRows = (): boolean => {
+    const { agreed, unsure } = ledger.sources.get(source.id);
+    return agreed + unsure > 0;
+  };
+  /** Reports whether no file is known. Such a folder may stay empty for good. */
+  const isEmpty = (): boolean => state.waiting.size === 0 && !hasRows();
+  /** Until the whole source was checked, nobody knows whether it is empty. An unreadable file is there. */
+  const mayHaveFiles = (): boolean =>
+    !state.isChecked || !isEmpty() || ledger.sources.get(source.id).unreadable > 0;
+  const self: PeerSource = {
+    source,
+    mayAdopt: (doubts) => {
+      // A new ledger searches for resources older than every doubt.
+      const isQuestioned = state.isPending
+        ? ledger.drift.isDistrusted(source.id) || doubts.some(isOld)
+        : doubts.some(isQuestionable);
+      return isQuestioned && ((!state.isPending && !state.unsearched.parts.includes("")) || mayHaveFiles());
+    },
+  };
+  context.peers.add(self);
+  signal.addEventListener("abort", () => context.peers.delete(self), { once: true });
+  const isAdopting = (): boolean => {
+    // The first file of a new ledger may be gone before there was a list. Its create then stays in doubt, and nothing
+    // requests a list.
+    const isIdle = state.isPending && !ledger.drift.isDistrusted(source.id) && isEmpty();
+    if (!isIdle && hasCandidates()) return true;
+    const doubts = ledger.intents.doubts(source.id);
+    return peersOf(context, source).some((each) => each.mayAdopt(doubts));
+  };
+  return { hasCandidates, isAdopting, hasRows };
 }
 
 /**

@@ -1,10 +1,8 @@
-import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
-import { storedAs } from "../actions/observe.ts";
-import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
-import { askTitle } from "../reconcile-service/presence.ts";
+import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { openDoubtedResources } from "./doubted-resources.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Adoption, Settlement } from "../plan/settlement.ts";
+import type { Settlement } from "../plan/settlement.ts";
 
 /**
  * Creates that are settled but may still have made a resource that no list has shown yet, because they were sent again
@@ -65,120 +63,18 @@ const CHECK_MS = 30_000;
 /** Opens the doubts of a source. */
 export function openDoubts(options: DoubtsOptions): Doubts {
   const { context, source, stopped, once, isRemoval, isAdopting, isBusy, elapsedMs, compare } = options;
-  const { ledger, remote } = context;
+  const { ledger } = context;
   let timer: NodeJS.Timeout | undefined;
   let waitMs = WAIT_MS;
   let adoptingMs = ADOPTING_MS;
   /** When doubts were first checked, by their keys: the ledger reuses ids. */
   let doubtedSinceMs = new Map<string, number>();
-  /** When a resource that no list had shown before last turned up. */
-  let turnedUpMs = -Infinity;
-  /** The newest activity entry when a possibly surplus resource was first seen. */
-  let seenAt = new Map<string, number>();
+  const resources = openDoubtedResources({ context, source, isRemoval, isBusy });
 
   const wait = (maxMs: number): void => {
     checkIn(Math.min(maxMs, waitMs));
     waitMs = Math.min(maxMs, 2 * waitMs);
   };
-
-  /** Returns the resource of a doubt's file, wherever the file is by now. */
-  const ownResourceOf = ({
-    path,
-    docId,
-  }: CreateIntent): { id: number; docId: string | null; path: string } | undefined => {
-    const row = docId === null ? undefined : ledger.drift.byDoc(docId);
-    return row ?? ledger.files.living(source.id, path);
-  };
-
-  /**
-   * Reports whether the resource that will stay exists, by its own answer and not by a list: it can be read, or it has
-   * answered a change since the other one was seen. Otherwise the file is sent once more, and the check is repeated
-   * when that is answered. If the file cannot be sent, only its title is.
-   */
-  const hasAnswered = async (id: number, docId: string, since: number): Promise<boolean> => {
-    const reply = await remote.read(docId, context.signal);
-    if (reply.kind === "done" && !reply.value.isDeleted) return true;
-    ledger.flush();
-    // A service without this addition answers 404, as for any address it does not know.
-    if (reply.kind !== "done" && ledger.drift.answeredSince(since, docId)) return true;
-    const known = ledger.drift.byDoc(docId);
-    // A file that cannot be sent now, or no longer, keeps its resource nevertheless.
-    if (known !== undefined && known.state !== "agreed" && known.state !== "unsure")
-      return (await askTitle(context, known, context.signal)) === "there";
-    let path: string | undefined;
-    await ledger.write(() => {
-      const row = ledger.files.get(id);
-      if (row?.docId !== docId) return;
-      // The request in flight is about to be answered. Planning it anew would send it under another key, again and
-      // again if the service takes longer than the time between two checks.
-      if (row.state === "unsure" && isBusy(row.path)) return;
-      if (row.state === "agreed") ledger.files.setState(id, "unsure");
-      path = row.path;
-    });
-    if (path !== undefined) source.checkAgain(path);
-    return false;
-  };
-
-  /**
-   * Decides on a resource that a doubt has made. Returns false while it is unknown which one stays. A resource with
-   * neither our description nor what the service made of that in the file's own resource is somebody else's, and is
-   * never deleted.
-   */
-  const decide = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
-    ledger.flush();
-    const since = seenAt.get(found.docId) ?? ledger.drift.lastActivity();
-    seenAt.set(found.docId, since);
-    const own = ownResourceOf(doubt);
-    const isGone = own === undefined && doubt.docId !== null && ledger.intents.isDeleted(doubt.docId);
-    if (isRemoval || isGone) {
-      if (found.described) await remove(doubt, found.docId);
-      return true;
-    }
-    if (own === undefined || own.docId === null) {
-      if (!(await adopt(doubt, found))) return false;
-      // It is compared with its file again, which may have changed since or be gone.
-      source.checkAgain(doubt.path);
-      return true;
-    }
-    if (!found.described && ledger.drift.byDoc(own.docId)?.storedLabel !== found.label) return true;
-    if (!(await hasAnswered(own.id, own.docId, since))) return false;
-    ledger.flush();
-    // Read again: the confirmed resource must still be the file's.
-    if (ownResourceOf(doubt)?.docId !== own.docId) return false;
-    await remove(doubt, found.docId);
-    return true;
-  };
-
-  /** Returns false if the file received another resource meanwhile. */
-  const adopt = async (doubt: CreateIntent, found: Adoption): Promise<boolean> => {
-    const { docId, exact, label, warning } = found;
-    let isFree = true;
-    let isAdopted = false;
-    await ledger.write(() => {
-      if (!isOpen(doubt)) return;
-      isFree = (ownResourceOf(doubt)?.docId ?? null) === null;
-      if (!isFree) return;
-      const create = asFound(doubt, found);
-      const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, doubt.observed));
-      if (left === "taken") return;
-      isAdopted = true;
-      ledger.files.warn(docId, warning);
-      if (left !== undefined) source.deleteLater(left);
-    });
-    if (isAdopted) reportCompared(context, source, doubt.path, docId);
-    return isFree;
-  };
-
-  const remove = async ({ path }: CreateIntent, docId: string): Promise<void> => {
-    await ledger.write(() => {
-      if (ledger.files.ownsDoc(docId)) return;
-      source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
-    });
-  };
-
-  /** A doubt whose resource was just adopted is gone, and its id may be another's. */
-  const isOpen = ({ key }: CreateIntent): boolean =>
-    ledger.intents.doubts(source.id).some((each) => each.key === key);
 
   let checking: Promise<boolean> | undefined;
   let nextCheck: Promise<boolean> | undefined;
@@ -202,7 +98,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     ledger.flush();
     const doubts = ledger.intents.doubts(source.id);
     if (doubts.length === 0) {
-      seenAt.clear();
+      resources.forget();
       return false;
     }
     if (isAdopting()) {
@@ -223,27 +119,15 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       wait(CHECK_MS);
       return false;
     }
-    // A twin whose create is in flight, in whatever source, has a resource that no row owns yet. That must not be
-    // mistaken for this one's.
-    const inFlight = new Set(ledger.intents.allCreates().map(twinKey));
-    const safe = new Map(
-      doubts.filter((doubt) => !inFlight.has(twinKey(doubt))).map((doubt) => [doubt.id, doubt]),
-    );
-    const undecided = new Set<string>();
-    for (const found of [...settlement.adopted, ...settlement.extra]) {
-      const doubt = safe.get(found.id);
-      if (doubt === undefined) continue;
-      if (!seenAt.has(found.docId)) turnedUpMs = nowMs;
-      if (!(await decide(doubt, found))) undecided.add(doubt.key);
-    }
-    const quietMs = once ? Infinity : nowMs - turnedUpMs;
+    const { safe, undecided } = await resources.decide(doubts, settlement, nowMs);
+    const quietMs = once ? Infinity : nowMs - resources.turnedUpMs();
     const ageMs = (doubt: CreateIntent): number =>
       once ? serviceAgeMs(context, doubt, startedMs) : nowMs - (doubtedSinceMs.get(doubt.key) ?? nowMs);
     // Its text decides whether it is a second one, once the service shows it.
     const queued = new Set(settlement.queued);
     const isUnclear = ({ id, key }: CreateIntent): boolean => queued.has(id) || undecided.has(key);
     const over = new Set(
-      [...safe.values()]
+      safe
         .filter((doubt) => Math.min(ageMs(doubt), quietMs) >= DOUBT_MS && !isUnclear(doubt))
         .map(({ key }) => key),
     );
@@ -282,14 +166,4 @@ export function serviceAgeMs(
 ): number {
   const offsetMs = ledger.intents.clockOffset() ?? 0;
   return nowMs + offsetMs - (atMs + (clockOffsetMs ?? offsetMs));
-}
-
-/** Returns a key that is equal for creates that the list cannot distinguish. */
-export function twinKey({ observed }: CreateIntent): string {
-  const { kind, tier, ownerId } = observed.shape;
-  const what =
-    kind === "file"
-      ? ["u", observed.fileUrl ?? ""]
-      : ["s", observed.title, observed.fileUrl ?? "", observed.digest];
-  return [tier, ownerId, ...what].join("\n");
 }

@@ -2,24 +2,16 @@ import { earliest } from "../../lib/earliest.ts";
 import type { MountTrouble } from "../../wire/daemon.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { send } from "../actions/send.ts";
-import type { ActionContext, ActionSource } from "../actions/context.ts";
-import { openAdoption } from "../adopt/adopt.ts";
-import { openAgenda } from "../agenda/agenda.ts";
-import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
-import type { SyncConfig } from "../../config/schema.ts";
-import { type Counted, countedAs } from "../agenda/jobs.ts";
-import type { PathStates } from "../agenda/path-states.ts";
-import type { SourceRow } from "../ledger/sources.ts";
-import type { Deletion } from "../ledger/intents.ts";
-import { openPasses, rulesKeysOf, type Passes } from "../pass/pass.ts";
-import type { Candidate, RelativePath } from "../plan/model.ts";
-import type { Send, WorkQueue } from "../queue/queue.ts";
-import { openChecking } from "./checking.ts";
-import { mountTroubles } from "./mount-warnings.ts";
-import { openSettler } from "../adopt/recover.ts";
-import type { Rules } from "../rules/rules.ts";
-import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
+import { countedAs } from "../agenda/jobs.ts";
 import { isBelow } from "../disk/source-path.ts";
+import type { Deletion } from "../ledger/intents.ts";
+import type { Passes } from "../pass/pass.ts";
+import type { Candidate, FileState, RelativePath } from "../plan/model.ts";
+import type { Send, WorkQueue } from "../queue/queue.ts";
+import type { LossGuard } from "../reconcile-service/loss.ts";
+import type { Rules } from "../rules/rules.ts";
+import { mountTroubles } from "./mount-warnings.ts";
+import { openSourceParts, type PartOptions, type SourceParts } from "./parts.ts";
 
 /** A job of the queue: read and send a file, or delete a resource. */
 export type Job =
@@ -110,168 +102,37 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   stop(): void;
 }
 
-export interface SourceOptions {
-  readonly row: SourceRow;
-  readonly rules: Rules;
-  readonly sync: SyncConfig;
-  readonly context: ActionContext;
+export interface SourceOptions extends PartOptions {
   readonly queue: Pick<WorkQueue<Job>, "push">;
-  readonly paused: boolean;
-  /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
-  readonly once: boolean;
-  /**
-   * Notified when the folders must be watched anew: a whole scan found changes without an event, or the folder is back.
-   */
-  readonly onUnwatched: () => void;
-  /** Compares the source with the service's list; undefined if there is no list yet. */
-  readonly compare: () => Promise<Check | undefined>;
-  readonly onWarning: (error: Error) => void;
-  /** Notified after the whole source was compared with the ledger, with the duration in milliseconds. */
-  readonly onRescanned?: (ms: number) => void;
-  /** Notified when the result of `isIdle` or `activity` may have changed. */
-  readonly onChange: () => void;
 }
-
-/** After a create was sent again, the list is checked this soon. */
-const DOUBT_SOON_MS = 1000;
 
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
-  const { row, rules, sync, once, queue } = options;
+  const { row, rules, queue } = options;
   const { ledger, now } = options.context;
-  const openedMs = now();
-  const stopping = new AbortController();
-  const agenda = openAgenda({ settleMs: sync.settleMs, now, once });
-  const { states } = agenda;
-  const context: ActionContext = {
-    ...options.context,
-    report: (activity) => {
-      // A delete is that of an older file of the path.
-      if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
-      options.context.report(activity);
+  const parts = openSourceParts(options, {
+    files: (candidates) => {
+      states.queue(candidates, now());
+      if (candidates.length > 0) {
+        // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
+        ledger.noteLast(self.noteBacklog);
+      }
+      queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
     },
-  };
-  const hint = (path: RelativePath | undefined): void => agenda.hint(path);
-  const scanAt = (atMs: number): void => agenda.scanAt(atMs);
-  let paused = options.paused;
-  const isPaused = (): boolean => paused;
-  let recovered = false;
-
-  const source: ActionSource = {
-    id: row.id,
-    root: rules.source.absolutePath,
-    rules,
-    rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
-    isStale: (path) => {
-      // What was read for sending is given up while the source is paused, and checked again.
-      if (paused || guard.isClosed()) states.outdate(path);
-      return states.isOutdated(path);
-    },
-    isPaused,
-    checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
-    rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
-    checkTorn: (path) => agenda.checkTorn(path),
-    mayRecreate: (id) => guard.mayRecreate(id),
-    settle: (intent) => settler.settle(intent),
-    doubt: () => {
-      if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
-    },
-    deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
-  };
-  const guard = openLossGuard({
-    source: row.id,
-    context,
-    once,
-    check: options.compare,
-    scanAt,
-    onWarning: options.onWarning,
-  });
-  const adoption = openAdoption({
-    context,
-    source,
-    once,
-    signal: stopping.signal,
-    isBusy: (path) => states.hasJob(path),
-    isSending: () => isSending(),
-    onLoss: (reason) => guard.hold(reason),
-    onApproved: (rows) => guard.allow(rows),
-    scanAt,
-    onWarning: options.onWarning,
-  });
-  context.collections.onMoved((tier) => {
-    if (tier === rules.source.collection) guard.suspect();
-  });
-  context.capabilities.onBegin(() => scanAt(now()));
-  const settler = openSettler({
-    context,
-    source,
-    stopped: stopping.signal,
-    once,
-    onWarning: options.onWarning,
-    isAdopting: () => adoption.isAdopting(),
-    isBusy: (path) => states.hasJob(path),
-  });
-  const passes = openPasses({ source, context, sync, once, states, signal: stopping.signal });
-  /**
-   * Reports whether something happened at a path, or at a folder on the way to it, that is not done yet; or whether its
-   * file is parked.
-   */
-  const isAwaited = (path: RelativePath): boolean => {
-    if (states.hasJob(path)) return true;
-    for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
-      if (states.isBeingChecked(at)) return true;
-    // In a single pass, the time of its retry is not on the agenda.
-    if (!states.isDue(path) && !states.isParked(path)) return false;
-    ledger.flush();
-    return isParked(path);
-  };
-  const deletes = openSourceDeletes({
-    row,
-    context,
-    source,
-    once,
-    isHeld: () => paused || guard.isClosed(),
-    isAwaited,
-    push: (deletions) => {
+    deletes: (deletions) => {
       queue.push(
         deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
         { last: true },
       );
     },
-    wakeAt: (atMs) => agenda.wakeAt(atMs),
   });
-  const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
-  const isParked = (path: RelativePath): boolean => ledger.files.living(row.id, path)?.state === "parked";
-  const countedNow = (path: RelativePath): Counted => countedAs(ledger.files.living(row.id, path)?.state);
-  const noteBacklog = (): void => {
-    const { backlog, backlogAgreed } = self.activity();
-    ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
-    ledger.sources.setCompared(row.id, checking.isPlanned());
-  };
-  const begin = (candidates: readonly Candidate[]): void => {
-    states.queue(candidates, now());
-    if (candidates.length > 0) {
-      // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
-      ledger.noteLast(noteBacklog);
-    }
-    queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
-  };
-  const checking = openChecking({
-    ...options,
-    context,
-    agenda,
-    passes,
-    guard,
-    adoption,
-    deletes,
-    isPaused,
-    begin,
-    stopped: stopping.signal,
-  });
+  const { agenda, guard, adoption, settler, passes, deletes, checking } = parts;
+  const { states } = agenda;
+  const hint = (path: RelativePath | undefined): void => agenda.hint(path);
   const self: SourceSync = {
     id: row.id,
     rules,
-    signal: context.signal,
+    signal: parts.context.signal,
     hint,
     rescan: () => checking.rescan(),
     preview: (before) => passes.preview(before),
@@ -279,11 +140,10 @@ export function openSource(options: SourceOptions): SourceSync {
       // What is known of the folder is a former process's.
       ledger.note(() => ledger.sources.setCompared(row.id, false));
       await settler.recover();
-      recovered = true;
+      parts.state.recovered = true;
       await checking.run();
     },
-    noteBacklog,
-    ...departures(context, source, states),
+    ...departures(parts),
     delete: (deletion) => deletes.send(deletion),
     done: (job) => {
       if (job.kind === "delete") deletes.end(job.deletion);
@@ -292,23 +152,59 @@ export function openSource(options: SourceOptions): SourceSync {
         deletes.beginPutOff(job.candidate.entry.path);
       }
       // One file was sent alone, or the requests in flight have ended.
-      if (adoption.isPending()) scanAt(now());
+      if (adoption.isPending()) agenda.scanAt(now());
       options.onChange();
     },
-    activity: () => {
-      const { agreed, nothing } = states.counts(countedNow, paused);
-      // While it is paused, what waits for the adoption is among what was counted.
-      return { backlog: agreed + nothing + (paused ? 0 : adoption.waiting()), backlogAgreed: agreed };
-    },
+    ...progressOf(parts),
     guard,
     isBusy: (path) => states.hasJob(path),
-    deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
+    deleteLater: (deletion) => parts.source.deleteLater(deletion),
+    ...pausingOf(parts),
+    retryDeletes: (below) => deletes.retry(below),
+    ask: (below) => agenda.ask(below),
+    answered: () => agenda.answered(),
+    mounts: () => mountTroubles(rules),
+    ...pathQueries(parts),
+    checkDoubts: () => settler.checkDoubts(),
+    stop: parts.stop,
+  };
+  return self;
+}
+
+/** What the source is doing. */
+function progressOf({
+  options: { row },
+  context: { ledger, now },
+  agenda: { states },
+  adoption,
+  deletes,
+  checking,
+  state,
+}: SourceParts): Pick<
+  SourceSync,
+  "noteBacklog" | "activity" | "isPlanned" | "oldestWaitingMs" | "isSending" | "isScanning" | "isIdle"
+> {
+  const openedMs = now();
+  const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
+  const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
+  const activity = (): SourceActivity => {
+    const { agreed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
+    // While it is paused, what waits for the adoption is among what was counted.
+    return { backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting()), backlogAgreed: agreed };
+  };
+  return {
+    noteBacklog: () => {
+      const { backlog, backlogAgreed } = activity();
+      ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
+      ledger.sources.setCompared(row.id, checking.isPlanned());
+    },
+    activity,
     isPlanned: () => checking.isPlanned(),
     oldestWaitingMs: () => {
-      if (paused || ledger.drift.loss(row.id) !== undefined) return undefined;
+      if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(
-        recovered && checking.isPlanned() ? undefined : openedMs,
-        states.oldestMs(isParked),
+        state.recovered && checking.isPlanned() ? undefined : openedMs,
+        states.oldestMs((path) => stateOf(path) === "parked"),
         deletes.oldestMs(),
         adoption.waiting() > 0 ? checking.adoptingSinceMs() : undefined,
       );
@@ -316,46 +212,44 @@ export function openSource(options: SourceOptions): SourceSync {
     isSending,
     isScanning: () => {
       const nextMs = states.nextDueMs();
-      return !recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
+      return !state.recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
     },
     isIdle: () =>
-      recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending(),
-    isPaused,
+      state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending(),
+  };
+}
+
+function pausingOf({
+  options: { row },
+  context: { ledger, now },
+  agenda,
+  state,
+}: SourceParts): Pick<SourceSync, "isPaused" | "pause" | "resume"> {
+  return {
+    isPaused: () => state.paused,
     pause: () => {
-      if (paused) return;
-      paused = true;
+      if (state.paused) return;
+      state.paused = true;
       // So that all pending work is counted, wherever it waited.
-      hint(undefined);
+      agenda.hint(undefined);
     },
     resume: () => {
-      if (!paused) return;
-      paused = false;
-      states.endPause();
+      if (!state.paused) return;
+      state.paused = false;
+      agenda.states.endPause();
       // Nothing else would find parked files whose time came meanwhile.
       ledger.note(() => ledger.operator.unpark(row.id, now()));
-      hint(undefined);
-    },
-    retryDeletes: (below) => deletes.retry(below),
-    ask: (below) => agenda.ask(below),
-    answered: () => agenda.answered(),
-    mounts: () => mountTroubles(rules),
-    ...pathQueries(states, deletes, passes),
-    checkDoubts: () => settler.checkDoubts(),
-    stop: () => {
-      stopping.abort(new Error("the daemon is stopping"));
-      settler.stop();
-      agenda.stop();
+      agenda.hint(undefined);
     },
   };
-  return self;
 }
 
 /** Prepares and sends files. */
-function departures(
-  context: ActionContext,
-  source: ActionSource,
-  states: PathStates,
-): Pick<SourceSync, "prepare" | "depart"> {
+function departures({
+  context,
+  source,
+  agenda: { states },
+}: SourceParts): Pick<SourceSync, "prepare" | "depart"> {
   const { ledger } = context;
   return {
     prepare: async (candidate) => {
@@ -383,11 +277,11 @@ function departures(
 }
 
 /** What is pending at a path. */
-function pathQueries(
-  states: PathStates,
-  deletes: Pick<SourceDeletes, "jobPaths" | "hasJob">,
-  passes: Pick<Passes, "unreadable">,
-): Pick<SourceSync, "pending" | "isInFlight" | "unreadable" | "isPending"> {
+function pathQueries({
+  agenda: { states },
+  deletes,
+  passes,
+}: SourceParts): Pick<SourceSync, "pending" | "isInFlight" | "unreadable" | "isPending"> {
   return {
     pending: (below) =>
       [...new Set([...states.paths(), ...deletes.jobPaths()])].filter((path) => isBelow(path, below)),

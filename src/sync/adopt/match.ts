@@ -1,0 +1,174 @@
+import type { ActionContext } from "../actions/context.ts";
+import { withListedMetadata } from "../actions/observe.ts";
+import type { AcknowledgedFile } from "../ledger/drift.ts";
+import type { Observed } from "../ledger/files.ts";
+import { matchFiles, uploadGroups, type AdoptableResource, type Match } from "../plan/adoption.ts";
+import { alterationsOf } from "../plan/audit.ts";
+import { hasSettings, sameShape } from "../plan/decide.ts";
+import type { ListedResource, RelativePath } from "../plan/model.ts";
+import { askPresence } from "../reconcile-service/presence.ts";
+import { hashUpload, hashUploads } from "../reconcile-service/uploads.ts";
+import { readCandidates, type AdoptingSource, type AdoptionCandidate } from "./candidates.ts";
+import { WHOLE_FOLDER, type Candidates } from "./find-candidates.ts";
+import type { Found } from "./list.ts";
+import { openPeerTest } from "./peers.ts";
+
+/** An adoption whose scope is listed. */
+export interface Attempt {
+  readonly context: ActionContext;
+  readonly source: AdoptingSource;
+  readonly found: Found;
+  /** The ledger may be old, so its rows are compared with the list as well. */
+  readonly whole: boolean;
+  /** A person agreed to what the list omits. */
+  readonly isAgreedTo: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** The candidates that were read. */
+export interface ReadFiles {
+  /** Files to match with resources. */
+  readonly candidates: readonly AdoptionCandidate[];
+  /** Number of rows of an old ledger whose resource was changed since, to what the file holds. */
+  readonly confirmed: number;
+  /** Number of those whose resource was changed to something else. */
+  readonly differing: number;
+  /** Parts of the folder whose files are matched another time. */
+  readonly unread: readonly RelativePath[];
+  /** Rows whose resource is in question and whose file was not read. */
+  readonly unseen: readonly AcknowledgedFile[];
+}
+
+/** The result of matching. */
+export interface Matched {
+  readonly matches: readonly Match<AdoptionCandidate, AdoptableResource>[];
+  /** Files without a match. */
+  readonly files: readonly AdoptionCandidate[];
+  /** Resources that no row owned and that match no file. */
+  readonly resources: readonly AdoptableResource[];
+  /** Rows whose file is gone and whose resource was matched with another file, by the resource's id. */
+  readonly former: ReadonlyMap<string, number>;
+}
+
+/** Reads the candidates. Confirms rows of an old ledger whose resource was changed to what their file holds. */
+export async function readFiles(attempt: Attempt, found: Candidates): Promise<ReadFiles> {
+  const { context, source, whole, signal } = attempt;
+  const { ledger } = context;
+  const { candidateRows, changed, unmatchedRows } = found;
+  let confirmed = 0;
+  let differing = 0;
+  const candidates: AdoptionCandidate[] = [];
+  const read = new Set<number>();
+  const unread = [...(found.isThere ? found.unreadable : WHOLE_FOLDER)];
+  const topics = new Set(attempt.found.unowned.map(({ topic }) => topic));
+  for await (const candidate of readCandidates(context, source, found.entries, signal)) {
+    if (!("observed" in candidate)) {
+      // An empty file, or one that cannot be synced, is not a document now but may become one again. Until then a resource
+      // with its name remains its own.
+      if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
+      continue;
+    }
+    const row = candidateRows.get(candidate.path);
+    if (row !== undefined) read.add(row.id);
+    const altered = whole && row !== undefined ? attempt.found.altered.get(row.id) : undefined;
+    if (row === undefined || altered === undefined) {
+      candidates.push({ ...candidate, hasOther: changed.has(candidate.path) });
+      continue;
+    }
+    // The resource was changed since, by the daemon that an old ledger forgot or by somebody else.
+    const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
+    confirmed += Number(isEqual);
+    differing += Number(!isEqual);
+    await ledger.write(() => {
+      if (isEqual) ledger.files.agree(row.id, row.docId, asListed(candidate.observed, altered));
+      else ledger.files.setState(row.id, "unsure");
+    });
+  }
+  const unseen = [...unmatchedRows, ...[...candidateRows.values()].filter(({ id }) => !read.has(id))];
+  return { candidates, confirmed, differing, unread, unseen };
+}
+
+/**
+ * Matches files with resources. Returns "unanswered" if the service does not answer for a resource in whose favour a row's own
+ * resource would be deleted.
+ */
+export async function matchResources(
+  attempt: Attempt,
+  { candidateRows, borne, goneRows, isFirst }: Candidates,
+  candidates: readonly AdoptionCandidate[],
+): Promise<Matched | "unanswered"> {
+  const { context, source, found, whole, isAgreedTo, signal } = attempt;
+  const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
+  const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
+  const hashes = await hashUploads(context, uploadGroups(candidates, adoptable, hostsFile), signal);
+  const matched = matchFiles(candidates, adoptable, hashes, {
+    fits,
+    isBorne: (label) => borne.has(label),
+    // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
+    isTooYoung: ({ path }, { createdMs }) =>
+      !whole &&
+      createdMs !== undefined &&
+      createdMs >
+        Math.min((isFirst ? candidateRows.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
+  });
+  const isUnowned = new Set(found.unowned);
+  const resources = matched.resources.filter((each) => isUnowned.has(each));
+  const altered = matched.matches.filter(({ exact }) => !exact);
+  const mayBePeers = await openPeerTest(context, source, altered, { sound: found.sound, signal });
+  const files = [...matched.files];
+  const matches: (typeof matched.matches)[number][] = [];
+  for (const match of matched.matches) {
+    if (mayBePeers(match)) {
+      files.push(match.file);
+      if (isUnowned.has(match.resource)) resources.push(match.resource);
+      continue;
+    }
+    // The row's own resource will be deleted in favour of this one, and a list also shows deleted ones.
+    const presence = candidateRows.has(match.file.path)
+      ? await askPresence(context, match.resource, signal)
+      : "there";
+    if (presence === "unanswered" && !isAgreedTo) return "unanswered";
+    if (presence === "there") matches.push(match);
+    else files.push(match.file);
+  }
+  const taken = new Set(matches.map(({ resource }) => resource.docId));
+  const former = new Map(goneRows.filter(({ docId }) => taken.has(docId)).map((row) => [row.docId, row.id]));
+  return { matches, files, resources, former };
+}
+
+/** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */
+function isShapedAs(
+  { ledger }: ActionContext,
+  { id }: AcknowledgedFile,
+  { observed }: AdoptionCandidate,
+): boolean {
+  const row = ledger.files.get(id);
+  return row !== undefined && sameShape(row.shape, observed.shape);
+}
+
+/** Reports whether a resource holds what the file does. */
+async function holds(
+  { remote }: ActionContext,
+  resource: ListedResource,
+  { kind, label, digest, hash, url, sizeBytes }: AdoptionCandidate,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (kind !== "file") {
+    const stored = { storedDigest: null, storedLabel: null };
+    const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, ...stored } as const;
+    return alterationsOf(row, resource).length === 0;
+  }
+  if (resource.isUnfinished === true) return false;
+  if (resource.label !== label || resource.url === undefined || !remote.hostsFile(resource.url)) return false;
+  return (await hashUpload(remote, resource.url, sizeBytes, signal)) === hash;
+}
+
+/** Reports whether a resource has the chunk settings that the file's would have. */
+export function fits({ observed }: AdoptionCandidate, { settings }: AdoptableResource): boolean {
+  return hasSettings(observed.shape, settings);
+}
+
+/** Returns what was observed of a file with the address and the metadata that its resource has. */
+export function asListed(observed: Observed, { url, metadataHash }: ListedResource): Observed {
+  return { ...withListedMetadata(observed, metadataHash), fileUrl: url ?? observed.fileUrl };
+}

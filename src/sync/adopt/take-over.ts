@@ -1,0 +1,117 @@
+import { type ActionContext, reportCompared } from "../actions/context.ts";
+import type { AcknowledgedFile } from "../ledger/drift.ts";
+import type { AdoptableResource, Match } from "../plan/adoption.ts";
+import { alterationsOf } from "../plan/audit.ts";
+import type { ListedResource } from "../plan/model.ts";
+import type { AdoptingSource, AdoptionCandidate } from "./candidates.ts";
+import { WHOLE_FOLDER, type Candidates } from "./find-candidates.ts";
+import { asListed, fits, type Attempt, type Matched, type ReadFiles } from "./match.ts";
+
+/** Rows written in one transaction. */
+const WRITE_ROWS = 500;
+
+/** Has the files of an old ledger's rows read again whose file was not seen. */
+export async function questionUnseen(
+  { context, found, whole }: Attempt,
+  { unseen }: ReadFiles,
+  { former }: Matched,
+): Promise<void> {
+  const { ledger } = context;
+  const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
+  for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
+    const group = questioned.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const row of group) question(context, row, found.altered.get(row.id));
+    });
+  }
+}
+
+/** Gives the files their resources. */
+export async function takeOver(
+  { context, source, whole }: Attempt,
+  { candidateRows, isFirst }: Candidates,
+  { matches, former }: Matched,
+  startedMs: number,
+): Promise<void> {
+  const { ledger } = context;
+  // A new ledger has few rows, and each is a candidate only once. So theirs are written first, together with the record
+  // that the comparison started: after a crash in between, only files without a resource are candidates.
+  const ofRows = new Set(whole ? [] : matches.filter(({ file }) => candidateRows.has(file.path)));
+  if (!whole) {
+    await ledger.write(() => {
+      for (const match of ofRows) adopt(context, source, match);
+      if (isFirst) ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
+    });
+    for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
+  }
+  const ofFiles = matches.filter((match) => !ofRows.has(match));
+  for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
+    const group = ofFiles.slice(at, at + WRITE_ROWS);
+    await ledger.write(() => {
+      for (const match of group) {
+        const formerRow = former.get(match.resource.docId);
+        if (formerRow !== undefined) ledger.files.remove(formerRow);
+        adopt(context, source, match, formerRow !== undefined);
+      }
+    });
+    for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);
+  }
+}
+
+/**
+ * Runs inside a group commit. `isFreed`: the row that owned the resource was just removed. A doubt may still name it.
+ */
+function adopt(
+  { ledger }: ActionContext,
+  source: AdoptingSource,
+  match: Match<AdoptionCandidate, AdoptableResource>,
+  isFreed = false,
+): void {
+  const { file, resource } = match;
+  if (!isFreed && ledger.files.ownsDoc(resource.docId)) return;
+  const { settings } = file.observed.shape;
+  const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
+  const observed = { ...asListed(file.observed, resource), shape };
+  const state = isEqualMatch(match) ? "agreed" : "unsure";
+  const stored = {
+    ...(resource.label !== observed.label && { label: resource.label }),
+    ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
+  };
+  const row = ledger.files.living(source.id, file.path);
+  if (row === undefined) {
+    ledger.files.insert(source.id, resource.docId, state, observed, stored);
+    if (resource.warning !== undefined) ledger.files.warn(resource.docId, resource.warning);
+    return;
+  }
+  // The file has two now: the one that was found, and the one its row knew, which is ours to delete.
+  if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
+  ledger.files.agree(row.id, resource.docId, observed, stored);
+  ledger.files.warn(resource.docId, resource.warning);
+  if (state === "unsure") ledger.files.setState(row.id, state);
+}
+
+/**
+ * Marks an old ledger's row whose file is not at its path, or cannot be read. The file may return under another name,
+ * or unchanged. It must not count as what the service has then. Runs inside a group commit.
+ */
+function question(
+  { ledger }: ActionContext,
+  row: AcknowledgedFile,
+  resource: ListedResource | undefined,
+): void {
+  const found = resource && alterationsOf({ ...row, state: "agreed" }, resource);
+  if (resource !== undefined && found?.every((each) => each === "title or description") === true)
+    ledger.files.relabel(row.id, resource.title, resource.label);
+  else ledger.files.distrust(row.id);
+}
+
+/**
+ * Reports whether nothing has to be sent. Only a new resource can have other chunk settings; the next check creates it.
+ */
+export function isEqualMatch({
+  exact,
+  file,
+  resource,
+}: Match<AdoptionCandidate, AdoptableResource>): boolean {
+  return exact && resource.isUnfinished !== true && fits(file, resource);
+}

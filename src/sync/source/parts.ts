@@ -1,0 +1,196 @@
+import type { SyncConfig } from "../../config/schema.ts";
+import type { ActionContext, ActionSource } from "../actions/context.ts";
+import { openAdoption, type Adoption } from "../adopt/adopt.ts";
+import { openSettler, type Settler } from "../adopt/recover.ts";
+import { openAgenda, type Agenda } from "../agenda/agenda.ts";
+import type { PathStates } from "../agenda/path-states.ts";
+import type { Deletion } from "../ledger/intents.ts";
+import type { SourceRow } from "../ledger/sources.ts";
+import { openPasses, rulesKeysOf, type Passes } from "../pass/pass.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
+import { openLossGuard, type Check, type LossGuard } from "../reconcile-service/loss.ts";
+import type { Rules } from "../rules/rules.ts";
+import { openChecking, type Checking } from "./checking.ts";
+import { openSourceDeletes, type SourceDeletes } from "./source-deletes.ts";
+
+/** What a source is opened with. */
+export interface PartOptions {
+  readonly row: SourceRow;
+  readonly rules: Rules;
+  readonly sync: SyncConfig;
+  readonly context: ActionContext;
+  readonly paused: boolean;
+  /** One pass instead of a watch: deletes need not wait for a rename's other half, nor failures for later. */
+  readonly once: boolean;
+  /**
+   * Notified when the folders must be watched anew: a whole scan found changes without an event, or the folder is back.
+   */
+  readonly onUnwatched: () => void;
+  /** Compares the source with the service's list; undefined if there is no list yet. */
+  readonly compare: () => Promise<Check | undefined>;
+  readonly onWarning: (error: Error) => void;
+  /** Notified after the whole source was compared with the ledger, with the duration in milliseconds. */
+  readonly onRescanned?: (ms: number) => void;
+  /** Notified when the result of `isIdle` or `activity` may have changed. */
+  readonly onChange: () => void;
+}
+
+/** The parts of a source. */
+export interface SourceParts {
+  readonly options: PartOptions;
+  readonly context: ActionContext;
+  readonly source: ActionSource;
+  readonly agenda: Agenda;
+  readonly guard: LossGuard;
+  readonly adoption: Adoption;
+  readonly settler: Settler;
+  readonly passes: Passes;
+  readonly deletes: SourceDeletes;
+  readonly checking: Checking;
+  readonly state: SourceState;
+  readonly stop: () => void;
+}
+
+/** What the parts of a source share. */
+interface SourceState {
+  paused: boolean;
+  /** What a former process left open is settled. */
+  recovered: boolean;
+}
+
+/** Puts work into the queue. */
+export interface Begin {
+  readonly files: (candidates: readonly Candidate[]) => void;
+  readonly deletes: (deletions: readonly Deletion[]) => void;
+}
+
+/** After a create was sent again, the list is checked this soon. */
+const DOUBT_SOON_MS = 1000;
+
+/** Opens the parts of a source. */
+export function openSourceParts(options: PartOptions, begin: Begin): SourceParts {
+  const { row, rules, sync, once, onWarning } = options;
+  const { ledger, now } = options.context;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const agenda = openAgenda({ settleMs: sync.settleMs, now, once });
+  const { states } = agenda;
+  const context: ActionContext = {
+    ...options.context,
+    report: (activity) => {
+      // A delete is that of an older file of the path.
+      if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
+      options.context.report(activity);
+    },
+  };
+  const scanAt = (atMs: number): void => agenda.scanAt(atMs);
+  const state: SourceState = { paused: options.paused, recovered: false };
+  const isPaused = (): boolean => state.paused;
+  const isHeld = (): boolean => state.paused || guard.isClosed();
+  const isBusy = (path: RelativePath): boolean => states.hasJob(path);
+
+  const source: ActionSource = {
+    id: row.id,
+    root: rules.source.absolutePath,
+    rules,
+    rulesKey: rulesKeysOf(rules, () => options.context.capabilities.takesMetadata()),
+    isStale: (path) => {
+      // What was read for sending is given up while the source is paused, and checked again.
+      if (isHeld()) states.outdate(path);
+      return states.isOutdated(path);
+    },
+    isPaused,
+    checkAgain: (path, atMs) => agenda.checkAgain(path, atMs),
+    rereadAt: (path, atMs) => agenda.rereadAt(path, now() + Math.max(0, atMs - Date.now())),
+    checkTorn: (path) => agenda.checkTorn(path),
+    mayRecreate: (id) => guard.mayRecreate(id),
+    settle: (intent) => settler.settle(intent),
+    doubt: () => {
+      if (!once) settler.checkDoubtsIn(DOUBT_SOON_MS);
+    },
+    deleteLater: (deletion) => deletes.begin([{ ...deletion, isSpare: true }]),
+  };
+  const guard = openLossGuard({
+    source: row.id,
+    context,
+    once,
+    check: options.compare,
+    scanAt,
+    onWarning,
+  });
+  const adoption = openAdoption({
+    context,
+    source,
+    once,
+    signal,
+    isBusy,
+    isSending: () => states.hasJobs() || deletes.hasJobs(),
+    onLoss: (reason) => guard.hold(reason),
+    onApproved: (rows) => guard.allow(rows),
+    scanAt,
+    onWarning,
+  });
+  context.collections.onMoved((tier) => {
+    if (tier === rules.source.collection) guard.suspect();
+  });
+  context.capabilities.onBegin(() => scanAt(now()));
+  const isAdopting = (): boolean => adoption.isAdopting();
+  const settler = openSettler({ context, source, stopped: signal, once, onWarning, isAdopting, isBusy });
+  const passes = openPasses({ source, context, sync, once, states, signal });
+  const deletes = openSourceDeletes({
+    row,
+    context,
+    source,
+    once,
+    isHeld,
+    isAwaited: (path) =>
+      isAwaited(states, path, () => {
+        ledger.flush();
+        return ledger.files.living(row.id, path)?.state === "parked";
+      }),
+    push: begin.deletes,
+    wakeAt: (atMs) => agenda.wakeAt(atMs),
+  });
+  const checking = openChecking({
+    ...options,
+    context,
+    agenda,
+    passes,
+    guard,
+    adoption,
+    deletes,
+    isPaused,
+    begin: begin.files,
+    stopped: signal,
+  });
+  return {
+    options,
+    context,
+    source,
+    agenda,
+    guard,
+    adoption,
+    settler,
+    passes,
+    deletes,
+    checking,
+    state,
+    stop: () => {
+      stopping.abort(new Error("the daemon is stopping"));
+      settler.stop();
+      agenda.stop();
+    },
+  };
+}
+
+/**
+ * Reports whether something happened at a path, or at a folder on the way to it, that is not done yet; or whether its
+ * file is parked.
+ */
+function isAwaited(states: PathStates, path: RelativePath, isParked: () => boolean): boolean {
+  if (states.hasJob(path)) return true;
+  for (let at = path; at !== ""; at = at.slice(0, Math.max(0, at.lastIndexOf("/"))))
+    if (states.isBeingChecked(at)) return true;
+  // In a single pass, the time of its retry is not on the agenda.
+  return (states.isDue(path) || states.isParked(path)) && isParked();
+}
