@@ -105,38 +105,13 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
         return;
       }
       if (isFull(error) && kb.nowMs() - job.createdMs < FULL_WAIT_MS_MAX) throw error;
-      await fail(job, error);
+      const failure = kb.explain(error);
+      await deliverFailure(kb, job, failure);
+      failed.set(job.accountId, (failed.get(job.accountId) ?? 0) + 1);
+      onEnded(job.name, failure.code);
       return;
     }
     onEnded(job.name, undefined);
-  };
-  /** Delivers the failure in place of an answer, and ends the job with it. */
-  const fail = async (job: LeasedJob, error: unknown): Promise<void> => {
-    const { code, message, hint, field } = kb.explain(error);
-    const failure = {
-      code,
-      message,
-      ...(hint === undefined ? {} : { hint }),
-      ...(field === undefined ? {} : { field }),
-    };
-    const body = ChatBody.parse(JSON.parse(job.body));
-    await kb.records.addTurn({
-      accountId: job.accountId,
-      agentId: body.agent_id,
-      isStoredAgent: false,
-      threadId: undefined,
-      messageId: job.name,
-      turn: undefined,
-      reads: [],
-      recalls: undefined,
-      files: [],
-      images: [],
-      nowIso: nowIso(kb),
-      job,
-      delivery: deliveryFor(kb, job, body, { success: false, error: failure }),
-    });
-    failed.set(job.accountId, (failed.get(job.accountId) ?? 0) + 1);
-    onEnded(job.name, code);
   };
   const runner = openRunner({
     queue,
@@ -157,6 +132,36 @@ export function openChatJobs({ kb, chat, onEnded, onFull, onProblem }: ChatJobPa
     }),
     close: () => runner.close(),
   };
+}
+
+/** Delivers the failure in place of an answer, and ends the job with it. */
+async function deliverFailure(
+  kb: KnowledgeBase,
+  job: LeasedJob,
+  { code, message, hint, field }: ReturnType<KnowledgeBase["explain"]>,
+): Promise<void> {
+  const failure = {
+    code,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(field === undefined ? {} : { field }),
+  };
+  const body = ChatBody.parse(JSON.parse(job.body));
+  await kb.records.addTurn({
+    accountId: job.accountId,
+    agentId: body.agent_id,
+    isStoredAgent: false,
+    threadId: undefined,
+    messageId: job.name,
+    turn: undefined,
+    reads: [],
+    recalls: undefined,
+    files: [],
+    images: [],
+    nowIso: nowIso(kb),
+    job,
+    delivery: deliveryFor(kb, job, body, { success: false, error: failure }),
+  });
 }
 
 /** Chooses the questions to start now. Accounts take turns. Pure. */

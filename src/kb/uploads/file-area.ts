@@ -68,10 +68,6 @@ export async function openFileArea(folder: string): Promise<FileArea> {
   const discard = (token: string): Promise<void> =>
     rm(join(incoming, token), { force: true, recursive: true });
 
-  /** How many uses each file has. */
-  const uses = new Map<string, number>();
-  /** Removals in progress. */
-  const removals = new Map<string, Promise<boolean>>();
   const moveToIncoming = async (token: string): Promise<void> => {
     try {
       await rename(join(folder, token), join(incoming, token));
@@ -79,37 +75,14 @@ export async function openFileArea(folder: string): Promise<FileArea> {
       if (codeOf(error) !== "ENOENT") throw error;
     }
   };
-  const removeFile = async (token: string, forget: () => Promise<boolean>): Promise<boolean> => {
-    await moveToIncoming(token);
-    const isForgotten = await forget();
-    await (isForgotten ? discard(token) : keep(token));
-    return isForgotten;
-  };
 
   return {
-    use: async (token, work) => {
-      // Counts first, so that a later removal sees the use.
-      uses.set(token, (uses.get(token) ?? 0) + 1);
-      try {
-        // The work itself checks whether the file is gone.
-        await removals.get(token)?.catch(() => undefined);
-        return await work();
-      } finally {
-        const left = (uses.get(token) ?? 1) - 1;
-        if (left === 0) uses.delete(token);
-        else uses.set(token, left);
-      }
-    },
-    remove: async (token, forget) => {
-      if (uses.has(token) || removals.has(token)) return false;
-      const removal = removeFile(token, forget);
-      removals.set(token, removal);
-      try {
-        return await removal;
-      } finally {
-        removals.delete(token);
-      }
-    },
+    ...openUses(async (token, forget) => {
+      await moveToIncoming(token);
+      const isForgotten = await forget();
+      await (isForgotten ? discard(token) : keep(token));
+      return isForgotten;
+    }),
     path: (token) => join(folder, token),
     holds: async (token) => {
       try {
@@ -150,6 +123,40 @@ export async function openFileArea(folder: string): Promise<FileArea> {
         else await discard(token);
       }
       return tokens.length;
+    },
+  };
+}
+
+/** Counts the uses of each file. A file in use is not removed, and a use waits for a removal in progress. */
+function openUses(removeFile: FileArea["remove"]): Pick<FileArea, "use" | "remove"> {
+  /** How many uses each file has. */
+  const uses = new Map<string, number>();
+  /** Removals in progress. */
+  const removals = new Map<string, Promise<boolean>>();
+
+  return {
+    use: async (token, work) => {
+      // Counts first, so that a later removal sees the use.
+      uses.set(token, (uses.get(token) ?? 0) + 1);
+      try {
+        // The work itself checks whether the file is gone.
+        await removals.get(token)?.catch(() => undefined);
+        return await work();
+      } finally {
+        const left = (uses.get(token) ?? 1) - 1;
+        if (left === 0) uses.delete(token);
+        else uses.set(token, left);
+      }
+    },
+    remove: async (token, forget) => {
+      if (uses.has(token) || removals.has(token)) return false;
+      const removal = removeFile(token, forget);
+      removals.set(token, removal);
+      try {
+        return await removal;
+      } finally {
+        removals.delete(token);
+      }
     },
   };
 }

@@ -97,36 +97,6 @@ export function openTrash(options: TrashOptions): Trash {
     }
   };
 
-  /** Writes the bytes to the sink. */
-  const fetchInto = async (
-    { docId, path }: Deletion,
-    { title, kind, hash, entry, url }: UnsavedText,
-    sink: (piece: Buffer) => Promise<void>,
-    signal: AbortSignal,
-  ): Promise<Reply<undefined>> => {
-    if (kind === "content") {
-      const reply = await remote.take(docId, title, signal);
-      if (reply.kind !== "done") return reply;
-      const { content } = reply.value;
-      if (typeof content !== "string") return notGiven("the service's answer has no text of it");
-      await sink(Buffer.from(content));
-      return { kind: "done", value: undefined };
-    }
-    if (url === undefined) return notGiven("its address is not known");
-    if (kind === "link") {
-      await sink(Buffer.from(shortcutText(path, url)));
-      return { kind: "done", value: undefined };
-    }
-    const digest = createHash("sha256");
-    const hashed = async (piece: Buffer): Promise<void> => {
-      digest.update(piece);
-      await sink(piece);
-    };
-    const reply = await remote.download(url, entry.sizeBytes, hashed, signal);
-    if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
-    return notGiven("the uploaded file is another one than was sent");
-  };
-
   const save: Trash["save"] = async (deletion, source, what, signal) => {
     const { docId, path } = deletion;
     ledger.flush();
@@ -151,7 +121,7 @@ export function openTrash(options: TrashOptions): Trash {
       const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
-      const reply = await fetchInto(deletion, what, write, signal);
+      const reply = await fetchInto(remote, deletion, what, write, signal);
       if (diskFailure !== undefined) return disk(diskFailure);
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
@@ -172,41 +142,86 @@ export function openTrash(options: TrashOptions): Trash {
     }
   };
 
-  const restore: Trash["restore"] = async (stopped) => {
-    for (const name of await namesIn(folder)) {
-      if (stopped?.aborted === true) return;
-      if (!name.endsWith(NOTE) || ledger.trash.knows(textOf(name))) continue;
-      const note = await readNote(folder, textOf(name));
-      if (note === undefined || note.untilMs <= Date.now()) continue;
-      const text = await stat(join(folder, note.name)).catch(() => undefined);
-      if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
-    }
-  };
-
   return {
     tries: days > 0 ? SAVE_TRIES : 0,
     save,
-    restore,
+    restore: (stopped) => restore(options, folder, stopped),
     prune: async (stopped) => {
       for (;;) {
         const expired = ledger.trash.expired(Date.now(), PRUNE_ROWS);
         if (expired.length === 0 || stopped?.aborted === true) break;
         await removeAll(expired);
       }
-      await restore(stopped);
+      await restore(options, folder, stopped);
       await makeRoom(0);
-      for (const name of await namesIn(folder)) {
-        if (stopped?.aborted === true) return;
-        if (!name.endsWith(UNFINISHED) && ledger.trash.knows(textOf(name))) continue;
-        // Its source may return to the configuration.
-        const note = name.endsWith(UNFINISHED) ? undefined : await readNote(folder, textOf(name));
-        if (note !== undefined && note.untilMs > Date.now()) continue;
-        const path = join(folder, name);
-        const found = await stat(path).catch(() => undefined);
-        if (found !== undefined && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
-      }
+      await removeOrphans(options, folder, stopped);
     },
   };
+}
+
+/** Writes the bytes to the sink. */
+async function fetchInto(
+  remote: TrashOptions["remote"],
+  { docId, path }: Deletion,
+  { title, kind, hash, entry, url }: UnsavedText,
+  sink: (piece: Buffer) => Promise<void>,
+  signal: AbortSignal,
+): Promise<Reply<undefined>> {
+  if (kind === "content") {
+    const reply = await remote.take(docId, title, signal);
+    if (reply.kind !== "done") return reply;
+    const { content } = reply.value;
+    if (typeof content !== "string") return notGiven("the service's answer has no text of it");
+    await sink(Buffer.from(content));
+    return { kind: "done", value: undefined };
+  }
+  if (url === undefined) return notGiven("its address is not known");
+  if (kind === "link") {
+    await sink(Buffer.from(shortcutText(path, url)));
+    return { kind: "done", value: undefined };
+  }
+  const digest = createHash("sha256");
+  const hashed = async (piece: Buffer): Promise<void> => {
+    digest.update(piece);
+    await sink(piece);
+  };
+  const reply = await remote.download(url, entry.sizeBytes, hashed, signal);
+  if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
+  return notGiven("the uploaded file is another one than was sent");
+}
+
+/** Adds rows for texts without one, from their notes. */
+async function restore(
+  { ledger }: TrashOptions,
+  folder: string,
+  stopped: AbortSignal | undefined,
+): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    if (stopped?.aborted === true) return;
+    if (!name.endsWith(NOTE) || ledger.trash.knows(textOf(name))) continue;
+    const note = await readNote(folder, textOf(name));
+    if (note === undefined || note.untilMs <= Date.now()) continue;
+    const text = await stat(join(folder, note.name)).catch(() => undefined);
+    if (text?.size === note.sizeBytes) await ledger.write(() => ledger.trash.add(note));
+  }
+}
+
+/** Removes files of the trash folder without a row. */
+async function removeOrphans(
+  { ledger }: TrashOptions,
+  folder: string,
+  stopped: AbortSignal | undefined,
+): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    if (stopped?.aborted === true) return;
+    if (!name.endsWith(UNFINISHED) && ledger.trash.knows(textOf(name))) continue;
+    // Its source may return to the configuration.
+    const note = name.endsWith(UNFINISHED) ? undefined : await readNote(folder, textOf(name));
+    if (note !== undefined && note.untilMs > Date.now()) continue;
+    const path = join(folder, name);
+    const found = await stat(path).catch(() => undefined);
+    if (found !== undefined && Date.now() - found.mtimeMs > ORPHAN_MS) await rm(path, { force: true });
+  }
 }
 
 /** Length of names in the trash: half of a SHA-256, because a document id may contain any character. */

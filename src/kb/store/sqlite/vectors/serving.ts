@@ -43,9 +43,6 @@ export type ServingReads = Pick<
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareServingReads(db: Connection): ServingReads {
-  const selectModel = db
-    .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
-    .pluck();
   const serving = (where: string) =>
     db
       .prepare<[string, string, string], string>(`
@@ -64,6 +61,35 @@ export function prepareServingReads(db: Connection): ServingReads {
   const selectAll = db
     .prepare<[], string>(`
     SELECT fingerprint FROM embedding_model WHERE number IN (SELECT serving_model FROM scope)`)
+    .pluck();
+  const selectEmbedded = db.prepare<[string, string, string], { headings: string; text: string }>(`
+    SELECT headings, text FROM resource JOIN chunk ON chunk.row BETWEEN first_row AND first_row + resource.chunks - 1
+    WHERE resource.id = ? AND account_id = ? AND is_deleted = 0
+      AND EXISTS (SELECT 1 FROM vector JOIN embedding_model ON embedding_model.number = vector.model
+        WHERE vector.row = chunk.row AND fingerprint = ?)
+      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row)
+    ORDER BY chunk.row`);
+
+  return {
+    servingFingerprint(scope) {
+      if ("resourceId" in scope) return ofResource.get(scope.resourceId, scope.accountId);
+      return "collectionId" in scope
+        ? ofCollection.get(scope.collectionId, scope.accountId, scope.ownerId)
+        : ofTier.get(scope.accountId, scope.tier, scope.ownerId);
+    },
+    servingFingerprints: () => selectAll.all(),
+    ...prepareVectorScans(db),
+    embeddedChunks: ({ id, accountId }, fingerprint) =>
+      selectEmbedded
+        .all(id, accountId, fingerprint)
+        .map((row) => readChunk(row.headings, row.text))
+        .map(({ headings, text }) => ({ headings, text })),
+  };
+}
+
+function prepareVectorScans(db: Connection): Pick<ServingReads, "completeScope" | "lackingVector"> {
+  const selectModel = db
+    .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
     .pluck();
   const selectScope = db.prepare<
     [number, string],
@@ -94,13 +120,6 @@ export function prepareServingReads(db: Connection): ServingReads {
     FROM chunk JOIN resource ON resource.number = chunk.resource
       LEFT JOIN stale_vector ON stale_vector.row = chunk.row
     WHERE chunk.row = ?`);
-  const selectEmbedded = db.prepare<[string, string, string], { headings: string; text: string }>(`
-    SELECT headings, text FROM resource JOIN chunk ON chunk.row BETWEEN first_row AND first_row + resource.chunks - 1
-    WHERE resource.id = ? AND account_id = ? AND is_deleted = 0
-      AND EXISTS (SELECT 1 FROM vector JOIN embedding_model ON embedding_model.number = vector.model
-        WHERE vector.row = chunk.row AND fingerprint = ?)
-      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE stale_vector.row = chunk.row)
-    ORDER BY chunk.row`);
   /** No model has this number, so all its vectors are missing. */
   const UNKNOWN = -1;
 
@@ -122,13 +141,6 @@ export function prepareServingReads(db: Connection): ServingReads {
   };
 
   return {
-    servingFingerprint(scope) {
-      if ("resourceId" in scope) return ofResource.get(scope.resourceId, scope.accountId);
-      return "collectionId" in scope
-        ? ofCollection.get(scope.collectionId, scope.accountId, scope.ownerId)
-        : ofTier.get(scope.accountId, scope.tier, scope.ownerId);
-    },
-    servingFingerprints: () => selectAll.all(),
     completeScope({ fingerprint, tiers, exceptRows, afterRow }) {
       const model = selectModel.get(fingerprint) ?? UNKNOWN;
       const window = nextWindow(tiers, afterRow);
@@ -152,11 +164,6 @@ export function prepareServingReads(db: Connection): ServingReads {
       const chunks = contextsOf(rows.map(({ row }) => row));
       return { chunks, checkedTo: rows.length === limit ? undefined : window.end };
     },
-    embeddedChunks: ({ id, accountId }, fingerprint) =>
-      selectEmbedded
-        .all(id, accountId, fingerprint)
-        .map((row) => readChunk(row.headings, row.text))
-        .map(({ headings, text }) => ({ headings, text })),
   };
 }
 
