@@ -575,7 +575,6 @@ export const ConfigFile = z
   }));
 export type ConfigFile = z.infer<typeof ConfigFile>;
 export type SourceConfig = ConfigFile["sources"][number];
-export type SourceRule = SourceConfig["rules"][number];
 export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
 export type KbConfig = ConfigFile["kb"];
 export type MetricsConfig = ConfigFile["metrics"];

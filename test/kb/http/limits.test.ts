@@ -39,7 +39,8 @@ it("refuses too many concurrent documents with 503 and Retry-After, but no searc
 it("disconnects a client that does not read its long answer", async () => {
   const running = await openRunning({ limits: { answerIdleMs: 300 } });
   const content = "The sea is wide. ".repeat(600_000);
-  const { data } = (await running.send("POST", "/api/rag/resource", { body: createBody({ content }) })).json;
+  const body = createBody({ content, settings: { chunkSize: 4000, chunkOverlap: 0 } });
+  const { data } = (await running.send("POST", "/api/rag/resource", { body })).json;
   const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
   const closed = once(socket, "close");
   socket.on("error", () => undefined);

@@ -103,7 +103,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
     });
 
     it("stops counting chunks at a thousand, and goes on when some are done", async () => {
-      const text = Array.from({ length: 6000 }, (_, at) => `chunk ${at}`).join("\n\n");
+      const text = Array.from({ length: 1500 }, (_, at) => `chunk ${at}`).join("\n\n");
       const within = await scope(newId(), "moderate");
       if ("resourceId" in within) throw new Error("a scope of an owner");
       const { ownerId } = within;
@@ -117,7 +117,7 @@ export function unfinishedContract(fixture: StoreFixture): void {
         const vectors = ours.map(({ ref }) => ({ ref, vector: unit([0, 1]) }));
         await fixture.store.index.putVectors("m1", vectors);
       };
-      await put(5500);
+      await put(1000);
       expect((await read(within)).withoutVectors).toBe(500);
       await put(500);
       expect((await read(within)).withoutVectors).toBe(0);
