@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { homeFolder } from "../lib/home.ts";
+import { isExposed, isLoopback } from "../lib/loopback.ts";
 import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
@@ -84,7 +85,11 @@ export function loadConfig(request: ConfigRequest): Config {
     ),
     stateDir: stateDirOf(request, parsed.stateDir, folder),
     sources,
-    sync: { ...parsed.sync, concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service) },
+    sync: {
+      ...parsed.sync,
+      concurrency: parsed.sync.concurrency ?? defaultConcurrency(parsed.service),
+      blockSecrets: parsed.sync.blockSecrets ?? leavesMachine(parsed),
+    },
     kb: absoluteKb(parsed.kb, folder),
     metrics: parsed.metrics,
   };
@@ -240,6 +245,14 @@ function withAbsoluteKey<T extends { apiKeyFile?: string | undefined }>(service:
 
 function defaultConcurrency(service: ServiceConfig): number {
   return "embedded" in service ? CONCURRENCY_EMBEDDED : CONCURRENCY_HOSTED;
+}
+
+/** Whether text may leave this machine: to a service or a model elsewhere, or because others reach the embedded service. */
+function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boolean {
+  const models = [kb.embedding.baseUrl, kb.languageModel?.baseUrl, kb.reranker?.url];
+  const hosts = "embedded" in service ? models : [service.apiUrl, service.dbUrl, service.resourcesUrl];
+  if ("embedded" in service && isExposed(service)) return true;
+  return hosts.some((url) => url !== undefined && !isLoopback(URL.parse(url)?.hostname ?? ""));
 }
 
 /** `asked` is the port of the command line; `byDefault` applies if the configuration has none. */

@@ -128,6 +128,13 @@ const source = z.strictObject({
     .default([])
     .describe("Only files that match one of these globs. Default: every file of a known kind."),
   exclude: z.array(glob).max(1000).default([]).describe("Files that match one of these globs are left out."),
+  allowSecrets: z
+    .array(glob)
+    .max(1000)
+    .default([])
+    .describe(
+      "Files that match one of these globs are sent although a secret may be in them; see sync.blockSecrets.",
+    ),
   rules: z
     .array(rule)
     .max(1000)
@@ -182,6 +189,8 @@ const embedded = z.strictObject({
     .describe("Folder of the local embedding model. Default: the packaged model."),
 });
 
+const price = z.number().min(0).max(1_000_000);
+
 const hosted = z.strictObject({
   apiUrl: httpUrl.describe("Main host: uploads and search."),
   dbUrl: httpUrl.describe("Host that stores resources."),
@@ -191,6 +200,9 @@ const hosted = z.strictObject({
     .min(1)
     .optional()
     .describe("File that holds the key. The environment variable KBSYNC_PAUTHKEY is used instead when set."),
+  price: price
+    .optional()
+    .describe("Price of a million tokens that the service embeds, for the estimate of `kbsync sync -n`."),
 });
 
 const sync = z.strictObject({
@@ -247,6 +259,12 @@ const sync = z.strictObject({
     .describe(
       "Share of the folder's files that deletes must exceed to be held; 100: only deletes of an emptied folder are.",
     ),
+  blockSecrets: z
+    .boolean()
+    .optional()
+    .describe(
+      "Send no file in which a rule finds a private key, a token or a password in an address. Default: true if text leaves this machine: to a hosted service, or from the embedded one to a model elsewhere or to other machines.",
+    ),
   trashDays: z
     .number()
     .min(0)
@@ -289,6 +307,9 @@ const embedding = z
       .describe(
         "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
       ),
+    price: price
+      .optional()
+      .describe("Price of a million tokens, for the budget and the estimate of `kbsync sync -n`."),
   })
   .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
     error: "expected baseUrl and model together, or neither",
@@ -309,8 +330,6 @@ const languageModel = z.strictObject({
   model: modelName,
   apiKeyFile,
 });
-
-const price = z.number().min(0).max(1_000_000);
 
 const chat = z.strictObject({
   contextTokens: z

@@ -33,6 +33,8 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   reranker: { url: "https://api.jina.ai/v1/rerank", model: "jina-reranker-v2-base-multilingual" },
   languageModel: { baseUrl: "http://127.0.0.1:11434/v1", model: "qwen3:4b" },
   port: 9464,
+  blockSecrets: true,
+  price: 0.02,
 };
 
 const INDENT = "  ";

@@ -6,6 +6,7 @@ import { readStatus } from "../../sync/operator/status.ts";
 import { openConfiguredDaemon, reachService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
+import { type Estimate, estimateLine, estimateOf } from "../output/estimate.ts";
 import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
 import { openLog } from "../output/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
@@ -54,13 +55,15 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
         const failures = daemon.troubled({ limit: Number.MAX_SAFE_INTEGER });
         const skipped = daemon.skipped({ limit: FILES_MAX });
         const { planned } = result;
-        const outcome = { sources, changes: progress.sent, failures, skipped, ...(planned && { planned }) };
+        const plan = planned && { planned, estimate: estimate(config, planned) };
+        const outcome = { sources, changes: progress.sent, failures, skipped, ...plan };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
         context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
         context.stdout.write(troubleLines(daemon.troubled({ limit: FILES_MAX }), FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));
+        context.stdout.write(estimateLine(estimate(config, result.planned)));
       }
       context.exitCode =
         result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
@@ -70,6 +73,14 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
   } finally {
     await service.close();
   }
+}
+
+function estimate({ service, kb, sources }: Config, planned: NonNullable<PassResult["planned"]>): Estimate {
+  const price = "embedded" in service ? kb.embedding.price : service.price;
+  const wordsOnly = new Set(
+    sources.filter(({ collection }) => collection === "fastest").map(({ absolutePath }) => absolutePath),
+  );
+  return estimateOf(planned, price, (source) => !wordsOnly.has(source));
 }
 
 /**

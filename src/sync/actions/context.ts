@@ -1,6 +1,7 @@
 import type { Turns } from "../../lib/turns.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { DocumentReader } from "../read/reader.ts";
+import type { secretReason } from "../read/secret-check.ts";
 import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
@@ -31,6 +32,8 @@ export interface ActionContext {
   readonly collections: Collections;
   readonly capabilities: Omit<Capabilities, "learn">;
   readonly reader: Pick<DocumentReader, "read">;
+  /** Returns why a document must not leave; undefined: files with secrets are sent. */
+  readonly secretReason: typeof secretReason | undefined;
   /** Runs creates that differ only in title and content one after another. */
   readonly twins: Turns;
   /**

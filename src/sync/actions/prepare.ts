@@ -97,6 +97,15 @@ export async function prepareFile(
     return undefined;
   }
   if (action === "touch") throw new Error("a file without a resource needs no touch");
+  const isTextSent = row?.state !== "agreed" || row.hash !== document.hash;
+  const secret = isTextSent
+    ? await context.secretReason?.(join(source.root, document.entry.path), document, source.rules, metadata)
+    : undefined;
+  if (secret !== undefined) {
+    const rest = hasResource(candidate) ? "; the service still has the version before" : "";
+    note(context, source, candidate, { state: "failed", code: "secret", message: `${secret}${rest}` });
+    return undefined;
+  }
   return {
     bytes: document.kind === "content" ? document.sizeBytes : 0,
     write: () => {

@@ -33,9 +33,12 @@ export async function findOmission(
   const step = Math.max(1, Math.floor(entries.length / SAMPLE));
   const sample = entries.filter((_, index) => index % step === 0).slice(0, SAMPLE);
   for (const entry of sample) {
-    const read = await readDocument(join(source.root, entry.path), entry, source.rules, { signal });
+    const path = join(source.root, entry.path);
+    const read = await readDocument(path, entry, source.rules, { signal });
     if (read.kind !== "document") continue;
     const { document } = read;
+    // A search sends a part of the text too.
+    if ((await context.secretReason?.(path, document, source.rules, undefined)) !== undefined) continue;
     const query = queryOf(document);
     if (query === "") continue;
     const where = { collectionId, ownerId };

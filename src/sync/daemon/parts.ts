@@ -10,6 +10,7 @@ import { openCollections } from "../actions/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
 import { openPacer, type Pacer } from "../remote/pacer.ts";
+import { secretReason } from "../read/secret-check.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
 import { openTrash } from "../trash/trash.ts";
@@ -161,6 +162,7 @@ function assemble(
         return read;
       },
     },
+    secretReason: sync.blockSecrets === true ? secretReason : undefined,
     pacer,
     collections,
     capabilities,

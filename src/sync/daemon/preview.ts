@@ -14,7 +14,7 @@ export interface Preview {
 
 /** Plans all sources on rows that are only read. The daemon's sources stay closed, so nothing is written. */
 export async function previewSources(
-  { options, ledger }: Parts,
+  { options, ledger, context }: Parts,
   sources: DaemonSources,
   signal: AbortSignal | undefined,
 ): Promise<Preview> {
@@ -31,7 +31,7 @@ export async function previewSources(
       ledger.sources.peek(absolutePath, ownerId, collection) ??
       freshRow(-1 - index, absolutePath, ownerId, collection);
     const opened = sources.openOn(row, source, true);
-    planned.push(...(await previewOf(ledger, row, opened, signal)));
+    planned.push(...(await previewOf(ledger, row, opened, signal, context.secretReason)));
     statusSources.push({ id: row.id, row, activity: () => opened.activity() });
   }
   planned.push(...removalsOf(ledger, new Set(options.sources.map(({ absolutePath }) => absolutePath))));

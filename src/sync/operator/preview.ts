@@ -1,6 +1,7 @@
 import { join } from "node:path";
+import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe } from "../actions/observe.ts";
-import { readDocument } from "../read/read.ts";
+import { readDocument, type SourceDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
@@ -17,6 +18,8 @@ export interface PlannedAction {
   readonly docId?: string;
   readonly action: Exclude<ActionKind, "touch"> | "discard" | "refuse" | "skip" | "hold" | "halt";
   readonly reason?: string;
+  /** What would leave, if a text or a file does: bytes of the file, and characters of its text unless the service reads it. */
+  readonly sends?: { readonly bytes: number; readonly chars?: number };
 }
 
 /**
@@ -28,12 +31,13 @@ export async function previewOf(
   row: SourceRow,
   source: SourceSync,
   signal?: AbortSignal,
+  check?: ActionContext["secretReason"],
 ): Promise<PlannedAction[]> {
   signal?.throwIfAborted();
   const stop = (): void => source.stop();
   signal?.addEventListener("abort", stop, { once: true });
   try {
-    return await plan(ledger, row, source, signal);
+    return await plan(ledger, row, source, signal, check);
   } catch (error) {
     signal?.throwIfAborted();
     throw error;
@@ -60,6 +64,7 @@ async function plan(
   row: SourceRow,
   source: SourceSync,
   signal: AbortSignal | undefined,
+  check: ActionContext["secretReason"],
 ): Promise<PlannedAction[]> {
   if (row.lost !== null) return [{ source: row.path, path: "", action: "halt", reason: row.lost }];
   const { candidates, refused, skipped, braked } = await source.preview(row);
@@ -71,7 +76,10 @@ async function plan(
   const add = (
     action: PlannedAction["action"],
     path: RelativePath,
-    more: { from?: RelativePath | undefined; docId?: string | null | undefined; reason?: string } = {},
+    more: Pick<PlannedAction, "reason" | "sends"> & {
+      from?: RelativePath | undefined;
+      docId?: string | null | undefined;
+    } = {},
   ): void => {
     const { from, docId, ...words } = more;
     const origin = from === undefined ? {} : { from };
@@ -101,7 +109,14 @@ async function plan(
     }
     const sent = ledger.sources.takesMetadata() ? metadataOf(read.document, source.rules) : undefined;
     const action = decide(observe(read.document, 0, 0, sent), file, from !== undefined);
-    if (action !== "touch") add(action, entry.path, { from, docId: file?.docId });
+    if (action === "touch") continue;
+    const isTextSent = file?.state !== "agreed" || file.hash !== read.document.hash;
+    const secret = isTextSent
+      ? await check?.(join(row.path, entry.path), read.document, source.rules, sent)
+      : undefined;
+    const sends = isTextSent ? { sends: sizeOf(read.document) } : {};
+    if (secret === undefined) add(action, entry.path, { from, docId: file?.docId, ...sends });
+    else add("refuse", entry.path, { reason: secret });
   }
   // A path to which another file was moved still has a file: its former resource is superfluous.
   const movedTo = new Set(candidates.filter(({ from }) => from !== undefined).map(({ entry }) => entry.path));
@@ -118,4 +133,10 @@ async function plan(
     add(hasFile ? "discard" : "delete", path, { docId });
   }
   return planned;
+}
+
+function sizeOf(document: SourceDocument): NonNullable<PlannedAction["sends"]> {
+  const bytes = document.sizeBytes;
+  // Nothing but a thread makes JSON of texts, and none reads here.
+  return document.kind === "content" ? { bytes, chars: document.content.length } : { bytes };
 }

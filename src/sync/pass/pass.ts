@@ -257,8 +257,10 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
  * Returns a key for everything that turns the same bytes into a recipe. Under another value each file is read again.
  */
 export function rulesKeyOf({ source }: Rules): number {
-  const { collection, ownerId, settings, rules } = source;
-  return keyOf([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules]);
+  const { collection, ownerId, settings, rules, allowSecrets } = source;
+  // Without one the key is that of earlier versions, so that an upgrade reads nothing again.
+  const allowed = allowSecrets.length === 0 ? [] : [allowSecrets];
+  return keyOf([EXTRACTOR_VERSION, CONVERTER_VERSION, collection, ownerId, settings, rules, ...allowed]);
 }
 
 function keyOf(parts: readonly unknown[]): number {

@@ -74,6 +74,8 @@ export interface Rules {
   /** The rules inside a folder, for a walk that descends from the root and has checked each folder on the way. */
   inFolder(path: FolderPath): FolderRules;
   recipeParts(path: RelativePath): RecipeParts;
+  /** Whether the configuration lets this file leave although a secret may be in it. */
+  allowsSecrets(path: RelativePath): boolean;
   /** Metadata of the rules that match; a later rule overrides an earlier one. */
   fixedMetadata(path: RelativePath): FixedMetadata;
   /** The descriptions of a file's folders, outermost first; undefined: they have none. Reads them when first needed. */
@@ -116,6 +118,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
   const include = source.include.map(compileGlob);
   const exclude = source.exclude.map(compileGlob);
   const rules = source.rules.map((rule) => ({ glob: compileGlob(rule.match), rule }));
+  const secrets = source.allowSecrets.map(compileGlob);
   const fixed = source.metadata.map(({ glob, set }) => ({ glob: compileGlob(glob), set }));
   const descriptions = openFolderDescriptions(source.absolutePath, source.descriptions, memory?.ignoreFiles);
 
@@ -184,6 +187,7 @@ export function openRules(source: WatchedSource, memory?: RulesMemory): Rules {
         ...(description !== undefined && { description }),
       };
     },
+    allowsSecrets: (path) => secrets.some((glob) => glob.matchesFile(path)),
     fixedMetadata: (path) =>
       Object.fromEntries(
         fixed.flatMap(({ glob, set }) => (glob.matchesFile(path) ? Object.entries(set) : [])),
