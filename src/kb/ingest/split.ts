@@ -182,6 +182,7 @@ async function splitAtBoundaries(
 /** Opens the chunking methods, which run on short texts in place, and on long ones in the chunking worker. */
 function openChunker(full: () => Error) {
   const worker = lazyWorker<ChunkMethods>(siblingModule(import.meta.url, "chunk-worker"), "chunking");
+  // No guests: they would wait for the one thread, which takes a second for 32 MB. Accounts take turns at it.
   const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full });
   const either =
     <I extends ChunkInput, T>(inPlace: (input: I) => T, inWorker: (input: I) => Promise<T>) =>

@@ -105,6 +105,19 @@ describe("splitting", () => {
     expect(refused).toHaveLength(80 - 65);
   });
 
+  it("a long text waits for one long text of another account at most", async () => {
+    const splitter = open(undefined, false);
+    const text = SEA.repeat(Math.ceil(INLINE_CHARS_MAX / SEA.length) + 1);
+    const ended: string[] = [];
+    const split = async (account: string): Promise<void> => {
+      await splitter.split(text, settings("recursive"), { tenant: [account, "owner"] });
+      ended.push(account);
+    };
+    const busy = Array.from({ length: 20 }, () => split("busy"));
+    await Promise.all([...busy, split("other"), split("another")]);
+    expect(ended.slice(0, 3)).toEqual(["busy", "other", "another"]);
+  });
+
   it.each<Strategy>(["semantic", "agentic"])(
     "%s chunking of an account does not wait for the documents of another",
     async (strategy) => {
