@@ -24,6 +24,8 @@ const EMBEDDING_LINE_MAX = 1024;
 const EMBEDDING_SHARE_MAX = 768;
 /** Resources embedded concurrently. The model has its own thread; two keep it busy while one is being chunked. */
 const EMBEDDING_WIDTH = 2;
+/** Further ones of accounts that have none there: no account waits for the documents of another to finish. */
+const EMBEDDING_GUESTS = 1;
 
 /**
  * Timeout of embedding before a resource is stored. Beyond it, the backfill embeds the resource: the client would give up before
@@ -137,8 +139,7 @@ export function openIngest(given: IngestParts): Ingest {
     width: EMBEDDING_WIDTH,
     lineMax: EMBEDDING_LINE_MAX,
     shareMax: EMBEDDING_SHARE_MAX,
-    // No account waits for the documents of another to finish.
-    guests: 1,
+    guests: EMBEDDING_GUESTS,
     full: busy,
   });
 

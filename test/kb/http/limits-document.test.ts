@@ -84,6 +84,34 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/fetch/fetcher.ts", "WAITING_MAX")),
     count(constant("kb/fetch/fetcher.ts", "WAITING_SHARE_MAX")),
   ],
+  "reads of the store at once": ["READS_WIDTH", "READS_GUESTS", "READS_LINE_MAX"].map((name) =>
+    count(constant("kb/store/sqlite/open.ts", name)),
+  ),
+  "calls of each model by searches at once": ["WIDTH", "GUESTS", "LINE_MAX"].map((name) =>
+    count(constant("kb/search/model-turns.ts", name)),
+  ),
+  "documents cut by `semantic`, and by `agentic`, at once": [
+    "MEANING_WIDTH",
+    "MEANING_GUESTS",
+    "MEANING_LINE_MAX",
+    "MEANING_SHARE_MAX",
+  ].map((name) => count(constant("kb/ingest/split.ts", name))),
+  "documents embedded before their response at once": [
+    "EMBEDDING_WIDTH",
+    "EMBEDDING_GUESTS",
+    "EMBEDDING_LINE_MAX",
+    "EMBEDDING_SHARE_MAX",
+  ].map((name) => count(constant("kb/ingest/ingest.ts", name))),
+  "long texts that wait to be cut, or for the layout of a table or JSON": [
+    count(constant("kb/ingest/split.ts", "LONG_LINE_MAX")),
+    count(constant("kb/ingest/split.ts", "LONG_SHARE_MAX")),
+    count(constant("kb/ingest/extract/structured-reader.ts", "LINE_MAX")),
+    count(constant("kb/ingest/extract/structured-reader.ts", "LINE_SHARE_MAX")),
+  ],
+  "documents that wait for a process that reads PDFs, images, pages or mails": [
+    count(constant("lib/capped/pool.ts", "WAITING_MAX")),
+    count(constant("lib/capped/pool.ts", "WAITING_SHARE_MAX")),
+  ],
   "time for a request to arrive": [
     time(requestMs),
     time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
@@ -163,6 +191,12 @@ it("the table of limits in docs/API.md has a row for each limit, and no other", 
 it.each(rows)("docs/API.md states the limit of the code: $name", ({ name, text }) => {
   // Numbers in code are statuses and names.
   expect(text.replaceAll(/`[^`]*`/g, "").match(AMOUNT) ?? []).toEqual(LIMITS[name]);
+});
+
+it("docs/API.md states one limit for the texts cut by either model", () => {
+  expect(constant("kb/ingest/split.ts", "AGENTIC_WIDTH")).toBe(
+    constant("kb/ingest/split.ts", "MEANING_WIDTH"),
+  );
 });
 
 it("docs/API.md states the share of one account correctly", () => {
