@@ -10,6 +10,8 @@ const LATIN = [
   "text/plain",
   Buffer.from("Gr\xfc\xdfe aus der K\xfcche, sch\xf6ne W\xf6rter.", "latin1"),
 ] as const;
+const SENT_AS_TEXT =
+  "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read";
 
 /** A mail with these attachments. */
 function mail(
@@ -71,12 +73,21 @@ describe("a mail with a PDF", () => {
     expect(planned).toEqual([]);
   });
 
-  it("sends a mail with a PDF as text to a service that does not declare reading mails", async () => {
-    world.write("m.eml", mail("Bill", PDF));
-    expect(await pass()).toEqual(["create"]);
-    expect(live()).toEqual(["Bill as text"]);
-    expect(world.service.live()[0]?.content).toContain("- bill.pdf (application/pdf), not read: ");
-  });
+  it.each([
+    ["a PDF", [PDF]],
+    ["a PDF and an office document", [PDF, LETTER]],
+  ])(
+    "sends a mail with %s as text to a service that does not declare reading mails",
+    async (_name, parts) => {
+      world.write("m.eml", mail("Bill", ...parts));
+      expect(await pass()).toEqual(["create"]);
+      expect(live()).toEqual(["Bill as text"]);
+      const content = world.service.live()[0]?.content;
+      expect(content).toContain("- bill.pdf (application/pdf), not read: ");
+      expect(content?.includes("A letter.")).toBe(parts.includes(LETTER));
+      expect((await world.explain("m.eml")).recipe?.from.kind).toBe(SENT_AS_TEXT);
+    },
+  );
 
   it("sends a mail with a PDF as text to a service of the bare specification", async () => {
     await world.end();
@@ -98,9 +109,7 @@ describe("a mail with a PDF", () => {
     expect(content).toContain(words);
     expect(content).toContain("- bill.pdf (application/pdf), not read: ");
     const told = await world.explain("m.eml");
-    expect(told.recipe?.from.kind).toBe(
-      "it is a mail, sent as text; a PDF or image attached to it is listed in the text, and not read",
-    );
+    expect(told.recipe?.from.kind).toBe(SENT_AS_TEXT);
   });
 });
 
