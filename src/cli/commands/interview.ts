@@ -7,6 +7,7 @@ import type { Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
+import { visibleLine } from "../output/visible.ts";
 
 /** Puts a question to a person and resolves with the answer as it was typed. Rejects when the person goes. */
 export type Ask = (question: string) => Promise<string>;
@@ -75,7 +76,11 @@ async function askFolders(ask: Ask, complain: (words: string) => void, cwd: stri
   while (folders.length < FOLDERS_MAX) {
     const isFirst = folders.length === 0;
     const answer = (
-      await ask(isFirst ? `Which folder should kbsync watch? [${cwd}] ` : "Another one? (Enter: no more) ")
+      await ask(
+        isFirst
+          ? `Which folder should kbsync watch? [${visibleLine(cwd)}] `
+          : "Another one? (Enter: no more) ",
+      )
     ).trim();
     if (answer === "" && !isFirst) break;
     const folder = absolute(answer, cwd);

@@ -3,7 +3,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { lazyModule } from "../../lib/lazy-module.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { isJournal, PRIORITY, type Priority } from "./journal.ts";
-import { visible } from "./visible.ts";
+import { visibleLine } from "./visible.ts";
 
 /** For terminals alone. */
 const pretty = lazyModule((load) => load("pino-pretty") as typeof import("pino-pretty"));
@@ -39,8 +39,8 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
         sync: true,
         hideObject: true,
         translateTime: "HH:MM:ss",
-        // A message names files, and a file name may hold what a terminal obeys.
-        messageFormat: (line, key) => visible(String(line[key])),
+        // A message names files, and a file name may hold what a terminal obeys, or a line that looks like one of the log.
+        messageFormat: (line, key) => visibleLine(String(line[key])),
       }),
     );
   }

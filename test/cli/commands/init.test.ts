@@ -138,6 +138,19 @@ describe("kbsync init", () => {
     ]);
   });
 
+  it("asks without the control characters of the folder's name", async () => {
+    const hostile = join(cwd, "a\u001b[2J");
+    mkdirSync(hostile);
+    const questions: string[] = [];
+    const ask = async (question: string): Promise<string> => {
+      questions.push(question);
+      return "";
+    };
+    await askAll({ ...wishes, folders: [] }, ask, () => undefined, hostile);
+    expect(questions[0]).toContain(String.raw`a\u001b[2J`);
+    expect(questions.join("")).not.toContain("\u001b");
+  });
+
   it("asks for the addresses of a hosted service", async () => {
     const answers = [
       "docs",

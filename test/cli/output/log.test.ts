@@ -67,3 +67,17 @@ it.each([
   const lines = logged(env).trimEnd().split("\n");
   expect(lines.map((line) => (JSON.parse(line) as { level: number }).level)).toEqual([20, 30, 40, 50, 40]);
 });
+
+it("writes each message to a terminal as one line without control characters", () => {
+  const script = `
+    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/output/log.ts", import.meta.url).href)};
+    const log = openLog({}, true);
+    const hostile = "a\\u001b[2J\\nall in agreement \\u009b1m\\u202e";
+    log.warn({ path: hostile, err: new Error(hostile) }, hostile);`;
+  const { stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+    encoding: "utf8",
+    env: { ...process.env, NO_COLOR: "1" },
+  });
+  expect(stderr).toMatch(/^\[[\d:]+\] WARN: .*\n$/);
+  expect(stderr).toContain(String.raw`a\u001b[2J\nall in agreement \u009b1m\u202e`);
+});
