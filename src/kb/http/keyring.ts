@@ -22,6 +22,8 @@ export interface Keyring {
    * synchronously for a cached key.
    */
   check(header: string | string[] | undefined, scope: KeyScope): KeyRecord | Promise<KeyRecord>;
+  /** Returns the account of a key that was checked lately, without checking it; undefined for any other. */
+  accountOf(header: string | string[] | undefined): string | undefined;
   /** Clears the cache. Call it after a change of a key, so that the change applies from the next request on. */
   clear(): void;
 }
@@ -69,6 +71,10 @@ export function openKeyring(
       if (known !== undefined && isRecent(known.sinceMs)) return admitted(known.record, scope);
       return find(sha256, scope);
     },
+    accountOf: (header) =>
+      typeof header === "string" && header.length <= KEY_CHARS_MAX
+        ? cache.get(hashKey(header))?.record.accountId
+        : undefined,
     clear: () => {
       generation += 1;
       cache.clear();

@@ -118,6 +118,31 @@ describe("open requests of one account", () => {
     },
   );
 
+  it("begins the request of another account before hundreds that arrived with it", async () => {
+    running = await openRunning();
+    const at = running;
+    const answered: string[] = [];
+    /** Opens a connection on which a first request was answered. Others are refused without any wait. */
+    const open = async (account: string, key: string): Promise<() => void> => {
+      const socket = connect(Number(new URL(at.url).port), "127.0.0.1");
+      sockets.push(socket);
+      const send = (path: string): void => {
+        socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\npauthkey: ${key}\r\n\r\n`);
+      };
+      send("/api/rag/collections");
+      await once(socket, "data");
+      socket.on("data", () => answered.push(account));
+      return () => send("/nothing");
+    };
+    const hostile = await at.issueKey("hostile");
+    const flood = await Promise.all(Array.from({ length: 300 }, () => open("hostile", hostile)));
+    const victim = await open("victim", await at.issueKey("victim"));
+    for (const send of flood) send();
+    victim();
+    await vi.waitFor(() => expect(answered).toHaveLength(301), { timeout: 10_000 });
+    expect(answered.indexOf("victim")).toBeLessThan(100);
+  });
+
   it("accepts no more connections from one address than its share", async () => {
     running = await openRunning({ limits: { connectionsPerAddress: 3 } });
     const port = Number(new URL(running.url).port);
