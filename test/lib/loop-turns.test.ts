@@ -7,13 +7,13 @@ it("runs tasks of each turn of the loop only until its slice ends, in order with
   const { run } = openLoopTurns({ sliceMs: 2, nowMs: () => clockMs });
   const ran: number[] = [];
   for (let task = 0; task < 6; task += 1) {
-    run(["a"], () => {
-      // Most of a task follows in promises.
-      void Promise.resolve().then(() => {
-        clockMs += 1;
-        ran.push(task);
-      });
-    });
+    // Most of a task follows in promises.
+    const work = async (): Promise<void> => {
+      await Promise.resolve();
+      clockMs += 1;
+      ran.push(task);
+    };
+    run(["a"], () => void work());
   }
   const turns: number[] = [];
   for (let turn = 0; turn < 4; turn += 1) {

@@ -324,7 +324,7 @@ async function createLine(
   if (bytes === undefined) {
     throw new Refusal("body_too_large", `The line: expected at most ${lineBytesMax} bytes.`);
   }
-  const { value, sha256 } = await json.parseHashed(bytes);
+  const { value, sha256 } = await json.parseHashed(bytes, accountId);
   const { idempotency_key: key, ...body } = readBody(BulkLine, value);
   const create = async (context: RequestContext): Promise<Made> =>
     isAsync

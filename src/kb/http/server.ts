@@ -198,9 +198,10 @@ function replaceJsonParser(server: FastifyInstance): JsonReader {
     "application/json",
     async (request: FastifyRequest, payload: IncomingMessage) => {
       const bytes = await jsonBytes(request, payload);
+      const account = request.caller?.accountId ?? "";
       if (request.headers[IDEMPOTENCY_HEADER] === undefined)
-        return workOn(request, () => reader.parse(bytes));
-      const { value, sha256 } = await workOn(request, () => reader.parseHashed(bytes));
+        return workOn(request, () => reader.parse(bytes, account));
+      const { value, sha256 } = await workOn(request, () => reader.parseHashed(bytes, account));
       request.bodySha256 = sha256;
       return value;
     },
