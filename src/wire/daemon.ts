@@ -11,6 +11,7 @@ import {
 import { OWNER_CHARS_MAX } from "./constants.ts";
 import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
+import { LedgerReceipt, LedgerReceiptRequest } from "./receipt.ts";
 
 /**
  * The API of a running daemon: HTTP over the Unix socket in its state folder. A GET takes its request from the query, a
@@ -316,6 +317,8 @@ export const DAEMON_API = {
   skipped: { method: "GET", request: OfFiles, answer: record({ files: list(SkippedFile) }) },
   /** What `approve` would approve. */
   held: { method: "GET", request: OfFolder, answer: record({ held: Approvals }) },
+  /** How fresh answers about the folders are; may wait until everything saved before is acknowledged. */
+  receipt: { method: "POST", request: LedgerReceiptRequest, answer: LedgerReceipt },
   /** Saved texts of deleted files, newest first. */
   trash: { method: "GET", request: OfPath, answer: record({ texts: list(TrashedText) }) },
   log: { method: "GET", request: OfLog, answer: record({ activities: list(DaemonActivity) }) },

@@ -87,8 +87,8 @@ export const Receipt = z
   .meta({ id: "Receipt" });
 export type Receipt = z.infer<typeof Receipt>;
 
-/** Most cited documents in one request; a search has at most a hundred results. */
-const CITED_MAX = 1000;
+/** Most cited documents whose files are compared for one answer: as many as a search has results. */
+export const CITED_MAX = 100;
 /** Most scopes in one request. */
 const SCOPES_MAX = 1000;
 

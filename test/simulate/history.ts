@@ -236,6 +236,8 @@ export interface Conditions {
   readonly unrecovered?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
+  /** How often somebody asks for a receipt. */
+  readonly receiptEveryMs?: number;
   /** From when on the service takes metadata and says so. */
   readonly metadataFromMs?: number;
 }

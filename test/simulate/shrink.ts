@@ -28,6 +28,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   coarseMs: 0,
   second: undefined,
   statusEveryMs: undefined,
+  receiptEveryMs: undefined,
   mounted: undefined,
   unrecovered: undefined,
   metadataFromMs: undefined,

@@ -53,6 +53,8 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     });
   let current = ground;
   let daemon = open(ground);
+  // The service is the same one after a reload.
+  ground.service.readFolders?.((request, signal) => daemon.receipt(request, signal));
   metrics?.readDaemon(() => daemon.figures());
   const following = new AbortController();
   const follow = async (): Promise<void> => {
@@ -90,6 +92,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     }
     log.debug("stopped");
   } finally {
+    ground.service.readFolders?.(undefined);
     reloads.stop();
     await monitoring?.close();
     following.abort();

@@ -5,6 +5,7 @@ import { z } from "zod";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
+import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
 import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -48,6 +49,8 @@ export interface ReachedService {
   readonly probe?: () => Promise<void>;
   /** Sets the sources that the agent `default` of a service in this process reads; undefined for a remote one. */
   readonly readSources?: (sources: Config["sources"]) => void;
+  /** Lets a service in this process ask its daemon about the folders; undefined: there is none. */
+  readonly readFolders?: (ask: AskFolders | undefined) => void;
   /** Closes a service that this process started. Requests in flight may take `withinMs`, by default ten seconds. */
   close(withinMs?: number): Promise<void>;
 }
@@ -78,6 +81,7 @@ export async function startEmbeddedService(
   const lock = lockFolder(state.serviceDir, "service");
   let ownKeyHash: string | undefined;
   let { sources } = config;
+  let askFolders: AskFolders | undefined;
   let service: OpenedService["service"] | undefined;
   const close = async (withinMs?: number): Promise<void> => {
     forgetServiceAddress(state);
@@ -88,6 +92,7 @@ export async function startEmbeddedService(
     const { service: opened, metrics } = await openStateService(config.kb, config.service, state, log, {
       unratedKey: () => ownKeyHash,
       sources: () => sources,
+      askFolders: async (...asked) => askFolders?.(...asked),
     });
     service = opened;
     metrics.readService(() => opened.figures());
@@ -104,6 +109,7 @@ export async function startEmbeddedService(
       metrics,
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
+      readFolders: (ask) => (askFolders = ask),
       close,
     };
   } catch (error) {
@@ -120,7 +126,11 @@ async function openStateService(
   { host, port, publicUrl, modelDir }: Extract<Config["service"], { readonly embedded: unknown }>,
   state: StateFolder,
   log: Logger,
-  live: { readonly unratedKey: () => string | undefined; readonly sources: () => Config["sources"] },
+  live: {
+    readonly unratedKey: () => string | undefined;
+    readonly sources: () => Config["sources"];
+    readonly askFolders: AskFolders;
+  },
 ) {
   // Before the store opens, so that an invalid key file ends the program first.
   const memory = join(state.serviceDir, "embedding-models.json");
@@ -147,6 +157,7 @@ async function openStateService(
       port,
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
       unratedKey: live.unratedKey,
+      askFolders: live.askFolders,
       ...models,
       log: log.child({ part: "service" }),
       version: programVersion(),

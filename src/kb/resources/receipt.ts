@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
 import {
+  CITED_MAX,
   type DocumentReceipt,
   type FolderReceipt,
   FRESH_SECONDS_DEFAULT,
@@ -62,7 +63,7 @@ export async function receiptOf(
   cited: readonly string[],
   fallback: SearchFallback | undefined,
 ): Promise<Receipt> {
-  const documents = [...new Set(cited)];
+  const documents = [...new Set(cited)].slice(0, CITED_MAX);
   const known = documents.length === 0 ? undefined : await kb.askFolders?.({ scopes: [], cited: documents });
   return { current: current && fallback !== "words", ...before, changed: [...(known?.changed ?? [])] };
 }

@@ -30,6 +30,7 @@ export async function watchSources(
         watchChanged();
       },
       onReady: () => {
+        sources.noteWatched(source.id);
         source.hint(undefined);
         watchChanged();
       },

@@ -81,6 +81,8 @@ interface FileRows {
   /** Returns the row of a path, except held ones. */
   living(source: number, path: RelativePath): KnownFile | undefined;
   byInode(source: number, ino: number): KnownFile[];
+  /** Returns the row that has a resource, in whatever state, with its source. */
+  byDoc(docId: string): (KnownFile & { readonly source: number }) | undefined;
   get(id: number): LedgerFile | undefined;
   /** Returns at most `limit` rows of a source, in no particular order. */
   some(source: number, limit: number): KnownFile[];
@@ -213,6 +215,9 @@ function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   const byInode = db.prepare<[number, number], KnownFile>(
     `SELECT ${KNOWN} FROM files WHERE source = ? AND ino = ?`,
   );
+  const byDoc = db.prepare<[string], KnownFile & { source: number }>(
+    `SELECT ${KNOWN}, source FROM files WHERE doc_id = ?`,
+  );
   const get = db.prepare<[number], KnownFile & { shapeId: number | null } & Omit<LedgerFile, "shape">>(
     `SELECT ${KNOWN}, hash, digest, title, label, extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl,
        metadata_hash AS metadataHash
@@ -248,6 +253,7 @@ function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
     },
     living: (source, path) => at.get(source, path),
     byInode: (source, ino) => byInode.all(source, ino),
+    byDoc: (docId) => byDoc.get(docId),
     get: (id) => {
       const row = get.get(id);
       if (row === undefined) return undefined;

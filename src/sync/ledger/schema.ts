@@ -252,5 +252,9 @@ export const SCHEMA: Schema = {
   ALTER TABLE files ADD COLUMN metadata_hash TEXT;
   ALTER TABLE intents ADD COLUMN metadata_hash TEXT;
   `,
+    `
+  -- Unix time before which every change was acknowledged or counted in the source's row; NULL: unknown.
+  ALTER TABLE sources ADD COLUMN as_of_ms REAL;
+  `,
   ],
 };

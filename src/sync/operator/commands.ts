@@ -16,6 +16,7 @@ import type { WatchedSource } from "../rules/rules.ts";
 import { explain } from "../why/explain.ts";
 import { agreeable, approvalsOf } from "./approve.ts";
 import type { OperatorLedger } from "./offline.ts";
+import { ledgerReceipt } from "./receipt.ts";
 import { listTrashed, undelete } from "./undelete.ts";
 
 /** What a running daemon does at once after a person changed its ledger. Sources have their numbers in the ledger. */
@@ -56,6 +57,8 @@ export interface Commands {
   troubled(query: RequestOf<"troubled">): readonly TroubledFile[];
   /** Returns files that are left out, with the rule. */
   skipped(query: RequestOf<"skipped">): readonly SkippedFile[];
+  /** Returns what the ledger alone knows of the folders in scopes, and of cited documents. */
+  receipt(request: RequestOf<"receipt">, signal?: AbortSignal): Promise<AnswerOf<"receipt">>;
   /** Explains every decision about a file, which need not exist. */
   why(path: string, signal: AbortSignal): Promise<Explanation>;
   /** Returns the saved texts of deleted files, newest first. */
@@ -141,7 +144,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
 function openQueries(
   ledger: OperatorLedger,
   watched: CommandOptions["sources"],
-): Pick<Commands, "held" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
+): Pick<Commands, "held" | "receipt" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
   const { sources } = ledger;
   const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
     ledger.flush();
@@ -151,6 +154,10 @@ function openQueries(
 
   return {
     held: (folder) => approvalsOf(sources, agreeableRows(ledger, folder)),
+    receipt: async (request) => {
+      ledger.flush();
+      return ledgerReceipt(ledger, request);
+    },
     recent: ({ limit, path }) => {
       ledger.flush();
       const [target] = path === undefined ? [] : targetsOf(ledger, path);
@@ -224,6 +231,7 @@ export type LedgerOperation =
   | "retry"
   | "approve"
   | "held"
+  | "receipt"
   | "log"
   | "troubled"
   | "skipped"
@@ -244,6 +252,7 @@ export type LedgerOperations = {
 
 export const LEDGER_OPERATIONS: LedgerOperations = {
   held: async (commands, { folder }) => ({ held: commands.held(folder) }),
+  receipt: (commands, request, signal) => commands.receipt(request, signal),
   log: async (commands, query) => ({ activities: commands.recent(query) }),
   troubled: async (commands, query) => ({ files: commands.troubled(query) }),
   skipped: async (commands, query) => ({ files: commands.skipped(query) }),

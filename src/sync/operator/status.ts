@@ -96,7 +96,8 @@ interface ScanFacts {
   readonly mounts: readonly MountTrouble[];
 }
 
-function sourceStatus(
+/** Returns the status of a source by its row. */
+export function sourceStatus(
   { sources }: OperatorLedger,
   row: SourceRow,
   paused: boolean,

@@ -19,6 +19,11 @@ export interface Checking {
   isPassing(): boolean;
   /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
   isPlanned(): boolean;
+  /**
+   * Time of day at which the last check of the whole source began whose findings were all admitted; undefined: none was in
+   * this run, or the last check could not compare the source.
+   */
+  checkedMs(): number | undefined;
   /** Since when files wait until the scope at the service is listed; undefined: none does. */
   adoptingSinceMs(): number | undefined;
 }
@@ -60,6 +65,9 @@ export function openChecking(options: CheckingOptions): Checking {
   let adoptingSinceMs: number | undefined;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
   let halted = false;
+  /** See `checkedMs`. `isBlocked`: the last check compared nothing. */
+  let checkedMs: number | undefined;
+  let isBlocked = false;
   /** A periodic rescan is due that no event caused. */
   let periodic = false;
 
@@ -70,6 +78,7 @@ export function openChecking(options: CheckingOptions): Checking {
     return rest?.isOverdue === false;
   };
   const passPaused = async (due: Due, answers: number): Promise<void> => {
+    isBlocked = true;
     states.forgetMissing();
     const { candidates, inScope } = await passes.unsent(due);
     // It is running already. The check that came with the resume finds all of it again, and answers.
@@ -80,6 +89,7 @@ export function openChecking(options: CheckingOptions): Checking {
   };
   /** The loss guard lets nothing pass. */
   const passHeld = (due: Due, answers: number): void => {
+    isBlocked = true;
     states.forgetMissing();
     // Until the list has shown whether something is lost, nobody knows what must be sent.
     if (ledger.drift.loss(row.id) !== undefined) {
@@ -88,8 +98,13 @@ export function openChecking(options: CheckingOptions): Checking {
     }
     agenda.scanAt(guard.nextCheckMs());
   };
-  /** Begins what a pass found that began at `startMs`. */
-  const begin = async (plan: PassPlan, due: Due, answers: number, startMs: number): Promise<void> => {
+  /** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
+  const begin = async (
+    plan: PassPlan,
+    due: Due,
+    answers: number,
+    { startMs, wallMs }: { readonly startMs: number; readonly wallMs: number },
+  ): Promise<void> => {
     warnOfMounts(rules.mounts?.closed() ?? []);
     for (const path of rules.mounts?.takeMoved() ?? []) agenda.checkAgain(path, now() + MOUNT_AGAIN_MS);
     warnOfIgnoreFiles(due.all);
@@ -108,7 +123,11 @@ export function openChecking(options: CheckingOptions): Checking {
     halted = false;
     if (due.all) periodic = false;
     // Files that were not admitted return with another check.
-    if (admitted.length === plan.candidates.length && !isAwaiting) agenda.answer(answers);
+    if (admitted.length < plan.candidates.length || isAwaiting) return;
+    if (due.all) checkedMs = wallMs;
+    // What was not compared meanwhile is found by a check of the whole source.
+    if (due.all) isBlocked = false;
+    agenda.answer(answers);
   };
   const pass = async (): Promise<void> => {
     const due = states.take(now());
@@ -123,14 +142,16 @@ export function openChecking(options: CheckingOptions): Checking {
       return;
     }
     const startMs = now();
+    const wallMs = Date.now();
     const plan = await passes.plan(due);
     if (due.all) options.onRescanned?.(now() - startMs);
     if (!plan.halted) {
-      await begin(plan, due, answers, startMs);
+      await begin(plan, due, answers, { startMs, wallMs });
       return;
     }
     if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
     halted = true;
+    isBlocked = true;
     planned ||= due.all;
     agenda.answer(answers);
   };
@@ -160,6 +181,7 @@ export function openChecking(options: CheckingOptions): Checking {
     },
     isPassing: () => passing,
     isPlanned: () => planned,
+    checkedMs: () => (isBlocked ? undefined : checkedMs),
     adoptingSinceMs: () => adoptingSinceMs,
   };
 }

@@ -69,6 +69,11 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   deleteLater(deletion: Deletion): void;
   /** Reports whether the whole source was checked in this run, so that all work is known. */
   isPlanned(): boolean;
+  /**
+   * Time of day before which every change was acknowledged, refused, or is held; undefined: unknown. Relies on the watch while
+   * it reports every change.
+   */
+  asOfMs(): number | undefined;
   /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
   oldestWaitingMs(): number | undefined;
   /** Reports whether files or deletes are planned and not done. */
@@ -106,26 +111,36 @@ export interface SourceOptions extends PartOptions {
   readonly queue: Pick<WorkQueue<Job>, "push">;
 }
 
+/** A change that the watch reports is noticed this soon at the latest. The simulation judges by it. */
+export const NOTICED_MS = 10_000;
+
 /** Opens a source. Reads nothing before `run`. */
 export function openSource(options: SourceOptions): SourceSync {
   const { row, rules, queue } = options;
   const { ledger, now } = options.context;
-  const parts = openSourceParts(options, {
-    files: (candidates) => {
-      states.queue(candidates, now());
-      if (candidates.length > 0) {
-        // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
-        ledger.noteLast(self.noteBacklog);
-      }
-      queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
+  const onChange = (): void => {
+    self.asOfMs();
+    options.onChange();
+  };
+  const parts = openSourceParts(
+    { ...options, onChange },
+    {
+      files: (candidates) => {
+        states.queue(candidates, now());
+        if (candidates.length > 0) {
+          // Before any of them is acknowledged; otherwise the ledger would show other processes an agreement too early.
+          ledger.noteLast(self.noteBacklog);
+        }
+        queue.push(candidates.map((candidate) => ({ kind: "file", source: self, candidate })));
+      },
+      deletes: (deletions) => {
+        queue.push(
+          deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
+          { last: true },
+        );
+      },
     },
-    deletes: (deletions) => {
-      queue.push(
-        deletions.map((deletion) => ({ kind: "delete", source: self, deletion })),
-        { last: true },
-      );
-    },
-  });
+  );
   const { agenda, guard, adoption, settler, passes, deletes, checking } = parts;
   const { states } = agenda;
   const hint = (path: RelativePath | undefined): void => agenda.hint(path);
@@ -153,7 +168,7 @@ export function openSource(options: SourceOptions): SourceSync {
       }
       // One file was sent alone, or the requests in flight have ended.
       if (adoption.isPending()) agenda.scanAt(now());
-      options.onChange();
+      onChange();
     },
     ...progressOf(parts),
     guard,
@@ -173,7 +188,7 @@ export function openSource(options: SourceOptions): SourceSync {
 
 /** What the source is doing. */
 function progressOf({
-  options: { row },
+  options: { row, isWatched },
   context: { ledger, now },
   agenda: { states },
   adoption,
@@ -182,7 +197,14 @@ function progressOf({
   state,
 }: SourceParts): Pick<
   SourceSync,
-  "noteBacklog" | "activity" | "isPlanned" | "oldestWaitingMs" | "isSending" | "isScanning" | "isIdle"
+  | "noteBacklog"
+  | "activity"
+  | "isPlanned"
+  | "asOfMs"
+  | "oldestWaitingMs"
+  | "isSending"
+  | "isScanning"
+  | "isIdle"
 > {
   const openedMs = now();
   const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
@@ -192,14 +214,29 @@ function progressOf({
     // While it is paused, what waits for the adoption is among what was counted.
     return { backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting()), backlogAgreed: agreed };
   };
+  const isIdle = (): boolean =>
+    state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
+  let asOfMs = row.asOfMs ?? undefined;
+  /** Advances `asOfMs` if everything that was noticed is done now. */
+  const noteRest = (): number | undefined => {
+    const checkedMs = checking.checkedMs();
+    if (checkedMs === undefined || state.paused || !isIdle()) return asOfMs;
+    const nowMs = Date.now();
+    const noticedMs = isWatched() ? nowMs - NOTICED_MS : checkedMs;
+    // A time to come is from before the clock was set back.
+    const known = [asOfMs ?? 0, checkedMs, noticedMs].filter((each) => each <= nowMs);
+    return (asOfMs = Math.max(...known));
+  };
   return {
     noteBacklog: () => {
       const { backlog, backlogAgreed } = activity();
       ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
       ledger.sources.setCompared(row.id, checking.isPlanned());
+      ledger.sources.setAsOf(row.id, noteRest() ?? null);
     },
     activity,
     isPlanned: () => checking.isPlanned(),
+    asOfMs: () => (checking.isPlanned() ? noteRest() : undefined),
     oldestWaitingMs: () => {
       if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
       return earliest(
@@ -214,8 +251,7 @@ function progressOf({
       const nextMs = states.nextDueMs();
       return !state.recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
     },
-    isIdle: () =>
-      state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending(),
+    isIdle,
   };
 }
 

@@ -6,11 +6,36 @@ import type { World } from "./world.ts";
  * Asks for the status again and again while the history happens: where it says that all is in agreement, files that the
  * daemon could know about have a resource with what they hold.
  */
-export function askForStatus(world: World, { conditions, happenings }: History, untilMs: number): void {
+export function askForStatus(world: World, history: History, untilMs: number): void {
   const { clock, runner, judge } = world;
-  const { statusEveryMs } = conditions;
+  const { statusEveryMs } = history.conditions;
   if (statusEveryMs === undefined) return;
-  const isKnowable = !happenings.some(isUnknowable);
+  const isKnowable = !history.happenings.some(isUnknowable);
+  const behindNow = watchBehind(world, history);
+  const ask = (): void => {
+    const behind = behindNow();
+    const daemon = runner.running();
+    if (daemon !== undefined && isKnowable && saysAgreement(daemon.status())) {
+      const wrong = behind.filter(({ sinceMs }) => clock.nowMs() - sinceMs > NOTICED_MS);
+      const words = wrong.map((each) => each.words).join("; ");
+      if (wrong.length > 0) judge.fail("dishonest", `the status says that all agrees: ${words}`);
+    }
+    if (clock.nowMs() < untilMs) clock.at(clock.nowMs() + statusEveryMs, { alive: true }, ask);
+  };
+  clock.at(statusEveryMs, { alive: true }, ask);
+}
+
+/** A file that differs from its resource although the daemon can see it. */
+export interface BehindFile {
+  readonly path: string;
+  /** When it changed to what it is, and since when its resource is another one, as far as it was asked for. */
+  readonly changedMs: number;
+  readonly sinceMs: number;
+  readonly words: string;
+}
+
+/** Returns a function that returns the files which are behind. It knows since when by how often it is called. */
+export function watchBehind({ clock, judge }: World, { happenings }: History): () => readonly BehindFile[] {
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
     spoilt.some((each) => path === each || path.startsWith(`${each}/`));
@@ -21,37 +46,25 @@ export function askForStatus(world: World, { conditions, happenings }: History, 
       (each) =>
         isBelow(path, each.kind === "root" ? "" : each.folder) &&
         each.atMs <= clock.nowMs() &&
-        clock.nowMs() <= each.atMs + each.forMs + UNNOTICED_MS,
+        clock.nowMs() <= each.atMs + each.forMs + NOTICED_MS,
     );
-  /** Since when a file's resource is another one than it should be, as far as it was asked for. */
   let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
-  const ask = (): void => {
-    const nowMs = clock.nowMs();
+  return () => {
     const behind = judge.behind().filter(({ file }) => !isSpoilt(file.path) && !isAway(file.path));
-    behindSince = new Map(
-      behind.map(({ file, writtenMs }) => {
-        const before = behindSince.get(file.path);
-        // A file that changes all the time is behind since the first of the changes that were not sent.
-        const isSame = before !== undefined && before.writtenMs === writtenMs;
-        const sinceMs = isSame ? Math.min(before.sinceMs, file.changedMs) : file.changedMs;
-        return [file.path, { sinceMs, writtenMs }];
-      }),
-    );
-    const daemon = runner.running();
-    if (daemon !== undefined && isKnowable && saysAgreement(daemon.status())) {
-      const wrong = behind.filter(
-        ({ file }) => nowMs - (behindSince.get(file.path)?.sinceMs ?? nowMs) > UNNOTICED_MS,
-      );
-      const words = wrong.map((each) => each.words).join("; ");
-      if (wrong.length > 0) judge.fail("dishonest", `the status says that all agrees: ${words}`);
-    }
-    if (clock.nowMs() < untilMs) clock.at(clock.nowMs() + statusEveryMs, { alive: true }, ask);
+    const files = behind.map(({ file: { path, changedMs }, words, writtenMs }) => {
+      const before = behindSince.get(path);
+      // A file that changes all the time is behind since the first of the changes that were not sent.
+      const isSame = before !== undefined && before.writtenMs === writtenMs;
+      const sinceMs = isSame ? Math.min(before.sinceMs, changedMs) : changedMs;
+      return { path, changedMs, sinceMs, writtenMs, words };
+    });
+    behindSince = new Map(files.map((each) => [each.path, each]));
+    return files;
   };
-  clock.at(statusEveryMs, { alive: true }, ask);
 }
 
 /** A change is noticed so soon at the latest, and counted as waiting from then on. */
-const UNNOTICED_MS = 10_000;
+export const NOTICED_MS = 10_000;
 
 /** Whether a file lies in a folder of the first source; "" is the source's own. */
 function isBelow(path: string, folder: string): boolean {
@@ -75,7 +88,7 @@ function saysAgreement({ idle, sources }: DaemonStatus): boolean {
 }
 
 /** What the daemon cannot notice at once: lost hints, what others did at the service, and an update that acts late. */
-function isUnknowable(happening: Happening): boolean {
+export function isUnknowable(happening: Happening): boolean {
   if (happening.kind === "fault") return happening.fault === "acts-late";
   return happening.kind === "deaf" || happening.kind === "degraded" || happening.kind === "reset";
 }

@@ -9,4 +9,12 @@ export const STATUS_WORLDS: readonly UnkindWorld[] = [
     passes: true,
     change: (random, history) => withConditions(history, { statusEveryMs: random.pick([500, 5000, 30_000]) }),
   },
+  {
+    name: "asked-for-receipts",
+    does: "somebody asks how fresh an answer would be, and has some answers wait until they are",
+    share: 0.3,
+    passes: true,
+    change: (random, history) =>
+      withConditions(history, { receiptEveryMs: random.pick([3000, 10_000, 30_000]) }),
+  },
 ];
