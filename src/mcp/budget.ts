@@ -1,10 +1,8 @@
 import { z } from "zod";
+import { countTokens } from "../lib/tokens.ts";
 
-/**
- * Most characters of an answer that a search or a list gives, as JSON and as text: some 5,000 tokens. Clients put answers
- * into a model's window whole.
- */
-export const ANSWER_CHARS_MAX = 20_000;
+/** Most tokens of an answer that a search or a list gives by default. Clients put answers into a model's window whole. */
+export const ANSWER_TOKENS = 5000;
 
 /** The argument of a list that continues it. */
 export const Cursor = z
@@ -17,16 +15,26 @@ export const Cursor = z
 export const NextCursor = z.string().nullable().describe("Cursor of the next page; null on the last one.");
 
 /** Part of the budget for what surrounds the entries of an answer. */
-const FRAME_CHARS = 500;
+const FRAME_TOKENS = 150;
 
 /** Returns the first entries whose JSON fits into an answer; at least one, so that paging advances. */
-export function fitting<T>(entries: readonly T[]): readonly T[] {
-  let chars = FRAME_CHARS;
+export function fitting<T>(entries: readonly T[], tokensMax: number = ANSWER_TOKENS): readonly T[] {
+  let tokens = FRAME_TOKENS;
   const over = entries.findIndex((entry) => {
-    chars += JSON.stringify(entry).length + 1;
-    return chars > ANSWER_CHARS_MAX;
+    tokens += tokensOf(entry);
+    return tokens > tokensMax;
   });
   return over === -1 ? entries : entries.slice(0, Math.max(1, over));
+}
+
+/** Whether an answer with this entry alone has at most so many tokens. */
+export function fitsAlone(entry: unknown, tokensMax: number): boolean {
+  return FRAME_TOKENS + tokensOf(entry) <= tokensMax;
+}
+
+/** Tokens of an entry's JSON with the comma behind it. */
+function tokensOf(entry: unknown): number {
+  return countTokens(JSON.stringify(entry)) + 1;
 }
 
 /** Reads a page of up to `limit` entries, and a shorter one if that does not fit into an answer. */

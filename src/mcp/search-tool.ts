@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
+import { TOKENIZER } from "../lib/tokens.ts";
+import { ANSWER_TOKENS_MIN, Expand } from "../wire/context.ts";
 import { Location, placeWords, rangeWords } from "../wire/location.ts";
 import { Count, NumberRange } from "../wire/primitives.ts";
 import {
@@ -12,7 +14,7 @@ import {
   type SearchAnswer,
   type SearchResult,
 } from "../wire/search.ts";
-import { cutText, fitting } from "./budget.ts";
+import { ANSWER_TOKENS, cutText, fitsAlone, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
@@ -20,8 +22,13 @@ import type { SearchRequest } from "./service.ts";
 import { findSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
-/** Longest text of a passage. Those of a kbsync are shorter. */
+/** Longest text of a passage of a service without a budget. */
 const PASSAGE_CHARS_MAX = 8000;
+/** Fewest and most tokens of an answer: a passage with its place, and what Claude Code takes of a tool. */
+const TOKENS_MIN = 1000;
+const TOKENS_MAX = 25_000;
+/** Part of an answer that is the text of its passages. JSON and the places take the rest. */
+const TEXT_SHARE = 0.6;
 
 /** Arguments of the tool `search_passages`. */
 export const SearchInput = z.object({
@@ -33,6 +40,25 @@ export const SearchInput = z.object({
     .max(TOP_K_MAX - 1)
     .default(0)
     .describe("Passages to skip: next_offset of the previous answer."),
+  expand: Expand.optional().describe(
+    "More text around each passage: section (up to the next heading; best for questions), neighbours, or a number of chunks on each side. Default: the passage alone.",
+  ),
+  max_tokens: z
+    .int()
+    .min(TOKENS_MIN)
+    .max(TOKENS_MAX)
+    .default(ANSWER_TOKENS)
+    .describe(`Most tokens of the answer, as ${TOKENIZER} counts.`),
+  max_per_document: z
+    .int()
+    .min(1)
+    .max(TOP_K_MAX)
+    .optional()
+    .describe("Most passages of one document, to see several documents."),
+  collapse: z
+    .boolean()
+    .default(true)
+    .describe("Returns one of several passages with nearly the same text, with their number."),
   score: z
     .number()
     .min(0)
@@ -97,8 +123,18 @@ export const SearchOutput = z.object({
       version: z.number().describe("Of the document's text; the places below are right for this one."),
       ...Place.shape,
       text: z.string(),
+      hits: z
+        .array(z.object({ chunk_id: z.string(), score: z.number(), start: Count, end: Count }))
+        .optional()
+        .describe("With expand: the chunks found within the text, best first."),
+      duplicates: Count.optional().describe("Further passages with nearly the same text."),
+      duplicate_documents: z
+        .array(z.object({ document_id: z.string(), title: z.string() }))
+        .optional()
+        .describe("Other documents that they are of."),
     }),
   ),
+  tokenizer: z.string().describe("Counts the tokens of max_tokens: those of the results as JSON."),
   fallback: SearchFallback.optional(),
   next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),
 });
@@ -111,27 +147,82 @@ export async function searchPassages(
   input: SearchInput,
   signal: AbortSignal,
 ): Promise<ToolOutput<SearchOutput>> {
-  const { query, offset, score, filter, document } = input;
+  const { query, offset, score, filter, document, max_per_document, collapse } = input;
   const top_k = Math.min(offset + input.top_k, TOP_K_MAX);
-  const ask = (target: SearchTarget): Promise<SearchAnswer> =>
-    reached.service.search({ query, top_k, score, filter, ...target }, signal);
+  const fields = { query, score, filter, max_per_document, collapse };
+  const ask: Ask = (target, more) => reached.service.search({ ...fields, ...target, ...more }, signal);
+  const find = async (target: SearchTarget): Promise<Searched> => ({
+    target,
+    answer: await ask(target, { top_k }),
+  });
   refuseTwice(input);
-  const answers =
+  const searched =
     document === undefined
-      ? await Promise.all((await findSources(reached, files, input, signal)).map(targetOf).map(ask))
-      : [await withDocument(reached, files, document, (doc_id) => ask({ doc_id }))];
-  const best = answers.flatMap((answer) => answer.results).toSorted(byRank);
-  const page = best.slice(offset, top_k).map((result) => foundAt(result, files));
-  const results = [...fitting(page)];
-  const next = offset + results.length;
+      ? await Promise.all((await findSources(reached, files, input, signal)).map(targetOf).map(find))
+      : [await withDocument(reached, files, document, (doc_id) => find({ doc_id }))];
+  const answers = searched.map(({ answer }) => answer);
+  const ranked = answers.flatMap((answer) => answer.results).toSorted(byRank);
+  const hits = ranked.slice(offset, top_k);
+  const shown = await showHits(searched, ranked.slice(0, offset), hits, input, files, ask);
+  const results = [...fitting(shown, input.max_tokens)];
+  const covered = new Set(results.flatMap((result) => [result.chunk_id, ...hitIds(result)]));
+  const missing = hits.findIndex(({ id }) => !covered.has(id));
+  const next = offset + (missing === -1 ? hits.length : Math.max(1, missing));
   // A full page may be the last one as well; the next one is empty then.
-  const isEnd = next >= TOP_K_MAX || (results.length === page.length && next < top_k);
-  const data = { results, next_offset: isEnd ? null : next };
+  const isEnd = next >= TOP_K_MAX || (missing === -1 && next < top_k);
+  const data = { results, tokenizer: TOKENIZER, next_offset: isEnd ? null : next };
   const fallback = joinFallbacks(answers);
   const text = resultText(data);
   return fallback === undefined
     ? { data, text }
     : { data: { ...data, fallback }, text: `${FALLBACK_TEXT[fallback]}\n\n${text}` };
+}
+
+interface Searched {
+  readonly target: SearchTarget;
+  /** The hits from the first one on. */
+  readonly answer: SearchAnswer;
+}
+
+type Ask = (
+  target: SearchTarget,
+  more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens">,
+) => Promise<SearchAnswer>;
+
+/**
+ * Returns the hits as entries of the answer, with the text around them if the input asks for it. Each service is asked again
+ * for its own hits, behind those of earlier pages. If the first entry alone is too long, asks for less text.
+ */
+async function showHits(
+  searched: readonly Searched[],
+  earlier: readonly SearchResult[],
+  hits: readonly SearchResult[],
+  { expand, max_tokens: tokensMax }: SearchInput,
+  files: KnownFiles,
+  ask: Ask,
+): Promise<Found[]> {
+  const within = async ({ target, answer }: Searched, max_tokens: number): Promise<SearchResult[]> => {
+    const own = hits.filter((hit) => answer.results.includes(hit));
+    if (own.length === 0) return own;
+    const offset = earlier.filter((hit) => answer.results.includes(hit)).length;
+    const { results, budget } = await ask(target, { top_k: own.length, offset, expand, max_tokens });
+    // A service without these additions answers from its first hit on.
+    return budget === undefined ? own : results;
+  };
+  let shown = expand === undefined ? hits.map((hit) => foundAt(hit, files)) : undefined;
+  for (let tokens = Math.floor(tokensMax * TEXT_SHARE); tokens >= ANSWER_TOKENS_MIN; tokens >>= 1) {
+    if (shown !== undefined && (shown[0] === undefined || fitsAlone(shown[0], tokensMax))) return shown;
+    const results = await Promise.all(searched.map((each) => within(each, tokens)));
+    shown = results
+      .flat()
+      .toSorted(byRank)
+      .map((hit) => foundAt(hit, files));
+  }
+  return shown ?? [];
+}
+
+function hitIds({ hits = [] }: Found): string[] {
+  return hits.map(({ chunk_id }) => chunk_id);
 }
 
 /** Orders results of several answers as each of them is ordered. */
@@ -153,8 +244,11 @@ function refuseTwice({ source, collection, document }: SearchInput): void {
   });
 }
 
-function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles) {
+type Found = SearchOutput["results"][number];
+
+function foundAt({ id, score, version, payload }: SearchResult, files: KnownFiles): Found {
   const file = files.fileOf(payload.resourceId);
+  const { hits, duplicates, duplicateDocuments } = payload;
   return {
     score,
     document_id: payload.resourceId,
@@ -167,7 +261,17 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
     chunk_id: id,
     version,
     ...placeOf(payload),
-    text: cutText(payload.content, PASSAGE_CHARS_MAX),
+    text: hits === undefined ? cutText(payload.content, PASSAGE_CHARS_MAX) : payload.content,
+    ...(hits !== undefined && {
+      hits: hits.map((hit) => ({ chunk_id: hit.id, score: hit.score, start: hit.start, end: hit.end })),
+    }),
+    ...(duplicates !== undefined && { duplicates }),
+    ...(duplicateDocuments !== undefined && {
+      duplicate_documents: duplicateDocuments.map(({ resourceId: document_id, title }) => ({
+        document_id,
+        title,
+      })),
+    }),
   };
 }
 
@@ -180,14 +284,16 @@ function resultText({ results, next_offset }: SearchOutput): string {
   if (results.length === 0) return "Nothing was found.";
   const described = new Set<string | undefined>([undefined]);
   const passages = results.map((result) => {
-    const { score, path, title, document_id, lines, locations, text, folder_description } = result;
+    const { score, path, title, document_id, lines, locations, text, folder_description, duplicates } =
+      result;
     const name = path ?? title;
     const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
     const places = locations === undefined ? rangeWords("line", lines) : [placeWords(locations)];
     // Once for all passages of a folder.
     const about = described.has(folder_description) ? "" : `\nFolder: ${folder_description}`;
     described.add(folder_description);
-    return `[${score.toFixed(2)}] ${[where, ...places].join(", ")}${about}\n${text}`;
+    const others = duplicates === undefined ? [] : [`${duplicates} more with nearly this text`];
+    return `[${score.toFixed(2)}] ${[where, ...places, ...others].join(", ")}${about}\n${text}`;
   });
   if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
   return passages.join("\n\n");

@@ -4,6 +4,7 @@ import { KbsyncError, messageOf } from "../lib/failure.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
+import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
 import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
@@ -34,7 +35,7 @@ export interface ServiceAddress {
 }
 
 /** Body of a collection search or a document search. */
-export interface SearchRequest {
+export interface SearchRequest extends SearchContext {
   readonly query: string;
   readonly top_k: number;
   readonly score?: number | undefined;

@@ -47,6 +47,9 @@ export const ContextFields = {
     .describe("Results to skip: nextOffset of the previous answer to the same search."),
 };
 
+/** The fields that a client sends. */
+export type SearchContext = Partial<z.output<z.ZodObject<typeof ContextFields>>>;
+
 /** A chunk that a search found, as a range of its document's text. */
 export const PassageHit = z
   .object({

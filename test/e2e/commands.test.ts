@@ -74,6 +74,7 @@ describe("usage", () => {
     ["a port that is none", ["up", "--port", "70000"], /expected a whole number from 0 to 65535/],
     ["a search without a question", ["search"], /missing required argument 'query'/],
     ["a filter that is no JSON", ["search", "x", "--filter", "{"], /expected conditions as JSON/],
+    ["an expansion of another kind", ["search", "x", "--expand", "page"], /expected section, neighbours/],
     ["a search for nothing", ["search", " "], /the query has 0 characters/],
     ["a folder that is not there", ["sync", "/no/such/folder"], /no folder/],
     ["no folder at all", ["sync", "--config", "/dev/null"], /is not JSON/],
@@ -120,6 +121,12 @@ describe("sync", () => {
     const found = await kbsync(["search", "who may switch off the heater", "--state-dir", state, "-k", "1"]);
     expect(found).toMatchObject({ code: 0, stderr: "" });
     expect(found.stdout).toMatch(/^0\.\d\d {2}handbook\/telescopes\.md:\d+\n/);
+    const expand = ["--expand", "section", "--max-tokens", "300", "--max-per-document", "1", "--json"];
+    const sections = await kbsync(["search", "the heater", "--state-dir", state, ...expand]);
+    const { results, budget } = JSON.parse(sections.stdout);
+    expect(results[0]).toMatchObject({ hits: [{ id: results[0].chunkId }], duplicates: 0 });
+    expect(budget).toMatchObject({ tokenizer: "kbsync-1", maxTokens: 300 });
+    expect(budget.tokens).toBeLessThanOrEqual(300);
     const inPdf = await kbsync([
       "search",
       "oxygen alarm",

@@ -1,7 +1,8 @@
 import type { ListResourcesResult } from "@modelcontextprotocol/client";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import { ANSWER_CHARS_MAX } from "../../src/mcp/budget.ts";
+import { countTokens } from "../../src/lib/tokens.ts";
+import { ANSWER_TOKENS } from "../../src/mcp/budget.ts";
 import type { Connected } from "./fixture.ts";
 
 /** A knowledge base that the checks may use: each query finds something, and the document exists. */
@@ -39,10 +40,10 @@ export async function checkTools({ client }: Connected, { query, documentId }: S
     expect(answer.isError, `${name}: ${JSON.stringify(answer.content)}`).not.toBe(true);
     const matches = ajv.validate(declared, answer.structuredContent);
     expect(matches, `${name}: ${ajv.errorsText()}`).toBe(true);
-    const chars = Math.max(
-      ...[answer.structuredContent, answer.content].map((part) => JSON.stringify(part).length),
+    const tokens = Math.max(
+      ...[answer.structuredContent, answer.content].map((part) => countTokens(JSON.stringify(part))),
     );
-    expect(READERS.has(name) || chars <= ANSWER_CHARS_MAX * 1.2, `${name}: ${chars} characters`).toBe(true);
+    expect(READERS.has(name) || tokens <= ANSWER_TOKENS, `${name}: ${tokens} tokens`).toBe(true);
     const refused = await client.callTool({ name, arguments: { query: 1, document: 1, id: 1, cursor: 1 } });
     expect([name, refused.isError]).toEqual([name, true]);
   }
@@ -62,7 +63,7 @@ export async function checkResources(
   // `listResources` without a cursor would read all pages.
   for (let params: { cursor?: string } | undefined = {}; params !== undefined;) {
     const page: ListResourcesResult = await client.request({ method: "resources/list", params });
-    expect(JSON.stringify(page.resources).length).toBeLessThanOrEqual(ANSWER_CHARS_MAX);
+    expect(countTokens(JSON.stringify(page.resources))).toBeLessThanOrEqual(ANSWER_TOKENS);
     uris.push(...page.resources.map(({ uri }) => uri));
     params = page.nextCursor === undefined ? undefined : { cursor: page.nextCursor };
   }

@@ -115,10 +115,8 @@ describe("a key, over HTTP", () => {
   it("a key of another account finds nothing of the first account, including its folders and paths", async () => {
     const { call } = await mcp.connect(await service.issueKey("stranger", ["read"]));
     expect((await call("list_sources")).data).toEqual({ sources: [], next_cursor: null });
-    expect((await call("search_passages", { query: "moon" })).data).toEqual({
-      results: [],
-      next_offset: null,
-    });
+    const found = await call("search_passages", { query: "moon" });
+    expect(found.data).toMatchObject({ results: [], next_offset: null });
     for (const [tool, more] of [
       ["read_document", {}],
       ["search_passages", { query: "moon" }],

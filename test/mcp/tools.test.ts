@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ANSWER_CHARS_MAX } from "../../src/mcp/budget.ts";
+import { countTokens } from "../../src/lib/tokens.ts";
+import { ANSWER_TOKENS } from "../../src/mcp/budget.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
 import { readDocument } from "../../src/mcp/read-tool.ts";
 import type { KnowledgeService } from "../../src/mcp/service.ts";
@@ -151,7 +152,7 @@ describe("the tool list_metadata", () => {
     const { call } = await mcp.connect(service.key);
     expect((await call("list_metadata")).text).toMatch(/sources fit/);
     const { data, text } = await call("list_metadata", { source: "many" });
-    expect(JSON.stringify(data).length).toBeLessThan(ANSWER_CHARS_MAX);
+    expect(countTokens(JSON.stringify(data))).toBeLessThanOrEqual(ANSWER_TOKENS);
     expect(data.fields[0]).toMatchObject({ field: "field0", distinct: 12 });
     expect(data.fields[0].values).toHaveLength(10);
     expect(text).toContain("and 2 more");
@@ -267,7 +268,7 @@ it("a source beyond the first page is found by its name", async () => {
   const listed: string[] = [];
   for (let cursor: string | null = ""; cursor !== null;) {
     const { data: page, text } = await call("list_sources", cursor === "" ? {} : { cursor });
-    expect(JSON.stringify(page).length).toBeLessThanOrEqual(ANSWER_CHARS_MAX);
+    expect(countTokens(JSON.stringify(page))).toBeLessThanOrEqual(ANSWER_TOKENS);
     listed.push(...page.sources.map((one: { owner_id: string }) => one.owner_id));
     cursor = page.next_cursor;
     expect(text.endsWith(`[More sources: call list_sources with cursor ${cursor}.]`)).toBe(cursor !== null);

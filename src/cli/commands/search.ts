@@ -1,10 +1,18 @@
 import { resolve } from "node:path";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
+import {
+  ANSWER_TOKENS_DEFAULT,
+  ANSWER_TOKENS_MAX,
+  ANSWER_TOKENS_MIN,
+  Expand,
+  NEIGHBOURS_MAX,
+} from "../../wire/context.ts";
 import type { SearchResult } from "../../wire/search.ts";
 import {
   FALLBACK_TEXT,
@@ -26,6 +34,11 @@ interface SearchOptions extends CommonOptions {
   readonly topK: number;
   readonly doc?: string;
   readonly filter?: object;
+  readonly expand?: Expand;
+  readonly maxTokens?: number;
+  readonly maxPerDocument?: number;
+  /** False for `--no-collapse`. */
+  readonly collapse: boolean;
   readonly json?: boolean;
 }
 
@@ -42,6 +55,11 @@ interface Found {
   readonly chunkId: string;
   readonly version: number;
   readonly content: string;
+  /** The hits within `content`, if it is more than one chunk. */
+  readonly hits: SearchResult["payload"]["hits"];
+  /** Further hits with nearly the same text, and other documents that they are of. */
+  readonly duplicates: number;
+  readonly duplicateDocuments: NonNullable<SearchResult["payload"]["duplicateDocuments"]>;
   /** What the file's folder is about, if that is known. */
   readonly folderDescription: string | undefined;
   /** Where `content` stands in the text of the document, as the service says. */
@@ -60,6 +78,18 @@ export function addSearch(program: Command, context: Context): void {
     .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
     .option("-d, --doc <path>", "search this file only")
     .option("--filter <json>", "search documents with this metadata only (see kbsync facets)", filterOption)
+    .option(
+      "-e, --expand <what>",
+      `show more than each hit: "section", "neighbours" (the chunks before and after), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
+      expandOption,
+    )
+    .option(
+      "-t, --max-tokens <n>",
+      `most tokens of text, as ${TOKENIZER} counts (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
+      wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
+    )
+    .option("--max-per-document <n>", "most hits of one document", wholeNumber(1, TOP_K_MAX))
+    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number")
     .option("--json", "print the results as JSON")
     .action(async (query: string, options: SearchOptions) => search(context, query, options));
 }
@@ -71,7 +101,8 @@ async function search(context: Context, query: string, options: SearchOptions): 
       { code: "usage" },
     );
   }
-  const { topK, filter } = options;
+  const { topK, filter, expand, maxTokens, maxPerDocument, collapse } = options;
+  const wanted = { expand, max_tokens: maxTokens, max_per_document: maxPerDocument, collapse };
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
   const lookup = openSynced(state.path);
@@ -81,13 +112,15 @@ async function search(context: Context, query: string, options: SearchOptions): 
     // Port 0: the configured one may be another program's by now, and this service lives for one question.
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
-      const queries = targets.map((where): SearchQuery => ({ query, topK, filter, where }));
+      const queries = targets.map((where): SearchQuery => ({ query, topK, filter, context: wanted, where }));
       const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
-      const found = bestResults(answers, topK).map((result) => foundAt(result, lookup));
+      const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
+      const best = bestResults(answers, topK, tokensMax);
+      const found = best.map((result) => foundAt(result, lookup));
       const fallback = joinFallbacks(answers);
       context.stdout.write(
         options.json === true
-          ? `${JSON.stringify({ query, results: found, fallback }, undefined, 2)}\n`
+          ? `${JSON.stringify({ query, results: found, budget: budgetOf(best, tokensMax), fallback }, undefined, 2)}\n`
           : foundText(found),
       );
       if (fallback !== undefined && options.json !== true)
@@ -137,17 +170,34 @@ function foundAt({ id, score, version, payload }: SearchResult, lookup: Resource
     chunkId: id,
     version,
     content: payload.content,
+    hits: payload.hits,
+    duplicates: payload.duplicates ?? 0,
+    duplicateDocuments: payload.duplicateDocuments ?? [],
     folderDescription: payload.folderDescription,
     position: { start, end, lines, pages, locations, sha256, fileUrl },
   };
 }
 
+/** What the results together have of the tokens that they may have. */
+function budgetOf(results: readonly SearchResult[], tokensMax: number | undefined) {
+  const text = results.map(({ payload }) => payload.content).join("\n\n");
+  return { tokenizer: TOKENIZER, tokens: countTokens(text), maxTokens: tokensMax ?? null };
+}
+
+/** Parses what to show around a hit. */
+function expandOption(text: string): Expand {
+  const expand = Expand.safeParse(text);
+  if (expand.success) return expand.data;
+  throw new InvalidArgumentError(`expected section, neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
+}
+
 function foundText(found: readonly Found[]): string {
   if (found.length === 0) return "nothing found\n";
   return found
-    .map(({ score, path, docId, content, position }) => {
+    .map(({ score, path, docId, content, position, duplicates }) => {
       const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
-      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(citedPath(path, position))}\n${text}\n`;
+      const others = duplicates === 0 ? "" : ` (and ${duplicates} with nearly the same text)`;
+      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(citedPath(path, position))}${others}\n${text}\n`;
     })
     .join("\n");
 }

@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../lib/failure.ts";
+import { countTokens } from "../../lib/tokens.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
 import type { Reply } from "../remote/answer.ts";
@@ -76,12 +77,26 @@ export function searchScopes(sources: readonly SourceScope[]): OwnedScope[] {
   return [...scopes.values()];
 }
 
-/** The best results of several answers together; scores mean the same in each. */
-export function bestResults(answers: readonly SearchAnswer[], topK: number): SearchResult[] {
-  return answers
+/**
+ * The best results of several answers together; scores mean the same in each. Their texts have at most `tokensMax` tokens
+ * together if those of each answer do.
+ */
+export function bestResults(
+  answers: readonly SearchAnswer[],
+  topK: number,
+  tokensMax = Infinity,
+): SearchResult[] {
+  const best = answers
     .flatMap(({ results }) => results)
     .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
     .slice(0, topK);
+  if (answers.length === 1) return best;
+  let text = "";
+  const over = best.findIndex(({ payload }, at) => {
+    text += at === 0 ? payload.content : `\n\n${payload.content}`;
+    return countTokens(text) > tokensMax;
+  });
+  return over === -1 ? best : best.slice(0, over);
 }
 
 /** Repeats a request until it is answered; undefined: what it asks for does not exist. */

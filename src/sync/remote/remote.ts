@@ -6,6 +6,7 @@ import type { UserMetadata } from "../../wire/metadata.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import type { SearchContext } from "../../wire/context.ts";
 import { SearchAnswer } from "../../wire/search.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import type { FileLocation } from "../disk/file-location.ts";
@@ -88,6 +89,8 @@ export interface SearchQuery {
   readonly topK: number;
   /** Conditions on the metadata of documents; a service without filters ignores them. */
   readonly filter?: object | undefined;
+  /** How much the results say; a service without these additions ignores them. */
+  readonly context?: SearchContext | undefined;
   readonly where: { readonly docId: string } | { readonly collectionId: string; readonly ownerId: string };
 }
 
@@ -203,13 +206,13 @@ export function openRemote(options: RemoteOptions): Remote {
     ...fileRequests(transport, hosts, options),
     ...listRequests(transport, options),
 
-    search: ({ query, topK, filter, where }, signal) =>
+    search: ({ query, topK, filter, context, where }, signal) =>
       attempt("search", signal, async () => {
         const scope =
           "docId" in where
             ? { doc_id: where.docId }
             : { collection_id: where.collectionId, owner_id: where.ownerId };
-        const body = JSON.stringify({ query, top_k: topK, filter, ...scope });
+        const body = JSON.stringify({ query, top_k: topK, filter, ...context, ...scope });
         const answer = await send("api", { method: "POST", path: ROUTES.query, headers: json, body }, signal);
         return readAnswer(answer, SearchAnswer, "resource", now());
       }),
