@@ -124,7 +124,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   "kb/keys": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/webhooks": ["lib", "wire", "kb/queue", "kb/store", "kb/resources"],
-  "kb/models": ["lib"],
+  "kb/models": ["lib", "kb/store"],
   "kb/agents": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/chat": [
     "lib",

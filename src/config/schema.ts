@@ -383,6 +383,19 @@ const kb = z.strictObject({
     .describe(
       "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
     ),
+  budget: z
+    .strictObject({
+      perDay: price
+        .optional()
+        .describe(
+          "Most that models of other services may cost a day (UTC), in the currency of the prices. Default: any.",
+        ),
+      perMonth: price.optional().describe("Most that they may cost a month (UTC). Default: any."),
+    })
+    .prefault({})
+    .describe(
+      "A cap on the cost of embedding and of language models, which need a price: kb.embedding.price, kb.chat.models.",
+    ),
   agents: z
     .array(AgentConfig)
     .max(100)
@@ -567,6 +580,20 @@ export const ConfigFile = z
     sync: sync.prefault({}),
     kb: kb.prefault({}),
     metrics: metrics.prefault({}),
+  })
+  .superRefine(({ kb: { budget, embedding: text, languageModel: language, chat: talk } }, problems) => {
+    if (budget.perDay === undefined && budget.perMonth === undefined) return;
+    const missing = (path: string[], what: string): void =>
+      problems.addIssue({
+        code: "custom",
+        path,
+        message: `expected ${what}, which kb.budget counts`,
+        input: undefined,
+      });
+    if (text.baseUrl !== undefined && text.price === undefined)
+      missing(["kb", "embedding", "price"], "the price of a million tokens");
+    if (language !== undefined && !Object.hasOwn(talk.models, language.model))
+      missing(["kb", "chat", "models"], `the prices of ${language.model}`);
   })
   .superRefine(({ service, kb: rules }, problems) => {
     if (!("embedded" in service) || !isExposed(service)) return;

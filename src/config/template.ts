@@ -35,6 +35,8 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   port: 9464,
   blockSecrets: true,
   price: 0.02,
+  perDay: 5,
+  perMonth: 50,
 };
 
 const INDENT = "  ";

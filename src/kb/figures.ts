@@ -1,5 +1,6 @@
 import type { HealthParts } from "./health.ts";
 import { NO_LANGUAGE_MODEL } from "./ingest/language-service.ts";
+import type { Budget } from "./models/budget.ts";
 import type { Admission } from "./http/admission.ts";
 import type { ServiceFigures } from "./observer.ts";
 import type { Store } from "./store/store.ts";
@@ -8,12 +9,13 @@ import type { Store } from "./store/store.ts";
 export interface FigureParts extends Pick<HealthParts, "model" | "reranker" | "language"> {
   readonly store: Store;
   readonly admission: Pick<Admission, "state" | "inFlight">;
+  readonly budget: Pick<Budget, "spent"> | undefined;
   readonly nowMs: () => number;
 }
 
 /** Reads the figures of the service. Rejects if the store cannot be read. */
 export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
-  const { store, admission, model, reranker, language, nowMs } = parts;
+  const { store, admission, model, reranker, language, budget, nowMs } = parts;
   const { records, queue } = store;
   const [documents, failed, questions, messages] = await Promise.all([
     queue.figures("ingest", undefined),
@@ -31,6 +33,7 @@ export async function figuresOf(parts: FigureParts): Promise<ServiceFigures> {
     oldestQuestionSeconds: secondsSince(questions.oldestMs),
     messages: { waiting: messages.waiting, dead: messages.dead },
     resourcesFailed: failed,
+    spent: await budget?.spent(),
     models: {
       embedder: model.state().state,
       reranker: reranker?.state().state ?? "off",

@@ -1,3 +1,4 @@
+import type { Spent } from "./models/budget.ts";
 import type { Tier } from "../wire/primitives.ts";
 import type { QuestionOutcome } from "./chat/job-runner.ts";
 import type { IngestStage } from "./ingest/ingest.ts";
@@ -41,6 +42,8 @@ export interface ServiceFigures {
   readonly messages: { readonly waiting: number; readonly dead: number };
   /** Resources whose last ingestion failed. */
   readonly resourcesFailed: number;
+  /** What models have cost today and this month; undefined without a budget. */
+  readonly spent: Spent | undefined;
   readonly models: {
     readonly embedder: ModelState["state"];
     readonly reranker: RerankerState["state"];

@@ -1,3 +1,5 @@
+import type { TokenMeter } from "./embed/remote.ts";
+import type { BudgetLimits } from "./models/budget.ts";
 import type { Logger } from "pino";
 import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
 import type { ChatOptions } from "./answering.ts";
@@ -26,12 +28,17 @@ export interface ServiceOptions {
   /** Public address of uploaded files, without a trailing slash. Default: the address on which the service listens. */
   readonly resourcesUrl?: string;
   /** Opens the embedding model when it is first needed. Undefined: searches use words alone. */
-  readonly openEmbedder?: () => Promise<FoundModel>;
+  readonly openEmbedder?: (meter?: TokenMeter) => Promise<FoundModel>;
+  /** Caps what models of other services cost. Default: no cap. */
+  readonly budget?: BudgetLimits & {
+    /** Price of a million tokens that are embedded. Default: they cost nothing. */
+    readonly embeddingPrice?: number | undefined;
+  };
   /**
    * Opens an earlier model by its fingerprint. It serves until the vectors of the model of `openEmbedder` are complete. Undefined: the
    * new model serves at once, with the vectors that exist.
    */
-  readonly openEarlierEmbedder?: (fingerprint: string) => Promise<FoundModel>;
+  readonly openEarlierEmbedder?: (fingerprint: string, meter?: TokenMeter) => Promise<FoundModel>;
   /**
    * The model that answers questions and splits documents with strategy `agentic`. Default: none; the builtin agent answers, and
    * documents are split by meaning.

@@ -9,6 +9,10 @@ import { openShares } from "../lib/shares.ts";
 import { steadyClock } from "../lib/steady-clock.ts";
 import { openTurns } from "../lib/turns.ts";
 import { DEFAULT_CHAT, openAnswering } from "./answering.ts";
+import type { TokenMeter } from "./embed/remote.ts";
+import { openBudget, type Budget } from "./models/budget.ts";
+import type { ChatModel } from "./models/chat-model.ts";
+import { meteredModel } from "./models/metered.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
@@ -106,8 +110,9 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const steadyMs = steadyClock(nowMs, options.nowMs);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const admission = openAdmission(limits);
-  const { model, serving, backfill } = openEmbedding(options, steadyMs);
-  const { reranker, endpoint, language } = openOtherModels(options, steadyMs);
+  const budget = budgetOf(options, nowMs);
+  const { model, serving, backfill } = openEmbedding(options, steadyMs, budget);
+  const { reranker, endpoint, language } = openOtherModels(options, steadyMs, budget);
   const changeWaits = openWaits();
   const wake = (topic: Topic, accountId: string): void => {
     if (topic === "change") changeWaits.notify(accountId);
@@ -238,7 +243,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     ...keyOperations(records),
     routes: () => server.routeTable.routes,
     health,
-    figures: async () => figuresOf({ store, admission, model, reranker, language, nowMs }),
+    figures: async () => figuresOf({ store, admission, model, reranker, language, budget, nowMs }),
     probe: async () => {
       await Promise.allSettled([records.collections(""), records.ensureAccount(LOCAL_ACCOUNT)]);
       const problem = store.problem();
@@ -248,17 +253,47 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   };
 }
 
+/** Opens the cap on what models cost; undefined: there is none. */
+function budgetOf({ budget, store }: ServiceOptions, nowMs: () => number): Budget | undefined {
+  if (budget?.perDay === undefined && budget?.perMonth === undefined) return undefined;
+  const hint = "It is set in kb.budget of the service's configuration.";
+  return openBudget({
+    ...budget,
+    records: store.records,
+    refuse: (message, retryAfterSeconds) => new Refusal("budget_spent", message, { hint, retryAfterSeconds }),
+    nowMs,
+  });
+}
+
+/** Counts tokens as what they cost. */
+function meterOf(budget: Budget | undefined, price: number | undefined): TokenMeter | undefined {
+  if (budget === undefined || price === undefined) return undefined;
+  const costOf = (tokens: number): number => (tokens / 1_000_000) * price;
+  return {
+    reserve: async (tokensMax) => {
+      const settle = await budget.reserve("embedding", costOf(tokensMax));
+      return (tokens) => settle(costOf(tokens));
+    },
+  };
+}
+
 /** Opens the embedding model, the search with an earlier one, and the backfill that replaces its vectors. */
-function openEmbedding(options: ServiceOptions, steadyMs: () => number) {
-  const { log, store } = options;
-  const model = openModel(options.openEmbedder, steadyMs, {
+function openEmbedding(options: ServiceOptions, steadyMs: () => number, budget: Budget | undefined) {
+  const { log, store, openEmbedder, openEarlierEmbedder } = options;
+  const meter = meterOf(budget, options.budget?.embeddingPrice);
+  const model = openModel(openEmbedder && (() => openEmbedder(meter)), steadyMs, {
     onReady: (fingerprint) => {
       log.info({ fingerprint }, "the embedding model is ready");
       backfill.wake();
     },
     onProblem: (reason, hint) => log.warn({ hint }, reason),
   });
-  const serving = openServing(model, store.index, options.openEarlierEmbedder, steadyMs);
+  const serving = openServing(
+    model,
+    store.index,
+    openEarlierEmbedder && ((fingerprint) => openEarlierEmbedder(fingerprint, meter)),
+    steadyMs,
+  );
   const backfill = openBackfill({
     index: store.index,
     model: () => model.get(),
@@ -398,7 +433,7 @@ async function drain(
 }
 
 /** Opens the reranker and the language model that are configured, and logs when one fails or works again. */
-function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
+function openOtherModels(options: ServiceOptions, steadyMs: () => number, budget: Budget | undefined) {
   const { log, languageModel } = options;
   const reranker =
     options.reranker &&
@@ -410,9 +445,13 @@ function openOtherModels(options: ServiceOptions, steadyMs: () => number) {
         else log.warn({ err: problem }, "the reranker fails; high_accuracy reranks by sentences");
       },
     });
-  const { timeoutMs } = { ...DEFAULT_CHAT, ...options.chat };
+  const { timeoutMs, models } = { ...DEFAULT_CHAT, ...options.chat };
+  const metered = (chat: ChatModel): ChatModel =>
+    budget === undefined
+      ? chat
+      : meteredModel(chat, budget, (name) => (Object.hasOwn(models, name) ? models[name] : undefined));
   const endpoint = languageModel && {
-    chat: openOpenAiModel({ ...languageModel, timeoutMs }),
+    chat: metered(openOpenAiModel({ ...languageModel, timeoutMs })),
     model: languageModel.model,
     watch: openModelHealth((name, problem) => {
       if (problem === undefined) log.info({ model: name }, "the language model works again");

@@ -100,8 +100,18 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     "Resources whose last text failed to be ingested after the answer.",
   );
 
+  const cost = gauge(
+    "kbsync_service_model_cost",
+    "What models of other services have cost in this day or month (UTC), in the currency of the prices; only with a budget.",
+    "period",
+  );
+
   return {
     set: (figures) => {
+      if (figures.spent !== undefined) {
+        cost.set({ period: "day" }, figures.spent.day);
+        cost.set({ period: "month" }, figures.spent.month);
+      }
       setOneOf(state, {}, STATES, figures.state);
       for (const [model, now] of Object.entries(figures.models))
         setOneOf(modelState, { model }, MODEL_STATES, now);
@@ -116,7 +126,7 @@ function measureState(registry: Registry): Pick<ServiceMeasures, "set" | "forget
     },
     forget: () => {
       for (const each of [underWay, jobs, oldest, failed, questions, oldestQuestion]) each.remove();
-      for (const each of [state, modelState, messages]) each.reset();
+      for (const each of [state, modelState, messages, cost]) each.reset();
     },
   };
 }

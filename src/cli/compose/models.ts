@@ -25,9 +25,10 @@ export function embedderOf(
     };
   }
   const apiKey = serviceKey(apiKeyFile, "kb.embedding.apiKeyFile", log);
-  return async () => {
+  return async (meter) => {
     const { openRemoteEmbedder } = await import("../../kb/embed/remote.ts");
-    return openRemoteEmbedder({ baseUrl, model, apiKey, ...(dimensions !== undefined && { dimensions }) });
+    const size = dimensions === undefined ? {} : { dimensions };
+    return openRemoteEmbedder({ baseUrl, model, apiKey, meter, ...size });
   };
 }
 

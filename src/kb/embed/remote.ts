@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { openJsonEndpoint } from "../../lib/json-endpoint.ts";
 import { groupIntoBatches } from "./batches.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
@@ -24,8 +24,16 @@ export interface RemoteEmbedderOptions {
   readonly delayMs?: number;
   /** Sends no query for this long after a failed one. Default 30 s. */
   readonly cooldownMs?: number;
+  /** Counts the tokens of each request. Default: nothing counts them. */
+  readonly meter?: TokenMeter | undefined;
   /** Clock of the cooldown. Default a monotonic one. */
   readonly nowMs?: () => number;
+}
+
+/** Counts the tokens of requests before they are sent. */
+export interface TokenMeter {
+  /** Counts the most tokens that a request may have. Returns what replaces them by its tokens. Throws if there is no budget for it. */
+  reserve(tokensMax: number): Promise<(tokens: number) => Promise<void>>;
 }
 
 /** An embedder behind `POST {baseUrl}/embeddings`, the API of OpenAI, vLLM, TEI, Ollama and others. */
@@ -63,7 +71,14 @@ const Answer = z.object({
   data: z
     .array(z.object({ index: z.int().min(0).optional(), embedding: z.array(z.number()).min(1).max(8192) }))
     .max(BATCH_TEXTS),
+  // Some services leave it out.
+  usage: z
+    .object({ total_tokens: z.number().min(0) })
+    .optional()
+    .catch(undefined),
 });
+/** Characters of a token, for a service that reports no usage. */
+const TOKEN_CHARS = 4;
 
 /**
  * Opens the model. Sends one request to learn its dimensions and whether it answers. Scales vectors to unit length. The
@@ -107,9 +122,16 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
       ...(options.dimensions === undefined ? {} : { dimensions: options.dimensions }),
     };
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    const answer = await through.post(body, both).catch((error: unknown) => {
-      throw failureOf(error, url);
+    // A token has at least one byte.
+    const bytes = body.input.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    const settle = await options.meter?.reserve(bytes);
+    const answer = await through.post(body, both).catch(async (error: unknown) => {
+      const failure = failureOf(error, url);
+      // A service that refuses a request charges nothing for it. Whether one that does not answer does, is unknown.
+      await settle?.(codeOf(failure) === "embedding_refused" ? 0 : bytes);
+      throw failure;
     });
+    await settle?.(Answer.safeParse(answer).data?.usage?.total_tokens ?? Math.ceil(bytes / TOKEN_CHARS));
     return vectorsOf(answer, texts.length, dimensions ?? options.dimensions, url);
   };
 

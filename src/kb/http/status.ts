@@ -64,6 +64,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   extraction_timeout: 422,
   extraction_crashed: 422,
   rate_limited: 429,
+  budget_spent: 429,
   ingest_busy: 429,
   queue_full: 429,
   extractor_busy: 429,

@@ -17,6 +17,7 @@ export type RefusalCode =
   | "key_limit"
   | "scope_missing"
   | "rate_limited"
+  | "budget_spent"
   | "route_not_found"
   | "resource_not_found"
   | "collection_not_found"

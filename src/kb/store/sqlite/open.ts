@@ -6,6 +6,7 @@ import { openGate } from "../../../lib/gate.ts";
 import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.ts";
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
+import { prepareSpendingReads } from "./accounts/spending.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
@@ -134,6 +135,7 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
       ...prepareLookups(db),
       ...prepareChangeReads(db),
       ...prepareAccountReads(db),
+      ...prepareSpendingReads(db),
       ...prepareFileReads(db),
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),

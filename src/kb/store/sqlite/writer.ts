@@ -8,6 +8,7 @@ import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
+import { prepareSpendingWrites } from "./accounts/spending.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
 import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
@@ -80,6 +81,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       purgeChanges: resources.purgeChanges,
       deleteResource: (at) => resources.remove(at),
       ...erasures,
+      ...prepareSpendingWrites(db),
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);

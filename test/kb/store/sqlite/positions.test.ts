@@ -51,6 +51,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE chat_turn DROP COLUMN reads;
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
+      DROP TABLE spending;
       PRAGMA user_version = 18`),
   );
 
@@ -96,6 +97,7 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE chat_turn DROP COLUMN reads;
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
+      DROP TABLE spending;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

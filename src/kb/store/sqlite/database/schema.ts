@@ -345,5 +345,14 @@ export const SCHEMA: Schema = {
   -- An erasure removes what the changes of its documents say of them.
   CREATE INDEX document_change_of_resource ON document_change (resource_id);
   `,
+    `
+  -- What models of other services have cost, in billionths of the currency of the prices.
+  CREATE TABLE spending (
+    day TEXT NOT NULL,
+    spender TEXT NOT NULL,
+    nanos INTEGER NOT NULL,
+    PRIMARY KEY (day, spender)
+  ) STRICT, WITHOUT ROWID;
+  `,
   ],
 };

@@ -1,0 +1,27 @@
+/** What costs money. */
+export type Spender = "embedding" | "chat";
+
+/** Sums of a day and of its month, in billionths. */
+export interface Spending {
+  readonly day: number;
+  readonly month: number;
+}
+
+/** What models of other services have cost, by day (UTC, `2026-11-24`). */
+export interface SpendingRecords {
+  /** Adds a sum, if neither limit would be exceeded by it; null: no limit. Returns the sums after it. */
+  spend(spending: {
+    readonly spender: Spender;
+    readonly day: string;
+    readonly nanos: number;
+    readonly dayMax: number | null;
+    readonly monthMax: number | null;
+  }): Promise<Spending & { readonly isGranted: boolean }>;
+  /** Changes the sum of a day. */
+  settleSpending(change: {
+    readonly spender: Spender;
+    readonly day: string;
+    readonly nanos: number;
+  }): Promise<void>;
+  spent(day: string): Promise<Spending>;
+}
