@@ -11,6 +11,7 @@ export interface Received {
   readonly json: any;
   readonly headers: Readonly<Record<string, string>>;
   readonly path: string;
+  readonly method: string;
 }
 
 /** A receiver of webhooks on a free port of this machine. */
@@ -41,6 +42,7 @@ export async function openReceiver(): Promise<Receiver> {
         json: JSON.parse(body),
         headers,
         path: request.url ?? "",
+        method: request.method ?? "",
       };
       messages.push(message);
       open.set(message.path, (open.get(message.path) ?? 0) + 1);

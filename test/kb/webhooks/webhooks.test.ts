@@ -492,7 +492,7 @@ describe("endpoints", () => {
     const { json } = await register({ secret: SECRET });
     const test = (): Promise<Answered> => send("POST", `/v1/webhooks/${json.data._id}/test`);
     expect((await test()).json.data).toEqual({ arrived: true, problem: null });
-    expect(receiver.messages[0]?.json.type).toBe("webhook.test");
+    expect(receiver.messages[0]).toMatchObject({ method: "POST", json: { type: "webhook.test" } });
     expect(signedBy(receiver.messages[0] as Received, [SECRET])).toEqual([SECRET]);
     await receiver.close();
     expect((await test()).json.data).toEqual({
