@@ -1,4 +1,5 @@
 import type { KnownFiles } from "./known-files.ts";
+import type { AskLedger } from "./receipt.ts";
 import type { KnowledgeService } from "./service.ts";
 
 /** The caller of a tool. */
@@ -18,4 +19,6 @@ export interface Reached {
    * shows them its resources.
    */
   readonly ownsLedger: boolean;
+  /** Asks this machine's daemon, or its ledger, how fresh answers are. Absent: there is none. */
+  readonly askLedger?: AskLedger;
 }

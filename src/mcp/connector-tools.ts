@@ -128,6 +128,7 @@ export async function fetchDocument(
     updated_at,
     characters: String(total_chars),
     next_id: nextId,
+    note: read.file_changed ? "Its file has changed since this text was taken from it." : undefined,
     problem: status === "error" ? (message ?? "Its text could not be read.") : undefined,
   };
   const data = {

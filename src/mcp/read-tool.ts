@@ -39,6 +39,7 @@ export const ReadOutput = z.object({
   folder: z.string().nullable(),
   url: z.string().nullable(),
   updated_at: z.string().nullable(),
+  file_changed: z.boolean().describe("Its file was changed or deleted since this text was taken from it."),
   status: z
     .string()
     .nullable()
@@ -75,6 +76,7 @@ export async function readDocument(
   // A limit of one before a surrogate pair returns the whole pair, or reading would never advance.
   const end = to > from ? to : Math.min(from + 2, content.length);
   const file = files.fileOf(id);
+  const known = file && (await reached.askLedger?.({ scopes: [], cited: [id] }, signal));
   const data = {
     document_id: record._id,
     title: record.title,
@@ -83,6 +85,7 @@ export async function readDocument(
     folder: file?.folder ?? null,
     url: record.url ?? null,
     updated_at: record.updatedAt ?? null,
+    file_changed: known?.changed.includes(id) === true,
     status: record.metadata?.status ?? null,
     message: record.metadata?.status === "error" ? (record.metadata.message ?? null) : null,
     text: content.slice(from, end),
@@ -122,5 +125,6 @@ function readText(read: ReadOutput): string {
   const more = next_offset === null ? "" : `\n\n[It goes on at offset ${next_offset}.]`;
   const failed =
     status === "error" ? `[Its text could not be read${message === null ? "" : `: ${message}`}]\n\n` : "";
-  return `${name}${part}\n\n${failed}${text}${more}`;
+  const changed = read.file_changed ? "[Its file has changed since.]\n\n" : "";
+  return `${name}${part}\n\n${failed}${changed}${text}${more}`;
 }

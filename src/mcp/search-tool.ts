@@ -4,6 +4,7 @@ import { TOKENIZER } from "../lib/tokens.ts";
 import { ANSWER_TOKENS_MIN, Expand } from "../wire/context.ts";
 import { Location, placeWords, rangeWords } from "../wire/location.ts";
 import { Count, NumberRange } from "../wire/primitives.ts";
+import { FRESH_SECONDS_DEFAULT, FreshnessFields, type Receipt } from "../wire/receipt.ts";
 import {
   FALLBACK_TEXT,
   joinFallbacks,
@@ -18,6 +19,14 @@ import { ANSWER_TOKENS, cutText, fitsAlone, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
+import {
+  answerReceipt,
+  AnswerReceipt,
+  askWithReceipt,
+  type FreshQuestion,
+  joinReceipts,
+  receiptLine,
+} from "./receipt.ts";
 import type { SearchRequest } from "./service.ts";
 import { findSources, type McpSource } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
@@ -89,6 +98,7 @@ export const SearchInput = z.object({
     .describe(
       'Conditions on the metadata of documents: {"lang":"en"}, {"year":{"gte":2020}}, {"tags":{"in":["a","b"]}}, and/or/not.',
     ),
+  ...FreshnessFields,
 });
 export type SearchInput = z.infer<typeof SearchInput>;
 
@@ -122,6 +132,7 @@ export const SearchOutput = z.object({
       chunk_id: z.string(),
       version: z.number().describe("Of the document's text; the places below are right for this one."),
       ...Place.shape,
+      file_changed: z.boolean().optional().describe("Its file was changed or deleted since."),
       text: z.string(),
       hits: z
         .array(z.object({ chunk_id: z.string(), score: z.number(), start: Count, end: Count }))
@@ -136,6 +147,7 @@ export const SearchOutput = z.object({
   ),
   tokenizer: z.string().describe("Counts the tokens of max_tokens: those of the results as JSON."),
   fallback: SearchFallback.optional(),
+  receipt: AnswerReceipt,
   next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),
 });
 export type SearchOutput = z.infer<typeof SearchOutput>;
@@ -150,32 +162,73 @@ export async function searchPassages(
   const { query, offset, score, filter, document, max_per_document, collapse } = input;
   const top_k = Math.min(offset + input.top_k, TOP_K_MAX);
   const fields = { query, score, filter, max_per_document, collapse };
+  const waitSeconds = input.freshness && (input.wait_seconds ?? FRESH_SECONDS_DEFAULT);
   const ask: Ask = (target, more) => reached.service.search({ ...fields, ...target, ...more }, signal);
-  const find = async (target: SearchTarget): Promise<Searched> => ({
-    target,
-    answer: await ask(target, { top_k }),
-  });
+  const find = (targets: readonly SearchTarget[]): ReturnType<typeof askTargets> =>
+    askTargets(reached, targets, { waitSeconds, signal }, async (target, fresh) => ({
+      target,
+      answer: await ask(target, { top_k, ...fresh }),
+    }));
   refuseTwice(input);
-  const searched =
+  const { answer: searched, receipt } =
     document === undefined
-      ? await Promise.all((await findSources(reached, files, input, signal)).map(targetOf).map(find))
-      : [await withDocument(reached, files, document, (doc_id) => find({ doc_id }))];
+      ? await find((await findSources(reached, files, input, signal)).map(targetOf))
+      : await withDocument(reached, files, document, (doc_id) => find([{ doc_id }]));
   const answers = searched.map(({ answer }) => answer);
   const ranked = answers.flatMap((answer) => answer.results).toSorted(byRank);
   const hits = ranked.slice(offset, top_k);
   const shown = await showHits(searched, ranked.slice(0, offset), hits, input, files, ask);
-  const results = [...fitting(shown, input.max_tokens)];
+  const marked = shown.map((each) =>
+    receipt.changed.includes(each.document_id) ? Object.assign(each, { file_changed: true }) : each,
+  );
+  const results = [...fitting(marked, input.max_tokens)];
   const covered = new Set(results.flatMap((result) => [result.chunk_id, ...hitIds(result)]));
   const missing = hits.findIndex(({ id }) => !covered.has(id));
   const next = offset + (missing === -1 ? hits.length : Math.max(1, missing));
   // A full page may be the last one as well; the next one is empty then.
   const isEnd = next >= TOP_K_MAX || (missing === -1 && next < top_k);
-  const data = { results, tokenizer: TOKENIZER, next_offset: isEnd ? null : next };
+  const data = {
+    results,
+    tokenizer: TOKENIZER,
+    receipt: answerReceipt(receipt),
+    next_offset: isEnd ? null : next,
+  };
   const fallback = joinFallbacks(answers);
-  const text = resultText(data);
-  return fallback === undefined
-    ? { data, text }
-    : { data: { ...data, fallback }, text: `${FALLBACK_TEXT[fallback]}\n\n${text}` };
+  const line = receiptLine(receipt, waitSeconds !== undefined, fallback);
+  const remarks = [
+    ...(fallback === undefined ? [] : [FALLBACK_TEXT[fallback]]),
+    ...(line === undefined ? [] : [line]),
+  ];
+  const text = [...remarks, resultText(data)].join("\n\n");
+  return { data: { ...data, ...(fallback !== undefined && { fallback }) }, text };
+}
+
+/** Searches targets, and completes the joined receipt of the answers. */
+function askTargets(
+  { askLedger }: Reached,
+  targets: readonly SearchTarget[],
+  fresh: Pick<FreshQuestion, "waitSeconds" | "signal">,
+  ask: (target: SearchTarget, fresh: ReturnType<typeof freshnessOf>) => Promise<Searched>,
+): Promise<{ readonly answer: readonly Searched[]; readonly receipt: Receipt }> {
+  const scopes = targets.map(({ doc_id: documentId, collection_id: collectionId, owner_id: ownerId }) =>
+    documentId === undefined ? { collectionId: collectionId ?? "", ownerId: ownerId ?? "" } : { documentId },
+  );
+  return askWithReceipt(
+    askLedger,
+    { scopes, ...fresh },
+    (seconds) => Promise.all(targets.map((target) => ask(target, freshnessOf(seconds)))),
+    (searched) => ({
+      receipt: joinReceipts(searched.map(({ answer }) => answer.receipt)),
+      cited: searched
+        .flatMap(({ answer }) => answer.results)
+        .toSorted(byRank)
+        .map(({ payload }) => payload.resourceId),
+    }),
+  );
+}
+
+function freshnessOf(seconds: number | undefined): Pick<SearchRequest, "freshness" | "wait_seconds"> {
+  return seconds === undefined ? {} : { freshness: "current", wait_seconds: seconds };
 }
 
 interface Searched {
@@ -186,7 +239,7 @@ interface Searched {
 
 type Ask = (
   target: SearchTarget,
-  more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens">,
+  more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens" | "freshness" | "wait_seconds">,
 ) => Promise<SearchAnswer>;
 
 /**
@@ -280,7 +333,7 @@ function placeOf(payload: SearchResult["payload"]): z.infer<typeof Place> {
   return { heading_path: path, start, end, lines, pages, locations, sha256, file_url: fileUrl };
 }
 
-function resultText({ results, next_offset }: SearchOutput): string {
+function resultText({ results, next_offset }: Pick<SearchOutput, "results" | "next_offset">): string {
   if (results.length === 0) return "Nothing was found.";
   const described = new Set<string | undefined>([undefined]);
   const passages = results.map((result) => {

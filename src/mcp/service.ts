@@ -43,6 +43,8 @@ export interface SearchRequest extends SearchContext {
   readonly doc_id?: string;
   readonly collection_id?: string;
   readonly owner_id?: string;
+  readonly freshness?: "current";
+  readonly wait_seconds?: number;
 }
 
 /** The service's operations that tools need. They throw KbsyncErrors, with the service's code, message and hint if it refuses. */

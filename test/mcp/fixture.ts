@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { z } from "zod";
 import { openMcpHttp } from "../../src/mcp/http.ts";
 import type { KnownFiles } from "../../src/mcp/known-files.ts";
+import type { AskLedger } from "../../src/mcp/receipt.ts";
 import { openServiceConnections } from "../../src/mcp/service.ts";
 
 /** What a tool gave, as a client sees it. */
@@ -51,6 +52,7 @@ export interface McpGroundOptions {
   /** URL of the service, read for each call. */
   readonly service: string;
   readonly files: KnownFiles;
+  readonly askLedger?: AskLedger;
   /** The key that the ledger's folders were synced with. */
   readonly ownKey?: string;
   readonly onDefect?: (error: unknown) => void;
@@ -71,6 +73,7 @@ export async function openMcpGround(options: McpGroundOptions): Promise<McpGroun
         Promise.resolve({
           service: connections.as({ apiUrl: options.service, dbUrl: options.service, pauthkey: key }),
           ownsLedger: key === ownKey,
+          ...(options.askLedger && { askLedger: options.askLedger }),
         }),
       files: () => files,
     }),

@@ -10,6 +10,7 @@ import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
+import { ledgerOf } from "../state/receipt.ts";
 import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
 
@@ -96,6 +97,7 @@ function callerWith(
       return {
         service: connections.as({ ...found, pauthkey }),
         ownsLedger: found.pauthkey !== undefined && isSame(pauthkey, found.pauthkey),
+        askLedger: ledgerOf(config.stateDir),
       };
     },
     files: () => openKnownFiles(config.stateDir),

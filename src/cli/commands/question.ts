@@ -6,6 +6,7 @@ import { Agent, FormData, request } from "undici";
 import type { Dispatcher } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import { IMAGES_MAX, THREAD_ID_CHARS_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
@@ -18,12 +19,19 @@ import { reachService, type ReachedService } from "../compose/compose.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import {
+  addFreshOptions,
+  type CommonOptions,
+  configRequest,
+  type FreshOptions,
+  waitSecondsOf,
+} from "../output/options.ts";
+import { ledgerOf } from "../state/receipt.ts";
 import { onAnyPort } from "./search.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
-interface AskOptions extends CommonOptions {
+interface AskOptions extends CommonOptions, FreshOptions {
   readonly image: readonly string[];
   readonly agent: string;
   readonly thread?: string;
@@ -38,13 +46,14 @@ const QUOTE_CHARS_MAX = 160;
 /** `kbsync ask QUESTION`: an agent's answer from the knowledge base and from images. */
 export function addAsk(program: Command, context: Context): void {
   const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path];
-  program
+  const command = program
     .command("ask")
     .description("ask an agent, which answers from the knowledge base and from images")
     .argument("<question>", "in your own words; may be empty with an image")
     .option("-i, --image <file>", "an image to send with the question; may be repeated", collect, [])
     .option("-a, --agent <id>", "the agent to ask", DEFAULT_AGENT_ID)
-    .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said")
+    .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said");
+  addFreshOptions(command)
     .option("--json", "print the answer as JSON")
     .action(async (question: string, options: AskOptions) => askOnce(context, question, options));
 }
@@ -59,24 +68,35 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   try {
     const urls: string[] = [];
     for (const image of options.image) urls.push(await upload(context, service, image, options));
-    const body = {
+    const asked = waitSecondsOf(options);
+    const body = (waitSeconds: number | undefined) => ({
+      ...(waitSeconds !== undefined && { freshness: "current", wait_seconds: waitSeconds }),
       user: question,
       agent_id: options.agent,
       ...(options.thread === undefined ? {} : { thread_id: options.thread }),
       user_urls: urls.map((url) => ({ type: "image", url })),
       response_type: "text",
       stream: true,
-    };
-    const answer = await call(context, service, ROUTES.chat, {
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
     });
     const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
-    const response = await readChatAnswer(answer, show).catch((error: unknown) => {
-      // Interrupted by the user, not by the service.
-      context.signal.throwIfAborted();
-      throw error;
-    });
+    const send = async (waitSeconds: number | undefined): Promise<ChatResponse> => {
+      const answer = await call(context, service, ROUTES.chat, {
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body(waitSeconds)),
+      });
+      return readChatAnswer(answer, show).catch((error: unknown) => {
+        // Interrupted by the user, not by the service.
+        context.signal.throwIfAborted();
+        throw error;
+      });
+    };
+    const { answer, receipt } = await askWithReceipt(
+      ledgerOf(state.path),
+      { waitSeconds: asked, signal: context.signal },
+      send,
+      (given) => ({ receipt: given.receipt, cited: citedIn(given) }),
+    );
+    const response = { ...answer, receipt };
     const lookup = openResourceLookup(state.path);
     try {
       context.stdout.write(
@@ -85,6 +105,8 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     } finally {
       lookup?.close();
     }
+    const line = receiptLine(receipt, asked !== undefined);
+    if (line !== undefined && options.json !== true) context.stderr.write(`${line}\n`);
     if (response.data.finish_reason === "error") {
       throw new KbsyncError(`the answer broke off: ${response.data.firstAttemptError}`, {
         code: "model_failed",
@@ -93,6 +115,10 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   } finally {
     await service.close();
   }
+}
+
+function citedIn({ data }: ChatResponse): string[] {
+  return data.annotations.flatMap((each) => (each.type === "citation" ? [each.resource_id] : []));
 }
 
 function refuseUsage(question: string, { image, agent, thread }: AskOptions): void {

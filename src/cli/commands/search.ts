@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
+import { askWithReceipt, joinReceipts, receiptLine } from "../../mcp/receipt.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
@@ -26,11 +27,20 @@ import { openSynced } from "../state/ask.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
-import { type CommonOptions, configRequest, filterOption, wholeNumber } from "../output/options.ts";
+import {
+  addFreshOptions,
+  type CommonOptions,
+  configRequest,
+  filterOption,
+  type FreshOptions,
+  waitSecondsOf,
+  wholeNumber,
+} from "../output/options.ts";
+import { ledgerOf } from "../state/receipt.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
-interface SearchOptions extends CommonOptions {
+interface SearchOptions extends CommonOptions, FreshOptions {
   readonly topK: number;
   readonly doc?: string;
   readonly filter?: object;
@@ -71,7 +81,7 @@ interface Found {
 
 /** `kbsync search QUERY`: asks the knowledge base over all sources, or one document. */
 export function addSearch(program: Command, context: Context): void {
-  program
+  const command = program
     .command("search")
     .description("ask the knowledge base")
     .argument("<query>", "the question or words to search for")
@@ -89,7 +99,8 @@ export function addSearch(program: Command, context: Context): void {
       wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
     )
     .option("--max-per-document <n>", "most hits of one document", wholeNumber(1, TOP_K_MAX))
-    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number")
+    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number");
+  addFreshOptions(command)
     .option("--json", "print the results as JSON")
     .action(async (query: string, options: SearchOptions) => search(context, query, options));
 }
@@ -112,19 +123,42 @@ async function search(context: Context, query: string, options: SearchOptions): 
     // Port 0: the configured one may be another program's by now, and this service lives for one question.
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
-      const queries = targets.map((where): SearchQuery => ({ query, topK, filter, context: wanted, where }));
-      const answers = await searchOnce(service, queries, config.sync.requestTimeoutMs, context.signal);
+      const { signal } = context;
       const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
+      const { requestTimeoutMs } = config.sync;
+      const asked = waitSecondsOf(options);
+      const scopes = targets.map((where) => ("docId" in where ? { documentId: where.docId } : where));
+      const { answer: answers, receipt } = await askWithReceipt(
+        ledgerOf(state.path),
+        { scopes, waitSeconds: asked, signal },
+        (waitSeconds) => {
+          const queries = targets.map((where): SearchQuery => ({
+            query,
+            topK,
+            filter,
+            context: wanted,
+            waitSeconds,
+            where,
+          }));
+          return searchOnce(service, queries, requestTimeoutMs + (waitSeconds ?? 0) * 1000, signal);
+        },
+        (given) => ({
+          receipt: joinReceipts(given.map((each) => each.receipt)),
+          cited: bestResults(given, topK, tokensMax).map(({ payload }) => payload.resourceId),
+        }),
+      );
       const best = bestResults(answers, topK, tokensMax);
       const found = best.map((result) => foundAt(result, lookup));
       const fallback = joinFallbacks(answers);
       context.stdout.write(
         options.json === true
-          ? `${JSON.stringify({ query, results: found, budget: budgetOf(best, tokensMax), fallback }, undefined, 2)}\n`
+          ? `${JSON.stringify({ query, results: found, budget: budgetOf(best, tokensMax), fallback, receipt }, undefined, 2)}\n`
           : foundText(found),
       );
-      if (fallback !== undefined && options.json !== true)
-        context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
+      if (options.json === true) return;
+      if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
+      const line = receiptLine(receipt, asked !== undefined, fallback);
+      if (line !== undefined) context.stderr.write(`${line}\n`);
     } finally {
       await service.close();
     }

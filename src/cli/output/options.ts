@@ -1,5 +1,6 @@
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import type { ConfigRequest } from "../../config/load.ts";
+import { FRESH_SECONDS_DEFAULT, FRESH_SECONDS_MAX } from "../../wire/receipt.ts";
 import type { Context } from "./context.ts";
 
 /** Options of every command. */
@@ -22,6 +23,29 @@ export function configRequest(
     cwd: context.cwd,
     env: context.env,
   };
+}
+
+/** Options of a question that may wait for a fresh answer. */
+export interface FreshOptions {
+  readonly fresh?: boolean;
+  readonly wait: number;
+}
+
+/** Adds the options of a question that may wait for a fresh answer. */
+export function addFreshOptions(command: Command): Command {
+  return command
+    .option("--fresh", "first wait until everything saved before the question can be found")
+    .option(
+      "--wait <seconds>",
+      "longest wait of --fresh",
+      wholeNumber(1, FRESH_SECONDS_MAX),
+      FRESH_SECONDS_DEFAULT,
+    );
+}
+
+/** Returns the seconds that a question waits; undefined: it does not wait. */
+export function waitSecondsOf({ fresh, wait }: FreshOptions): number | undefined {
+  return fresh === true ? wait : undefined;
 }
 
 /** Returns a parser for an option with a whole number within bounds. */

@@ -47,8 +47,6 @@ export interface SourceRow {
   readonly compared: boolean;
   /** Number of folders and files that the last complete scan could not read. */
   readonly unreadable: number;
-  /** Unix time before which every change was acknowledged or is counted here; null: unknown. */
-  readonly asOfMs: number | null;
   /** Why some changes are found late, while a daemon runs. */
   readonly degraded: string | null;
   /** Deletes that the service refuses. */
@@ -100,6 +98,8 @@ interface SourceStates {
   setHold(id: number, hold: Hold): void;
   setBacklog(id: number, backlog: number, backlogAgreed: number): void;
   setCompared(id: number, compared: boolean): void;
+  /** Returns the Unix time before which every change was acknowledged or is counted in the row; undefined: unknown. */
+  asOfMs(id: number): number | undefined;
   setAsOf(id: number, asOfMs: number | null): void;
   setUnreadable(id: number, count: number): void;
   setDegraded(id: number, reason: string | null): void;
@@ -182,7 +182,7 @@ export function freshRow(id: number, path: string, ownerId: string, tier: Tier):
     deletesRefused: 0,
     readInPart: 0,
   };
-  const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0, asOfMs: null };
+  const work = { backlog: 0, backlogAgreed: 0, found: 0, compared: false, unreadable: 0 };
   const words = { halted: null, haltCode: null, haltUnit: null, holdReason: null, degraded: null };
   const roots = { root: undefined, haltRoot: undefined, haltFiles: 0, approved: false, active: true };
   return { id, path, ownerId, tier, ...roots, ...files, ...work, ...words, lost: null, isUnclear: false };
@@ -194,7 +194,7 @@ export function openSources(db: Sqlite): Sources {
 }
 
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
-  approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, as_of_ms AS asOfMs, degraded,
+  approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
@@ -267,7 +267,6 @@ function prepareStates(db: Sqlite): SourceStates {
        found = agreed + failed + parked + unsure - @agreed + @backlog WHERE id = @id`,
   );
   const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
-  const setAsOf = db.prepare("UPDATE sources SET as_of_ms = ? WHERE id = ?");
   const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
   const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
 
@@ -279,7 +278,11 @@ function prepareStates(db: Sqlite): SourceStates {
     },
     setBacklog: (id, backlog, backlogAgreed) => void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
     setCompared: (id, compared) => void setCompared.run(Number(compared), id),
-    setAsOf: (id, asOfMs) => void setAsOf.run(asOfMs, id),
+    // Prepared when it is asked for: lookups read ledgers of the version before this column, too.
+    asOfMs: (id) =>
+      db.prepare<[number], number | null>("SELECT as_of_ms FROM sources WHERE id = ?").pluck().get(id) ??
+      undefined,
+    setAsOf: (id, asOfMs) => void db.prepare("UPDATE sources SET as_of_ms = ? WHERE id = ?").run(asOfMs, id),
     setUnreadable: (id, count) => void setUnreadable.run(count, id),
     setDegraded: (id, reason) => void setDegraded.run(reason, id),
   };

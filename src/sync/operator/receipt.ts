@@ -118,7 +118,12 @@ export function ledgerReceipt(
     const { row, file } = covered;
     const counts =
       file === undefined ? sourceCounts(sourceStatus(ledger, row, false)) : fileCounts(file, false);
-    const state = { counts, asOfMs: row.asOfMs ?? undefined, current: false, noticing: "stopped" } as const;
+    const state = {
+      counts,
+      asOfMs: ledger.sources.asOfMs(row.id),
+      current: false,
+      noticing: "stopped",
+    } as const;
     return folderReceipt(ledger, covered, state) ?? [];
   });
   return { folders, changed: changedSince(ledger, cited, () => false) };

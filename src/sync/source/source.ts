@@ -216,7 +216,7 @@ function progressOf({
   };
   const isIdle = (): boolean =>
     state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
-  let asOfMs = row.asOfMs ?? undefined;
+  let asOfMs = ledger.sources.asOfMs(row.id);
   /** Advances `asOfMs` if everything that was noticed is done now. */
   const noteRest = (): number | undefined => {
     const checkedMs = checking.checkedMs();
