@@ -234,6 +234,8 @@ export interface Conditions {
   readonly mounted?: true;
   /** After a backup is put in place, the daemon starts on it without `recover`. */
   readonly unrecovered?: true;
+  /** What a lost ledger knew can be found whatever lists omit: no file gets a second resource. */
+  readonly findsLost?: true;
   /** How often somebody asks for the status. */
   readonly statusEveryMs?: number;
   /** How often somebody asks for a receipt. */

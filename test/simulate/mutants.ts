@@ -133,7 +133,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "short-list-believed",
     does: "a list that omits resources is believed after a lost ledger",
-    worlds: ["wrong-lists"],
+    worlds: ["short-lists-after-a-loss"],
     patches: [
       patch("adopt/adopt-source.ts", "(isAgreedTo ? listFound : listTwice)(", "listFound("),
       patch(

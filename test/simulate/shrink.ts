@@ -31,6 +31,7 @@ const CALM: Readonly<Record<keyof Conditions, Conditions[keyof Conditions]>> = {
   receiptEveryMs: undefined,
   mounted: undefined,
   unrecovered: undefined,
+  findsLost: undefined,
   metadataFromMs: undefined,
 };
 

@@ -82,6 +82,8 @@ export interface JudgeOptions {
   readonly hasCoarseTimes: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
+  /** Whether what a lost ledger knew can always be found. */
+  readonly findsLost: boolean;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
   readonly tellsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
@@ -360,6 +362,7 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** What a lost ledger knew and no file has is left alone, unless a file that was there all along was sent anew. */
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
+    if (options.findsLost) return false;
     // No answer showed the ledger in force a collection's id, so there is no list that shows it.
     if (!isTold && !options.tellsCollections && !options.knowsCollection()) return true;
     if (stray.process > forgotten) return isMistaken(stray);

@@ -95,6 +95,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     isDown: () => network.isDown(),
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
     isListTrue,
+    findsLost: conditions.findsLost === true,
     tellsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
