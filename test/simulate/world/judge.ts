@@ -301,7 +301,9 @@ export function openJudge(options: JudgeOptions): Judge {
       else loss.before += 1;
       if (2 * loss.missed <= loss.before) lost = new Map();
     }
-    if (resource.late || !options.isListTrue || !options.knowsCollection() || forgotten > 0) return;
+    if (resource.late || !options.isListTrue || forgotten > 0) return;
+    // Without the collection's id there is no list.
+    if (!options.knowsCollection() && !options.tellsCollections) return;
     // It takes the place of one that the ledger has; whether there is yet another one is for doubts to find out.
     if (options.ownedBy(placeIn(resource)).length > 0) return;
     // The create is in doubt then, and the extra one goes.
