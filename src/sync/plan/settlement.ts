@@ -154,7 +154,7 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
          * first.
          */
         const isBefore = ({ createdMs = Infinity }: CandidateResource): number =>
-          Number(createdMs < earliestMs);
+          Number(createdMs < latestMs);
         const unique = group[0]?.unique === true;
         const all = (seen.get(key) ?? []).filter(
           (resource) =>

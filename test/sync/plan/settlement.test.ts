@@ -82,6 +82,13 @@ describe("settling creates by the list", () => {
       expected: { adopted: [{ id: 1, docId: "since", exact: true, described: true, label: "l" }], extra: [] },
     },
     {
+      name: "the same two, though our clock was set forward since",
+      creates: [create(1, { clockOffsetMs: 0 })],
+      list: [listed("before", { createdMs: 96_000 }), listed("since")],
+      offsetMs: -3_600_000,
+      expected: { adopted: [{ id: 1, docId: "since", exact: true, described: true, label: "l" }], extra: [] },
+    },
+    {
       name: "the title alone does not match",
       creates: [create(1)],
       list: [listed("x", { digest: "other", label: "other" })],
