@@ -88,6 +88,9 @@ interface Job {
   hasEnded: boolean;
 }
 
+/** So many parked files may be gone before they are searched for: each search asks about all parked ones. */
+const GONE_MAX = 1000;
+
 /** Opens an empty list. */
 export function openJobs(): Jobs & {
   end(entry: ScanEntry): { readonly isOutdated: boolean; readonly rereadMs: number | undefined } | undefined;
@@ -101,6 +104,8 @@ export function openJobs(): Jobs & {
   const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
   const sending = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
+  /** How many files were parked at the last search for those that are gone. */
+  let parkedBefore = 0;
   /** Collects what has ended, for each open snapshot. */
   const ended = new Set<(entry: ScanEntry) => void>();
 
@@ -216,6 +221,11 @@ export function openJobs(): Jobs & {
       return counts;
     },
     oldestMs: (stillParked) => {
+      const countParked = (): number => jobs.size - sizes.agreed - sizes.trouble - sizes.nothing;
+      if (countParked() > 2 * parkedBefore + GONE_MAX) {
+        for (const [path, { hasEnded }] of jobs) if (hasEnded && !stillParked(path)) jobs.delete(path);
+        parkedBefore = countParked();
+      }
       for (const [path, { sinceMs, hasEnded }] of jobs) {
         if (!hasEnded || stillParked(path)) return sinceMs;
         jobs.delete(path);
