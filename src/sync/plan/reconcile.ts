@@ -93,14 +93,21 @@ export function* reconcileInSteps(
     entries.delete(row.path);
     if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
   }
-  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now.
+  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now,
+  // unless it is the file of a living row under a new name: a document keeps its id with its file.
   const { back, restored, displaced } = assignHeld(heldHere, entries, options);
+  const isRenamed = restored.length === 0 ? () => false : renamedTest(missing, changed);
+  const [renamed, kept] = [restored.filter(isRenamed), restored.filter((each) => !isRenamed(each))];
   const fresh = [...entries.values()];
   const renamedBusy = countRenamed(missingBusy, fresh);
 
   const { assigned, left } = assignBlocked(blocked);
   const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
-  const pairs = yield* pairInSteps([...missing, ...displaced, ...left, ...assignedRows], changed, fresh);
+  const pairs = yield* pairInSteps(
+    [...missing, ...displaced, ...left, ...assignedRows],
+    [...changed, ...renamed],
+    fresh,
+  );
   // A row whose file has another name now moved there. The file at its old path has no row.
   const movedIds = assigned.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
   const stuckIds = new Set<number>();
@@ -118,7 +125,7 @@ export function* reconcileInSteps(
   const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
   for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
   for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
-  const candidates: Candidate[] = restored.map(({ entry, known: row }) => ({ entry, known: row }));
+  const candidates: Candidate[] = kept.map(({ entry, known: row }) => ({ entry, known: row }));
   for (const { entry, known: row } of pairs.moves) candidates.push({ entry, known: row, from: row.path });
   for (const { entry, known: row } of pairs.stayed) {
     if (++items % STEP_ITEMS === 0) yield;
@@ -221,6 +228,15 @@ function assignHeld(
     else restored.push({ entry, known: row });
   }
   return { back, restored, displaced };
+}
+
+/** Returns a test for whether another file than the held row's is that of a living row whose path lost it. */
+function renamedTest(missing: readonly KnownFile[], changed: readonly Move[]): (move: Move) => boolean {
+  const keyOf = ({ ino, sizeBytes, mtimeMs }: ScanEntry | KnownFile): string =>
+    `${ino}:${sizeBytes}:${mtimeMs}`;
+  const lost = changed.filter(({ entry, known }) => entry.ino !== known.ino).map(({ known }) => known);
+  const living = new Set([...missing, ...lost].filter((row) => !isHeld(row)).map(keyOf));
+  return ({ entry, known }) => entry.ino !== known.ino && living.has(keyOf(entry));
 }
 
 /**

@@ -161,6 +161,27 @@ describe("a lost ledger", () => {
     expect(world.service.live()).toHaveLength(4);
   });
 
+  it.each([
+    { file: "became binary", text: "\0\u0001\u0002" },
+    { file: "became empty", text: "" },
+  ])(
+    "a lost ledger gives a text that $file, and whose description is in it, its resource once it is a document again",
+    async ({ text }) => {
+      const document = "---\ndescription: of the text itself\n---\n# Title\n\ntext";
+      world.write("a.md", document);
+      world.write("b.txt", "text b");
+      await world.sync();
+      const before = ids();
+      loseLedger();
+      world.write("a.md", text);
+      await world.sync();
+      world.write("a.md", document);
+      await world.sync();
+      expect(ids()).toEqual(before);
+      expect(world.service.live()).toHaveLength(2);
+    },
+  );
+
   it("a lost ledger sends no equal file again", async () => {
     mix();
     await world.sync();
@@ -331,10 +352,16 @@ describe("recover", () => {
     const stop = new AbortController();
     const daemon = world.daemon({ timing: { burstGapMs: 5000 } });
     const ended = daemon.run({ signal: stop.signal });
+    // The other one's delete is held as before.
+    const titles = (): unknown => world.service.live().map(({ title, _id }) => [title, _id === kept]);
     await until(
-      () => world.service.live().length === 1 && ids()["a.txt"] === kept,
-      () => JSON.stringify(ids()),
+      () => world.service.live().some(({ title, _id }) => title === "a.txt" && _id === kept),
+      () => JSON.stringify(titles()),
     );
+    expect(titles()).toEqual([
+      ["a.txt", false],
+      ["a.txt", true],
+    ]);
     stop.abort();
     await ended;
     await daemon.close();

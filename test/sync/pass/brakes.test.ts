@@ -454,3 +454,20 @@ it("another folder in the place of a watched one is not accepted by a check of o
     await end();
   }
 });
+
+it("a file renamed onto the path of a held delete keeps its resource, and the delete stays held until a person agrees", async () => {
+  fill(20);
+  await sync();
+  const idOf = (title: string): string | undefined =>
+    world.service.live().find((each) => each.title === title)?._id;
+  const [first, kept] = [idOf("0.txt"), idOf("19.txt")];
+  drop(0, 12);
+  expect(await sync()).toMatchObject({ held: 12 });
+  renameSync(join(world.root, "19.txt"), join(world.root, "0.txt"));
+  expect(await sync()).toMatchObject({ held: 12, inAgreement: 8 });
+  expect([deletes(), live()]).toEqual([0, 20]);
+  await world.offline.approve();
+  expect(await sync()).toMatchObject({ held: 0, inAgreement: 8 });
+  expect([live(), idOf("0.txt")]).toEqual([8, kept]);
+  expect(first).not.toBe(kept);
+});

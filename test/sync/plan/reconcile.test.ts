@@ -409,6 +409,21 @@ describe("reconcile", () => {
       expected: ["read z #1 from a"],
     },
     {
+      name: "a held row whose path another row's file took: it keeps its row, and the other stays held",
+      disk: scan([{ path: "a", ino: 2 }]),
+      rows: [row(1, a, { state: "held" }), row(2, { path: "b", ino: 2 })],
+      expected: ["gone a #1", "read a #2 from b"],
+    },
+    {
+      name: "a held row whose path another row's file took, in whose place is a new one",
+      disk: scan([
+        { path: "a", ino: 2 },
+        { path: "b", ino: 3 },
+      ]),
+      rows: [row(1, a, { state: "held" }), row(2, { path: "b", ino: 2 })],
+      expected: ["gone a #1", "read a #2 from b", "read b"],
+    },
+    {
       name: "a held row with a living one",
       disk: scan([{ path: "a", ino: 3 }]),
       rows: [row(1, a, { state: "held" }), row(2, { path: "a", ino: 3 })],
