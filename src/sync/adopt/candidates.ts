@@ -1,7 +1,8 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe, topicOf } from "../actions/observe.ts";
+import { kindOfName } from "../document/kinds.ts";
 import type { Observed } from "../ledger/files.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
@@ -25,7 +26,7 @@ export interface AdoptionCandidate extends SizedFile {
 
 /**
  * A file without content to compare: unreadable, empty or no document now, such as a text that became binary. For the
- * last two, the topic of the description is known.
+ * last two, the topic of the description is known, unless it is in the text of the document.
  */
 export interface UnreadFile {
   readonly path: RelativePath;
@@ -55,17 +56,24 @@ export async function* readCandidates(
     // A file that cannot be read, or is changing, is matched another time.
     if (read.kind === "unreadable" || read.kind === "torn") yield { path: entry.path };
     if (read.kind === "refused" || read.kind === "skipped")
-      yield { path: entry.path, topic: topicOf(composeRecipe(entry.path, "content", {}, rules).description) };
+      yield unreadAt(entry.path, composeRecipe(entry.path, "content", {}, rules).description);
     if (read.kind === "document") {
-      const topic = topicOf(read.document.recipe.description);
-      if (read.document.sizeBytes === 0) yield { path: entry.path, topic };
+      const { description } = read.document.recipe;
+      if (read.document.sizeBytes === 0) yield unreadAt(entry.path, description);
       else {
         const sent = capabilities.takesMetadata() ? metadataOf(read.document, rules) : undefined;
-        yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topic);
+        yield candidateOf(observe(read.document, rulesKey(entry.path), readAtMs, sent), topicOf(description));
       }
     }
     if (index % READ_AT_ONCE === READ_AT_ONCE - 1) await nextTurn();
   }
+}
+
+/** Describes a file that is no document now. Its `description` is what it has without a text. */
+function unreadAt(path: RelativePath, description: string): UnreadFile {
+  const named = kindOfName(basename(path));
+  const isInText = named.kind === "content" && named.format === "markdown";
+  return isInText ? { path } : { path, topic: topicOf(description) };
 }
 
 function candidateOf(observed: Observed, topic: string): AdoptionCandidate {
