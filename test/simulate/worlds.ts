@@ -1,6 +1,7 @@
 import { drawHistory } from "./draw.ts";
 import type { History } from "./history.ts";
 import { openRandom } from "./virtual/random.ts";
+import { CALM_WORLDS } from "./worlds/calm.ts";
 import { FOLDER_WORLDS } from "./worlds/folder.ts";
 import { METADATA_WORLDS } from "./worlds/metadata.ts";
 import { SERVICE_WORLDS } from "./worlds/service.ts";
@@ -15,6 +16,7 @@ export const WORLDS: readonly UnkindWorld[] = [
   ...FOLDER_WORLDS,
   ...STATUS_WORLDS,
   ...METADATA_WORLDS,
+  ...CALM_WORLDS,
 ];
 
 /**
