@@ -16,7 +16,7 @@ export function firstOfEach(texts: readonly string[]): number[] {
   const bySketch = new Map<number, number[]>();
   return texts.map((text, at) => {
     const own = shingle(text);
-    const sketch = [...own.hashes].toSorted((a, b) => a - b).slice(0, SKETCH);
+    const sketch = [...Uint32Array.from(own.hashes).sort().subarray(0, SKETCH)];
     const candidates = [...new Set(sketch.flatMap((hash) => bySketch.get(hash) ?? []))].toSorted(
       (a, b) => a - b,
     );
@@ -36,13 +36,19 @@ interface Shingled {
 }
 
 function shingle(text: string): Shingled {
-  const parts = text.normalize("NFC").toLowerCase().match(PARTS) ?? [];
+  const folded = text.normalize("NFC").toLowerCase();
+  const words = (folded.match(PARTS) ?? []).map(hashOf);
   const hashes = new Set<number>();
-  for (let at = 0; at <= Math.max(0, parts.length - SHINGLE); at++)
-    hashes.add(hashOf(parts.slice(at, at + SHINGLE).join(" ")));
-  const numbers = parts.filter((part) => /\p{N}/u.test(part)).toSorted();
-  return { hashes, numbers: numbers.join(" ") };
+  for (let at = 0; at <= Math.max(0, words.length - SHINGLE); at++) {
+    let hash = 0;
+    for (let word = at; word < at + SHINGLE; word++) hash = Math.imul(hash ^ (words[word] ?? 0), FNV_PRIME) + 1;
+    hashes.add(hash >>> 0);
+  }
+  return { hashes, numbers: (folded.match(NUMBERS) ?? []).toSorted().join(" ") };
 }
+
+/** Words with a digit, from the first one on. */
+const NUMBERS = /\p{N}[\p{L}\p{N}\p{M}]*/gu;
 
 /** Words, and each other sign but those of Markdown's headings, emphasis, code and tables. */
 const PARTS = /[\p{L}\p{N}\p{M}]+|[^\s#*_`|]/gu;
@@ -54,9 +60,11 @@ function isNearlyEqual(a: Shingled, b: Shingled): boolean {
   return common >= SIMILARITY_MIN * (a.hashes.size + b.hashes.size - common);
 }
 
+const FNV_PRIME = 0x01000193;
+
 /** FNV-1a, 32 bits. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME);
   return hash >>> 0;
 }
