@@ -148,6 +148,26 @@ describe("expansion", () => {
     expect(budget.tokens).toBeGreaterThan(280);
   });
 
+  it("returns what a cut leaves of another hit as a result of its own, without repeating text", async () => {
+    const sentences = Array.from({ length: 200 }, (_, at) => `Sentence ${at} says little.`);
+    const filled = await fill([`# Long\n\n${sentences.join(" ")}`], 400, 0);
+    const best = chunkWith(filled, "Sentence 100 ");
+    const next = filled.chunks.find(({ start }) => start === best.end + 1);
+    assert(next);
+    // Its own text is too long for what is left.
+    const last = chunkWith(filled, "Sentence 10 ");
+    const request = { expand: "section", maxTokens: 250 } as const;
+    const { results, budget } = await ask(filled, [best, next, last], request);
+    const [first, second] = results.map(({ payload }) => payload);
+    assert(first && second);
+    expect(first.hits).toMatchObject([{ id: best.id }]);
+    expect(second.hits).toMatchObject([{ id: next.id }]);
+    expect(second.start).toBe(first.end + 1);
+    expect(second.end).toBeGreaterThanOrEqual(next.end);
+    expect(results).toHaveLength(2);
+    expect(budget.nextOffset).toBe(2);
+  });
+
   it("takes no line of code for a heading", async () => {
     const code = Array.from({ length: 30 }, (_, at) => `# comment ${at}\nstep_${at}()`).join("\n");
     const filled = await fill([
