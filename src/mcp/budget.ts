@@ -14,8 +14,8 @@ export const Cursor = z
 /** What a page of a list says about the next one. */
 export const NextCursor = z.string().nullable().describe("Cursor of the next page; null on the last one.");
 
-/** Part of the budget for what surrounds the entries of an answer. */
-const FRAME_TOKENS = 150;
+/** Part of the budget for what surrounds the entries of an answer: a receipt takes some 100 tokens, a long cursor 200. */
+const FRAME_TOKENS = 300;
 
 /** Returns the first entries whose JSON fits into an answer; at least one, so that paging advances. */
 export function fitting<T>(entries: readonly T[], tokensMax: number = ANSWER_TOKENS): readonly T[] {
