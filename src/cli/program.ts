@@ -15,6 +15,7 @@ import { addDoctor } from "./commands/doctor.ts";
 import { addErase } from "./commands/erase.ts";
 import { addEval } from "./commands/eval.ts";
 import { addChanges } from "./commands/changes.ts";
+import { addLs } from "./commands/ls.ts";
 import { addFacets } from "./commands/facets.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
@@ -127,6 +128,7 @@ export function buildProgram(context: Context): Command {
   addWait(program, context);
   addWhy(program, context);
   addSearch(program, context);
+  addLs(program, context);
   addFacets(program, context);
   addChanges(program, context);
   addAsk(program, context);

@@ -6,7 +6,7 @@ import { openServiceEraser } from "../../sync/remote/erasure.ts";
 import type { Erased, RequestOf } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
 import { reachService } from "../compose/compose.ts";
-import { absolute, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
+import { located, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -38,8 +38,9 @@ export function addErase(program: Command, context: Context): void {
 
 async function run(context: Context, path: string | undefined, options: EraseOptions): Promise<void> {
   const { document, owner } = options;
+  const operator = openOperator(context, options);
   const request: RequestOf<"erase"> = {
-    ...absolute("path", context, path),
+    ...located("path", operator, path),
     ...(document !== undefined && { document }),
     ...(owner !== undefined && { owner }),
   };
@@ -49,7 +50,6 @@ async function run(context: Context, path: string | undefined, options: EraseOpt
       hint: "`kbsync erase --help` shows examples of each.",
     });
   }
-  const operator = openOperator(context, options);
   const done = (await operator.ask("erase", request)) ?? (await eraseAlone(context, operator, request));
   const remains = [...done.service.remains, ...remainsOf(makeStateFolder(operator.config.stateDir))];
   const report = { ...done, service: { ...done.service, remains } };

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { absolute, openOperator, printJson } from "../state/ask.ts";
+import { located, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 
@@ -15,10 +15,8 @@ export function addRescan(program: Command, context: Context): void {
     .argument("[source]", "folder of one source (default: all)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: RescanOptions) => {
-      const { sources } = await openOperator(context, options).need(
-        "rescan",
-        absolute("folder", context, source),
-      );
+      const operator = openOperator(context, options);
+      const { sources } = await operator.need("rescan", located("folder", operator, source));
       if (options.json === true) printJson(context, { rescanning: sources });
       else for (const folder of sources) context.stdout.write(`scanning ${folder}\n`);
     });

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Command, InvalidArgumentError } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -38,6 +37,7 @@ import {
 } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
+import { locatePath } from "../state/typed-path.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface SearchOptions extends CommonOptions, FreshOptions {
@@ -174,10 +174,9 @@ export function targetsOf(
   cwd: string,
 ): SearchQuery["where"][] {
   if (doc === undefined) return searchScopes(lookup.sources);
-  // As typed below the working folder, or as a result names it: below a source.
-  const docId = [resolve(cwd, doc), ...lookup.sources.map(({ path }) => resolve(path, doc))]
-    .map((path) => lookup.docOf(path))
-    .find((found) => found !== undefined);
+  const folders = lookup.sources.map(({ path }) => path);
+  const isKnown = (path: string): boolean => lookup.docOf(path) !== undefined;
+  const docId = lookup.docOf(locatePath(doc, { cwd, folders, isKnown }));
   if (docId !== undefined) return [{ docId }];
   throw new KbsyncError(`${doc} is not in the knowledge base`, {
     code: "usage",

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type PaceState, WAIT_SECONDS_MAX, type WaitAnswer } from "../../wire/daemon.ts";
-import { absolute, openOperator, printJson } from "../state/ask.ts";
+import { located, openOperator, printJson } from "../state/ask.ts";
 import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -32,7 +32,7 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
   const result = await operator.need(
     "wait",
     {
-      ...absolute("path", context, path),
+      ...located("path", operator, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
     },
     // A person who waits is shown what takes so long; a script has no use for it.
@@ -70,7 +70,7 @@ export function waitWords({ end, reasons, troubled, service }: WaitAnswer): stri
     ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,
   );
   const more = troubled - reasons.length;
-  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync status names them)\n` : ""}`;
+  return `${lines.join("")}${more > 0 ? `and ${thousands(more)} more (kbsync ls names them)\n` : ""}`;
 }
 
 function seconds(text: string): number {

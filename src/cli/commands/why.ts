@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import { codeOf } from "../../lib/failure.ts";
 import type { Explanation, FileFacts, OnDisk } from "../../wire/daemon-files.ts";
@@ -31,7 +30,7 @@ export function addWhy(program: Command, context: Context): void {
 
 async function why(context: Context, typed: string, options: WhyOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const path = resolve(context.cwd, typed);
+  const path = operator.locate(typed);
   const found = (await operator.ask("why", { path }).catch(notItsOwn)) ??
     (await operator.actAlone("why", { path })) ?? {
       ...(await explain(undefined, operator.sources(), path, context.signal)),

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
@@ -15,13 +14,16 @@ import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
-import { ledgerFolders } from "./sources.ts";
+import { ledgerFolders, readableLookup } from "./sources.ts";
+import { isOnDisk, locatePath } from "./typed-path.ts";
 
 /** Runs the operations of a command, by the daemon of its state folder or on the ledger. */
 export interface Operator {
   readonly config: Config;
   /** The configured sources, then those that only the ledger knows. */
   sources(): readonly WatchedSource[];
+  /** The absolute path that a person means; see `locatePath`. */
+  locate(typed: string): string;
   /** Undefined: no daemon runs on the state folder. */
   ask<N extends DaemonOperation>(
     name: N,
@@ -65,6 +67,16 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   return {
     config,
     sources,
+    locate: (typed) => {
+      const lookup = readableLookup(stateDir);
+      try {
+        const folders = new Set([...config.sources, ...(lookup?.sources ?? [])].map(folderOf));
+        const isKnown = (path: string): boolean => isOnDisk(path) || lookup?.knows(path) === true;
+        return locatePath(typed, { cwd: context.cwd, folders: [...folders], isKnown });
+      } finally {
+        lookup?.close();
+      }
+    },
     ask,
     actAlone,
     need: async (...asked) => {
@@ -85,14 +97,18 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   };
 }
 
-/** A path as it was typed, made absolute; nothing where none was. */
-export function absolute<K extends string>(
+/** The path that a person typed, made absolute; nothing where none was. */
+export function located<K extends string>(
   name: K,
-  context: Context,
+  operator: Pick<Operator, "locate">,
   path: string | undefined,
 ): { readonly [P in K]?: string } {
   // A computed key widens to an index signature, which the caller's shape is narrower than.
-  return path === undefined ? {} : ({ [name]: resolve(context.cwd, path) } as { readonly [P in K]?: string });
+  return path === undefined ? {} : ({ [name]: operator.locate(path) } as { readonly [P in K]?: string });
+}
+
+function folderOf(source: { readonly path: string; readonly absolutePath?: string }): string {
+  return source.absolutePath ?? source.path;
 }
 
 /** `nothing_synced`: the ledger of the state folder knows no source, so there is nothing to do a command on. */

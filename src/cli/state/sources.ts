@@ -2,19 +2,24 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { openResourceLookup } from "../../sync/operator/resource-lookup.ts";
+import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
+  const lookup = readableLookup(stateDir);
+  const folders = lookup?.sources.map(({ path }) => path) ?? [];
+  lookup?.close();
+  return folders;
+}
+
+/** The ledger of a state folder for lookups, which the caller closes. Undefined: there is none, or it cannot be read. */
+export function readableLookup(stateDir: string): ResourceLookup | undefined {
   try {
-    const lookup = openResourceLookup(stateDir);
-    const folders = lookup?.sources.map(({ path }) => path) ?? [];
-    lookup?.close();
-    return folders;
+    return openResourceLookup(stateDir);
   } catch (error) {
-    if (error instanceof KbsyncError) return [];
+    if (error instanceof KbsyncError) return undefined;
     throw error;
   }
 }

@@ -21,6 +21,8 @@ export interface ResourceLookup {
   fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
   /** The resource of the file at an absolute path; undefined if the ledger has none. */
   docOf(absolutePath: string): string | undefined;
+  /** Whether the ledger has a row for an absolute path, in any state. */
+  knows(absolutePath: string): boolean;
   /** The files that have a resource, in no order. Another lookup must wait for the end of the iteration. */
   files(): Iterable<{ readonly source: string; readonly path: string }>;
   close(): void;
@@ -41,6 +43,16 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
       "SELECT doc_id FROM files WHERE source = ? AND path = ? AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')",
     )
     .pluck();
+  const anyRow = db.prepare<[number, string]>("SELECT 1 FROM files WHERE source = ? AND path = ? LIMIT 1");
+  /** The answer of the first source with a path that has one. */
+  const inSource = <T>(absolutePath: string, find: (source: number, below: string) => T | undefined) => {
+    for (const { id, path } of rows) {
+      const below = pathBelow(path, absolutePath);
+      const found = below === undefined || below === "" ? undefined : find(id, below);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
   const allFiles = db.prepare<[], { source: string; path: string }>(
     `SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source
      WHERE sources.active = 1 AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')`,
@@ -53,15 +65,8 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
       collectionId: sources.collectionId(tier),
     })),
     fileOf: (docId) => byDoc.get(docId),
-    docOf: (absolutePath) => {
-      for (const { id, path } of rows) {
-        const below = pathBelow(path, absolutePath);
-        if (below === undefined || below === "") continue;
-        const docId = byPath.get(id, below);
-        if (docId !== undefined) return docId;
-      }
-      return undefined;
-    },
+    docOf: (absolutePath) => inSource(absolutePath, (id, below) => byPath.get(id, below)),
+    knows: (absolutePath) => inSource(absolutePath, (id, below) => anyRow.get(id, below)) !== undefined,
     files: () => allFiles.iterate(),
     close: () => {
       db.close();

@@ -12,6 +12,7 @@ it("asks once where two sources share owner and collection, and not where nothin
       { path: "/e", ownerId: "me", collectionId: undefined, tier: "fastest" },
     ],
     fileOf: () => undefined,
+    knows: () => false,
     docOf: () => undefined,
     files: () => [],
     close: () => undefined,

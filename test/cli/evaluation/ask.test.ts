@@ -24,6 +24,7 @@ const lookup: ResourceLookup = {
   ],
   fileOf: (docId) => FILES.find((file) => `${file.source}/${file.path}` === docId),
   docOf,
+  knows: (path) => docOf(path) !== undefined,
   files: () => FILES,
   close: () => undefined,
 };
