@@ -72,14 +72,14 @@ describe("the Dockerfile", () => {
 
   it("copies only what there is, and what .dockerignore lets through", () => {
     const lines = read(".dockerignore").split("\n");
-    const kept = new Set(lines.filter((line) => line.startsWith("!")).map((line) => line.slice(1)));
+    const included = new Set(lines.filter((line) => line.startsWith("!")).map((line) => line.slice(1)));
     const copies = stages.flatMap(({ instructions }) =>
       instructions.filter(({ name }) => name === "COPY").map(copyOf),
     );
     const sources = copies.filter(({ from }) => from === undefined).flatMap((one) => one.sources);
     expect(sources.length).toBeGreaterThan(10);
     expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([]);
-    expect(sources.filter((source) => !kept.has(source.split("/")[0] ?? ""))).toEqual([]);
+    expect(sources.filter((source) => !included.has(source.split("/")[0] ?? ""))).toEqual([]);
     const known = new Set(stages.map(({ alias }) => alias));
     expect(copies.map(({ from }) => from).filter((from) => from !== undefined && !known.has(from))).toEqual(
       [],

@@ -55,7 +55,7 @@ function readProcess(pid: string): Process {
   };
 }
 
-/** Processes end while they are looked at. */
+/** Processes end while they are read. */
 function read<T>(look: () => T, otherwise: T): T {
   try {
     return look();

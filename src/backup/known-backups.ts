@@ -15,8 +15,8 @@ const BACKUPS_MAX = 4000;
 /** Notes a backup in its state folder, so that an erasure can name it. */
 export function noteBackup(stateDir: string, backup: KnownBackup): void {
   const backups = [...knownBackups(stateDir).filter(({ path }) => path !== backup.path), backup];
-  const kept = backups.slice(-BACKUPS_MAX);
-  writeDurably(join(stateDir, "backups.json"), `${JSON.stringify({ backups: kept }, undefined, 2)}\n`);
+  const recent = backups.slice(-BACKUPS_MAX);
+  writeDurably(join(stateDir, "backups.json"), `${JSON.stringify({ backups: recent }, undefined, 2)}\n`);
 }
 
 /** Returns the noted backups that are still where they were made, or on a disk that is not mounted now. */

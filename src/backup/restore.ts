@@ -30,7 +30,7 @@ export interface RestoreReport<Prepared> {
   readonly files: number;
   readonly bytes: number;
   /** Folder with the previous files; null if there were none. */
-  readonly aside: string | null;
+  readonly previousState: string | null;
   /** What `prepare` returned. */
   readonly prepared: Prepared;
 }
@@ -82,9 +82,9 @@ export function restoreBackup<Prepared>(options: RestoreOptions<Prepared>): Rest
     throw writeFailure(error, stateDir);
   }
   decideExchange(stateDir, `before-restore-${options.now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`);
-  const aside = finishExchange(stateDir) ?? null;
+  const previousState = finishExchange(stateDir) ?? null;
   const bytes = restored.reduce((sum, file) => sum + file.bytes, 0);
-  return { manifest, notRestored, files: restored.length, bytes, aside, prepared };
+  return { manifest, notRestored, files: restored.length, bytes, previousState, prepared };
 }
 
 function isThere(path: string): boolean {

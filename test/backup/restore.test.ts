@@ -31,8 +31,8 @@ afterEach(() => ground.end());
 describe("a restore", () => {
   it("a restore into an empty state folder restores its content", () => {
     rmSync(ground.stateDir, { recursive: true });
-    const { aside, files } = ground.restore(target);
-    expect([aside, files]).toEqual([null, 3]);
+    const { previousState, files } = ground.restore(target);
+    expect([previousState, files]).toEqual([null, 3]);
     expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["a"] });
     expect(existsSync(join(ground.stateDir, "restore"))).toBe(false);
   });
@@ -41,10 +41,10 @@ describe("a restore", () => {
     ground.fill("second", ["b"]);
     expect(() => ground.restore(target)).toThrow(expect.objectContaining({ code: "restore_occupied" }));
     expect(ground.words().store).toBe("second");
-    const { aside } = ground.restore(target, { force: true });
+    const { previousState } = ground.restore(target, { force: true });
     expect(ground.words()).toEqual({ ledger: "first", store: "first", uploads: ["a"] });
-    expect(aside).toBe(join(ground.stateDir, "before-restore-20260103T030405Z"));
-    expect(readFileSync(join(aside ?? "", "service", "uploads", "b"), "utf8")).toBe("bytes of b");
+    expect(previousState).toBe(join(ground.stateDir, "before-restore-20260103T030405Z"));
+    expect(readFileSync(join(previousState ?? "", "service", "uploads", "b"), "utf8")).toBe("bytes of b");
   });
 
   it("a restore leaves keys and other files of the state folder unchanged", () => {

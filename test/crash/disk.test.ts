@@ -213,7 +213,7 @@ describe("a ledger that is taken away or damaged", () => {
     ["no byte", () => ""],
     ["half of it", (bytes) => bytes.subarray(0, bytes.length / 2)],
     ["rubbish in the middle", (bytes) => bytes.fill(0xa7, bytes.length / 4, (3 * bytes.length) / 4)],
-  ])("is kept, and nothing is sent, when it holds %s", async (_, damage) => {
+  ])("stays, and nothing is sent, when it holds %s", async (_, damage) => {
     const ground = await openFilled();
     await expectAgreement(ground);
     const damaged = Buffer.from(damage(readFileSync(ledgerOf(ground))));
@@ -230,8 +230,8 @@ describe("a ledger that is taken away or damaged", () => {
 
     const recovered = await ground.command("recover");
     expect(recovered, `it said: ${recovered.stderr}`).toMatchObject({ code: 0 });
-    const kept = readdirSync(ground.stateDir).map((name) => join(ground.stateDir, name));
-    expect(kept.filter((file) => statSync(file).isFile() && readFileSync(file).equals(damaged))).not.toEqual(
+    const files = readdirSync(ground.stateDir).map((name) => join(ground.stateDir, name));
+    expect(files.filter((file) => statSync(file).isFile() && readFileSync(file).equals(damaged))).not.toEqual(
       [],
     );
     await expectAgreement(ground);

@@ -66,8 +66,8 @@ function moveFolder({ root }: Ground, chance: Chance): void {
 function swap(ground: Ground, a: string, b: string): void {
   if (a === b || a.endsWith(".pdf") !== b.endsWith(".pdf")) return;
   const { root } = ground;
-  const aside = join(dirname(root), "aside");
-  renameSync(join(root, a), aside);
+  const between = join(dirname(root), "between");
+  renameSync(join(root, a), between);
   renameSync(join(root, b), join(root, a));
-  renameSync(aside, join(root, b));
+  renameSync(between, join(root, b));
 }

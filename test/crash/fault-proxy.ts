@@ -116,8 +116,8 @@ export async function openFaultProxy({ target, bare = false }: FaultProxyOptions
     });
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     const { "content-type": type = "application/json", date, "retry-after": wait } = answer.headers;
-    const kept = { "content-type": type, ...(date && { date }), ...(wait && { "retry-after": wait }) };
-    return { status: answer.statusCode, headers: kept, bytes };
+    const passed = { "content-type": type, ...(date && { date }), ...(wait && { "retry-after": wait }) };
+    return { status: answer.statusCode, headers: passed, bytes };
   };
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {

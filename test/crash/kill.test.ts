@@ -20,7 +20,7 @@ const FILES = 80;
 const OLDER_MS = 7000;
 /** Each change becomes visible to the lists of a bare service after a delay of its own, up to this. */
 const LAG_MS = 4000;
-/** An extra resource, of a create that was under way when the daemon died, is looked for until two minutes after that. */
+/** An extra resource, of a create that was under way when the daemon died, is searched for until two minutes after that. */
 const AGREE_MS = 240_000;
 
 const TWIN = { path: "papers/twin.txt", text: "the same words in many files" };

@@ -30,7 +30,7 @@ let key: string;
 const chance = openChance(SEED);
 const slots = openSlots(SLOTS);
 /** What the whole run did. */
-const sums = { kills: 0, inStart: 0, acknowledged: 0, looks: 0, openToOld: 0, openToNew: 0 };
+const sums = { kills: 0, inStart: 0, acknowledged: 0, checks: 0, openToOld: 0, openToNew: 0 };
 
 beforeAll(() => {
   stateDir = mkdtempSync(join(tmpdir(), "kbsync-kills-"));
@@ -42,7 +42,7 @@ afterAll(() => {
 
 describe(`a service that is killed ${KILLS} times, seed ${SEED}`, () => {
   it(
-    "keeps every acknowledged write, and a document is there wholly or not at all at every look",
+    "keeps every acknowledged write, and a document is there wholly or not at all at every check",
     async () => {
       while (sums.kills < KILLS) {
         if (chance.happens(0.1)) await killInStart();
@@ -108,7 +108,7 @@ async function problems(): Promise<readonly string[]> {
   return [...(report?.findings ?? []), ...files].map(({ message }) => message);
 }
 
-/** Writes and looks, many at once, until the process is gone. */
+/** Writes and checks, many at once, until the process is gone. */
 async function workUntilKilled(child: ChildProcess, client: KillClient): Promise<void> {
   const gone = once(child, "exit");
   let answers = 0;
@@ -130,7 +130,7 @@ async function workUntilKilled(child: ChildProcess, client: KillClient): Promise
   await gone;
   await client.close();
   for (const one of ended) {
-    // A broken connection is what a kill looks like; anything else is what is being looked for.
+    // A broken connection is what a kill looks like; anything else is a finding.
     if (one.status === "rejected" && (one.reason instanceof UnexpectedAnswer || one.reason instanceof Torn))
       throw one.reason;
   }
@@ -171,7 +171,7 @@ async function look(client: KillClient, slot: Slot): Promise<void> {
     query: "moon",
     top_k: TOP_K,
   });
-  sums.looks += 1;
+  sums.checks += 1;
   if (status === 404) return;
   if (status !== 200) throw new UnexpectedAnswer(`HTTP ${status}: ${JSON.stringify(json)}`);
   const results = json.results as { version: number; payload: { content: string } }[];

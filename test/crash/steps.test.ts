@@ -18,7 +18,7 @@ import { type CrashService, startService } from "./service.ts";
 /** How often each step is died at: its first times, half as many by the watching daemon, which takes longer. */
 const TIMES = wholeNumberOf("KBSYNC_CRASH_TIMES", 2);
 /**
- * Agreement comes within a second or two; extra resources of creates sent twice are looked for after 30 s, and those that a
+ * Agreement comes within a second or two; extra resources of creates sent twice are searched for after 30 s, and those that a
  * list does not show by then after 60.
  */
 const AGREE_MS = 45_000;

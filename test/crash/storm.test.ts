@@ -17,7 +17,7 @@ const SEEDS = wholeNumberOf("KBSYNC_STORM_SEEDS", 1);
 const KILLS = wholeNumberOf("KBSYNC_STORM_KILLS", 6);
 const FILES = 40;
 const SHARE = 0.25;
-/** Extra resources are looked for until two minutes after a start. */
+/** Extra resources are searched for until two minutes after a start. */
 const AGREE_MS = 300_000;
 /** What was changed more lately may not have been noticed. */
 const NOTICED_MS = 5000;

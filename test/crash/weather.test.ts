@@ -11,7 +11,7 @@ import { tooMany } from "./weather.ts";
 
 /** How long the service fails; the promise is for any time, and a check has little of it. */
 const STORM_MS = wholeNumberOf("KBSYNC_CRASH_STORM_MS", 8000);
-/** The daemon looks again within half a minute after so short a storm. */
+/** The daemon checks again within half a minute after so short a storm. */
 const AGREE_MS = 60_000;
 const FILES = 100;
 

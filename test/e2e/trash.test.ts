@@ -26,7 +26,7 @@ const configure = (...sources: readonly Record<string, unknown>[]): void =>
   );
 const run = async (...args: readonly string[]): Promise<Ended> => kbsync(args, { cwd: base });
 const docs = (name: string): string => join(base, "docs", name);
-const Kept = z.object({ kept: z.array(z.object({ path: z.string(), isExact: z.boolean() })) });
+const Texts = z.object({ texts: z.array(z.object({ path: z.string(), isExact: z.boolean() })) });
 const Removed = z.object({ removed: z.array(z.object({ path: z.string(), resources: z.number() })) });
 
 /** Agrees to what is held of a folder, by the token that the program shows. */
@@ -55,8 +55,8 @@ describe("the whole program", () => {
     for (const name of ["paper.pdf", "a.md", "latin.txt"]) rmSync(docs(name));
     expect(await run("sync")).toMatchObject({ code: 0 });
 
-    const { kept } = Kept.parse(JSON.parse((await run("undelete", "--list", "--json")).stdout));
-    expect(kept.map(({ path, isExact }) => `${path.slice(base.length)} ${isExact}`).toSorted()).toEqual([
+    const { texts } = Texts.parse(JSON.parse((await run("undelete", "--list", "--json")).stdout));
+    expect(texts.map(({ path, isExact }) => `${path.slice(base.length)} ${isExact}`).toSorted()).toEqual([
       "/docs/a.md true",
       "/docs/latin.txt false",
       "/docs/paper.pdf true",

@@ -50,7 +50,7 @@ const find = async (reached: Reached, source?: string, collection?: string): Pro
 describe("the sources that a search means", () => {
   it.each([
     ["of a name, in every collection", "owner 3", undefined, ["owner 3 fastest", "owner 3 moderate"], 10],
-    ["of a name in a collection, and looks no further", "owner 3", "fastest", ["owner 3 fastest"], 2],
+    ["of a name in a collection, and searches no further", "owner 3", "fastest", ["owner 3 fastest"], 2],
     [
       "of a collection that lies behind a large one",
       undefined,
@@ -58,7 +58,7 @@ describe("the sources that a search means", () => {
       [0, 1, 2, 3].map((at) => `owner ${at} moderate`),
       10,
     ],
-    ["of a folder, and looks no further", "/srv/sea/", undefined, ["owner 5 fastest"], 3],
+    ["of a folder, and searches no further", "/srv/sea/", undefined, ["owner 5 fastest"], 3],
   ])("are found %s", async (_name, source, collection, found, requests) => {
     const { reached, asked } = tellingOf(16, 4);
     expect(await find(reached, source, collection)).toEqual(found);

@@ -254,7 +254,7 @@ describe("the tool search_passages", () => {
     ["in a document by its path", { document: "tides.md" }, ["tides"]],
     ["with a filter", { filter: { lang: "en" } }, ["tides"]],
     ["above a score that nothing has", { score: 1 }, []],
-  ])("looks %s", async (_name, input, titles) => {
+  ])("searches %s", async (_name, input, titles) => {
     const ids = titles.map((title) => (title === "tides" ? tidesId : breadId));
     expect((await found(input)).toSorted()).toEqual(ids.toSorted());
   });

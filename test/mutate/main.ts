@@ -24,7 +24,7 @@ const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 /** Tests that run first: most mutations are noticed by them. */
 const FIRST_TESTS = 2;
 /**
- * The simulation's seeds and kept histories run the whole daemon in seconds, and in virtual time, so that a busy machine
+ * The simulation's seeds and recorded histories run the whole daemon in seconds, and in virtual time, so that a busy machine
  * does not make them fail. They run last, after the tests near a mutation.
  */
 const HISTORIES = "test/simulate/histories.test.ts";

@@ -244,7 +244,7 @@ function drawClockSet(random: Random, atMs: number): Happening[] {
 }
 
 /**
- * A create is lost and sent again, so that an extra resource is looked for, and a backup of the ledger knows it; the file
+ * A create is lost and sent again, so that an extra resource is searched for, and a backup of the ledger knows it; the file
  * goes, or has another name before the backup, comes again with a resource of its own, and the backup is put back.
  */
 function drawOldDoubt(random: Random, atMs: number): Happening[] {
@@ -261,14 +261,14 @@ function drawOldDoubt(random: Random, atMs: number): Happening[] {
     // Something has to be under way for the crash to come.
     { atMs: atMs + 130_000, kind: "write", path: `b/${random.below(1000)}.txt`, text: "something new" },
     { atMs: atMs + 130_000, kind: "crash", effects: 5, kept: "backup", restMs: 1000, next: "run" },
-    // So long the file's own resource is nobody's, and equal to the extra one that is looked for.
+    // So long the file's own resource is nobody's, and equal to the extra one that is searched for.
     { atMs: atMs + 130_001, kind: "spoil", path, code: "EIO", forMs: 300_000 },
   ];
 }
 
 /**
  * A file changes after the ledger's backup, and the service with it; the backup is put back, and so is the file, which
- * cannot be looked at for the first minutes: it is as the old ledger's row says, and its resource is not.
+ * cannot be read for the first minutes: it is as the old ledger's row says, and its resource is not.
  */
 function drawOldRow(random: Random, atMs: number): Happening[] {
   const path = drawPath(random);

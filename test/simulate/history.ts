@@ -167,7 +167,7 @@ export type Happening = { readonly atMs: number; readonly isGiven?: true } & (
       readonly share: number;
       readonly amount: number;
     }
-  /** Hints of changes are lost; `reported`: the watcher notices it at the end and has the whole source looked at. */
+  /** Hints of changes are lost; `reported`: the watcher notices it at the end and has the whole source checked. */
   | { readonly kind: "deaf"; readonly forMs: number; readonly reported: boolean }
   /** Some folder cannot be watched: hints are lost, and the watcher says so. */
   | { readonly kind: "degraded"; readonly forMs: number }

@@ -132,7 +132,7 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
 /** Histories that once found a bug, by name. */
 const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
 
-/** Which of the kept histories a deliberate bug fails at. */
+/** Which of the recorded histories a deliberate bug fails at. */
 async function replayThatFinds(mutant: string): Promise<string | undefined> {
   const replays = historiesAt(REPLAYS);
   let found: string | undefined;
@@ -183,11 +183,11 @@ async function passesWithout(seed: number, chosen: Pick<Order, "worlds">): Promi
   return passes;
 }
 
-/** Runs the kept histories, then the seeds with one deliberate bug until it is found. */
+/** Runs the recorded histories, then the seeds with one deliberate bug until it is found. */
 async function findMutant({ name, does, worlds }: Mutant): Promise<boolean> {
   const replay = await replayThatFinds(name);
   if (replay !== undefined) {
-    say(`${name} (${does}): found by the kept history ${replay}`);
+    say(`${name} (${does}): found by the recorded history ${replay}`);
     return true;
   }
   const chosen = { ...(worlds && { worlds }), ...inWorlds };

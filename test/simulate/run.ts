@@ -18,8 +18,8 @@ export interface Outcome {
 }
 
 const MINUTE_MS = 60_000;
-/** When, after the storm, agreement is looked for; the last is the bound: two parks of an hour and a rescan. */
-const LOOKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => minutes * MINUTE_MS);
+/** When, after the storm, agreement is checked; the last is the bound: two parks of an hour and a rescan. */
+const CHECKS_AFTER_MS = [1, 2, 4, 8, 16, 32, 64, 96, 128, 190].map((minutes) => minutes * MINUTE_MS);
 /** Once the storm is over the status is asked for so long. */
 const ASKED_MS = 10 * MINUTE_MS;
 /** What happens to mounts is noticed so soon, long before a rescan: retries of a halted source included. */
@@ -119,9 +119,9 @@ async function agree(world: World, history: History): Promise<void> {
   const { clock, network, runner, judge } = world;
   const overMs = clock.nowMs();
   let agreed = false;
-  for (const lookMs of LOOKS_AFTER_MS) {
+  for (const checkMs of CHECKS_AFTER_MS) {
     await help(world, history);
-    await pass(world, overMs + lookMs);
+    await pass(world, overMs + checkMs);
     const isQuiet = network.isQuiet() && runner.running()?.status().idle === true;
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
@@ -143,7 +143,7 @@ async function help(world: World, { happenings }: History): Promise<void> {
   const { runner, judge, note } = world;
   judge.changed();
   const daemon = runner.running();
-  const troubles = (error: unknown): void => note(() => `a person is told: ${String(error)}`);
+  const troubles = (error: unknown): void => note(() => `a person sees: ${String(error)}`);
   daemon?.retry().catch(troubles);
   // An old ledger says that the daemon is paused, of a time when it was.
   if (daemon?.status().sources.some(({ paused }) => paused) === true) daemon.resume().catch(troubles);

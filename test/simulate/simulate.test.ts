@@ -28,6 +28,6 @@ it("the same seed gives the same trace", { timeout: 120_000 }, async () => {
 
 it("finds a deliberate bug by the histories that once found one", { timeout: 120_000 }, async () => {
   expect(await simulate("--mutant", "no-intent")).toMatch(
-    /found by the kept history \S+\.json\s+1 mutants, 0 not found$/,
+    /found by the recorded history \S+\.json\s+1 mutants, 0 not found$/,
   );
 });

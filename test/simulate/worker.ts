@@ -29,7 +29,7 @@ export interface Order {
 /** Reports of a worker, a line of JSON each on its standard output. */
 export type Report =
   | { readonly kind: "line"; readonly text: string }
-  /** It still looks for the least history of a failed seed. */
+  /** It still searches the smallest history of a failed seed. */
   | { readonly kind: "shrinking" }
   | { readonly kind: "passed"; readonly seed: number; readonly requests: number }
   | { readonly kind: "failed"; readonly seed: number; readonly words: readonly string[] };

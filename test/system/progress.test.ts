@@ -5,7 +5,7 @@ import { addSample, type Progress, type ProgressSample, stalledMs } from "../../
 const WORKING: ProgressSample = { moves: 0, atWork: true, waitsForOthers: false };
 const sample = (change: Partial<ProgressSample>): ProgressSample => ({ ...WORKING, ...change });
 
-/** How long it stands after looks a second apart. */
+/** How long it stands after checks a second apart. */
 function standsMs(...samples: readonly ProgressSample[]): number {
   let progress: Progress | undefined;
   for (const [second, each] of samples.entries()) progress = addSample(progress, each, second * 1000);
@@ -17,7 +17,7 @@ describe("progress", () => {
     ["a first look", [WORKING], 0],
     ["files that are done one after another", [0, 1, 2, 3].map((moves) => sample({ moves })), 0],
     ["a loop that turns while its queue never moves", [WORKING, WORKING, WORKING, WORKING], 3000],
-    ["a queue that moved two looks ago", [0, 1, 1, 1].map((moves) => sample({ moves })), 2000],
+    ["a queue that moved two checks ago", [0, 1, 1, 1].map((moves) => sample({ moves })), 2000],
     ["a daemon at rest", [WORKING, sample({ atWork: false }), sample({ atWork: false })], 0],
     ["work that has just come after an hour's rest", [sample({ atWork: false }), WORKING], 1000],
     [

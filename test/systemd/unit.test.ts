@@ -181,7 +181,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     configure({ service: SERVICE, sources: [{ path: "/srv/handbook" }] });
   });
 
-  /** The commands read the configuration too: while it is wrong only the unit itself can be looked at. */
+  /** The commands read the configuration too: while it is wrong only the unit itself can be checked. */
   function agreesByOldConfiguration(): void {
     configure({ service: SERVICE, sources: [{ path: "/srv/handbook", exclude: ["comet.md"] }] });
     agrees();

@@ -60,7 +60,7 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
 
 /** The result for a person. */
 export function restoreText(report: RestoreReport<RestoredKeys | null>): string {
-  const { manifest, notRestored, files, bytes, aside, prepared: keys } = report;
+  const { manifest, notRestored, files, bytes, previousState, prepared: keys } = report;
   const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
   if (notRestored.length > 0) {
     lines.push(
@@ -68,7 +68,7 @@ export function restoreText(report: RestoreReport<RestoredKeys | null>): string 
       ...namedLines("not restored", notRestored),
     );
   }
-  if (aside !== null) lines.push(`the previous state is in ${aside}`);
+  if (previousState !== null) lines.push(`the previous state is in ${previousState}`);
   if (manifest.missing.length > 0)
     lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
   if (keys !== null) lines.push(...keyLines(keys));

@@ -32,7 +32,7 @@ async function run(context: Context, path: string | undefined, options: Undelete
   const where = located("path", operator, path);
   if (options.list === true) {
     const texts = (await operator.act("trash", where))?.answer.texts ?? [];
-    if (options.json === true) printJson(context, { kept: texts });
+    if (options.json === true) printJson(context, { texts });
     else context.stdout.write(listText(texts, context.cwd));
     return;
   }

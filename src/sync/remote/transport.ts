@@ -51,7 +51,7 @@ export interface TransportOptions {
 /** Opens the connections to one host, by its origin. */
 export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
 
-/** Connections over TCP, kept open between requests. */
+/** Connections over TCP that stay open between requests. */
 export const connectPool: Connect = (origin, limits) => new Pool(origin, limits);
 
 /** Change of the clock offset that is worth reporting: the service reports its time in whole seconds. */

@@ -71,7 +71,7 @@ it.each([
     notRestored: [],
     files: 3,
     bytes: 10,
-    aside: null,
+    previousState: null,
   };
   const text = restoreText({ ...report, prepared: keys });
   expect(text.split("\n").find((line) => line.includes("key"))).toEqual(words);
@@ -91,13 +91,13 @@ it("a restore says of when it is and where the old files are", () => {
     notRestored: [],
     files: 3,
     bytes: 10,
-    aside: "/s/before",
+    previousState: "/s/before",
     prepared: null,
   };
   expect(restoreText(report)).toContain(
     "restored 3 files, 1 kB, of 2026-01-02T03:04:05Z\nthe previous state is in /s/before\n",
   );
-  expect(restoreText({ ...report, aside: null })).not.toContain("kept in");
+  expect(restoreText({ ...report, previousState: null })).not.toContain("kept in");
   expect(restoreText(report)).not.toContain("key");
   const lost = { path: "service/uploads/a", reason: "it is missing" };
   expect(restoreText({ ...report, notRestored: [lost] })).toContain(

@@ -110,13 +110,13 @@ describe("kbsync backup", () => {
 
 describe("kbsync restore", () => {
   it("leaves keys revoked that were revoked since the backup, and says so", async () => {
-    const [kept, revoked] = [await makeKey("kept"), await makeKey("revoked")];
+    const [valid, revoked] = [await makeKey("valid"), await makeKey("revoked")];
     await run("backup", "backup");
     await run("key", "revoke", revoked._id);
     const reported = await run("restore", "backup", "--force");
     expect(reported).toContain("stays so: 1 key revoked\n");
     expect(reported).not.toContain("valid again");
-    expect(await statuses(kept.key, revoked.key)).toEqual([200, 401]);
+    expect(await statuses(valid.key, revoked.key)).toEqual([200, 401]);
     const json = JSON.parse(await run("restore", "backup", "--force", "--json"));
     expect(json.keys).toEqual({ problem: null, revoked: 1, endEarlier: 0, narrowed: 0, valid: 1 });
   });

@@ -13,7 +13,7 @@ function terminal(isTTY: boolean, rows: number | undefined = 10) {
     rows,
     write: (text: string) => void (pages[page] += text),
     draw: (text: string) => {
-      // oxlint-disable-next-line no-control-regex -- they are what is looked for
+      // oxlint-disable-next-line no-control-regex -- they are what is searched for
       for (const part of text.split(/(\u001b\[\?(?:1049|25)[hl])/)) {
         if (part === "\u001b[?1049h") page = "other";
         else if (part === "\u001b[?1049l") page = "own";
@@ -29,11 +29,11 @@ function terminal(isTTY: boolean, rows: number | undefined = 10) {
 it("draws on a page of its own and gives the terminal back with the last status on it", async () => {
   const stdout = terminal(true);
   const stop = new AbortController();
-  const look = async (): Promise<number> => {
+  const read = async (): Promise<number> => {
     stop.abort();
     return 2;
   };
-  await watch({ stdout, signal: stop.signal }, 1, look, (now) => `status ${now}\n`, true, 1);
+  await watch({ stdout, signal: stop.signal }, 1, read, (now) => `status ${now}\n`, true, 1);
   expect(stdout.state()).toMatchObject({ page: "own", hasCursor: true, own: "status 2\n" });
   expect(stdout.state().other).toContain("status 1");
 });
@@ -41,8 +41,8 @@ it("draws on a page of its own and gives the terminal back with the last status 
 it("gives the terminal back when looking fails", async () => {
   const stdout = terminal(true);
   const { signal } = new AbortController();
-  const look = (): Promise<number> => Promise.reject(new Error("gone"));
-  await expect(watch({ stdout, signal }, 1, look, String, true, 1)).rejects.toThrow("gone");
+  const read = (): Promise<number> => Promise.reject(new Error("gone"));
+  await expect(watch({ stdout, signal }, 1, read, String, true, 1)).rejects.toThrow("gone");
   expect(stdout.state()).toMatchObject({ page: "own", hasCursor: true, own: "" });
 });
 
@@ -52,13 +52,13 @@ it.each([
 ])("writes one status after the other %s", async (_name, isTTY, mayDraw) => {
   const stdout = terminal(isTTY);
   const stop = new AbortController();
-  let looked = 1;
-  const look = async (): Promise<number> => {
-    looked += 1;
-    if (looked === 3) stop.abort();
-    return looked;
+  let reads = 1;
+  const read = async (): Promise<number> => {
+    reads += 1;
+    if (reads === 3) stop.abort();
+    return reads;
   };
-  await watch({ stdout, signal: stop.signal }, 1, look, (now) => `status ${now}\n`, mayDraw, 1);
+  await watch({ stdout, signal: stop.signal }, 1, read, (now) => `status ${now}\n`, mayDraw, 1);
   expect(stdout.state()).toMatchObject({ own: "status 1\nstatus 2\nstatus 3\n", other: "" });
 });
 

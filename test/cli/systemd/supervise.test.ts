@@ -19,8 +19,8 @@ let lines: { level: number; msg: string; subject?: string }[];
 let nowMs: number;
 let sample: ProgressSample;
 let isReady: boolean;
-/** How often the parts were looked at: once for each sign of life that is due. */
-let looks: number;
+/** How often the parts were checked: once for each sign of life that is due. */
+let checks: number;
 let words: string;
 /** How often the clock of progress was read: at each tick. */
 let clockReads: number;
@@ -29,7 +29,7 @@ const supervised: Supervised = {
   isReady: () => isReady,
   words: () => words,
   samples: () => {
-    looks += 1;
+    checks += 1;
     return { "the daemon": sample };
   },
 };
@@ -42,7 +42,7 @@ beforeEach(() => {
   nowMs = 0;
   sample = { moves: 0, atWork: true, waitsForOthers: false };
   isReady = false;
-  looks = 0;
+  checks = 0;
   clockReads = 0;
   words = "1,204 files in agreement, 3 waiting";
   supervisor = openSupervisor({
@@ -143,8 +143,8 @@ describe("a service manager", () => {
     expect(lines[0]).toMatchObject({ level: 50, subject: "the daemon" });
     expect(lines[0]?.msg).toContain("the daemon has stood still for 5 min although there is work");
     forget();
-    const before = looks;
-    await expect.poll(() => looks).toBeGreaterThan(before + 3);
+    const before = checks;
+    await expect.poll(() => checks).toBeGreaterThan(before + 3);
     expect(socket.take()).toEqual([]);
     sample = { ...sample, moves: 1 };
     await receives("WATCHDOG=1");
@@ -221,9 +221,9 @@ describe("a service manager", () => {
     supervisor.changed();
     supervisor.close();
     forget();
-    const before = looks;
+    const before = checks;
     supervisor.changed();
     expect(socket.take()).toEqual([]);
-    expect(looks).toBe(before);
+    expect(checks).toBe(before);
   });
 });

@@ -40,8 +40,8 @@ function supervised(service: ReachedService, isPlanned: boolean, pace: DaemonPul
 
 describe("a daemon under a service manager", () => {
   it.each<[string, ReachedService, boolean, DaemonPulse["service"], boolean, boolean]>([
-    ["that has looked at all folders is ready", ELSEWHERE, true, "open", true, false],
-    ["that still looks is not", ELSEWHERE, false, "open", false, false],
+    ["that has checked all folders is ready", ELSEWHERE, true, "open", true, false],
+    ["that is still checking is not", ELSEWHERE, false, "open", false, false],
     [
       "whose service elsewhere is down is ready, and waits for others",
       ELSEWHERE,
@@ -94,14 +94,14 @@ it("a service whose probe fails stands still, until one succeeds", async () => {
       if (fails) throw new Error("a thread of the store is gone");
     },
   });
-  const looked = async (): Promise<unknown> => {
+  const read = async (): Promise<unknown> => {
     pulse();
     await new Promise<void>((resolve) => void setImmediate(resolve));
     return pulse()["the service"];
   };
-  expect(await looked()).toMatchObject({ moves: 0, atWork: true });
+  expect(await read()).toMatchObject({ moves: 0, atWork: true });
   fails = false;
-  await expect.poll(looked).toMatchObject({ moves: expect.any(Number), atWork: false });
+  await expect.poll(read).toMatchObject({ moves: expect.any(Number), atWork: false });
 });
 
 it("what a stop may still take shrinks from the signal on, and never to nothing", async () => {

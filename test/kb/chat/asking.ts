@@ -60,8 +60,8 @@ export function begin(running: Running, body: object, signal: AbortSignal): Prom
 }
 
 /** Counts stored files, and files in `incoming/`. */
-export async function filesOf(running: Running): Promise<{ kept: number; incoming: number }> {
+export async function filesOf(running: Running): Promise<{ stored: number; incoming: number }> {
   const uploads = join(running.stateDir, "uploads");
-  const [kept, incoming] = await Promise.all([readdir(uploads), readdir(join(uploads, "incoming"))]);
-  return { kept: kept.length - 1, incoming: incoming.length };
+  const [stored, incoming] = await Promise.all([readdir(uploads), readdir(join(uploads, "incoming"))]);
+  return { stored: stored.length - 1, incoming: incoming.length };
 }

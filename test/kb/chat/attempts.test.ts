@@ -15,7 +15,7 @@ const question = {
   passages: [],
   turns: [],
   asJson: false,
-} as unknown as Question; // what else an agent has is not looked at here
+} as unknown as Question; // what else an agent has is not used here
 
 /** Asks once for each end of an answer; a model that gives none is in doubt. */
 async function failingAfter(ends: readonly (ModelAnswer["finish"] | "none")[]): Promise<boolean> {

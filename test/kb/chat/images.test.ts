@@ -241,18 +241,18 @@ describe("accepts an upload for chat at its bound, and refuses one above it", SL
     const small = await png.clone().toBuffer();
     const sized = (bytes: number) => Buffer.concat([small, Buffer.alloc(bytes - small.length)]);
     expect((await upload(sized(IMAGES_BYTES_MAX))).status).toBe(200);
-    const kept = await filesOf(running);
+    const stored = await filesOf(running);
     const above = await upload(sized(IMAGES_BYTES_MAX + 1));
     expect(above).toMatchObject({ status: 413, json: { error: { code: "file_too_large", field: "file" } } });
-    expect(await filesOf(running)).toEqual(kept);
+    expect(await filesOf(running)).toEqual(stored);
   });
 
   it("accepts an upload of 64 million pixels, and refuses one more", async () => {
     expect((await upload(hugePng(8000))).status).toBe(200);
-    const kept = await filesOf(running);
+    const stored = await filesOf(running);
     const above = await upload(bitmapHeader(12_277, 5213));
     expect(above).toMatchObject({ status: 413, json: { error: { code: "image_too_large", field: "file" } } });
-    expect(await filesOf(running)).toEqual(kept);
+    expect(await filesOf(running)).toEqual(stored);
   });
 });
 
@@ -273,10 +273,10 @@ describe("an upload for chat is refused", SLOW, () => {
     ],
     ["with a broken header", () => form(hugePng().subarray(0, 20)), 422, "damaged_image"],
   ])("refuses an upload for chat: %s", async (_name, body, status, code) => {
-    const kept = await filesOf(running);
+    const stored = await filesOf(running);
     const answer = await running.send("POST", "/files/upload", { body: body() });
     expect(answer).toMatchObject({ status, json: { error: { code } } });
-    expect(await filesOf(running)).toEqual(kept);
+    expect(await filesOf(running)).toEqual(stored);
   });
 
   it.each<[string, Record<string, string>, number, string]>([
@@ -285,11 +285,11 @@ describe("an upload for chat is refused", SLOW, () => {
     ["with an empty thread", { agent_id: "default", thread_id: "" }, 400, "thread_id"],
     ["with an agent that does not exist", { agent_id: "nobody", thread_id: "t" }, 404, "agent_id"],
   ])("refuses an upload for chat: %s", async (_name, fields, status, field) => {
-    const kept = await filesOf(running);
+    const stored = await filesOf(running);
     const answer = await running.send("POST", "/files/upload", {
       body: form(await png.clone().toBuffer(), fields),
     });
     expect({ status: answer.status, field: answer.json.error.field ?? "" }).toEqual({ status, field });
-    expect(await filesOf(running)).toEqual(kept);
+    expect(await filesOf(running)).toEqual(stored);
   });
 });

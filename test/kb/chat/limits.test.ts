@@ -67,7 +67,7 @@ const secret = (bytes: number): string => `whsec_${randomBytes(bytes).toString("
 const original = (cred: object) => ({ settings: { response_format: { type: "webhook", cred } } });
 
 /** What there is of whatever a request could leave behind. */
-async function kept(): Promise<object> {
+async function stored(): Promise<object> {
   const [files, jobs, agents] = await Promise.all([
     filesOf(running),
     running.send("GET", "/v1/queues"),
@@ -77,14 +77,14 @@ async function kept(): Promise<object> {
 }
 
 async function expectRefused(send: () => Promise<Answered>, status: number, field?: string): Promise<void> {
-  const before = await kept();
+  const before = await stored();
   const { status: got, json } = await send();
   expect({ status: got, success: json.success, field: json.error.field }).toEqual({
     status,
     success: false,
     field,
   });
-  expect(await kept()).toEqual(before);
+  expect(await stored()).toEqual(before);
 }
 
 describe("a question at a bound is taken, and refused above it", SLOW, () => {

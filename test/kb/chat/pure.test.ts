@@ -224,8 +224,10 @@ describe("the prompt", () => {
           expect(messages.map(({ role }) => role).slice(1)).toEqual(
             messages.slice(1).map((_message, at) => (at % 2 === 0 ? "user" : "assistant")),
           );
-          const kept = turns.slice(prompt.turnsLeftOut).map(({ answer }) => answer);
-          expect(messages.filter(({ role }) => role === "assistant").map(({ text }) => text)).toEqual(kept);
+          const remembered = turns.slice(prompt.turnsLeftOut).map(({ answer }) => answer);
+          expect(messages.filter(({ role }) => role === "assistant").map(({ text }) => text)).toEqual(
+            remembered,
+          );
           expect(prompt.passages.length + prompt.passagesLeftOut).toBe(passages);
         },
       ),

@@ -241,7 +241,7 @@ describe("an answer that was stored", () => {
       const answer = await ask(blocked, { user: "Colour?", thread_id: "kept", user_urls });
       expect(answer.status).toBe(200);
       expect(blocked.log()).toContain("was not moved out of incoming");
-      expect(await filesOf(blocked)).toEqual({ kept: 1, incoming: 1 });
+      expect(await filesOf(blocked)).toEqual({ stored: 1, incoming: 1 });
     } finally {
       await blocked.close();
       await rm(stateDir, { recursive: true, force: true });

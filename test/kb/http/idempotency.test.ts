@@ -138,8 +138,8 @@ describe("Idempotency-Key", () => {
     });
     expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(2);
     const { id } = await running.store.records.ensureAccount("local");
-    const kept = await running.store.records.recall(id, "u2", nowMs);
-    expect(kept?.body.length).toBeLessThan(100);
+    const stored = await running.store.records.recall(id, "u2", nowMs);
+    expect(stored?.body.length).toBeLessThan(100);
     await running.send("DELETE", path);
     expect((await update()).status).toBe(404);
   });

@@ -36,8 +36,8 @@ describe("metadata", () => {
     expect(json.data).not.toHaveProperty("metadata");
     const read = await running.send("GET", path);
     expect(read.json.data.metadata).toEqual({ lang: "fr", nested: { deep: [1, null] }, status: "chunked" });
-    const kept = await running.send("PUT", path, { body: { title: "Other" } });
-    expect(kept.json.data.metadata).toMatchObject({ lang: "fr" });
+    const retitled = await running.send("PUT", path, { body: { title: "Other" } });
+    expect(retitled.json.data.metadata).toMatchObject({ lang: "fr" });
     const changed = await running.send("PUT", path, { body: { metadata: { lang: "it" } } });
     expect(changed.json.data.metadata).toEqual({ lang: "it", status: "chunked" });
     expect((await running.send("GET", `${path}/chunks`)).json.data.version).toBe(1);

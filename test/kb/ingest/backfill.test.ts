@@ -77,16 +77,16 @@ describe("backfill", () => {
 
   it("the backfill retries while there is no model", async () => {
     const store = memory(10);
-    let looks = 0;
+    let attempts = 0;
     backfill = openBackfill({
       index: store,
-      model: async () => (++looks < 3 ? undefined : hashedEmbedder()),
+      model: async () => (++attempts < 3 ? undefined : hashedEmbedder()),
       report: (report) => reports.push(report),
       retryAfterMs: 1,
     });
     backfill.wake();
     await through(store);
-    expect(looks).toBe(3);
+    expect(attempts).toBe(3);
   });
 
   it("the backfill gives up a text that always fails, and embeds the others", async () => {
@@ -179,10 +179,10 @@ describe("backfill", () => {
   it("checks again for texts that came while it was finishing", async () => {
     const store = memory(0);
     const look = store.chunksWithoutVector;
-    let looks = 0;
+    let attempts = 0;
     store.chunksWithoutVector = async (...parts) => {
       const found = await look(...parts);
-      if (++looks === 1) {
+      if (++attempts === 1) {
         // Committed behind the look that finds nothing left.
         store.add(1);
         backfill.wake();
@@ -190,7 +190,7 @@ describe("backfill", () => {
       return found;
     };
     open(store, hashedEmbedder());
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(attempts).toBeGreaterThan(1));
     await through(store);
   });
 });

@@ -23,7 +23,7 @@ const ODD = [
   "co-operate",
 ];
 
-/** Words by which a text may be looked for. */
+/** Words by which a text may be searched for. */
 export function someWords(chance: Chance, count: number): string {
   return Array.from({ length: count }, () => {
     const drawn = chance.next();

@@ -266,7 +266,7 @@ describe("draining", () => {
           // The queue has ended, and now the turn comes that a document waited for.
           held.resolve();
           await changed.promise;
-          for (let looks = 0; looks < 3; looks += 1) await store.queue.figures("ingest", undefined);
+          for (let reads = 0; reads < 3; reads += 1) await store.queue.figures("ingest", undefined);
           await store.close();
         },
       }),

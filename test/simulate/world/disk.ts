@@ -30,7 +30,7 @@ export interface Disk {
   /** Notified of every path below a source that changed; "" is the first one's root. */
   onChange: (path: string) => void;
   /** Notified of every call by the daemon, with its first argument. */
-  onLook: (name: string, first: unknown) => void;
+  onCall: (name: string, first: unknown) => void;
 
   /** What follows is what others do. A change that is not possible as things are (no such file) does nothing: false. */
   write(path: string, bytes: Buffer): boolean;
@@ -169,9 +169,9 @@ export function openDisk(
       ? SECOND + absolutePath.slice(SECOND_ROOT.length + 1)
       : absolutePath.slice(SOURCE_ROOT.length + 1);
     const own = spoilt.get(path);
-    // A file that may not be read can be looked at all the same; a sick one cannot.
-    const looks = name === "lstatSync" || name === "statSync";
-    if (own !== undefined && (!looks || own === "EIO")) return own;
+    // A file that may not be read can be checked all the same; a sick one cannot.
+    const isStat = name === "lstatSync" || name === "statSync";
+    if (own !== undefined && (!isStat || own === "EIO")) return own;
     for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
       const code = spoilt.get(path.slice(0, end));
       if (code !== undefined) return code;
@@ -181,10 +181,10 @@ export function openDisk(
 
   const disk: Disk = {
     onChange: () => undefined,
-    onLook: () => undefined,
+    onCall: () => undefined,
     call: (name, facts) => {
       if (facts[0] === MOUNT_TABLE) return mounts.table();
-      disk.onLook(name, facts[0]);
+      disk.onCall(name, facts[0]);
       clock.charge(random.between(0, slowMs));
       const [path] = facts;
       if (typeof path === "string") {

@@ -23,7 +23,7 @@ export interface Judge {
   /** An answer came. */
   delivered(request: SentRequest, answer: Answer): void;
   /** The daemon calls the disk with this first argument. */
-  looks(call: string, first: unknown): void;
+  diskCall(call: string, first: unknown): void;
   /** Files came or went, or one was changed: what was refused may be sent again. */
   changed(path?: string): void;
   /** A process starts. */
@@ -100,7 +100,7 @@ export interface JudgeOptions {
 
 /** A file that has been there this long is known to the daemon as far as it can know it. */
 const KNOWN_AFTER_MS = 60_000;
-/** A create in doubt is looked after for so long. */
+/** A create in doubt is remembered for so long. */
 const UNTOLD_MS = 60 * 60_000;
 /** So long deletes may go that a person agreed to. */
 const AGREED_MS = 60_000;
@@ -124,9 +124,9 @@ const GROWTH_ENDS_MS = 10_000;
  * Calls with a path within a minute, from the second one on in which nothing changes on the disk, beside those that belong to
  * reads: unwatched it is scanned every 15 s.
  */
-const LOOKS_MAX = 1500;
+const DISK_CALLS_MAX = 1500;
 /** Calls with its path that each read of a file needs. */
-const LOOKS_PER_READ = 4;
+const DISK_CALLS_PER_READ = 4;
 /**
  * Reads of one file within such a minute: all that waited for the service are read again, and those with coarse times in the
  * future, since the clock was set back, are at each scan. An upload streams its file, which no memory holds: each attempt
@@ -149,7 +149,7 @@ interface Minute {
   /** Something has just changed. */
   readonly first: boolean;
   /** Calls with a path, without those that belong to reads. */
-  looks: number;
+  diskCalls: number;
   /** How often each file was opened. */
   readonly reads: Map<string, number>;
   /** How often each file was uploaded, by its name. */
@@ -255,7 +255,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
     if (options.owners.second === options.owners.first && countServed(place) === 0) return;
-    // A person agreed to the end of what was held; a file that could not be looked at then is another one.
+    // A person agreed to the end of what was held; a file that could not be checked then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
     // A resource whose requests all came before the file was another file's of that name.
     const isKnown =
@@ -575,20 +575,20 @@ export function openJudge(options: JudgeOptions): Judge {
         quiet.set(process, { sinceMs: clock.nowMs(), untilMs });
       }
     },
-    looks: (call, first) => {
+    diskCall: (call, first) => {
       // What is done with an open file belongs to its opening.
       if (typeof first !== "string") return;
       const nowMs = clock.nowMs();
       if (nowMs - minute.sinceMs > MINUTE_MS) minute = openMinute(nowMs, false);
       const { reads, uploads } = minute;
       if (call === "openSync") reads.set(first, 1 + (reads.get(first) ?? 0));
-      minute.looks += call === "openSync" ? -LOOKS_PER_READ : 1;
+      minute.diskCalls += call === "openSync" ? -DISK_CALLS_PER_READ : 1;
       if (minute.first) return;
       const readTimes = (reads.get(first) ?? 0) - (uploads.get(basename(first)) ?? 0);
       if (readTimes > READS_MAX)
         fail("busy", `${first} is read ${readTimes} times within a minute, and the disk rests`);
-      if (minute.looks > LOOKS_MAX)
-        fail("busy", `${minute.looks} calls into a disk that rests, within a minute`);
+      if (minute.diskCalls > DISK_CALLS_MAX)
+        fail("busy", `${minute.diskCalls} calls into a disk that rests, within a minute`);
     },
     changed: (path) => {
       if (path === GROWING) noteGrowth();
@@ -699,7 +699,7 @@ export function openJudge(options: JudgeOptions): Judge {
 }
 
 function openMinute(sinceMs: number, first: boolean): Minute {
-  return { sinceMs, first, looks: 0, reads: new Map(), uploads: new Map() };
+  return { sinceMs, first, diskCalls: 0, reads: new Map(), uploads: new Map() };
 }
 
 /** Metadata as text, in one order of names, without some of them. */

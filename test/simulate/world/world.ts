@@ -103,7 +103,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     isOwned: (docId) => isOwned(stage.process, docId),
     metadataOf: (path) => metadataAt(disk, path, runner.team()),
   });
-  disk.onLook = (name, first) => judge.looks(name, first);
+  disk.onCall = (name, first) => judge.diskCall(name, first);
   disk.onChange = (path) => {
     expectations.refresh();
     judge.changed(path);
@@ -315,7 +315,7 @@ function remove(
   }
 }
 
-/** A person who looks at the status and agrees to what is held, but not while the folder is not in its place. */
+/** A person who reads the status and agrees to what is held, but not while the folder is not in its place. */
 export function approve({ runner, disk, judge, note }: World): void {
   const daemon = runner.running();
   if (daemon === undefined || disk.root() !== "here") return;

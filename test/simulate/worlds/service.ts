@@ -82,7 +82,7 @@ export const SERVICE_WORLDS: readonly UnkindWorld[] = [
         share: random.pick([0.5, 0.5, 0.9]),
         amount: 0,
       }));
-      // A ledger that is lost while lists are short looks for its resources in one of them.
+      // A ledger that is lost while lists are short searches for its resources in one of them.
       if (random.chance(0.4)) happenings.push(...drawLostLedger(random, random.between(20_000, endMs)));
       return withHappenings(history, happenings);
     },

@@ -184,8 +184,8 @@ describe("saving a text before its delete", () => {
   it.each<[what: string, keep: Saved]>([
     ["a text is saved, then the resource is deleted", { kind: "done", value: undefined }],
     ["a text that is gone does not prevent its delete", GONE],
-  ])("%s", async (_what, kept) => {
-    expect(await send({ keep: [kept] }, await deletion(2))).toBe("done");
+  ])("%s", async (_what, retained) => {
+    expect(await send({ keep: [retained] }, await deletion(2))).toBe("done");
     expect([open(), asked]).toEqual([0, ["save", "delete"]]);
   });
 

@@ -139,12 +139,12 @@ describe.each(SERVICES)("with a service of %o", (options) => {
     if (other === undefined || late === undefined) throw new Error("not two");
     world.service.fault = ({ operation }) => (operation === "list" ? listing([other]) : undefined);
     await world.sync();
-    const [, , kept] = made();
-    if (kept === undefined) throw new Error("not three");
+    const [, , last] = made();
+    if (last === undefined) throw new Error("not three");
     // Somebody deletes the one that the ledger knows, and the list is stale.
-    kept.isDeleted = true;
+    last.isDeleted = true;
     world.service.fault = ({ operation }) =>
-      operation === "list" ? listing([other, late, kept]) : undefined;
+      operation === "list" ? listing([other, late, last]) : undefined;
     await world.sync();
     world.service.fault = () => undefined;
     await world.sync();

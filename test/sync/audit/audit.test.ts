@@ -119,9 +119,9 @@ describe("an audit", () => {
     ]);
     expect(titled("3.txt").description).toBe("3.txt");
     expect(world.service.uploads.has(titled("a.pdf").url ?? "")).toBe(true);
-    const kept = world.service.live().filter(({ title, _id }) => ids.get(title) === _id);
-    expect(kept.map(({ title }) => title)).not.toContain("1.txt");
-    expect(kept).toHaveLength(8);
+    const unchanged = world.service.live().filter(({ title, _id }) => ids.get(title) === _id);
+    expect(unchanged.map(({ title }) => title)).not.toContain("1.txt");
+    expect(unchanged).toHaveLength(8);
     expect(world.activity.filter(({ action }) => action === "audit")).toHaveLength(4);
     expect(await audit()).toMatchObject({ agrees: true, findings: [] });
   });

@@ -108,8 +108,8 @@ describe("a mail with a PDF", () => {
     const content = world.service.live()[0]?.content;
     expect(content).toContain(words);
     expect(content).toContain("- bill.pdf (application/pdf), not read: ");
-    const told = await world.explain("m.eml");
-    expect(told.recipe?.from.kind).toBe(SENT_AS_TEXT);
+    const explanation = await world.explain("m.eml");
+    expect(explanation.recipe?.from.kind).toBe(SENT_AS_TEXT);
   });
 });
 

@@ -339,10 +339,10 @@ describe("wait", () => {
   it("does not take a file for empty that is truncated before it is rewritten", async () => {
     const daemon = await run({ settings: { settleMs: 500 } });
     world.write("a.txt", "");
-    const { promise: looked, resolve } = Promise.withResolvers<void>();
+    const { promise: checked, resolve } = Promise.withResolvers<void>();
     const path = join(world.root, "a.txt");
     const waited = daemon.wait({ signal: never, path, onWaiting: () => resolve() });
-    await Promise.race([looked, waited]);
+    await Promise.race([checked, waited]);
     world.write("a.txt", "text");
     expect(await waited).toMatchObject({ agreed: true });
     expect(titles()).toEqual(["a.txt"]);

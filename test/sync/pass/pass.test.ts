@@ -281,9 +281,9 @@ describe("what a person agrees to", () => {
     agree(names);
     await planAll();
     const agreed = rootOf();
-    renameSync(root, join(base, "aside"));
+    renameSync(root, join(base, "away"));
     mkdirSync(root);
-    for (const name of names.slice(0, 5)) renameSync(join(base, "aside", name), join(root, name));
+    for (const name of names.slice(0, 5)) renameSync(join(base, "away", name), join(root, name));
 
     expect((await planAll()).deletions).toEqual([]);
     expect(rootOf()).toEqual(agreed);

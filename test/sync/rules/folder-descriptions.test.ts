@@ -17,7 +17,7 @@ afterEach(() => removeTree(root));
 
 const settling = { settleMs: 100, now: () => nowMs };
 const put = (path: string, text: string): void => addFiles(root, { [path]: text });
-/** What applies in a folder after the files were looked at again. */
+/** What applies in a folder after the files were read again. */
 const lookAgain = (descriptions: FolderDescriptions, folder: string): string | undefined => {
   descriptions.refresh();
   return descriptions.in(folder);

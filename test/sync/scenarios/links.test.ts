@@ -86,7 +86,7 @@ describe("symbolic links", () => {
     await agrees(() => after);
     expect(sent()).toEqual({ update: 3, create: 2 });
     expect(ids()).toMatchObject(before);
-    // Renames of a link, of a target's folder's file and of a link to a folder: titles alone, every id kept.
+    // Renames of a link, of a target's folder's file and of a link to a folder: titles alone, every id stays.
     renameSync(at("l.txt"), at("m.txt"));
     await agrees(() => renamed(after, { "l.txt": "m.txt" }));
     renameSync(at("d/e/b.txt"), at("d/e/c.txt"));
@@ -206,7 +206,7 @@ describe("hard links", () => {
     linkSync(at("a.txt"), at("sub/b.txt"));
     await agrees();
     expect(sent()).toEqual({ create: 1 });
-    const { "sub/b.txt": kept } = ids();
+    const { "sub/b.txt": remaining } = ids();
     writeFileSync(at("a.txt"), "two, longer");
     // The write came through the other name, in another folder: a hint for this one alone.
     followed.daemon.rescan();
@@ -215,6 +215,6 @@ describe("hard links", () => {
     unlinkSync(at("a.txt"));
     await agrees();
     expect(sent()).toEqual({ delete: 1 });
-    expect(ids()["sub/b.txt"]).toBe(kept);
+    expect(ids()["sub/b.txt"]).toBe(remaining);
   });
 });

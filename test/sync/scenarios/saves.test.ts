@@ -207,7 +207,7 @@ it("200 saves by rename are updates: the resource is never gone, nor is there a 
   for (let version = 0; version < 200; version++) {
     writeFileSync(at(".a.txt.tmp"), `version ${version}`);
     renameSync(at(".a.txt.tmp"), at("a.txt"));
-    // A few turns in between: more looks at a file that never rests would make it wait for a minute, as they should.
+    // A few turns in between: more checks of a file that never rests would make it wait for a minute, as they should.
     if (version % 50 === 0) {
       await new Promise((resolve) => {
         setImmediate(resolve);

@@ -39,7 +39,7 @@ const back = async (name: string, atMs?: number) =>
   (await world.offline.undelete(path(name), atMs)).map((result) =>
     Object.assign({}, result, { path: result.path.slice(world.root.length + 1) }),
   );
-const kept = (name?: string): string[] =>
+const saved = (name?: string): string[] =>
   world.offline
     .trash(name === undefined ? undefined : path(name))
     .map((text) => text.path.slice(world.root.length + 1));
@@ -64,7 +64,7 @@ describe("the text of a deleted file", () => {
     const before = world.service.requests.length;
     await world.sync();
     expect(sent(before)).toEqual(["delete"]);
-    expect([kept(), trashFiles()]).toEqual([[], []]);
+    expect([saved(), trashFiles()]).toEqual([[], []]);
   });
 
   it("saves a text durably for its owner alone before its resource is deleted, and restores the file", async () => {
@@ -109,7 +109,7 @@ describe("the text of a deleted file", () => {
     await sync();
     unlinkSync(path("report.docx"));
     await sync();
-    expect(kept()).toEqual(["report.docx.md"]);
+    expect(saved()).toEqual(["report.docx.md"]);
     expect(await back("report.docx")).toMatchObject([
       { outcome: "restored", isExact: false, path: "report.docx.md" },
     ]);
@@ -155,7 +155,7 @@ describe("the text of a deleted file", () => {
     const before = world.service.requests.length;
     await sync({ sources: [world.source({ exclude: ["*.log"] })] });
     expect(sent(before)).toEqual(["delete"]);
-    expect(kept()).toEqual([]);
+    expect(saved()).toEqual([]);
   });
 
   it.each([
@@ -168,7 +168,7 @@ describe("the text of a deleted file", () => {
     rmSync(path("d"), { recursive: true });
     take();
     await sync();
-    expect(kept()).toEqual(["d/a.txt"]);
+    expect(saved()).toEqual(["d/a.txt"]);
     expect(world.service.live().filter(({ title }) => title === "a.txt")).toEqual([]);
   });
 
@@ -185,10 +185,10 @@ describe("the text of a deleted file", () => {
       };
       await sync({ step }).catch(() => undefined);
       // Either the resource exists, or its text is saved.
-      expect(world.service.live().length === 2 || kept().length === 1).toBe(true);
+      expect(world.service.live().length === 2 || saved().length === 1).toBe(true);
     }
     await sync();
-    expect([kept(), world.service.live().length]).toEqual([["a.txt"], 1]);
+    expect([saved(), world.service.live().length]).toEqual([["a.txt"], 1]);
     expect(trashFiles()).toHaveLength(1);
     expect(await back("a.txt")).toMatchObject([{ outcome: "restored" }]);
   });
@@ -216,7 +216,7 @@ describe("a text that cannot be saved", () => {
       ]);
     }
     await sync();
-    expect([world.service.live().length, kept()]).toEqual([1, []]);
+    expect([world.service.live().length, saved()]).toEqual([1, []]);
     expect(world.activity.at(-1)).toMatchObject({
       action: "delete",
       outcome: "done",
@@ -234,14 +234,14 @@ describe("a text that cannot be saved", () => {
     ]);
     unlinkSync(join(world.stateDir, "trash"));
     await sync();
-    expect([world.service.live().length, kept()]).toEqual([1, ["a.txt"]]);
+    expect([world.service.live().length, saved()]).toEqual([1, ["a.txt"]]);
   });
 
   it("deletes at once when the service has no such resource", async () => {
     for (const resource of world.service.resources.values())
       if (resource.title === "a.txt") resource.isDeleted = true;
     await sync();
-    expect([kept(), troubled()]).toEqual([[], []]);
+    expect([saved(), troubled()]).toEqual([[], []]);
   });
 
   it("stops asking for a text when the configuration disables the trash", async () => {
@@ -283,9 +283,9 @@ describe("an upload that is not given back as it was sent", () => {
     unlinkSync(path("a.pdf"));
     change();
     await sync();
-    expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
+    expect([world.service.live().length, saved(), trashFiles()]).toEqual([2, [], []]);
     for (let pass = 0; pass < 7; pass += 1) await sync();
-    expect([world.service.live().length, kept(), trashFiles()]).toEqual([1, [], []]);
+    expect([world.service.live().length, saved(), trashFiles()]).toEqual([1, [], []]);
   });
 });
 
@@ -304,7 +304,7 @@ it.each([
   expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([
     { path: name, message: expect.stringContaining("its address is not known; 7 more tries") as string },
   ]);
-  expect([world.service.live().length, kept(), trashFiles()]).toEqual([2, [], []]);
+  expect([world.service.live().length, saved(), trashFiles()]).toEqual([2, [], []]);
 });
 
 it("fetches an upload with an outdated port from the service's current address", async () => {
@@ -320,7 +320,7 @@ it("fetches an upload with an outdated port from the service's current address",
   expect(url).toMatch(/^http:\/\/localhost:1\/files\//);
   unlinkSync(path("a.pdf"));
   await sync();
-  expect([kept(), world.service.live().length]).toEqual([["a.pdf"], 1]);
+  expect([saved(), world.service.live().length]).toEqual([["a.pdf"], 1]);
 });
 
 it("delays only the delete of an upload whose host does not answer", async () => {
@@ -334,7 +334,7 @@ it("delays only the delete of an upload whose host does not answer", async () =>
   unlinkSync(path("a.pdf"));
   unlinkSync(path("b.txt"));
   await sync();
-  expect([kept(), world.service.live().length]).toEqual([["b.txt"], 2]);
+  expect([saved(), world.service.live().length]).toEqual([["b.txt"], 2]);
   expect(readStatus(world.stateDir, 10)?.troubled).toMatchObject([{ path: "a.pdf" }]);
 });
 
@@ -348,10 +348,10 @@ describe("undelete", () => {
   });
 
   it("lists all saved texts, those of a folder, and that of a file", () => {
-    expect(kept().toSorted()).toEqual(["d/1.txt", "d/e/2.txt", "top.txt"]);
-    expect(kept("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
-    expect(kept("top.txt")).toEqual(["top.txt"]);
-    expect(kept("stays.txt")).toEqual([]);
+    expect(saved().toSorted()).toEqual(["d/1.txt", "d/e/2.txt", "top.txt"]);
+    expect(saved("d").toSorted()).toEqual(["d/1.txt", "d/e/2.txt"]);
+    expect(saved("top.txt")).toEqual(["top.txt"]);
+    expect(saved("stays.txt")).toEqual([]);
     const [text] = world.offline.trash(path("top.txt"));
     const days = (Date.parse(text?.until ?? "") - Date.parse(text?.deletedAt ?? "")) / 86_400_000;
     expect([text?.sizeBytes, days]).toEqual([15, 7]);
@@ -445,14 +445,14 @@ describe("saved texts whose ledger was lost", () => {
     await sync();
     unlinkSync(path("a.txt"));
     await sync();
-    expect(kept()).toEqual(["a.txt"]);
+    expect(saved()).toEqual(["a.txt"]);
     for (const end of ["", "-wal", "-shm"]) rmSync(`${ledgerFile(world.stateDir)}${end}`, { force: true });
   };
 
   it("finds texts of a lost ledger in the next pass and restores them", async () => {
     await remember();
     await sync();
-    await until(() => kept().length === 1);
+    await until(() => saved().length === 1);
     expect(await back("a.txt")).toMatchObject([{ outcome: "restored", path: "a.txt" }]);
     expect(read("a.txt")).toBe("text a");
   });
@@ -513,7 +513,7 @@ describe("pruning", () => {
   it("evicts the oldest texts above the size limit, file and row", async () => {
     await remember(4);
     await withTrash(250, (trash) => trash.prune());
-    expect(kept()).toEqual(["3.txt", "2.txt"]);
+    expect(saved()).toEqual(["3.txt", "2.txt"]);
     expect(trashFiles()).toHaveLength(2);
   });
 
@@ -523,17 +523,17 @@ describe("pruning", () => {
     await world.sync({ settings: { trashDays: 0.000_001 } });
     unlinkSync(path("a.txt"));
     await world.sync({ settings: { trashDays: 0.000_001 } });
-    expect(kept()).toEqual(["a.txt"]);
+    expect(saved()).toEqual(["a.txt"]);
     await until(() => Date.now() > Date.parse(world.offline.trash()[0]?.until ?? ""));
     await world.sync();
     await until(() => trashFiles().length === 0);
-    expect(kept()).toEqual([]);
+    expect(saved()).toEqual([]);
   });
 
   it("retains a text for its original days after the setting is lowered", async () => {
     await remember(1);
     await world.sync();
-    expect([kept().length, trashFiles().length]).toEqual([1, 1]);
+    expect([saved().length, trashFiles().length]).toEqual([1, 1]);
   });
 
   it("removes old files without a row", async () => {
@@ -546,6 +546,6 @@ describe("pruning", () => {
     for (const name of ["stray", "half.new"]) utimesSync(join(folder, name), 1, 1);
     await withTrash(1000, (trash) => trash.prune());
     expect(trashFiles()).toHaveLength(1);
-    expect(kept()).toEqual(["0.txt"]);
+    expect(saved()).toEqual(["0.txt"]);
   });
 });

@@ -327,7 +327,7 @@ describe("a watch", () => {
 function startFixture(
   roots: readonly string[],
   command: readonly string[] = [],
-): { child: ChildProcess; told: string[] } {
+): { child: ChildProcess; lines: string[] } {
   const [program = "", ...args] = [
     ...command,
     process.execPath,
@@ -335,22 +335,22 @@ function startFixture(
     ...roots,
   ];
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
-  const told: string[] = [];
-  createInterface({ input: child.stdout }).on("line", (line) => told.push(line));
-  return { child, told };
+  const lines: string[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
+  return { child, lines };
 }
 
 describe("what happens to a whole process", () => {
-  const told = async (lines: string[], line: string): Promise<void> => {
+  const waitFor = async (lines: string[], line: string): Promise<void> => {
     await vi.waitUntil(() => lines.includes(line), { timeout: 30_000, interval: 5 });
   };
 
   it("reports every source and watches new folders after a flood during a stop of the process", async () => {
     addFiles(root, { "one/a.md": "", "one/b.md": "", "two/": "" });
-    const { child, told: lines } = startFixture([path("one"), path("two")]);
+    const { child, lines } = startFixture([path("one"), path("two")]);
     try {
-      await told(lines, "one ready");
-      await told(lines, "two ready");
+      await waitFor(lines, "one ready");
+      await waitFor(lines, "two ready");
       child.kill("SIGSTOP");
       // In turn: the kernel merges equal events that follow each other (inotify(7)).
       const files = [openSync(path("one/a.md"), "a"), openSync(path("one/b.md"), "a")];
@@ -358,10 +358,10 @@ describe("what happens to a whole process", () => {
       for (const file of files) closeSync(file);
       mkdirSync(path("two/late"));
       child.kill("SIGCONT");
-      await told(lines, "one dirty *");
-      await told(lines, "two dirty *");
+      await waitFor(lines, "one dirty *");
+      await waitFor(lines, "two dirty *");
       writeFileSync(path("two/late/x.md"), "x");
-      await told(lines, "two dirty late/x.md");
+      await waitFor(lines, "two dirty late/x.md");
       expect(lines.filter((line) => line.includes("error"))).toEqual([]);
     } finally {
       child.kill("SIGKILL");
@@ -383,15 +383,15 @@ describe("what happens to a whole process", () => {
     "too few inotify watches: an error with a hint, and what is watched goes on",
     async () => {
       for (let n = 0; n < 20; n++) addFiles(root, { [`f${n}/a.md`]: "a" });
-      const { child, told: lines } = startFixture([root], limited);
+      const { child, lines } = startFixture([root], limited);
       const name = basename(root);
       try {
-        await told(lines, `${name} ready`);
+        await waitFor(lines, `${name} ready`);
         expect(lines.filter((line) => line.includes("error"))).toEqual([
           `${name} error watch_limit: fs.inotify.max_user_watches`,
         ]);
         writeFileSync(path("b.md"), "b");
-        await told(lines, `${name} dirty b.md`);
+        await waitFor(lines, `${name} dirty b.md`);
       } finally {
         child.kill("SIGKILL");
         await once(child, "exit");

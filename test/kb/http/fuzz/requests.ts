@@ -179,9 +179,9 @@ function objectOf({ properties = {}, required = [] }: Schema): fc.Arbitrary<Reco
     .tuple(drawn, fc.nat({ max: 9 }), fc.lorem({ maxCount: 60 }), address)
     .map(([body, draw, words, url]) => {
       if (draw >= 8) return body;
-      const [dropped, kept, value] = draw < 5 ? ["url", "content", words] : ["content", "url", url];
+      const [dropped, other, value] = draw < 5 ? ["url", "content", words] : ["content", "url", url];
       delete body[dropped];
-      return Object.assign(body, { [kept]: value });
+      return Object.assign(body, { [other]: value });
     });
 }
 

@@ -50,7 +50,7 @@ it("2,000 files that are only touched send nothing", async () => {
   const { at, sent, daemon } = followed;
   const later = new Date(Date.now() - 5000);
   for (let n = 0; n < 2000; n++) utimesSync(at(`d/${n % 10}/f${n}.txt`), later, later);
-  // A new file is looked at after them: when it is there, so were they.
+  // A new file is checked after them: when it is there, so were they.
   writeFileSync(at("d/0/last.txt"), "last");
   await followed.agrees();
   daemon.rescan();
