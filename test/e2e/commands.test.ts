@@ -178,6 +178,9 @@ describe("sync", () => {
     const found = await kbsync(["search", "aardvark", "--config", config]);
     expect(found.stdout).toContain("a.md");
     expect(found.stderr).toContain("Searched by words alone, not by meaning");
+    const fresh = await kbsync(["search", "aardvark", "--fresh", "--config", config]);
+    expect(fresh).toMatchObject({ code: 0 });
+    expect(fresh.stderr).toContain("no daemon runs, so newer changes are unknown");
     const json = await kbsync(["search", "aardvark", "--config", config, "--json"]);
     expect(JSON.parse(json.stdout)).toMatchObject({ results: [{ path: "a.md" }], fallback: "words" });
     expect(json.stderr).not.toContain("Searched by words");

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { SourceStatus } from "../../../src/wire/daemon.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
+import { vectorLine } from "../../../src/cli/commands/sync.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";
 import { statusText } from "../../../src/cli/commands/status.ts";
 import type { TroubledFile } from "../../../src/wire/daemon-files.ts";
@@ -200,4 +201,10 @@ describe("a mount below a source that is not as it was", () => {
     const words = summary(source({ unreadable: 2, unreadablePaths: ["closed", "disk"], mounts }));
     expect(words).toContain("  /docs: cannot be read: closed (check owner and mode)\n");
   });
+});
+
+it("says how many passages are not found by meaning yet", () => {
+  expect(vectorLine(0)).toBe("");
+  expect(vectorLine(1)).toMatch(/^1 passage is not found by meaning yet: .*\n$/);
+  expect(vectorLine(1000)).toMatch(/^1,000 passages are /);
 });
