@@ -140,7 +140,12 @@ async function search(context: Context, query: string, options: SearchOptions): 
             waitSeconds,
             where,
           }));
-          return searchOnce(service, queries, requestTimeoutMs + Math.ceil((waitSeconds ?? 0) * 1000), signal);
+          return searchOnce(
+            service,
+            queries,
+            requestTimeoutMs + Math.ceil((waitSeconds ?? 0) * 1000),
+            signal,
+          );
         },
         (given) => ({
           receipt: joinReceipts(given.map((each) => each.receipt)),

@@ -41,7 +41,8 @@ function shingle(text: string): Shingled {
   const hashes = new Set<number>();
   for (let at = 0; at <= Math.max(0, words.length - SHINGLE); at++) {
     let hash = 0;
-    for (let word = at; word < at + SHINGLE; word++) hash = Math.imul(hash ^ (words[word] ?? 0), FNV_PRIME) + 1;
+    for (let word = at; word < at + SHINGLE; word++)
+      hash = Math.imul(hash ^ (words[word] ?? 0), FNV_PRIME) + 1;
     hashes.add(hash >>> 0);
   }
   return { hashes, numbers: (folded.match(NUMBERS) ?? []).toSorted().join(" ") };
