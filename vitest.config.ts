@@ -44,7 +44,18 @@ const E2E = ["test/e2e/**/*.test.ts"];
 const PACKAGE = ["test/package/**/*.test.ts"];
 /** The built program under a real systemd in a container. The steps build on each other, so none is retried. */
 const SYSTEMD = ["test/systemd/**/*.test.ts"];
-const NOT_UNIT = [...LONG_TESTS, ...CRASH, ...SCENARIOS, ...E2E, ...PACKAGE, ...SYSTEMD, "node_modules/**"];
+/** The built console in a browser. */
+const CONSOLE = ["test/console/browser/**/*.test.ts"];
+const NOT_UNIT = [
+  ...LONG_TESTS,
+  ...CRASH,
+  ...SCENARIOS,
+  ...E2E,
+  ...PACKAGE,
+  ...SYSTEMD,
+  ...CONSOLE,
+  "node_modules/**",
+];
 
 /** Tests that replace a module, or count what the whole process does: each file needs a process of its own. */
 export const ALONE = [
@@ -151,6 +162,16 @@ export default defineConfig({
           // Each file starts programs of its own, which wait more than they work: two at a time keep two processors busy.
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        test: {
+          name: "console",
+          include: CONSOLE,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          retry: RETRIES,
+          sequence: { groupOrder: 7 },
         },
       },
       {

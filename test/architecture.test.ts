@@ -123,6 +123,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/search",
   ],
   "kb/keys": ["lib", "wire", "kb/store", "kb/resources"],
+  "kb/console": ["lib", "wire", "kb/store", "kb/resources"],
   "kb/webhooks": ["lib", "wire", "kb/queue", "kb/store", "kb/resources"],
   "kb/models": ["lib", "kb/store"],
   "kb/agents": ["lib", "wire", "kb/store", "kb/resources"],
@@ -147,6 +148,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "wire",
     "kb/agents",
     "kb/chat",
+    "kb/console",
     "kb/jobs",
     "kb/keys",
     "kb/uploads",
@@ -162,6 +164,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "wire",
     "kb/agents",
     "kb/chat",
+    "kb/console",
     "kb/models",
     "kb/webhooks",
     "kb/fetch",
@@ -176,6 +179,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/ingest",
     "kb/search",
   ],
+  console: ["wire"],
   mcp: ["lib", "wire"],
   backup: ["lib"],
   metrics: ["lib", "kb", ...ALL_OF_SYNC],
@@ -186,6 +190,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "config",
     ...ALL_OF_SYNC,
     "kb",
+    "kb/console",
     "kb/http",
     "kb/embed",
     "kb/resources",
@@ -207,7 +212,7 @@ interface Import {
 }
 
 const src = join(dirname(fileURLToPath(import.meta.url)), "..", "src");
-const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+const files = readdirSync(src, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file));
 const imports = files.flatMap((file) => importsOf(file, readFileSync(join(src, file), "utf8")));
 
 function importsOf(file: string, text: string): Import[] {
@@ -358,9 +363,21 @@ describe("imports run one way", () => {
     expect(circlesOf(folders)).toEqual([]);
   });
 
-  it("every relative import ends in .ts", () => {
+  it("the console takes only types of the contract, and values that load no schema library", () => {
+    const values = ["../wire/routes.ts", "../wire/constants.ts"];
     const breaches = imports.filter(
-      ({ specifier }) => specifier.startsWith(".") && !specifier.endsWith(".ts"),
+      ({ file, specifier, typeOnly }) =>
+        file.startsWith("console/") &&
+        !typeOnly &&
+        !/^\.\.?\/(?!.*wire\/)|^preact(?:\/hooks)?$|^@preact\/signals$/.test(specifier) &&
+        !values.some((value) => specifier.endsWith(value)),
+    );
+    expect(breaches).toEqual([]);
+  });
+
+  it("every relative import ends in .ts or .tsx", () => {
+    const breaches = imports.filter(
+      ({ specifier }) => specifier.startsWith(".") && !/\.tsx?$/.test(specifier),
     );
     expect(breaches).toEqual([]);
   });

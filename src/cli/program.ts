@@ -11,6 +11,7 @@ import { addApprove } from "./commands/approve.ts";
 import { addAsk } from "./commands/question.ts";
 import { addBackup } from "./commands/backup.ts";
 import { addCompletion } from "./commands/completion.ts";
+import { addConsole } from "./commands/console.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addErase } from "./commands/erase.ts";
 import { addEval } from "./commands/eval.ts";
@@ -127,6 +128,7 @@ export function buildProgram(context: Context): Command {
   addLog(program, context);
   addWait(program, context);
   addWhy(program, context);
+  addConsole(program, context);
   addSearch(program, context);
   addLs(program, context);
   addFacets(program, context);

@@ -17,7 +17,7 @@ import {
   METADATA_STRING_CHARS_MAX,
   METADATA_VALUES_MAX,
 } from "../wire/metadata.ts";
-import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
 export const HOST_DEFAULT = "127.0.0.1";

@@ -1,9 +1,11 @@
 import type { TokenMeter } from "./embed/remote.ts";
 import type { BudgetLimits } from "./models/budget.ts";
 import type { Logger } from "pino";
-import { UPLOAD_BYTES_MAX } from "../wire/upload.ts";
+import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
 import type { ChatOptions } from "./answering.ts";
+import type { ConsoleFile } from "./console/pages.ts";
 import type { ResolveAll } from "./fetch/guarded-dial.ts";
+import type { DaemonHandlers } from "./http/daemon-routes.ts";
 import type { MetricsText } from "./http/monitoring-routes.ts";
 import type { RateRule } from "./http/rate.ts";
 import type { OcrOptions } from "./ingest/extract/ocr.ts";
@@ -79,6 +81,10 @@ export interface ServiceOptions {
    * metrics cover all accounts, so no account's key may read them. Default: none.
    */
   readonly metrics?: () => Promise<MetricsText>;
+  /** The built console. Default: none; `/` is then no address of this service. */
+  readonly consoleFiles?: readonly ConsoleFile[];
+  /** The operations of a daemon in this process. Default: there is none. */
+  readonly daemon?: DaemonHandlers;
 }
 
 /** Rate of a key if other machines reach the service: ten requests a second, as a program sends them. */

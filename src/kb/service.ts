@@ -13,6 +13,7 @@ import type { TokenMeter } from "./embed/remote.ts";
 import { openBudget, type Budget } from "./models/budget.ts";
 import type { ChatModel } from "./models/chat-model.ts";
 import { meteredModel } from "./models/metered.ts";
+import { openSessions } from "./console/sessions.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import type { Fetcher, FetcherOptions } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
@@ -195,11 +196,18 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       isFailing: store.problem() !== undefined,
     });
   const server = await buildServer(
-    httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
+    {
+      ...httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
+      daemonAccountId: options.daemon && (await records.ensureAccount(LOCAL_ACCOUNT)).id,
+    },
     webhooks,
     answering,
     health,
-    isReachedByOthers ? undefined : options.metrics,
+    {
+      metrics: isReachedByOthers ? undefined : options.metrics,
+      consoleFiles: options.consoleFiles,
+      daemon: options.daemon,
+    },
   );
 
   const close = async (withinMs = limits.drainMs): Promise<void> => {
@@ -372,16 +380,18 @@ function keyOperations(records: Records): Pick<Service, "issueKey" | "acceptKey"
 
 /** Opens what every route uses. */
 function httpParts(
-  { log, observer, filesNeedKey = false }: ServiceOptions,
+  { log, observer, filesNeedKey = false, resourcesUrl }: ServiceOptions,
   kb: KnowledgeBase,
   admission: Admission,
   limits: ServiceLimits,
   rate: ReturnType<typeof rateKeys>,
-): HttpParts {
+): Omit<HttpParts, "daemonAccountId"> {
   return {
     ...limits,
     kb,
     keyring: openKeyring(kb.records, kb.nowMs, rate),
+    sessions: openSessions(kb.records, kb.nowMs),
+    publicUrl: resourcesUrl,
     idempotency: openIdempotency(kb.records, kb.nowMs),
     admission,
     responseMemory: openResponseMemory(limits.answerBytes),

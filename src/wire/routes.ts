@@ -35,12 +35,20 @@ export const ROUTES = {
   changes: "/v1/changes",
   /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
+  /** api: an addition, the key of the caller. */
+  me: "/v1/me",
+  /** api: an addition, signs in to the console and out again. */
+  consoleSession: "/console/session",
+  /** api: an addition, links that sign in to the console. */
+  consoleLinks: "/console/links",
   /** resources: prefix of uploaded files. */
   files: "/files",
 } as const;
 
 /** The header that carries the caller's key. Its value is never logged. */
 export const KEY_HEADER = "pauthkey";
+/** The console sends it, with the value 1, in requests that change something: a form on another page cannot. */
+export const CONSOLE_HEADER = "x-kbsync-console";
 /** A retry carries the same value; services that support it repeat the first answer. */
 export const IDEMPOTENCY_HEADER = "idempotency-key";
 /** The header of every answer with the id of its request, which the service's log also holds. */

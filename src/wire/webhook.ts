@@ -139,3 +139,4 @@ export const QueuesAnswer = answerOf(
     questions: z.object({ waiting: Count, oldestAt: Time.nullable(), failed: Count }),
   }),
 ).meta({ id: "QueuesAnswer" });
+export type QueuesAnswer = z.infer<typeof QueuesAnswer>;

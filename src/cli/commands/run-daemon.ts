@@ -1,11 +1,12 @@
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { messageOf } from "../../lib/failure.ts";
-import { operationsOf } from "../../sync/control/operations.ts";
+import { type DaemonOperations, operationsOf } from "../../sync/control/operations.ts";
 import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/compose.ts";
+import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { followDaemon } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
@@ -26,6 +27,8 @@ export interface DaemonRun {
   readonly read: () => Ground | Promise<Ground>;
   /** Parts of this process beside the daemon whose standing still means that it hangs. Default: none. */
   readonly samples?: () => Readonly<Record<string, ProgressSample>>;
+  /** Passes requests over the service's port to the daemon that runs. Default: none. */
+  readonly bridge?: DaemonBridge;
   /** Called when the first pass is done. */
   readonly onAgreement?: () => void;
 }
@@ -103,16 +106,20 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
 /** Runs one daemon, which the other commands reach meanwhile. */
 async function runReachable(
   daemon: Daemon,
-  { context, state, log }: DaemonRun,
+  { context, state, log, bridge }: DaemonRun,
   signal: AbortSignal,
 ): Promise<void> {
-  const control = await serveControl(context, state, daemon, log);
+  const operations = operationsOf(daemon, { version: programVersion(), startedMs: context.nowMs() });
+  const ended = new AbortController();
+  bridge?.attach(operations, AbortSignal.any([signal, ended.signal]));
+  const control = await serveControl(context, state, operations, log);
   // Before the daemon releases the state folder: the next process that starts on it opens a socket of its own.
   const closeControl = (): void => void control?.close();
   signal.addEventListener("abort", closeControl, { once: true });
   try {
     await daemon.run({ signal });
   } finally {
+    ended.abort();
     signal.removeEventListener("abort", closeControl);
     await control?.close();
   }
@@ -155,18 +162,17 @@ function notReady(context: Context, daemon: Daemon): string | undefined {
 async function serveControl(
   context: Context,
   state: StateFolder,
-  daemon: Daemon,
+  operations: DaemonOperations,
   log: Logger,
 ): Promise<Control | undefined> {
-  const version = programVersion();
   try {
     // Only a daemon loads Node's HTTP server: it costs every other command 9 ms.
     const { openControl } = await import("../../sync/control/server.ts");
     return await openControl({
       stateDir: state.path,
-      version,
+      version: programVersion(),
       env: context.env,
-      operations: operationsOf(daemon, { version, startedMs: context.nowMs() }),
+      operations,
       onSocketOutside: (path, reason) =>
         log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
     });

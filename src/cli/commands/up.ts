@@ -2,6 +2,9 @@ import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import { openDaemonBridge } from "../compose/daemon-bridge.ts";
+import { consoleAddress, consoleLink, hasConsole } from "../compose/console-link.ts";
+import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { loadSources } from "../state/sources.ts";
@@ -39,9 +42,14 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
     requestTimeoutMs: config.sync.requestTimeoutMs,
   });
   try {
-    const service = await startEmbeddedService(config, state, log);
+    const bridge = openDaemonBridge(context.signal);
+    // Loaded here: no other command pays for the framework.
+    const { daemonHandlers } = await import("../../sync/control/routes.ts");
+    const handlers = daemonHandlers(bridge.operations, bridge.stopping);
+    const service = await startEmbeddedService(config, state, log, handlers);
     try {
       context.stdout.write(whereabouts(config, state, service, context));
+      context.stdout.write(await consoleLine(service, context.env));
       await runDaemon(
         { config, service },
         {
@@ -49,6 +57,7 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
           state,
           log,
           supervisor,
+          bridge,
           read: () => ({ config: loadSources(context, dir, options), service }),
           samples: servicePulse(service),
         },
@@ -73,6 +82,20 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
     ["search", searchCommand(context.env, state.path)],
   ];
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
+}
+
+/** How long the printed link signs in: it stands in a terminal until someone has read the lines around it. */
+const PRINTED_LINK_SECONDS = 600;
+
+/** The line that names the console; empty if it is not built. */
+async function consoleLine(service: ReachedService, env: NodeJS.ProcessEnv): Promise<string> {
+  if (!(await hasConsole(service))) return "";
+  // A journal is read by more people than may sign in.
+  const isUnit = (env["STATE_DIRECTORY"] ?? "") !== "" || isJournal(env, 1);
+  const shown = isUnit
+    ? `${consoleAddress(service)}/ (\`kbsync console\` signs in)`
+    : `${await consoleLink(service, PRINTED_LINK_SECONDS)} (signs in once, within 10 minutes)`;
+  return `  ${"console".padEnd(10)} ${shown}\n`;
 }
 
 /** How a person would type a search: through npm in a clone, else by name. A unit's state folder is not the person's own. */

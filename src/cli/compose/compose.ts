@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
@@ -6,6 +7,7 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
+import type { DaemonHandlers } from "../../kb/http/daemon-routes.ts";
 import type { Service } from "../../kb/service.ts";
 import type { Metrics } from "../../metrics/metrics.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -55,18 +57,21 @@ export interface ReachedService {
   close(withinMs?: number): Promise<void>;
 }
 
+/** The built console, which has the same relative path from `src` and from `dist`. */
+const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
 /** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
 const EMBEDDED_IDENTITY = "embedded";
 
 /**
  * Starts the embedded service with the key of the state folder, and writes its address there. Throws `state_locked` if
- * another process serves from the folder, and the errors of listening.
+ * another process serves from the folder, and the errors of listening. `daemon`: the operations of a daemon in this process.
  */
 export async function startEmbeddedService(
   config: Config,
   state: StateFolder,
   log: Logger,
+  daemon?: DaemonHandlers,
 ): Promise<ReachedService> {
   if (!("embedded" in config.service)) {
     throw new KbsyncError("the configuration names a hosted service, so there is none to run here", {
@@ -93,6 +98,7 @@ export async function startEmbeddedService(
       unratedKey: () => ownKeyHash,
       sources: () => sources,
       askFolders: async (...asked) => askFolders?.(...asked),
+      daemon,
     });
     service = opened;
     metrics.readService(() => opened.figures());
@@ -130,6 +136,7 @@ async function openStateService(
     readonly unratedKey: () => string | undefined;
     readonly sources: () => Config["sources"];
     readonly askFolders: AskFolders;
+    readonly daemon: DaemonHandlers | undefined;
   },
 ) {
   // Before the store opens, so that an invalid key file ends the program first.
@@ -140,8 +147,9 @@ async function openStateService(
     ...rerankerOf(kb.reranker, log),
   };
   // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
-  const [{ openService }, { openStore }, metrics] = await Promise.all([
+  const [{ openService }, { readConsole }, { openStore }, metrics] = await Promise.all([
     import("../../kb/service.ts"),
+    import("../../kb/console/pages.ts"),
     import("../state/embedded-store.ts"),
     startMetrics(),
   ]);
@@ -166,6 +174,8 @@ async function openStateService(
       budget: { ...kb.budget, embeddingPrice: kb.embedding.price },
       ...serviceRules(kb),
       chat: chatOptions(kb, live.sources),
+      consoleFiles: readConsole(CONSOLE_FOLDER),
+      ...(live.daemon && { daemon: live.daemon }),
     });
     return { service, metrics };
   } catch (error) {

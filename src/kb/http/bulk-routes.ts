@@ -86,7 +86,7 @@ export async function addBulkRoutes(
   scope.post(
     ROUTES.bulk,
     {
-      onRequest: requireKey(parts.keyring, "write"),
+      onRequest: requireKey(parts, "write"),
       bodyLimit: BODY_BYTES_MAX,
       config: routeConfig("write", DOC, "documents"),
     },

@@ -5,7 +5,7 @@ import { codeOf } from "../../lib/failure.ts";
 import { openShares } from "../../lib/shares.ts";
 import { Refused } from "../../wire/answers.ts";
 import { Change, CHANGES_MAX, ChangesAnswer, ChangesQuery, ChangesReady, NOW } from "../../wire/changes.ts";
-import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ChangesPage, DocumentChange } from "../store/changes.ts";
 import { disconnectSignal } from "./disconnect.ts";
@@ -41,7 +41,7 @@ export function addChangeRoutes(server: FastifyInstance, parts: HttpParts): void
   server.route({
     method: "GET",
     url: ROUTES.changes,
-    onRequest: requireKey(parts.keyring, "read"),
+    onRequest: requireKey(parts, "read"),
     config: routeConfig("read", DOC),
     handler: async (request, reply) => {
       const { accountId } = callerOf(request);
@@ -86,7 +86,7 @@ async function stream(
   // Ends the wait for the next change.
   signal.addEventListener("abort", () => parts.kb.changeWaits.notify(accountId), { once: true });
   try {
-    await follow(parts, first, { accountId, key: request.headers[KEY_HEADER], events, signal });
+    await follow(parts, first, { accountId, request, events, signal });
   } catch (error) {
     if (!signal.aborted) events.send("error", refusalAnswer(error).body);
   }
@@ -96,7 +96,7 @@ async function stream(
 
 interface Follower {
   readonly accountId: string;
-  readonly key: string | string[] | undefined;
+  readonly request: FastifyRequest;
   readonly events: EventStream;
   readonly signal: AbortSignal;
 }
@@ -104,7 +104,7 @@ interface Follower {
 async function follow(
   parts: HttpParts,
   first: ChangesPage,
-  { accountId, key, events, signal }: Follower,
+  { accountId, request, events, signal }: Follower,
 ): Promise<void> {
   const { kb } = parts;
   let checkedMs = kb.steadyMs();
@@ -114,7 +114,7 @@ async function follow(
     await events.drained();
     if (signal.aborted || kb.isEnding()) return;
     if (kb.steadyMs() - checkedMs >= POLL_MS) {
-      await checkKey(parts, key);
+      await checkCaller(parts, request);
       checkedMs = kb.steadyMs();
     }
     // Listens before it reads, so that no change is made in between.
@@ -130,10 +130,10 @@ async function follow(
   }
 }
 
-/** Throws if the key is no longer valid. */
-async function checkKey({ keyring }: HttpParts, key: Follower["key"]): Promise<void> {
+/** Throws if the key, or the session, is no longer valid. */
+async function checkCaller(parts: HttpParts, request: FastifyRequest): Promise<void> {
   try {
-    await keyring.check(key, "read");
+    await requireKey(parts, "read")(request);
   } catch (error) {
     // An open stream is no further request.
     if (codeOf(error) !== "rate_limited") throw error;

@@ -37,7 +37,7 @@ export function addChatRoutes(server: FastifyInstance, parts: HttpParts, chat: C
     method: "POST",
     url: ROUTES.chat,
     bodyLimit: CHAT_BODY_BYTES_MAX,
-    onRequest: requireKey(parts.keyring, "chat"),
+    onRequest: requireKey(parts, "chat"),
     config: routeConfig("chat", DOC),
     handler: async (request, reply) => {
       const { accountId } = callerOf(request);

@@ -27,7 +27,7 @@ export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
   server.get(
     `${ROUTES.files}/:token/:name`,
     parts.filesNeedKey
-      ? { onRequest: requireKey(parts.keyring, "read"), config: routeConfig("read", DOC) }
+      ? { onRequest: requireKey(parts, "read"), config: routeConfig("read", DOC) }
       : { config: routeConfig("none", DOC) },
     async (request, reply) => {
       const file = await findFile(parts, request);

@@ -14,6 +14,9 @@ const CACHE_MS = 5000;
 /** Longer than any key of the service; longer values are not hashed. */
 const KEY_CHARS_MAX = 4096;
 
+/** The scope that an operation needs; `any`: every valid key may use it. */
+export type KeyNeed = KeyScope | "any";
+
 /** Authenticates callers by their keys. */
 export interface Keyring {
   /**
@@ -21,9 +24,11 @@ export interface Keyring {
    * and is within its rate. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Returns
    * synchronously for a cached key.
    */
-  check(header: string | string[] | undefined, scope: KeyScope): KeyRecord | Promise<KeyRecord>;
   /** Returns the account of a key that was checked lately, without checking it; undefined for any other. */
   accountOf(header: string | string[] | undefined): string | undefined;
+  check(header: string | string[] | undefined, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;
+  /** As `check`, for a key by its hash. */
+  checkHash(sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;
   /** Clears the cache. Call it after a change of a key, so that the change applies from the next request on. */
   clear(): void;
 }
@@ -37,7 +42,7 @@ export function openKeyring(
   const cache = new Map<string, { readonly record: KeyRecord; readonly sinceMs: number }>();
   let generation = 0;
 
-  const find = async (sha256: string, scope: KeyScope): Promise<KeyRecord> => {
+  const find = async (sha256: string, scope: KeyNeed): Promise<KeyRecord> => {
     const before = generation;
     const record = await records.keyByHash(sha256);
     if (record === undefined || !sameHash(record.sha256, sha256)) throw unknown();
@@ -51,11 +56,16 @@ export function openKeyring(
     const ageMs = nowMs() - sinceMs;
     return ageMs >= 0 && ageMs < CACHE_MS;
   };
-  const admitted = (record: KeyRecord, scope: KeyScope): KeyRecord => {
+  const admitted = (record: KeyRecord, scope: KeyNeed): KeyRecord => {
     const now = nowMs();
     refuseUnpermitted(record, scope, now);
     rate.take(record.sha256, now);
     return record;
+  };
+  const checkHash = (sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {
+    const known = cache.get(sha256);
+    if (known !== undefined && isRecent(known.sinceMs)) return admitted(known.record, scope);
+    return find(sha256, scope);
   };
 
   return {
@@ -66,15 +76,13 @@ export function openKeyring(
         });
       }
       if (typeof header !== "string" || header.length > KEY_CHARS_MAX) throw unknown();
-      const sha256 = hashKey(header);
-      const known = cache.get(sha256);
-      if (known !== undefined && isRecent(known.sinceMs)) return admitted(known.record, scope);
-      return find(sha256, scope);
+      return checkHash(hashKey(header), scope);
     },
     accountOf: (header) =>
       typeof header === "string" && header.length <= KEY_CHARS_MAX
         ? cache.get(hashKey(header))?.record.accountId
         : undefined,
+    checkHash,
     clear: () => {
       generation += 1;
       cache.clear();
@@ -82,7 +90,7 @@ export function openKeyring(
   };
 }
 
-function refuseUnpermitted(record: KeyRecord, scope: KeyScope, nowMs: number): void {
+function refuseUnpermitted(record: KeyRecord, scope: KeyNeed, nowMs: number): void {
   // The answer to a revoked key reveals no more than that to an invented one.
   if (record.revokedAt !== null) throw unknown();
   if (record.expiresAt !== null && Date.parse(record.expiresAt) <= nowMs) {
@@ -90,7 +98,7 @@ function refuseUnpermitted(record: KeyRecord, scope: KeyScope, nowMs: number): v
       hint: "Create a new key.",
     });
   }
-  if (!record.scopes.includes(scope) && !record.scopes.includes("admin")) {
+  if (scope !== "any" && !record.scopes.includes(scope) && !record.scopes.includes("admin")) {
     throw new Refusal("scope_missing", `The key lacks the scope ${scope}.`, {
       hint: `It has: ${record.scopes.join(", ") || "none"}.`,
     });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { Refused } from "../../wire/answers.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
+import type { KeyNeed } from "./keyring.ts";
 import type { Route, RouteDoc } from "./route-table.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -47,11 +48,15 @@ function operation({ method, url, scope, doc }: Route, schemas: Schemas): Json {
     ...(doc === undefined ? {} : { summary: doc.summary, tags: [doc.tag] }),
     ...(scope === "none" || scope === undefined
       ? { security: [] }
-      : { security: [{ key: [] }], description: `The key needs the scope \`${scope}\`.`, "x-scope": scope }),
+      : { security: [{ key: [] }], description: scopeSentence(scope), "x-scope": scope }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: body } }),
     responses: responsesOf(doc, schemas),
   };
+}
+
+function scopeSentence(scope: KeyNeed): string {
+  return scope === "any" ? "Every valid key may use it." : `The key needs the scope \`${scope}\`.`;
 }
 
 /** Derives a stable and unique id from method and path: `get_api_rag_resource_id`. */

@@ -9,18 +9,22 @@ import type {
 } from "fastify";
 import type { Logger } from "pino";
 import type { z } from "zod";
+import { codeOf } from "../../lib/failure.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER } from "../../wire/routes.ts";
 import type { RequestContext } from "../resources/request-context.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
-import type { KeyRecord, KeyScope } from "../store/records.ts";
+import { hasSessionCookie, readSessionCookie, refuseForeign } from "../console/site.ts";
+import { sessionEnded } from "../console/sessions.ts";
+import type { Sessions } from "../console/sessions.ts";
+import type { KeyRecord } from "../store/records.ts";
 import type { Admission, RequestKind } from "./admission.ts";
 import type { ResponseMemory, ResponseShare } from "./response-memory.ts";
 import { isKnown } from "./conditions.ts";
 import { disconnectSignal } from "./disconnect.ts";
 import { readIdempotencyKey } from "./idempotency.ts";
 import type { Idempotency, SentAnswer } from "./idempotency.ts";
-import type { Keyring } from "./keyring.ts";
+import type { Keyring, KeyNeed } from "./keyring.ts";
 import type { RouteDoc } from "./route-table.ts";
 import type { Urgent } from "./urgent.ts";
 
@@ -28,6 +32,11 @@ import type { Urgent } from "./urgent.ts";
 export interface HttpParts {
   readonly kb: KnowledgeBase;
   readonly keyring: Keyring;
+  readonly sessions: Sessions;
+  /** The address at which other machines reach the service, if there is one. */
+  readonly publicUrl: string | undefined;
+  /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */
+  readonly daemonAccountId: string | undefined;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
   readonly responseMemory: ResponseMemory;
@@ -99,7 +108,7 @@ export function idOf({ params }: FastifyRequest): string {
 export interface Operation<A extends RouteDoc["answers"] = RouteDoc["answers"]> {
   readonly method: HTTPMethods;
   readonly url: string;
-  readonly scope: KeyScope;
+  readonly scope: KeyNeed;
   /** Its description in the API document. */
   readonly doc: RouteDoc & { readonly answers: A };
   /** Maximum bytes of a JSON body. */
@@ -135,7 +144,7 @@ export function addOperation<const A extends RouteDoc["answers"]>(
     method: operation.method,
     url: operation.url,
     ...(operation.bodyBytesMax === undefined ? {} : { bodyLimit: operation.bodyBytesMax }),
-    onRequest: requireKey(parts.keyring, operation.scope),
+    onRequest: requireKey(parts, operation.scope),
     config: routeConfig(operation.scope, operation.doc),
     handler: async (request, reply) => {
       const accountId = callerOf(request).accountId;
@@ -181,7 +190,7 @@ function openShare({ responseMemory }: HttpParts, accountId: string, { raw }: Fa
 
 /** Builds the config of a route for the route table. `requestKind`: by default derived from scope, method and body limit. */
 export function routeConfig(
-  scope: KeyScope | "none",
+  scope: KeyNeed | "none",
   doc: RouteDoc | undefined,
   requestKind?: RequestKind,
 ): FastifyContextConfig {
@@ -192,12 +201,34 @@ export function routeConfig(
   };
 }
 
-/** Returns a hook that admits only keys with the scope, and sets `request.caller`. */
-export function requireKey(keyring: Keyring, scope: KeyScope) {
+/** The parts that check a caller. */
+export type CallerParts = Pick<HttpParts, "keyring" | "sessions" | "publicUrl">;
+
+/** Returns a hook that admits only keys with the scope, and the console's sessions of such keys. Sets `request.caller`. */
+export function requireKey(parts: CallerParts, scope: KeyNeed) {
   return async (request: FastifyRequest): Promise<void> => {
-    const found = keyring.check(request.headers[KEY_HEADER], scope);
+    const header = request.headers[KEY_HEADER];
+    const isSession = header === undefined && hasSessionCookie(request.headers);
+    const found = isSession ? callerOfSession(parts, request, scope) : parts.keyring.check(header, scope);
     request.caller = found instanceof Promise ? await found : found;
   };
+}
+
+/** Throws `host_refused`, `cross_site`, `session_ended`, and what `Keyring.check` throws for a valid key. */
+async function callerOfSession(
+  { keyring, sessions, publicUrl }: CallerParts,
+  { method, headers }: FastifyRequest,
+  scope: KeyNeed,
+): Promise<KeyRecord> {
+  const token = readSessionCookie(headers, refuseForeign({ method, headers }, publicUrl));
+  if (token === undefined) throw sessionEnded();
+  try {
+    return await keyring.checkHash(await sessions.keyOf(token), scope);
+  } catch (error) {
+    // The session ends with its key.
+    const code = codeOf(error);
+    throw code === "key_unknown" || code === "key_expired" ? sessionEnded(error) : error;
+  }
 }
 
 /** Returns the key's record, on a route with `requireKey`. */

@@ -1,7 +1,7 @@
 import type { RequestKind } from "./admission.ts";
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
-import type { KeyScope } from "../store/records.ts";
+import type { KeyNeed } from "./keyring.ts";
 
 /** The description of a route in the API document, with schemas of the wire. */
 export interface RouteDoc {
@@ -35,7 +35,7 @@ declare module "fastify" {
   }
   interface FastifyContextConfig {
     /** The scope that the key needs; `none`: no key is needed. */
-    scope?: KeyScope | "none";
+    scope?: KeyNeed | "none";
     doc?: RouteDoc;
     /** Set if the kind does not follow from scope, method and body limit. */
     requestKind?: RequestKind;
@@ -47,7 +47,7 @@ export interface Route {
   readonly method: string;
   /** With parameters as `:name`. */
   readonly url: string;
-  readonly scope: KeyScope | "none" | undefined;
+  readonly scope: KeyNeed | "none" | undefined;
   readonly doc: RouteDoc | undefined;
 }
 

@@ -20,6 +20,10 @@ import { addChangeRoutes } from "./change-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
 import { limitConnections } from "./connection-limit.ts";
+import type { ConsoleFile } from "../console/pages.ts";
+import { addConsoleRoutes } from "./console-routes.ts";
+import { addDaemonRoutes } from "./daemon-routes.ts";
+import type { DaemonHandlers } from "./daemon-routes.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addEraseRoutes } from "./erase-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
@@ -37,6 +41,7 @@ import { addResourceRoutes } from "./resource-routes.ts";
 import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
+import { addSessionRoutes } from "./session-routes.ts";
 import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
@@ -62,13 +67,20 @@ const SMALL_BODY_BYTES = 128 * 1024;
 /** Longest time of a turn of the event loop in which requests begin. A request takes about 0.1 ms before its first wait. */
 const BEGIN_MS = 1;
 
+/** Routes that not every service has. */
+export interface OptionalRoutes {
+  readonly metrics?: (() => Promise<MetricsText>) | undefined;
+  readonly consoleFiles?: readonly ConsoleFile[] | undefined;
+  readonly daemon?: DaemonHandlers | undefined;
+}
+
 /** Builds the HTTP server of the operations. Call `listen` on it to start. */
 export async function buildServer(
   parts: HttpParts,
   webhooks: Webhooks,
   { chat, jobs }: { readonly chat: Chat; readonly jobs: Pick<ChatJobRunner, "figures"> },
   health: () => Health,
-  metrics?: () => Promise<MetricsText>,
+  { metrics, consoleFiles = [], daemon }: OptionalRoutes,
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
   const untimed = new WeakSet<Socket>();
@@ -151,6 +163,9 @@ export async function buildServer(
   addAgentRoutes(server, parts, chat.agents);
   addEraseRoutes(server, parts);
   addKeyRoutes(server, parts);
+  addSessionRoutes(server, parts);
+  addConsoleRoutes(server, parts, consoleFiles);
+  if (daemon !== undefined) addDaemonRoutes(server, parts, daemon);
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;

@@ -92,10 +92,10 @@ interface ReceivedForm {
 }
 
 function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, upload: Upload): void {
-  const { kb, keyring, idempotency } = parts;
+  const { kb, idempotency } = parts;
   const { uploadBytes } = kb.limits;
   const hooks = {
-    onRequest: requireKey(keyring, upload.scope),
+    onRequest: requireKey(parts, upload.scope),
     config: routeConfig(upload.scope, upload.doc),
   };
   scope.post(upload.url, hooks, async (request, reply) => {

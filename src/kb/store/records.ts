@@ -28,6 +28,17 @@ export interface KeyRecord {
   readonly revokedAt: string | null;
 }
 
+/** A session of the console, or a link that opens one. */
+export interface SessionRecord {
+  /** SHA-256 of its token, 64 hex digits. The token itself is not stored. */
+  readonly sha256: string;
+  /** The key that it stands for. */
+  readonly keySha256: string;
+  readonly kind: "session" | "link";
+  /** Unix time from which it is refused. */
+  readonly expiresMs: number;
+}
+
 /** The fields of a key that can change; a missing field stays as it is. */
 export interface KeyChange extends ResourceKey {
   readonly name?: string;

@@ -22,6 +22,7 @@ import type {
   Resource,
   ResourceChange,
   ResourceKey,
+  SessionRecord,
   StoredFile,
   VersionChunks,
 } from "./records.ts";
@@ -73,6 +74,15 @@ export interface Records extends WebhookRecords, ChatRecords, ErasureRecords, Sp
   keys(accountId: string): Promise<readonly KeyRecord[]>;
   /** Returns undefined if the account has no such key. */
   changeKey(change: KeyChange): Promise<KeyRecord | undefined>;
+
+  /**
+   * Stores a session of the console, or replaces the one of the same hash. Removes those that ended before `nowMs`, and the
+   * ones that end first if there are more than 1000.
+   */
+  putSession(session: SessionRecord, nowMs: number): Promise<void>;
+  session(sha256: string): Promise<SessionRecord | undefined>;
+  /** Removes a session. Of several calls at a time, one returns it and the others undefined. */
+  takeSession(sha256: string): Promise<SessionRecord | undefined>;
 
   /** The account's three collections with their counts. They exist from the start, and their ids never change. */
   collections(accountId: string): Promise<readonly CollectionRecord[]>;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
 import { schemaProblems } from "../../lib/schema-issue.ts";
 import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation } from "../../wire/daemon.ts";
@@ -18,22 +18,29 @@ export async function openRouting(
   stopping: AbortSignal,
 ): Promise<RequestListener> {
   const server = Fastify({ bodyLimit: BODY_BYTES_MAX, exposeHeadRoutes: false });
-  addDaemonRoutes(server, operations, stopping);
-  server.setNotFoundHandler((request, reply) => {
+  server.setErrorHandler((error, _request, reply) => answerFailure(error, reply));
+  const handlers = daemonHandlers(operations, stopping);
+  for (const [name, { method }] of Object.entries(DAEMON_API)) {
+    // A key of the table.
+    const handler = handlers[name as DaemonOperation];
+    server.route({ method, url: `${DAEMON_PREFIX}/${name}`, handler });
+  }
+  server.setNotFoundHandler((_request, reply) => {
     const unknown = new KbsyncError("The daemon has no such operation.", { code: "route_not_found" });
-    answerFailure(unknown, request, reply);
+    answerFailure(unknown, reply);
   });
   await server.ready();
   return (request, response) => server.routing(request, response);
 }
 
-/** Adds the operations of a daemon to a server. */
-export function addDaemonRoutes(
-  server: FastifyInstance,
-  operations: DaemonOperations,
-  stopping: AbortSignal,
-): void {
-  for (const [name, { method, request: schema, ...route }] of Object.entries(DAEMON_API)) {
+/** Handlers of the operations, for any server. They answer failures themselves. */
+export type DaemonHandlers = Readonly<
+  Record<DaemonOperation, (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>>
+>;
+
+/** Returns the handlers of a daemon's operations. Requests in flight end when `stopping` aborts. */
+export function daemonHandlers(operations: DaemonOperations, stopping: AbortSignal): DaemonHandlers {
+  const handlers = Object.entries(DAEMON_API).map(([name, { method, request: schema, ...route }]) => {
     // The table pairs each operation with its request and its answer.
     const operation = operations[name as DaemonOperation] as (
       request: unknown,
@@ -42,7 +49,7 @@ export function addDaemonRoutes(
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
       const input = (method === "GET" ? request.query : request.body) ?? {};
       const parsed = schema.safeParse(input);
-      if (!parsed.success) throw invalid(schemaProblems(parsed.error, input)[0]);
+      if (!parsed.success) return answerFailure(invalid(schemaProblems(parsed.error, input)[0]), reply);
       const disconnected = new AbortController();
       reply.raw.once("close", () => disconnected.abort(new Error("the client disconnected")));
       const signal = AbortSignal.any([disconnected.signal, stopping]);
@@ -56,14 +63,15 @@ export function addDaemonRoutes(
         reply.raw.end();
       } catch (error) {
         const failure = stopping.aborted ? (stopping.reason as unknown) : error;
-        if (!reply.raw.headersSent) throw failure;
+        if (!reply.raw.headersSent) return answerFailure(failure, reply);
         lines.emit(failureOf(failure).body);
         reply.raw.end();
       }
       return reply;
     };
-    server.route({ method, url: `${DAEMON_PREFIX}/${name}`, errorHandler: answerFailure, handler });
-  }
+    return [name, handler];
+  });
+  return Object.fromEntries(handlers) as DaemonHandlers; // the names of DAEMON_API
 }
 
 /** Opens an answer in lines of JSON. */
@@ -88,9 +96,9 @@ function openLines(reply: FastifyReply, signal: AbortSignal): Omit<OperationCont
   };
 }
 
-function answerFailure(error: unknown, _request: unknown, reply: FastifyReply): void {
+function answerFailure(error: unknown, reply: FastifyReply): FastifyReply {
   const { status, body } = failureOf(error);
-  void reply.code(status).send(body);
+  return reply.code(status).send(body);
 }
 
 function invalid(problem: { readonly path: string; readonly message: string } | undefined): KbsyncError {

@@ -111,6 +111,11 @@ const ASKS: Readonly<Record<string, Ask>> = {
     sent: () => ({ body: {} }),
     finds: "nothing",
   },
+  "GET /v1/me": { finds: "own" },
+  "POST /console/links": { sent: () => ({ body: {} }), finds: "own" },
+  // Only a page of the console may sign in and out.
+  "POST /console/session": { sent: () => ({ body: { key: "kb_other" } }), finds: 403 },
+  "DELETE /console/session": { finds: 403 },
   "POST /v1/webhooks": { sent: () => ({ body: { url: "https://hooks.example/mine" } }), finds: "own" },
   "GET /v1/webhooks": { finds: "own" },
   "GET /v1/webhooks/:id": { path: endpointPath, finds: "nothing" },
@@ -283,7 +288,15 @@ describe("a request with the key of another account", () => {
 });
 
 describe("every route that needs a key", () => {
-  const OPEN = ["GET /v1/health", "GET /openapi.json", "GET /healthz", "GET /readyz", "GET /metrics"];
+  const OPEN = [
+    "GET /v1/health",
+    "GET /openapi.json",
+    "GET /healthz",
+    "GET /readyz",
+    "GET /metrics",
+    "POST /console/session",
+    "DELETE /console/session",
+  ];
 
   it("declares the scope of every route", () => {
     const routes = running.service.routes();
@@ -321,7 +334,7 @@ describe("every route that needs a key", () => {
 
   it("refuses a key with all scopes but the required one with 403", async () => {
     for (const route of running.service.routes()) {
-      if (route.scope === "none") continue;
+      if (route.scope === "none" || route.scope === "any") continue;
       const scopes = (["read", "write", "chat"] as const).filter((scope) => scope !== route.scope);
       const key = await running.issueKey("local", scopes);
       const answer = await running.send(route.method, ASKS[nameOf(route)]?.path?.(owned) ?? route.url, {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { KeyRecord } from "../../../src/kb/store/records.ts";
+import type { KeyRecord, SessionRecord } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
 /** Keys and link fetches. */
@@ -82,6 +82,49 @@ export function keysContract(fixture: StoreFixture): void {
       const names = (await fixture.store.records.accounts()).map(({ name }) => name);
       expect(names).toEqual(names.toSorted());
       expect(names).toEqual(expect.arrayContaining(["aardvark", "zebra", fixture.account.name]));
+    });
+  });
+
+  describe("a session", () => {
+    const nowMs = Date.parse(NOW);
+    const session = (keySha256: string, expiresMs: number): SessionRecord => ({
+      sha256: fixture.newId().padStart(64, "5"),
+      keySha256,
+      kind: "session",
+      expiresMs,
+    });
+
+    it("is found by its hash until it is taken, which succeeds once", async () => {
+      const { sha256 } = await put();
+      const one = session(sha256, nowMs + 1000);
+      await fixture.store.records.putSession(one, nowMs);
+      expect(await fixture.store.records.session(one.sha256)).toEqual(one);
+      const later = { ...one, expiresMs: nowMs + 2000 };
+      await fixture.store.records.putSession(later, nowMs);
+      const taken = await Promise.all([1, 2].map(() => fixture.store.records.takeSession(one.sha256)));
+      expect(taken.filter((each) => each !== undefined)).toEqual([later]);
+      expect(await fixture.store.records.session(one.sha256)).toBeUndefined();
+    });
+
+    it("goes when another one is stored after its end", async () => {
+      const { sha256 } = await put();
+      const [ended, live] = [session(sha256, nowMs + 1000), session(sha256, nowMs + 9000)];
+      await fixture.store.records.putSession(ended, nowMs);
+      await fixture.store.records.putSession(live, nowMs + 1000);
+      expect(await fixture.store.records.session(ended.sha256)).toBeUndefined();
+      expect(await fixture.store.records.session(live.sha256)).toEqual(live);
+    });
+
+    it("goes first of a thousand if it ends first", async () => {
+      const { sha256 } = await put();
+      const laterMs = Date.parse(LATER); // when the sessions of the other tests have ended
+      const first = session(sha256, laterMs + 1);
+      await fixture.store.records.putSession(first, laterMs);
+      const others = Array.from({ length: 1000 }, () => session(sha256, laterMs + 5000));
+      await Promise.all(others.map((each) => fixture.store.records.putSession(each, laterMs)));
+      expect(await fixture.store.records.session(first.sha256)).toBeUndefined();
+      expect(await fixture.store.records.session(others[0]?.sha256 ?? "")).toEqual(others[0]);
+      await fixture.store.records.putSession(first, laterMs + 5000);
     });
   });
 

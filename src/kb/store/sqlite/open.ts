@@ -7,6 +7,7 @@ import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.t
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareSpendingReads } from "./accounts/spending.ts";
+import { prepareSessionReads } from "./accounts/sessions.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
@@ -136,6 +137,7 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
       ...prepareChangeReads(db),
       ...prepareAccountReads(db),
       ...prepareSpendingReads(db),
+      ...prepareSessionReads(db),
       ...prepareFileReads(db),
       ...prepareWebhookReads(db),
       ...prepareChatReads(db),

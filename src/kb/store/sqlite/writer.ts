@@ -10,6 +10,7 @@ import { openGroupCommit } from "./group-commit.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareSpendingWrites } from "./accounts/spending.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
+import { prepareSessionWrites } from "./accounts/sessions.ts";
 import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
@@ -60,6 +61,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const writes: Inside<"write" | "free"> = {
     records: {
       ...accounts,
+      ...prepareSessionWrites(db),
       ...files,
       ...webhooks,
       ...chat,

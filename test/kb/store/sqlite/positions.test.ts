@@ -52,6 +52,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;
+      DROP TABLE console_session;
       PRAGMA user_version = 18`),
   );
 
@@ -98,6 +99,7 @@ it("the pages of a store of version 20 are locations", async () => {
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;
+      DROP TABLE console_session;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

@@ -354,5 +354,15 @@ export const SCHEMA: Schema = {
     PRIMARY KEY (day, spender)
   ) STRICT, WITHOUT ROWID;
   `,
+    `
+  -- Sessions of the console, and links that open one; see SessionRecord.
+  CREATE TABLE console_session (
+    sha256 TEXT PRIMARY KEY,
+    key_sha256 TEXT NOT NULL REFERENCES api_key (sha256),
+    kind TEXT NOT NULL CHECK (kind IN ('session', 'link')),
+    expires_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX console_session_by_end ON console_session (expires_ms);
+  `,
   ],
 };

@@ -1,0 +1,280 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ChunksAnswer } from "../../wire/answers.ts";
+import type { ResourceAnswer, ResourceRecord } from "../../wire/resource.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import { ask } from "../client/api.ts";
+import { count, counted, moment } from "../view/format.ts";
+import { folderOf } from "../knowledge/documents.ts";
+import { listed, STATUS_WORDS } from "../knowledge/listed-document.ts";
+import { ownerWords } from "../knowledge/owner-words.ts";
+import { useLoad } from "../view/load.ts";
+import { Confirm } from "../parts/dialog.tsx";
+import { Notice, Show, State } from "../parts/notice.tsx";
+import { Page } from "../parts/page.tsx";
+import { toast } from "../parts/toast.tsx";
+import { addressOf } from "../view/address.ts";
+import { go, place } from "../view/router.ts";
+import { may } from "../client/session.ts";
+import { EditForm } from "./edit-form.tsx";
+import { piecesOf } from "./spans.ts";
+
+type Chunks = ChunksAnswer["data"];
+
+/** A document with its chunks, and the folder that manages it. */
+interface Shown {
+  readonly record: ResourceRecord;
+  readonly chunks: Chunks;
+  /** Path of its file on the machine of the daemon; undefined: no folder manages it. */
+  readonly file: string | undefined;
+}
+
+/** Characters that are shown at first: more would take the browser seconds to lay out. */
+const SHOWN_CHARS = 100_000;
+
+/** One document: its text with the boundaries of its chunks, what is known about it, and its changes. */
+export function DocumentPage(): JSX.Element {
+  const id = place.value.path[1] ?? "";
+  const loaded = useLoad(`document ${id}`, (signal) => loadDocument(id, signal));
+  const title = loaded.value?.record.title ?? "Document";
+  const waits = loaded.value?.record.metadata?.status === "queued";
+  useEffect(() => {
+    if (!waits) return undefined;
+    const timer = setTimeout(loaded.reload, 2000);
+    return () => clearTimeout(timer);
+  }, [loaded.atMs]);
+  return (
+    <Page key={id} title={title} intro={<Crumbs record={loaded.value?.record} />}>
+      <Show loaded={loaded} lines={10}>
+        {(shown) => <Loaded shown={shown} reload={loaded.reload} />}
+      </Show>
+    </Page>
+  );
+}
+
+async function loadDocument(id: string, signal: AbortSignal): Promise<Shown> {
+  const path = `${ROUTES.resource}/${encodeURIComponent(id)}`;
+  const { data: record } = await ask<ResourceAnswer>(path, { signal });
+  if (record.isDeleted) {
+    const chunks = { resourceId: id, version: 0, title: record.title, chunks: [] };
+    return { record, chunks, file: undefined };
+  }
+  const { data: chunks } = await ask<ChunksAnswer>(`${path}/chunks`, { signal });
+  const { collectionId = "", ownerId = "" } = record;
+  const relative = listed(record).path;
+  const folder = relative === undefined ? undefined : await folderOf({ collectionId, ownerId }, signal);
+  return { record, chunks, file: folder === undefined ? undefined : `${folder}/${relative ?? ""}` };
+}
+
+function Crumbs({ record }: { readonly record: ResourceRecord | undefined }): JSX.Element {
+  const { collectionId = "", ownerId = "" } = record ?? {};
+  return (
+    <>
+      <a href={addressOf(["knowledge"])}>Knowledge</a>
+      {record === undefined ? null : (
+        <>
+          {" › "}
+          <a href={addressOf(["knowledge"], { collection: collectionId, owner: ownerId })}>
+            {ownerWords(ownerId)}
+          </a>
+        </>
+      )}
+    </>
+  );
+}
+
+function Loaded({ shown, reload }: { readonly shown: Shown; readonly reload: () => void }): JSX.Element {
+  const { record, chunks, file } = shown;
+  const [isEditing, setIsEditing] = useState(false);
+  const [isDeleting, setIsDeleting] = useState(false);
+  if (record.isDeleted) {
+    return (
+      <Notice kind="wait" title="This document is deleted">
+        <p>No search finds it any more. Its record stays for a while; its text is gone.</p>
+      </Notice>
+    );
+  }
+  const { status, message, warning } = listed(record);
+  const canWrite = may("write") && file === undefined;
+  return (
+    <>
+      {file === undefined ? null : (
+        <Notice kind="good" title="A folder manages this document">
+          <p>
+            Edit the file instead: <span class="path">{file}</span>
+          </p>
+        </Notice>
+      )}
+      {status === "failed" ? (
+        <Notice kind="bad" title={message ?? "Reading this document failed."}>
+          <p>Its last good text, if there is one, is still found.</p>
+        </Notice>
+      ) : null}
+      {warning === undefined ? null : <Notice kind="wait" title={warning} />}
+      {canWrite ? (
+        <div class="row">
+          <button
+            type="button"
+            class="button"
+            aria-expanded={isEditing}
+            onClick={() => setIsEditing(!isEditing)}
+          >
+            Edit
+          </button>
+          <button type="button" class="button danger" onClick={() => setIsDeleting(true)}>
+            Delete…
+          </button>
+        </div>
+      ) : null}
+      {isEditing ? (
+        <EditForm
+          record={record}
+          onClose={() => setIsEditing(false)}
+          onSaved={() => {
+            setIsEditing(false);
+            toast("Saved. Searches find the new text.");
+            reload();
+          }}
+        />
+      ) : null}
+      <Facts record={record} chunks={chunks} />
+      <Text key={`${record._id} ${chunks.version}`} content={record.content ?? ""} chunks={chunks.chunks} />
+      {isDeleting ? (
+        <Confirm
+          title="Delete this document?"
+          effect={
+            <p>
+              “{record.title}” and its {counted(chunks.chunks.length, "chunk")} can no longer be found by any
+              search or answer. Its text cannot be restored from here.
+            </p>
+          }
+          number={1}
+          action="Delete 1 document"
+          onConfirm={async () => {
+            await ask(`${ROUTES.resource}/${record._id}`, { method: "DELETE" });
+            toast(`Deleted “${record.title}”.`);
+            go(addressOf(["knowledge"], { collection: record.collectionId, owner: record.ownerId }));
+          }}
+          onClose={() => setIsDeleting(false)}
+        />
+      ) : null}
+    </>
+  );
+}
+
+/** Keys of the service in a record's metadata, which have their own places. */
+const OWN_KEYS: ReadonlySet<string> = new Set(["status", "message", "error", "warning", "strategyUsed"]);
+
+function Facts({
+  record,
+  chunks,
+}: {
+  readonly record: ResourceRecord;
+  readonly chunks: Chunks;
+}): JSX.Element {
+  const { metadata, settings, createdAt = "", updatedAt = "", url, description } = record;
+  const { status } = listed(record);
+  const { label, kind } = STATUS_WORDS[status];
+  const used = metadata?.["strategyUsed"];
+  return (
+    <dl class="facts card">
+      <Fact name="Status">
+        <State kind={kind}>{label}</State>
+      </Fact>
+      <Fact name="Description">{description}</Fact>
+      {url === undefined || url === null ? null : (
+        <Fact name="Source">
+          <SafeLink url={url} />
+        </Fact>
+      )}
+      <Fact name="Added">{moment(Date.parse(createdAt))}</Fact>
+      <Fact name="Updated">{moment(Date.parse(updatedAt))}</Fact>
+      <Fact name="Version">
+        {count(chunks.version)}, with {counted(chunks.chunks.length, "chunk")}
+      </Fact>
+      <Fact name="Chunking">
+        {settings?.strategy}, {count(settings?.chunkSize ?? 0)} characters,{" "}
+        {count(settings?.chunkOverlap ?? 0)} overlap{typeof used === "string" ? ` (split as ${used})` : ""}
+      </Fact>
+      {Object.entries(metadata ?? {})
+        .filter(([name]) => !OWN_KEYS.has(name))
+        .map(([name, value]) => (
+          <Fact key={name} name={name}>
+            {typeof value === "string" ? value : JSON.stringify(value)}
+          </Fact>
+        ))}
+    </dl>
+  );
+}
+
+function Fact({
+  name,
+  children,
+}: {
+  readonly name: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+/** A link only to what a browser fetches as a page: an address may come from a hostile document. */
+function SafeLink({ url }: { readonly url: string }): JSX.Element {
+  const isWeb = /^https?:$/.test(URL.parse(url)?.protocol ?? "");
+  return isWeb ? (
+    <a href={url} target="_blank" rel="noreferrer noopener">
+      {url}
+    </a>
+  ) : (
+    <span>{url}</span>
+  );
+}
+
+function Text({
+  content,
+  chunks,
+}: {
+  readonly content: string;
+  readonly chunks: Chunks["chunks"];
+}): JSX.Element {
+  const wanted = Number(place.value.query.get("chunk") ?? Number.NaN) - 1;
+  const target = chunks[wanted];
+  const [until, setUntil] = useState(Math.max(SHOWN_CHARS, (target?.end ?? 0) + 1000));
+  useEffect(() => {
+    if (target !== undefined) document.getElementById(`chunk-${wanted}`)?.scrollIntoView({ block: "center" });
+  }, []);
+  if (content === "") return <p class="muted">This document has no text.</p>;
+  return (
+    <section class="card" aria-label="Text">
+      <p class="hint legend">
+        <span class="chunk-number">1</span> begins a chunk. <span class="overlap">Shaded text</span> is in two
+        chunks.
+      </p>
+      <div class="document-text">
+        {piecesOf(chunks, content.length, until).map((piece) => (
+          <span
+            key={piece.start}
+            class={`${piece.chunks.length > 1 ? "overlap" : ""} ${piece.chunks.includes(wanted) ? "wanted" : ""}`}
+          >
+            {piece.begins.map((number) => (
+              <span class="chunk-number" id={`chunk-${number}`} key={number}>
+                <span class="hidden-visually">Chunk </span>
+                {number + 1}
+              </span>
+            ))}
+            {content.slice(piece.start, piece.end)}
+          </span>
+        ))}
+      </div>
+      {until < content.length ? (
+        <button type="button" class="button" onClick={() => setUntil(until + SHOWN_CHARS)}>
+          Show more: {count(content.length - until)} characters are left
+        </button>
+      ) : null}
+    </section>
+  );
+}

@@ -1,0 +1,140 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { Strategy } from "../../wire/primitives.ts";
+import type { ResourceRecord } from "../../wire/resource.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import { ask } from "../client/api.ts";
+import { STRATEGIES } from "../knowledge/tiers.ts";
+import { Choices, Field } from "../parts/fields.tsx";
+import { ErrorNotice } from "../parts/notice.tsx";
+
+/** Changes title, description, text and chunking of a document. Sends only what differs. */
+export function EditForm({
+  record,
+  onClose,
+  onSaved,
+}: {
+  readonly record: ResourceRecord;
+  readonly onClose: () => void;
+  readonly onSaved: () => void;
+}): JSX.Element {
+  const isText = record.url === undefined || record.url === null;
+  const before = {
+    title: record.title,
+    description: record.description,
+    content: record.content ?? "",
+    strategy: (record.settings?.strategy ?? "recursive") as Strategy, // the service sends no other
+    chunkSize: String(record.settings?.chunkSize ?? 1000),
+    chunkOverlap: String(record.settings?.chunkOverlap ?? 100),
+  };
+  const [draft, setDraft] = useState(before);
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setIsBusy] = useState(false);
+  const set = (change: Partial<typeof draft>): void => setDraft({ ...draft, ...change });
+  const body = changeOf(before, draft);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setIsBusy(true);
+    setError(undefined);
+    try {
+      await ask(`${ROUTES.resource}/${record._id}`, { method: "PUT", body });
+      onSaved();
+    } catch (failure) {
+      setError(failure);
+      setIsBusy(false);
+    }
+  };
+  const text = (name: "title" | "description", label: string, needed: boolean): JSX.Element => (
+    <Field label={label} needed={needed}>
+      {(attributes) => (
+        <input
+          {...attributes}
+          class="input"
+          value={draft[name]}
+          onInput={(event) => set({ [name]: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+  const number = (name: "chunkSize" | "chunkOverlap", label: string): JSX.Element => (
+    <Field label={label} hint="Characters">
+      {(attributes) => (
+        <input
+          {...attributes}
+          class="input number"
+          inputMode="numeric"
+          value={draft[name]}
+          onInput={(event) => set({ [name]: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+  return (
+    <form class="card stack" noValidate onSubmit={(event) => void submit(event)}>
+      {text("title", "Name", true)}
+      {text("description", "Description", false)}
+      {isText ? (
+        <Field label="Text" needed>
+          {(attributes) => (
+            <textarea
+              {...attributes}
+              class="input"
+              value={draft.content}
+              onInput={(event) => set({ content: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+      ) : null}
+      <Choices
+        legend="Chunking type"
+        name="edit-strategy"
+        value={draft.strategy}
+        options={STRATEGIES}
+        onChange={(strategy) => set({ strategy })}
+      />
+      <div class="columns">
+        {number("chunkSize", "Chunk size")}
+        {number("chunkOverlap", "Overlap")}
+      </div>
+      {error === undefined ? null : <ErrorNotice error={error} />}
+      <div class="row">
+        <button
+          type="submit"
+          class="button primary"
+          disabled={isBusy || Object.keys(body).length === 0 || draft.title.trim() === ""}
+        >
+          {isBusy ? "Saving" : "Save"}
+        </button>
+        <button type="button" class="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+interface Draft {
+  readonly title: string;
+  readonly description: string;
+  readonly content: string;
+  readonly strategy: string;
+  readonly chunkSize: string;
+  readonly chunkOverlap: string;
+}
+
+/** Returns the body of an update with what differs. */
+export function changeOf(before: Draft, after: Draft): Readonly<Record<string, unknown>> {
+  const texts = (["title", "description", "content"] as const)
+    .filter((name) => before[name] !== after[name])
+    .map((name) => [name, after[name]] as const);
+  const isSplitAnew = (["strategy", "chunkSize", "chunkOverlap"] as const).some(
+    (name) => before[name] !== after[name],
+  );
+  const { strategy, chunkSize, chunkOverlap } = after;
+  return {
+    ...Object.fromEntries(texts),
+    ...(isSplitAnew && {
+      settings: { strategy, chunkSize: Number(chunkSize), chunkOverlap: Number(chunkOverlap) },
+    }),
+  };
+}

@@ -1,0 +1,235 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { AuditReport, LiveStatus, SourceStatus } from "../../wire/daemon.ts";
+import { askDaemon } from "../client/daemon.ts";
+import { counted, lastName } from "../view/format.ts";
+import { useLoad } from "../view/load.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { Empty, ErrorNotice, Notice, Show } from "../parts/notice.tsx";
+import { Page } from "../parts/page.tsx";
+import { toast } from "../parts/toast.tsx";
+import { addressOf } from "../view/address.ts";
+import { place } from "../view/router.ts";
+import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
+import { ActivityTab } from "./activity-tab.tsx";
+import { HeldTab, SkippedTab, TrashTab, TroubledTab } from "./file-tabs.tsx";
+
+const EVERY_MS = 2000;
+const TABS = ["activity", "waiting", "failed", "held", "skipped", "trash"] as const;
+type Tab = (typeof TABS)[number];
+
+/** One folder: its counts, its commands, and its files by what is the matter with them. */
+export function FolderPage({ path }: { readonly path: string }): JSX.Element {
+  const loaded = useLoad("folder", (signal) => askDaemon("status", {}, signal), EVERY_MS);
+  return (
+    <Page
+      title={lastName(path)}
+      intro={
+        <>
+          <a href={addressOf(["folders"])}>Folders</a> › <span class="path">{path}</span>
+        </>
+      }
+    >
+      <Show loaded={loaded}>
+        {(status) => {
+          const source = status.sources.find((each) => each.path === path);
+          return source === undefined ? (
+            <Empty title="This folder is not watched">
+              It is not in the configuration of the running daemon.
+            </Empty>
+          ) : (
+            <Folder source={source} status={status} reload={loaded.reload} />
+          );
+        }}
+      </Show>
+    </Page>
+  );
+}
+
+function Folder({
+  source,
+  status,
+  reload,
+}: {
+  readonly source: SourceStatus;
+  readonly status: LiveStatus;
+  readonly reload: () => void;
+}): JSX.Element {
+  const chosen = TABS.find((each) => each === place.value.query.get("tab")) ?? "activity";
+  const { path, holdReason, remedy, degraded, unreadable, unreadablePaths } = source;
+  return (
+    <>
+      <section class="card stack tight" aria-label="State">
+        <div class="row spread">
+          <FolderState source={source} />
+          <Commands source={source} reload={reload} />
+        </div>
+        <FolderBar source={source} />
+        <p>
+          {countsOf(source)}
+          {rateOf(status) === "" ? "" : ` · ${rateOf(status)}`}
+        </p>
+      </section>
+      {holdReason === null ? null : (
+        <Notice kind="bad" title={holdReason}>
+          {remedy === null ? null : <p>{remedy}</p>}
+        </Notice>
+      )}
+      {unreadable === 0 ? null : (
+        <Notice
+          kind="bad"
+          title={`${counted(unreadable, "path")} cannot be read, so nothing of them is changed`}
+        >
+          <ul class="path">
+            {unreadablePaths.map((each) => (
+              <li key={each}>{each === "" ? path : each}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {degraded === null ? null : <Notice kind="wait" title={degraded} />}
+      <nav class="tabs" aria-label="Files of this folder">
+        {TABS.map((tab) => (
+          <a
+            key={tab}
+            href={addressOf(["folders"], { path, tab })}
+            aria-current={tab === chosen ? "page" : undefined}
+          >
+            {tabLabel(tab, source)}
+          </a>
+        ))}
+      </nav>
+      <TabContent tab={chosen} source={source} reload={reload} />
+    </>
+  );
+}
+
+function tabLabel(tab: Tab, source: SourceStatus): string {
+  const withCount = (label: string, value: number): string => (value === 0 ? label : `${label} (${value})`);
+  switch (tab) {
+    case "activity":
+      return "Activity";
+    case "waiting":
+      return withCount("Waiting", source.waiting);
+    case "failed":
+      return withCount("Failed", source.failed);
+    case "held":
+      return withCount("Held deletes", source.held);
+    case "skipped":
+      return withCount("Skipped", source.skipped);
+    case "trash":
+      return "Trash";
+  }
+}
+
+function TabContent({
+  tab,
+  source,
+  reload,
+}: {
+  readonly tab: Tab;
+  readonly source: SourceStatus;
+  readonly reload: () => void;
+}): JSX.Element {
+  switch (tab) {
+    case "activity":
+      return <ActivityTab folder={source.path} />;
+    case "waiting":
+    case "failed":
+      return <TroubledTab key={tab} folder={source.path} state={tab} />;
+    case "held":
+      return <HeldTab source={source} reload={reload} />;
+    case "skipped":
+      return <SkippedTab folder={source.path} />;
+    case "trash":
+      return <TrashTab folder={source.path} />;
+  }
+}
+
+function Commands({
+  source: { path, paused },
+  reload,
+}: {
+  readonly source: SourceStatus;
+  readonly reload: () => void;
+}): JSX.Element {
+  const [error, setError] = useState<unknown>();
+  const [report, setReport] = useState<AuditReport | undefined>();
+  const [isBusy, setIsBusy] = useState(false);
+  const run = async (work: () => Promise<unknown>, done?: string): Promise<void> => {
+    setIsBusy(true);
+    setError(undefined);
+    try {
+      await work();
+      if (done !== undefined) toast(done);
+      reload();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setIsBusy(false);
+    }
+  };
+  const command = (label: string, work: () => Promise<unknown>, done?: string): JSX.Element => (
+    <button type="button" class="button small" disabled={isBusy} onClick={() => void run(work, done)}>
+      {label}
+    </button>
+  );
+  const folder = { folder: path };
+  return (
+    <div class="row">
+      {paused
+        ? command("Resume", () => askDaemon("resume", folder), "The folder is watched again.")
+        : command(
+            "Pause",
+            () => askDaemon("pause", folder),
+            "Nothing of this folder is sent until you resume it.",
+          )}
+      {command("Rescan", () => askDaemon("rescan", folder), "Every file is compared again.")}
+      {command("Verify", async () => setReport(await askDaemon("verify", { ...folder, repair: false })))}
+      {error === undefined ? null : <ErrorNotice error={error} />}
+      {report === undefined ? null : <Report report={report} onClose={() => setReport(undefined)} />}
+    </div>
+  );
+}
+
+function Report({
+  report,
+  onClose,
+}: {
+  readonly report: AuditReport;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const compared = report.sources.reduce((sum, { resources }) => sum + resources, 0);
+  return (
+    <Dialog
+      title={report.agrees ? "Everything is as it should be" : `${counted(report.left, "difference")} found`}
+      onClose={onClose}
+    >
+      <p>
+        {counted(compared, "document")} of this folder compared with the service's own list.
+        {report.foreign === 0
+          ? ""
+          : ` ${counted(report.foreign, "document")} there came from elsewhere, and stay.`}
+      </p>
+      {report.findings.length === 0 ? null : (
+        <ul class="stack tight scroll-y">
+          {report.findings.slice(0, 200).map(({ path, docId, what, title }) => (
+            <li key={`${docId} ${path}`}>
+              <strong>{path === "" ? title : path}</strong> <span class="muted">{what}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {report.agrees ? null : (
+        <p class="hint">
+          <code>kbsync verify --repair</code> puts right what others changed.
+        </p>
+      )}
+      <div>
+        <button type="button" class="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,106 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { LiveStatus, RemovedStatus } from "../../wire/daemon.ts";
+import { askDaemon } from "../client/daemon.ts";
+import { counted } from "../view/format.ts";
+import { useLoad } from "../view/load.ts";
+import { Confirm } from "../parts/dialog.tsx";
+import { Empty, Notice, Show } from "../parts/notice.tsx";
+import { Page } from "../parts/page.tsx";
+import { toast } from "../parts/toast.tsx";
+import { place } from "../view/router.ts";
+import { FolderCards, rateOf } from "./folder-cards.tsx";
+import { FolderPage } from "./folder-page.tsx";
+
+const EVERY_MS = 2000;
+
+/** The watched folders, or one of them. */
+export function FoldersPage(): JSX.Element {
+  const path = place.value.query.get("path");
+  return path === null ? <AllFolders /> : <FolderPage key={path} path={path} />;
+}
+
+function AllFolders(): JSX.Element {
+  const loaded = useLoad("folders", (signal) => askDaemon("status", {}, signal), EVERY_MS);
+  return (
+    <Page
+      title="Folders"
+      intro={
+        loaded.value === undefined
+          ? "What kbsync keeps in agreement with the knowledge base."
+          : rateOf(loaded.value) || "What kbsync keeps in agreement with the knowledge base."
+      }
+    >
+      <Show loaded={loaded}>
+        {(status) =>
+          status.sources.length === 0 && status.removed.length === 0 ? (
+            <Empty title="No folder is watched">
+              <code>kbsync up FOLDER</code> watches one, and <code>kbsync init</code> writes a configuration
+              with several.
+            </Empty>
+          ) : (
+            <>
+              <FolderCards status={status} />
+              <Removed status={status} reload={loaded.reload} />
+            </>
+          )
+        }
+      </Show>
+    </Page>
+  );
+}
+
+function Removed({
+  status,
+  reload,
+}: {
+  readonly status: LiveStatus;
+  readonly reload: () => void;
+}): JSX.Element | null {
+  const [asked, setAsked] = useState<RemovedStatus | undefined>();
+  if (status.removed.length === 0) return null;
+  return (
+    <section class="stack" aria-labelledby="removed-folders">
+      <h2 id="removed-folders">No longer watched</h2>
+      {status.removed.map((removed) => (
+        <Notice
+          key={removed.path}
+          kind="wait"
+          title={`${counted(removed.resources, "document")} of ${removed.path} ${removed.resources === 1 ? "stays" : "stay"}`}
+          action={
+            removed.approved ? undefined : (
+              <button type="button" class="button small danger" onClick={() => setAsked(removed)}>
+                Delete {counted(removed.resources, "document")}…
+              </button>
+            )
+          }
+        >
+          <p>
+            {removed.approved
+              ? "They are being deleted."
+              : "The folder left the configuration. Its documents are still found, until you approve their deletion."}
+          </p>
+        </Notice>
+      ))}
+      {asked === undefined ? null : (
+        <Confirm
+          title={`Delete ${counted(asked.resources, "document")}?`}
+          effect={
+            <p>
+              The documents of <span class="path">{asked.path}</span> can no longer be found. The files stay
+              where they are.
+            </p>
+          }
+          number={asked.resources}
+          action={`Delete ${counted(asked.resources, "document")}`}
+          onConfirm={async () => {
+            await askDaemon("approve", { folder: asked.path, token: asked.approvalToken });
+            toast(`${counted(asked.resources, "document")} of ${asked.path} will be deleted.`);
+            reload();
+          }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,128 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { AnswerOf } from "../../wire/daemon.ts";
+import { askDaemon } from "../client/daemon.ts";
+import { bytes, lastName, moment } from "../view/format.ts";
+import { useLoad } from "../view/load.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { Show } from "../parts/notice.tsx";
+import { addressOf } from "../view/address.ts";
+
+/** A button that explains what happens to a file. */
+export function WhyButton({ path }: { readonly path: string }): JSX.Element {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        class="button small plain"
+        aria-label={`Why: ${lastName(path)}`}
+        onClick={() => setIsOpen(true)}
+      >
+        Why
+      </button>
+      {isOpen ? <WhyDialog path={path} onClose={() => setIsOpen(false)} /> : null}
+    </>
+  );
+}
+
+function WhyDialog({ path, onClose }: { readonly path: string; readonly onClose: () => void }): JSX.Element {
+  const loaded = useLoad(`why ${path}`, (signal) => askDaemon("why", { path }, signal));
+  return (
+    <Dialog title={lastName(path)} onClose={onClose}>
+      <Show loaded={loaded}>{(found) => <Explained found={found} />}</Show>
+      <div>
+        <button type="button" class="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+const STEPS: Readonly<Record<string, string>> = {
+  nothing: "Nothing.",
+  create: "It is added.",
+  update: "Its new text is sent.",
+  retitle: "Its title is changed.",
+  move: "It is moved.",
+  replace: "It is replaced.",
+  delete: "Its document is deleted.",
+  touch: "Nothing. Only its time has changed.",
+  skip: "It is left out.",
+  refuse: "It cannot become a document.",
+  wait: "It waits.",
+  hold: "Its delete waits for your approval.",
+};
+
+function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element {
+  const { next, leftOutBy, disk, content, ledger, recipe, daemon, state } = found;
+  const text = content?.reason ?? undefined;
+  return (
+    <dl class="why">
+      <Row name="Next">
+        {STEPS[next.action] ?? next.action} <span class="muted">{next.why}</span>
+      </Row>
+      {leftOutBy === null ? null : <Row name="Left out by">{leftOutBy}</Row>}
+      <Row name="On the disk">
+        {disk.kind === "absent"
+          ? "Nothing is there."
+          : disk.kind === "unreadable"
+            ? `It cannot be read: ${disk.error ?? "unknown reason"}.`
+            : `A ${disk.kind}${disk.sizeBytes === undefined ? "" : ` of ${bytes(disk.sizeBytes)}`}${disk.mtimeMs === undefined ? "" : `, changed ${moment(disk.mtimeMs)}`}.`}
+      </Row>
+      {text === undefined ? null : <Row name="Its content">{text}</Row>}
+      {ledger === null ? (
+        <Row name="In the knowledge base">It has no document.</Row>
+      ) : (
+        <>
+          <Row name="In the knowledge base">
+            {ledger.docId === null ? (
+              "It has no document."
+            ) : (
+              <a href={addressOf(["documents", ledger.docId])}>{ledger.title}</a>
+            )}
+          </Row>
+          {ledger.error === null ? null : (
+            <Row name="Failed">
+              {ledger.error.message}
+              {ledger.retryAtMs === null ? "" : ` It is tried again ${moment(ledger.retryAtMs)}.`}
+            </Row>
+          )}
+          {ledger.warning === null ? null : <Row name="Read in part">{ledger.warning}</Row>}
+        </>
+      )}
+      {recipe === null ? null : (
+        <Row name="How it is stored">
+          “{recipe.title}” ({recipe.from.title}), {recipe.tier} ({recipe.from.tier}), owner {recipe.ownerId}
+        </Row>
+      )}
+      {state.paused ? <Row name="Paused">The folder is paused, so nothing is sent.</Row> : null}
+      {state.halted === null ? null : <Row name="Halted">{state.halted}</Row>}
+      {daemon === null ? null : (
+        <Row name="Now">
+          {daemon.underWay
+            ? "The daemon works on it."
+            : daemon.pending
+              ? "The daemon checks it again shortly."
+              : "The daemon has nothing to do with it."}
+        </Row>
+      )}
+    </dl>
+  );
+}
+
+function Row({
+  name,
+  children,
+}: {
+  readonly name: string;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { count } from "../view/format.ts";
+import { ErrorNotice } from "./notice.tsx";
+
+/** A question that blocks the page. Escape closes it, and the focus returns to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+}): JSX.Element {
+  const id = useId();
+  const shown = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = shown.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog ref={shown} aria-labelledby={id} onCancel={onClose} onClose={onClose}>
+      <div class="stack">
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** Number from which a person types it, because a habitual click must not be enough. */
+const TYPED_FROM = 20;
+
+/** Asks before something that cannot simply be undone. Names its effect in numbers. */
+export function Confirm({
+  title,
+  effect,
+  number,
+  action,
+  onConfirm,
+  onClose,
+}: {
+  readonly title: string;
+  readonly effect: ComponentChildren;
+  /** How many things it affects. */
+  readonly number: number;
+  /** The words of the button: a verb and its object. */
+  readonly action: string;
+  readonly onConfirm: () => Promise<void>;
+  readonly onClose: () => void;
+}): JSX.Element {
+  const [typed, setTyped] = useState("");
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setIsBusy] = useState(false);
+  const isTyped = number < TYPED_FROM || typed.replaceAll(/\D/g, "") === String(number);
+  const confirm = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (!isTyped) return;
+    setIsBusy(true);
+    try {
+      await onConfirm();
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setIsBusy(false);
+    }
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="stack" onSubmit={(event) => void confirm(event)}>
+        <div class="stack tight">{effect}</div>
+        {number < TYPED_FROM ? null : (
+          <label class="field">
+            <span class="label">Type {count(number)} to confirm</span>
+            <input
+              class="input"
+              inputMode="numeric"
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {error === undefined ? null : <ErrorNotice error={error} />}
+        <div class="row">
+          <button type="submit" class="button danger" disabled={!isTyped || isBusy}>
+            {action}
+          </button>
+          <button type="button" class="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

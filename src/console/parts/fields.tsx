@@ -1,0 +1,100 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useId } from "preact/hooks";
+
+/** A labelled field with its hint and its problem. `children` gets the attributes that connect them. */
+export function Field({
+  label,
+  needed = false,
+  hint,
+  problem,
+  children,
+}: {
+  readonly label: string;
+  readonly needed?: boolean;
+  readonly hint?: ComponentChildren;
+  readonly problem?: string | undefined;
+  readonly children: (attributes: {
+    readonly id: string;
+    readonly "aria-describedby": string;
+    readonly "aria-invalid": boolean;
+    readonly required: boolean;
+  }) => ComponentChildren;
+}): JSX.Element {
+  const id = useId();
+  return (
+    <div class="field">
+      <label class="label" for={id}>
+        {label}
+        {needed ? <Needed /> : null}
+      </label>
+      {children({
+        id,
+        "aria-describedby": hint === undefined ? `${id}-problem` : `${id}-hint ${id}-problem`,
+        "aria-invalid": problem !== undefined,
+        required: needed,
+      })}
+      {hint === undefined ? null : (
+        <div class="hint" id={`${id}-hint`}>
+          {hint}
+        </div>
+      )}
+      <div class="problem" id={`${id}-problem`} aria-live="polite">
+        {problem}
+      </div>
+    </div>
+  );
+}
+
+function Needed(): JSX.Element {
+  return (
+    <>
+      <span class="needed" aria-hidden="true" />
+      <span class="hidden-visually"> (required)</span>
+    </>
+  );
+}
+
+/** A choice of one, as cards. The arrow keys change it. */
+export function Choices<T extends string>({
+  legend,
+  needed = false,
+  name,
+  value,
+  options,
+  onChange,
+}: {
+  readonly legend: string;
+  readonly needed?: boolean;
+  readonly name: string;
+  readonly value: T;
+  readonly options: readonly { readonly value: T; readonly label: string; readonly hint: string }[];
+  readonly onChange: (value: T) => void;
+}): JSX.Element {
+  const id = useId();
+  return (
+    <fieldset>
+      <legend class="label" style={{ marginBottom: "4px" }}>
+        {legend}
+        {needed ? <Needed /> : null}
+      </legend>
+      <div class="choices">
+        {options.map((option) => (
+          <label class="choice" key={option.value}>
+            <input
+              type="radio"
+              name={name}
+              value={option.value}
+              checked={option.value === value}
+              aria-describedby={`${id}-${option.value}`}
+              onChange={() => onChange(option.value)}
+            />
+            <span class="label">{option.label}</span>
+            <span class="hint" id={`${id}-${option.value}`}>
+              {option.hint}
+            </span>
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}

@@ -1,0 +1,317 @@
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { OwnerEntry } from "../../wire/owners.ts";
+import type { Tier } from "../../wire/primitives.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
+import { ask } from "../client/api.ts";
+import { counted, duration } from "../view/format.ts";
+import { loadOwners } from "../knowledge/documents.ts";
+import { ownerWords } from "../knowledge/owner-words.ts";
+import { TIER_WORDS, TIERS } from "../knowledge/tiers.ts";
+import { useLoad } from "../view/load.ts";
+import { Field } from "../parts/fields.tsx";
+import { Empty, Notice, Show } from "../parts/notice.tsx";
+import { Page } from "../parts/page.tsx";
+import { toast } from "../parts/toast.tsx";
+import { addressOf } from "../view/address.ts";
+import { place, refine } from "../view/router.ts";
+import { may } from "../client/session.ts";
+import { asCurl, asMcp } from "./copies.ts";
+import type { SearchRequest } from "./copies.ts";
+import { markWords, wordsIn } from "./words.ts";
+
+/** Results of each tier: enough to see what a search of a program, which takes five, just misses. */
+const TOP_K = 10;
+
+/** One question to every collection in which an owner has documents. */
+export function SearchPage(): JSX.Element {
+  const owners = useLoad("search-owners", loadOwners);
+  return (
+    <Page title="Search" intro="Ask as a program does, and see why each result is found." width="wide">
+      <Show loaded={owners} lines={2}>
+        {(found) =>
+          found.length === 0 ? (
+            <Empty
+              title="Nothing to search yet"
+              action={
+                may("write") ? (
+                  <a class="button primary" href={addressOf(["add"])}>
+                    Add documents
+                  </a>
+                ) : undefined
+              }
+            >
+              There are no documents in this account.
+            </Empty>
+          ) : (
+            <Search owners={found} />
+          )
+        }
+      </Show>
+    </Page>
+  );
+}
+
+function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Element {
+  const { query } = place.value;
+  const ids = [...new Set(owners.map(({ ownerId }) => ownerId))];
+  const ownerId = ids.find((each) => each === query.get("owner")) ?? ids[0] ?? "";
+  const question = query.get("q") ?? "";
+  const scoreMin = Number(query.get("min") ?? 0);
+  const [typed, setTyped] = useState(question);
+  useEffect(() => setTyped(question), [question]);
+  const parts = TIERS.flatMap((tier) =>
+    owners.filter((each) => each.ownerId === ownerId && each.details === tier),
+  );
+  return (
+    <>
+      <form
+        class="card search-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          refine({ q: typed.trim(), owner: ownerId });
+        }}
+      >
+        <Field label="Question">
+          {(attributes) => (
+            <input
+              {...attributes}
+              class="input"
+              type="search"
+              value={typed}
+              onInput={(event) => setTyped(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Owner">
+          {(attributes) => (
+            <select
+              {...attributes}
+              class="input"
+              value={ownerId}
+              onChange={(event) => refine({ owner: event.currentTarget.value })}
+            >
+              {ids.map((id) => (
+                <option key={id} value={id}>
+                  {ownerWords(id)}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <Field label={`Score from ${scoreMin.toFixed(2)}`}>
+          {(attributes) => (
+            <input
+              {...attributes}
+              type="range"
+              min="0"
+              max="1"
+              step="0.01"
+              value={scoreMin}
+              onInput={(event) => refine({ min: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+        <button type="submit" class="button primary" disabled={typed.trim() === ""}>
+          Search
+        </button>
+      </form>
+      {question === "" ? (
+        <p class="muted">
+          {parts.length === 1
+            ? `${ownerWords(ownerId)} has documents in the collection ${TIER_WORDS[parts[0]?.details ?? "fastest"].label}.`
+            : `${ownerWords(ownerId)} has documents in ${parts.length} collections, which answer side by side.`}
+        </p>
+      ) : (
+        <div class="tiers">
+          {parts.map(({ collectionId, details }) => (
+            <TierResults
+              key={collectionId}
+              tier={details}
+              request={{ query: question, collection_id: collectionId, owner_id: ownerId, top_k: TOP_K }}
+              scoreMin={scoreMin}
+            />
+          ))}
+        </div>
+      )}
+    </>
+  );
+}
+
+interface Timed {
+  readonly answer: SearchAnswer;
+  readonly ms: number;
+}
+
+function TierResults({
+  tier,
+  request,
+  scoreMin,
+}: {
+  readonly tier: Tier;
+  readonly request: SearchRequest;
+  readonly scoreMin: number;
+}): JSX.Element {
+  const found = useLoad(JSON.stringify(request), async (signal): Promise<Timed> => {
+    const startMs = performance.now();
+    const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body: request, signal });
+    return { answer, ms: performance.now() - startMs };
+  });
+  const exact = { ...request, ...(scoreMin > 0 && { score: scoreMin }) };
+  return (
+    <section class="stack" aria-label={`Results of ${TIER_WORDS[tier].label}`}>
+      <div class="row spread">
+        <div>
+          <h2>{TIER_WORDS[tier].label}</h2>
+          <p class="small muted" role="status">
+            {found.value === undefined ? "Searching" : summary(found.value, scoreMin)}
+          </p>
+        </div>
+        <div class="row">
+          <Copy label="Copy as curl" text={() => asCurl(location.origin, exact)} />
+          <Copy label="Copy for MCP" text={() => asMcp(exact, tier)} />
+        </div>
+      </div>
+      <Show loaded={found} lines={6}>
+        {({ answer }) => <Results answer={answer} question={request.query} scoreMin={scoreMin} tier={tier} />}
+      </Show>
+    </section>
+  );
+}
+
+function summary({ answer, ms }: Timed, scoreMin: number): string {
+  const shown = answer.results.filter(({ score }) => score >= scoreMin).length;
+  const hidden = answer.results.length - shown;
+  const time = ms < 1000 ? `${Math.round(ms)} ms` : duration(ms / 1000);
+  return `${counted(shown, "result")} in ${time}${hidden === 0 ? "" : `, ${hidden} below the lowest score`}`;
+}
+
+const FALLBACK_WORDS = {
+  words: "Searched by words alone, not by meaning: the embedding model is missing or did not answer in time.",
+  sentences: "Ranked without the reranking model, which did not answer in time.",
+} as const;
+
+function Results({
+  answer,
+  question,
+  scoreMin,
+  tier,
+}: {
+  readonly answer: SearchAnswer;
+  readonly question: string;
+  readonly scoreMin: number;
+  readonly tier: Tier;
+}): JSX.Element {
+  const shown = answer.results.filter(({ score }) => score >= scoreMin);
+  return (
+    <>
+      {answer.fallback === undefined ? null : <Notice kind="wait" title={FALLBACK_WORDS[answer.fallback]} />}
+      {shown.length > 0 ? null : (
+        <Empty title={answer.results.length > 0 ? "All results are below the lowest score" : "Nothing found"}>
+          {answer.results.length > 0
+            ? "Move the slider to the left to see them."
+            : tier === "fastest"
+              ? "This collection finds by words: no document has a word of the question. Other words, or a collection that also finds by meaning, may help."
+              : "No document has evidence for an answer. Check that it is listed as searchable under Knowledge, with this owner."}
+        </Empty>
+      )}
+      <ol class="stack">
+        {shown.map((result, at) => (
+          <li key={result.id}>
+            <Result result={result} question={question} rank={at + 1} tier={tier} />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+/** Characters of a chunk that are shown at first. */
+const SHOWN_CHARS = 420;
+
+function Result({
+  result: { score, payload, version },
+  question,
+  rank,
+  tier,
+}: {
+  readonly result: SearchResult;
+  readonly question: string;
+  readonly rank: number;
+  readonly tier: Tier;
+}): JSX.Element {
+  const [isWhole, setIsWhole] = useState(false);
+  const { content, title = "", headings = [], resourceId, lines, pages } = payload;
+  const { found, missing } = wordsIn([title, ...headings, content].join(" "), question);
+  const isCut = !isWhole && content.length > SHOWN_CHARS;
+  return (
+    <article class="card result">
+      <div class="row spread">
+        <h3>
+          <span class="muted numeric">{rank}. </span>
+          <a href={addressOf(["documents", resourceId])}>{title === "" ? resourceId : title}</a>
+        </h3>
+        <Score score={score} />
+      </div>
+      {headings.length === 0 ? null : <p class="small muted">{headings.join(" › ")}</p>}
+      <p class="passage">
+        {markWords(isCut ? content.slice(0, SHOWN_CHARS) : content, question).map(({ text, isMatch }, at) =>
+          isMatch ? <mark key={at}>{text}</mark> : text,
+        )}
+        {isCut ? "…" : ""}
+      </p>
+      {content.length <= SHOWN_CHARS ? null : (
+        <button type="button" class="button small plain" onClick={() => setIsWhole(!isWhole)}>
+          {isWhole ? "Show less" : "Show all of this chunk"}
+        </button>
+      )}
+      <p class="small muted">
+        {[
+          found.length === 0
+            ? tier === "fastest"
+              ? "Found by another form of a word."
+              : "Found by meaning: it has none of the question's words."
+            : `Has ${found.join(", ")}${missing.length === 0 ? "" : `; lacks ${missing.join(", ")}`}.`,
+          lines === undefined ? "" : rangeWords("Line", lines),
+          pages === undefined ? "" : rangeWords("Page", pages),
+          `Version ${version}.`,
+        ].join(" ")}
+      </p>
+    </article>
+  );
+}
+
+/** `Line 3.`, `Lines 3–9.` */
+function rangeWords(
+  unit: string,
+  { first, last }: { readonly first: number; readonly last: number },
+): string {
+  return first === last ? `${unit} ${first}.` : `${unit}s ${first}–${last}.`;
+}
+
+function Score({ score }: { readonly score: number }): JSX.Element {
+  return (
+    <span class="score numeric">
+      <span class="bar" aria-hidden="true">
+        <i style={{ width: `${score * 100}%` }} />
+      </span>
+      <span>
+        <span class="hidden-visually">Score </span>
+        {score.toFixed(2)}
+      </span>
+    </span>
+  );
+}
+
+function Copy({ label, text }: { readonly label: string; readonly text: () => string }): JSX.Element {
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text());
+    toast("Copied. Set $KBSYNC_KEY to your key: the console does not know it.");
+  };
+  return (
+    <button type="button" class="button small" onClick={() => void copy()}>
+      {label}
+    </button>
+  );
+}

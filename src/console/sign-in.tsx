@@ -1,0 +1,87 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { isSignedOut } from "./client/api.ts";
+import { Dialog } from "./parts/dialog.tsx";
+import { Field } from "./parts/fields.tsx";
+import { ErrorNotice, Notice } from "./parts/notice.tsx";
+import { linkProblem, signIn } from "./client/session.ts";
+
+/** The whole page while nobody is signed in. */
+export function SignInPage(): JSX.Element {
+  return (
+    <main class="sign-in">
+      <div class="stack">
+        <h1>Sign in to kbsync</h1>
+        {linkProblem.value === undefined ? null : (
+          <Notice kind="wait" title={linkProblem.value}>
+            <p>
+              <code>kbsync console</code> prints a new one.
+            </p>
+          </Notice>
+        )}
+        <SignInForm />
+      </div>
+    </main>
+  );
+}
+
+/** Above the page whose session ended: what is typed there stays, and its requests go on afterwards. */
+export function SignInAgain(): JSX.Element | null {
+  if (!isSignedOut.value) return null;
+  return (
+    <Dialog title="Your session has ended" onClose={() => undefined}>
+      <p>Sign in again to go on. Nothing on this page is lost.</p>
+      <SignInForm />
+    </Dialog>
+  );
+}
+
+function SignInForm(): JSX.Element {
+  const [key, setKey] = useState("");
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setIsBusy] = useState(false);
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setIsBusy(true);
+    setError(undefined);
+    try {
+      await signIn({ key: key.trim() });
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setIsBusy(false);
+    }
+  };
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)}>
+      <Field
+        label="Key"
+        needed
+        hint={
+          <>
+            Or run <code>kbsync console</code> on the machine of the service, and open the link that it
+            prints.
+          </>
+        }
+      >
+        {(attributes) => (
+          <input
+            {...attributes}
+            class="input"
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            value={key}
+            onInput={(event) => setKey(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {error === undefined ? null : <ErrorNotice error={error} />}
+      <div>
+        <button type="submit" class="button primary" disabled={isBusy || key.trim() === ""}>
+          Sign in
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { needsOf, sentenceOf } from "../../../src/console/overview/needs.ts";
+import type { Whole } from "../../../src/console/overview/needs.ts";
+import type { LiveStatus, SourceStatus } from "../../../src/wire/daemon.ts";
+
+const SOURCE: SourceStatus = {
+  path: "/home/ann/docs",
+  ownerId: "docs",
+  collectionId: "c",
+  files: 7,
+  compared: true,
+  inAgreement: 7,
+  waiting: 0,
+  failed: 0,
+  skipped: 0,
+  readInPart: 0,
+  held: 0,
+  holdReason: null,
+  halted: false,
+  remedy: null,
+  approvalToken: null,
+  unreadable: 0,
+  unreadablePaths: [],
+  mounts: [],
+  degraded: null,
+  paused: false,
+};
+const STATUS: LiveStatus = {
+  pid: 1,
+  version: "1",
+  startedMs: 0,
+  service: { kind: "open" },
+  sources: [SOURCE],
+  removed: [],
+  progress: { done: 0, total: 0, sent: 0, failed: 0, bytes: 0 },
+  filesPerSecond: null,
+  secondsLeft: null,
+  idle: true,
+};
+const MODEL = { state: "ready", message: "works" };
+const WHOLE: Whole = {
+  documents: 7,
+  health: {
+    status: "ready",
+    version: "1",
+    embedder: MODEL,
+    reranker: { state: "off", message: "none" },
+    languageModel: MODEL,
+    isBackfilling: false,
+    tiers: { fastest: "", moderate: "", high_accuracy: "" },
+  },
+  queues: {
+    ingest: { waiting: 0, oldestAt: null, failed: 0 },
+    webhooks: { endpoints: 0, waiting: 0, dead: 0 },
+    questions: { waiting: 0, oldestAt: null, failed: 0 },
+  },
+  daemon: STATUS,
+};
+const withSource = (change: Partial<SourceStatus>, more: Partial<LiveStatus> = {}): Whole => ({
+  ...WHOLE,
+  daemon: { ...STATUS, ...more, sources: [{ ...SOURCE, ...change }] },
+});
+const queued = (change: Partial<Whole["queues"]>): Whole => ({
+  ...WHOLE,
+  queues: { ...WHOLE.queues, ...change },
+});
+
+describe("what needs a person", () => {
+  it.each<[string, Whole, readonly string[]]>([
+    ["nothing while all is well", WHOLE, []],
+    ["failed files", withSource({ failed: 2 }), ["2 files of docs failed"]],
+    ["one held delete", withSource({ held: 1 }), ["1 delete of docs waits for your approval"]],
+    [
+      "a halted folder, and not its deletes too",
+      withSource({ halted: true, held: 9 }),
+      ["Nothing of docs is sent"],
+    ],
+    ["paths that cannot be read", withSource({ unreadable: 1 }), ["1 path of docs cannot be read"]],
+    [
+      "a refused key",
+      withSource({}, { service: { kind: "key_refused", untilMs: 0, reason: "unknown" } }),
+      ["The knowledge base refuses the daemon's key"],
+    ],
+    [
+      "nothing while the service is away for a moment",
+      withSource({}, { service: { kind: "waiting", untilMs: 0, reason: "down" } }),
+      [],
+    ],
+    [
+      "the documents of a folder that left the configuration",
+      withSource(
+        {},
+        {
+          removed: [
+            {
+              path: "/old",
+              ownerId: "o",
+              collectionId: "c",
+              resources: 3,
+              approved: false,
+              approvalToken: "t",
+            },
+          ],
+        },
+      ),
+      ["old is no longer watched, and 3 documents of it stay"],
+    ],
+    [
+      "failed documents that no folder explains",
+      queued({ ingest: { waiting: 0, oldestAt: null, failed: 1 } }),
+      ["1 document failed"],
+    ],
+    [
+      "messages that were given up",
+      queued({ webhooks: { endpoints: 1, waiting: 0, dead: 2 } }),
+      ["2 messages to webhooks were given up"],
+    ],
+    [
+      "a model that fails",
+      { ...WHOLE, health: { ...WHOLE.health, embedder: { state: "failing", message: "No memory." } } },
+      ["No memory."],
+    ],
+  ])("%s", (_name, whole, titles) => {
+    expect(needsOf(whole).map(({ title }) => title)).toEqual(titles);
+  });
+
+  it("names the place where each file problem is settled", () => {
+    const [need] = needsOf(withSource({ failed: 1 }));
+    expect(need?.action?.address).toBe("#/folders?path=%2Fhome%2Fann%2Fdocs&tab=failed");
+  });
+});
+
+describe("the one sentence", () => {
+  it.each<[string, Whole]>([
+    ["All 7 files are searchable", WHOLE],
+    ["1 thing needs you", withSource({ failed: 1 })],
+    ["2 things need you", withSource({ failed: 1, unreadable: 1 })],
+    ["Looking through your folders for the first time", withSource({ compared: false })],
+    [
+      "1,200 of 4,000 files are searchable, about 2 min left",
+      withSource({ files: 4000, inAgreement: 1200, waiting: 2800 }, { secondsLeft: 120 }),
+    ],
+    ["3 documents are being read", queued({ ingest: { waiting: 3, oldestAt: null, failed: 0 } })],
+    ["All 7 documents are searchable", { ...WHOLE, daemon: undefined }],
+    ["There is nothing to search yet", { ...WHOLE, daemon: undefined, documents: 0 }],
+  ])("%s", (sentence, whole) => {
+    expect(sentenceOf(whole, needsOf(whole))).toBe(sentence);
+  });
+});
