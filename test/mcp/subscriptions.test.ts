@@ -143,17 +143,22 @@ describe.each([
   });
 
   it("misses nothing that happens while the service is down for it", async () => {
-    const id = await create();
+    const [id, other] = [await create(), await create()];
     const client = await connect();
     const notices = noticesOf(client);
-    await subscribeTo(client, [uriOf(id)]);
+    await subscribeTo(client, [uriOf(id), uriOf(other)]);
+    // Clients with one key share a stream, which may still bring what was created before.
+    await update(other);
+    await shows(() => expect(notices.updated).toContain(uriOf(other)));
+    notices.updated.length = 0;
     await service.close();
     service = await openRunning({ stateDir });
     // Not reachable for MCP yet.
     await update(id);
     await create();
     url = service.url;
-    await shows(() => expect(notices).toEqual({ updated: [uriOf(id)], lists: 1 }));
+    await shows(() => expect(notices.updated).toEqual([uriOf(id)]));
+    await shows(() => expect(notices.lists).toBeGreaterThan(0));
   });
 
   it("is notified of everything if the changes in between are no longer stored", async () => {
