@@ -117,8 +117,12 @@ export function openDeletes(options: {
       if (nowMs - sinceMs < BURST_MAX_MS) break;
       others.delete(path);
     }
-    for (const path of absentFrom(scan, inFlight)) {
-      if (missing.has(path) || others.has(path)) continue;
+    const absent = [...absentFrom(scan, inFlight)].filter((path) => !missing.has(path) && !others.has(path));
+    const found = new Set(absent.length === 0 ? [] : scan.entries.map(({ ino }) => ino));
+    for (const path of absent) {
+      const ino = ledger.files.living(source, path)?.ino;
+      // A renamed file is not gone.
+      if (ino !== undefined && found.has(ino)) continue;
       others.set(path, nowMs);
       lastOtherMs = nowMs;
     }
