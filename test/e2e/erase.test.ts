@@ -32,7 +32,11 @@ const docs = (name: string): string => join(base, "docs", name);
 const state = (): string => join(base, "state");
 
 /** What a search finds in the other files, with the scores. */
-const found = async (): Promise<string> => (await run("search", "kiwi", "--top-k", "20", "--json")).stdout;
+const found = async (): Promise<object> => {
+  const { stdout } = await run("search", "kiwi", "--top-k", "20", "--json");
+  const { receipt: _, ...answer } = JSON.parse(stdout) as { receipt?: object; results: unknown[] };
+  return answer;
+};
 
 /** Writes a file whose name, title, tag and text are words of their own. Returns its path and the words. */
 function writeCanary(folder = "."): { path: string; words: readonly string[] } {

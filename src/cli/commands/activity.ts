@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
-import { located, nothingSynced, openOperator } from "../state/ask.ts";
+import { locatedPath, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
@@ -29,7 +29,7 @@ export function addLog(program: Command, context: Context): void {
 
 async function log(context: Context, options: LogOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const query = { limit: options.lines, ...located("path", operator, options.path) };
+  const query = { limit: options.lines, ...locatedPath(operator, options.path) };
   const show = (activity: DaemonActivity): void =>
     context.stdout.write(
       options.json === true

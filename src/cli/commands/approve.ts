@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Approval, SourceStatus } from "../../wire/daemon.ts";
 import { readStatus } from "../../sync/operator/status.ts";
-import { located, openOperator, printJson } from "../state/ask.ts";
+import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -29,7 +29,7 @@ export function addApprove(program: Command, context: Context): void {
 
 async function approve(context: Context, source: string | undefined, options: ApproveOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const where = located("folder", operator, source);
+  const where = absoluteFolder(context, source);
   const { stateDir } = operator.config;
   const { token } = options;
   if (options.dryRun === true || token === undefined) {

@@ -6,7 +6,7 @@ import { openServiceEraser } from "../../sync/remote/erasure.ts";
 import type { Erased, RequestOf } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
 import { reachService } from "../compose/compose.ts";
-import { located, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
+import { locatedPath, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -40,7 +40,7 @@ async function run(context: Context, path: string | undefined, options: EraseOpt
   const { document, owner } = options;
   const operator = openOperator(context, options);
   const request: RequestOf<"erase"> = {
-    ...located("path", operator, path),
+    ...locatedPath(operator, path),
     ...(document !== undefined && { document }),
     ...(owner !== undefined && { owner }),
   };

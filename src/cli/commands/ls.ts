@@ -5,7 +5,7 @@ import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { located, nothingSynced, openOperator, printJson } from "../state/ask.ts";
+import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 
 /** The states that are listed, in the order of what needs a person most. */
 const STATES = ["held", "failed", "waiting", "skipped"] as const;
@@ -40,7 +40,7 @@ export function addLs(program: Command, context: Context): void {
 async function list(context: Context, path: string | undefined, options: LsOptions): Promise<void> {
   const operator = openOperator(context, options);
   const chosen = STATES.filter((state) => options[state] === true);
-  const query = { ...located("path", operator, path), limit: FILES_MAX };
+  const query = { ...locatedPath(operator, path), limit: FILES_MAX };
   const files: Listed[] = [];
   for (const state of chosen.length === 0 ? STATES : chosen) {
     const done =

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { located, nothingSynced, openOperator, printJson } from "../state/ask.ts";
+import { absoluteFolder, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 
@@ -36,7 +36,7 @@ function addCommand(
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: PauseOptions) => {
       const operator = openOperator(context, options);
-      const folders = (await operator.act(name, located("folder", operator, source)))?.answer.sources ?? [];
+      const folders = (await operator.act(name, absoluteFolder(context, source)))?.answer.sources ?? [];
       if (folders.length === 0) throw nothingSynced(operator.config.stateDir);
       if (options.json === true) printJson(context, { [done]: folders });
       else for (const folder of folders) context.stdout.write(`${done}: ${folder}\n`);

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { located, openOperator, printJson } from "../state/ask.ts";
+import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 
@@ -16,7 +16,7 @@ export function addRescan(program: Command, context: Context): void {
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: RescanOptions) => {
       const operator = openOperator(context, options);
-      const { sources } = await operator.need("rescan", located("folder", operator, source));
+      const { sources } = await operator.need("rescan", absoluteFolder(context, source));
       if (options.json === true) printJson(context, { rescanning: sources });
       else for (const folder of sources) context.stdout.write(`scanning ${folder}\n`);
     });

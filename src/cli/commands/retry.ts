@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Retried } from "../../wire/daemon.ts";
-import { located, nothingSynced, openOperator, printJson } from "../state/ask.ts";
+import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
@@ -21,7 +21,7 @@ export function addRetry(program: Command, context: Context): void {
 
 async function retry(context: Context, path: string | undefined, options: RetryOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const done = await operator.act("retry", located("path", operator, path));
+  const done = await operator.act("retry", locatedPath(operator, path));
   if (done === undefined || done.answer.sources.length === 0) throw nothingSynced(operator.config.stateDir);
   const { answer, isLive } = done;
   if (options.json === true) printJson(context, { retried: answer.sources, daemon: isLive });

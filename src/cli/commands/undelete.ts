@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import type { PutBack, TrashedText } from "../../wire/daemon-files.ts";
-import { located, nothingSynced, openOperator, printJson } from "../state/ask.ts";
+import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -29,7 +29,7 @@ export function addUndelete(program: Command, context: Context): void {
 
 async function run(context: Context, path: string | undefined, options: UndeleteOptions): Promise<void> {
   const operator = openOperator(context, options);
-  const where = located("path", operator, path);
+  const where = locatedPath(operator, path);
   if (options.list === true) {
     const texts = (await operator.act("trash", where))?.answer.texts ?? [];
     if (options.json === true) printJson(context, { texts });

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { AuditReport, Finding } from "../../wire/daemon.ts";
-import { located, openOperator, printJson, nothingSynced } from "../state/ask.ts";
+import { absoluteFolder, openOperator, printJson, nothingSynced } from "../state/ask.ts";
 import { openConfiguredDaemon, reachService, daemonOptions } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -49,7 +49,7 @@ async function verify(context: Context, source: string | undefined, options: Ver
   }
   const repair = options.repair === true;
   const report =
-    (await operator.ask("verify", { repair, ...located("folder", operator, source) })) ??
+    (await operator.ask("verify", { repair, ...absoluteFolder(context, source) })) ??
     (await verifyHere(context, source, options));
   if (options.json === true) printJson(context, report);
   else context.stdout.write(auditText(report));

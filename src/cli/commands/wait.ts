@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { type PaceState, WAIT_SECONDS_MAX, type WaitAnswer } from "../../wire/daemon.ts";
-import { located, openOperator, printJson } from "../state/ask.ts";
+import { locatedPath, openOperator, printJson } from "../state/ask.ts";
 import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
@@ -32,7 +32,7 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
   const result = await operator.need(
     "wait",
     {
-      ...located("path", operator, path),
+      ...locatedPath(operator, path),
       ...(options.timeout !== undefined && { timeoutSeconds: options.timeout }),
     },
     // A person who waits is shown what takes so long; a script has no use for it.

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { askDaemon, type AskOptions } from "../../sync/control/client.ts";
@@ -97,14 +98,20 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   };
 }
 
-/** The path that a person typed, made absolute; nothing where none was. */
-export function located<K extends string>(
-  name: K,
+/** The path that a person typed, as `locate` understands it; nothing where none was. */
+export function locatedPath(
   operator: Pick<Operator, "locate">,
   path: string | undefined,
-): { readonly [P in K]?: string } {
-  // A computed key widens to an index signature, which the caller's shape is narrower than.
-  return path === undefined ? {} : ({ [name]: operator.locate(path) } as { readonly [P in K]?: string });
+): { readonly path?: string } {
+  return path === undefined ? {} : { path: operator.locate(path) };
+}
+
+/** The folder of a source as it was typed, made absolute; nothing where none was. The source may be gone. */
+export function absoluteFolder(
+  { cwd }: Pick<Context, "cwd">,
+  folder: string | undefined,
+): { readonly folder?: string } {
+  return folder === undefined ? {} : { folder: resolve(cwd, folder) };
 }
 
 function folderOf(source: { readonly path: string; readonly absolutePath?: string }): string {
