@@ -74,6 +74,8 @@ describe("usage", () => {
     ["an unknown option", ["up", "--prot", "1"], /unknown option '--prot'/],
     ["a port that is none", ["up", "--port", "70000"], /expected a whole number from 0 to 65535/],
     ["a search without a question", ["search"], /missing required argument 'query'/],
+    ["two forms at once", ["search", "x", "--json", "--files"], /cannot be used with option '--json'/],
+    ["a score that is none", ["search", "x", "--score", "2"], /expected a number from 0 to 1/],
     ["a filter that is no JSON", ["search", "x", "--filter", "{"], /expected conditions as JSON/],
     ["an expansion of another kind", ["search", "x", "--expand", "page"], /expected section, neighbours/],
     ["a search for nothing", ["search", " "], /the query has 0 characters/],
@@ -121,7 +123,13 @@ describe("sync", () => {
     expect(second.stdout).toBe("in agreement: 7 files, nothing to send\n");
     const found = await kbsync(["search", "who may switch off the heater", "--state-dir", state, "-k", "1"]);
     expect(found).toMatchObject({ code: 0, stderr: "" });
-    expect(found.stdout).toMatch(/^0\.\d\d {2}handbook\/telescopes\.md:\d+\n/);
+    expect(found.stdout).toMatch(/^ 1 {2}\S+ 0\.\d\d {2}handbook\/telescopes\.md:\d+\n/);
+    const files = await kbsync(["search", "heater", "--state-dir", state, "--files", "--source", docs]);
+    expect(files.stdout.split("\n")[0]).toBe(join(docs, "handbook/telescopes.md"));
+    const none = await kbsync(["search", "the", "heater", "--state-dir", state, "--score", "1"]);
+    expect(none.stdout).toMatch(/^nothing found with a score of 1 or more; the best has 0\.\d\d\n$/);
+    const lines = await kbsync(["search", "the", "heater", "--state-dir", state, "--jsonl"]);
+    expect(JSON.parse(lines.stdout.split("\n")[0] ?? "")).toMatchObject({ path: "handbook/telescopes.md" });
     const expand = ["--expand", "section", "--max-tokens", "300", "--max-per-document", "1", "--json"];
     const sections = await kbsync(["search", "the heater", "--state-dir", state, ...expand]);
     const { results, budget } = JSON.parse(sections.stdout);
@@ -146,7 +154,7 @@ describe("sync", () => {
     write("a.md", "# Aardvark\n");
     await sync();
     const none = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", '{"kind": "none"}']);
-    expect(none).toMatchObject({ code: 0, stdout: "nothing found\n" });
+    expect(none.stdout).toMatch(/^nothing found with this filter; /);
     const filter = '{"not": {"kind": "none"}}';
     const found = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", filter]);
     expect(found.stdout).toContain("a.md");

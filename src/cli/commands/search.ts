@@ -1,11 +1,12 @@
-import { type Command, InvalidArgumentError } from "commander";
-import { loadConfig } from "../../config/load.ts";
+import { join } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
 import { askWithReceipt, joinReceipts, receiptLine } from "../../mcp/receipt.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
-import { bestResults, searchOnce, searchScopes } from "../../sync/operator/search.ts";
+import { bestResults, searchOnce } from "../../sync/operator/search.ts";
 import {
   ANSWER_TOKENS_DEFAULT,
   ANSWER_TOKENS_MAX,
@@ -13,7 +14,9 @@ import {
   Expand,
   NEIGHBOURS_MAX,
 } from "../../wire/context.ts";
-import type { SearchResult } from "../../wire/search.ts";
+import { Tier } from "../../wire/primitives.ts";
+import type { Receipt } from "../../wire/receipt.ts";
+import type { SearchAnswer, SearchFallback, SearchResult } from "../../wire/search.ts";
 import {
   FALLBACK_TEXT,
   joinFallbacks,
@@ -21,9 +24,8 @@ import {
   TOP_K_DEFAULT,
   TOP_K_MAX,
 } from "../../wire/search.ts";
-import { reachService } from "../compose/compose.ts";
-import { openSynced } from "../state/ask.ts";
-import { citedPath } from "../output/cited-path.ts";
+import { reachService, type ReachedService } from "../compose/compose.ts";
+import { openSynced, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import {
@@ -35,59 +37,49 @@ import {
   waitSecondsOf,
   wholeNumber,
 } from "../output/options.ts";
+import type { Found } from "../results/result-text.ts";
+import { type ScopeOptions, scopeOf, type SearchScope } from "../results/search-scope.ts";
 import { ledgerOf } from "../state/receipt.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { locatePath } from "../state/typed-path.ts";
+import { styleOf } from "../terminal/style.ts";
 import { visibleLine } from "../output/visible.ts";
 
-interface SearchOptions extends CommonOptions, FreshOptions {
+interface SearchOptions extends CommonOptions, FreshOptions, ScopeOptions {
   readonly topK: number;
-  readonly doc?: string;
   readonly filter?: object;
+  readonly score?: number;
   readonly expand?: Expand;
   readonly maxTokens?: number;
   readonly maxPerDocument?: number;
+  readonly all?: boolean;
   /** False for `--no-collapse`. */
   readonly collapse: boolean;
+  readonly full?: boolean;
+  readonly files?: boolean;
   readonly json?: boolean;
+  readonly jsonl?: boolean;
 }
 
-/** A result with the file it came from. */
-interface Found {
-  readonly score: number;
-  /** Below the source's folder; null for a resource that is not of this ledger. */
-  readonly path: string | null;
-  readonly source: string | null;
-  readonly docId: string;
-  readonly title: string | null;
-  /** Above `content`, outermost first. */
-  readonly headings: readonly string[];
-  readonly chunkId: string;
-  readonly version: number;
-  readonly content: string;
-  /** The hits within `content`, if it is more than one chunk. */
-  readonly hits: SearchResult["payload"]["hits"];
-  /** Further hits with nearly the same text, and other documents that they are of. */
-  readonly duplicates: number;
-  readonly duplicateDocuments: NonNullable<SearchResult["payload"]["duplicateDocuments"]>;
-  /** What the file's folder is about, if that is known. */
-  readonly folderDescription: string | undefined;
-  /** Where `content` stands in the text of the document, as the service says. */
-  readonly position: Pick<
-    SearchResult["payload"],
-    "start" | "end" | "lines" | "pages" | "locations" | "sha256" | "fileUrl"
-  >;
-}
+/** Most chunks of one file by default: the third best of a file says less than the best of another. */
+const PER_DOCUMENT_DEFAULT = 2;
 
-/** `kbsync search QUERY`: asks the knowledge base over all sources, or one document. */
+/** `kbsync search WORDS`: asks the knowledge base over all sources, or one document. */
 export function addSearch(program: Command, context: Context): void {
   const command = program
     .command("search")
     .description("ask the knowledge base")
-    .argument("<query>", "the question or words to search for")
+    .argument("<query...>", "the question or words to search for; needs no quotes")
     .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
     .option("-d, --doc <path>", "search this file only")
+    .option("--source <dir>", "search this folder of the configuration only")
+    .addOption(new Option("--tier <tier>", "search the folders of this tier only").choices(Tier.options))
     .option("--filter <json>", "search documents with this metadata only (see kbsync facets)", filterOption)
+    .option("--score <n>", "least score of a result, from 0 to 1", scoreOption)
+    .option("--max-per-document <n>", "most results of one document (default: 2)", wholeNumber(1, TOP_K_MAX))
+    .addOption(
+      new Option("-a, --all", "show every result of a document that fits").conflicts("maxPerDocument"),
+    )
+    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number")
     .option(
       "-e, --expand <what>",
       `show more than each hit: "section", "neighbours" (the chunks before and after), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
@@ -97,12 +89,15 @@ export function addSearch(program: Command, context: Context): void {
       "-t, --max-tokens <n>",
       `most tokens of text, as ${TOKENIZER} counts (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
       wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
-    )
-    .option("--max-per-document <n>", "most hits of one document", wholeNumber(1, TOP_K_MAX))
-    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number");
+    );
   addFreshOptions(command)
-    .option("--json", "print the results as JSON")
-    .action(async (query: string, options: SearchOptions) => search(context, query, options));
+    .option("--full", "print the whole text of each result, not only the best lines")
+    .addOption(
+      new Option("--files", "print only the paths of the files").conflicts(["full", "json", "jsonl"]),
+    )
+    .addOption(new Option("--json", "print the results as JSON").conflicts(["full", "jsonl"]))
+    .addOption(new Option("--jsonl", "print each result as one line of JSON").conflicts("full"))
+    .action(async (words: string[], options: SearchOptions) => search(context, words.join(" "), options));
 }
 
 async function search(context: Context, query: string, options: SearchOptions): Promise<void> {
@@ -112,58 +107,17 @@ async function search(context: Context, query: string, options: SearchOptions): 
       { code: "usage" },
     );
   }
-  const { topK, filter, expand, maxTokens, maxPerDocument, collapse } = options;
-  const wanted = { expand, max_tokens: maxTokens, max_per_document: maxPerDocument, collapse };
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
   const lookup = openSynced(state.path);
   try {
-    const targets = targetsOf(lookup, options.doc, context.cwd);
+    const scope = scopeOf(lookup, options, context.cwd);
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
     // Port 0: the configured one may be another program's by now, and this service lives for one question.
     const service = await reachService(onAnyPort(config), state, context.env, log);
     try {
-      const { signal } = context;
-      const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
-      const { requestTimeoutMs } = config.sync;
-      const asked = waitSecondsOf(options);
-      const scopes = targets.map((where) => ("docId" in where ? { documentId: where.docId } : where));
-      const { answer: answers, receipt } = await askWithReceipt(
-        ledgerOf(state.path),
-        { scopes, waitSeconds: asked, signal },
-        (waitSeconds) => {
-          const queries = targets.map((where): SearchQuery => ({
-            query,
-            topK,
-            filter,
-            context: wanted,
-            waitSeconds,
-            where,
-          }));
-          return searchOnce(
-            service,
-            queries,
-            requestTimeoutMs + Math.ceil((waitSeconds ?? 0) * 1000),
-            signal,
-          );
-        },
-        (given) => ({
-          receipt: joinReceipts(given.map((each) => each.receipt)),
-          cited: bestResults(given, topK, tokensMax).map(({ payload }) => payload.resourceId),
-        }),
-      );
-      const best = bestResults(answers, topK, tokensMax);
-      const found = best.map((result) => foundAt(result, lookup));
-      const fallback = joinFallbacks(answers);
-      context.stdout.write(
-        options.json === true
-          ? `${JSON.stringify({ query, results: found, budget: budgetOf(best, tokensMax), fallback, receipt }, undefined, 2)}\n`
-          : foundText(found),
-      );
-      if (options.json === true) return;
-      if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
-      const line = receiptLine(receipt, asked !== undefined, fallback);
-      if (line !== undefined) context.stderr.write(`${line}\n`);
+      const answer = await ask(service, config, state.path, scope, query, options, context.signal);
+      await print(context, query, options, answer, lookup);
     } finally {
       await service.close();
     }
@@ -172,22 +126,118 @@ async function search(context: Context, query: string, options: SearchOptions): 
   }
 }
 
-/** The scopes to search: all sources, or one file. Throws for a file that has no resource. */
-export function targetsOf(
+/** The results that fit, best first, and what is known of them. */
+interface Answer {
+  readonly results: readonly SearchResult[];
+  /** Of the best result that does not fit `--score`. */
+  readonly scoreBelow: number | undefined;
+  readonly tokensMax: number | undefined;
+  readonly fallback: SearchFallback | undefined;
+  readonly receipt: Receipt;
+}
+
+async function ask(
+  service: ReachedService,
+  { sync: { requestTimeoutMs } }: Config,
+  stateDir: string,
+  { targets, isOfSource }: SearchScope,
+  query: string,
+  options: SearchOptions,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { topK, filter, expand, maxTokens, collapse, score = 0 } = options;
+  const perDocument = options.doc === undefined && options.all !== true ? PER_DOCUMENT_DEFAULT : undefined;
+  const context = {
+    expand,
+    max_tokens: maxTokens,
+    max_per_document: options.maxPerDocument ?? perDocument,
+    collapse,
+  };
+  const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
+  const best = (answers: readonly SearchAnswer[], scoreMin: number): SearchResult[] => {
+    const fits = (result: SearchResult): boolean =>
+      result.score >= scoreMin && (isOfSource?.(result.payload.resourceId) ?? true);
+    const fitting = answers.map((each) => ({ ...each, results: each.results.filter(fits) }));
+    return bestResults(fitting, topK, tokensMax);
+  };
+  const waitSeconds = waitSecondsOf(options);
+  const scopes = targets.map((where) => ("docId" in where ? { documentId: where.docId } : where));
+  const { answer: answers, receipt } = await askWithReceipt(
+    ledgerOf(stateDir),
+    { scopes, waitSeconds, signal },
+    (secondsLeft) => {
+      const queries = targets.map((where): SearchQuery => ({
+        query,
+        // The service does not know which of a scope's documents are of one source.
+        topK: isOfSource === undefined ? topK : TOP_K_MAX,
+        filter,
+        context,
+        waitSeconds: secondsLeft,
+        where,
+      }));
+      const timeoutMs = requestTimeoutMs + Math.ceil((secondsLeft ?? 0) * 1000);
+      return searchOnce(service, queries, timeoutMs, signal);
+    },
+    (given) => ({
+      receipt: joinReceipts(given.map((each) => each.receipt)),
+      cited: best(given, score).map(({ payload }) => payload.resourceId),
+    }),
+  );
+  return {
+    results: best(answers, score),
+    scoreBelow: best(answers, 0).find((result) => result.score < score)?.score,
+    tokensMax,
+    fallback: joinFallbacks(answers),
+    receipt,
+  };
+}
+
+async function print(
+  context: Context,
+  query: string,
+  options: SearchOptions,
+  answer: Answer,
   lookup: ResourceLookup,
-  doc: string | undefined,
-  cwd: string,
-): SearchQuery["where"][] {
-  if (doc === undefined) return searchScopes(lookup.sources);
-  const folders = lookup.sources.map(({ path }) => path);
-  const isKnown = (path: string): boolean => lookup.docOf(path) !== undefined;
-  const docId = lookup.docOf(locatePath(doc, { cwd, folders, isKnown }));
-  if (docId !== undefined) return [{ docId }];
-  throw new KbsyncError(`${doc} is not in the knowledge base`, {
-    code: "usage",
-    subject: doc,
-    hint: "`kbsync status` shows which folders are synced and which files failed.",
-  });
+): Promise<void> {
+  const { results, tokensMax, fallback, receipt } = answer;
+  const found = results.map((result) => foundAt(result, lookup));
+  if (options.json === true) {
+    printJson(context, { query, results: found, budget: budgetOf(results, tokensMax), fallback, receipt });
+    return;
+  }
+  if (options.jsonl === true) {
+    context.stdout.write(found.map((each) => `${JSON.stringify(each)}\n`).join(""));
+  } else if (options.files === true) {
+    const paths = new Set(
+      found.flatMap(({ source, path }) => (path === null ? [] : [join(source ?? "", path)])),
+    );
+    context.stdout.write([...paths].map((path) => `${visibleLine(path)}\n`).join(""));
+  } else if (found.length > 0) {
+    // More than the hit was asked for, so all of it is shown.
+    const isFull = options.full === true || options.expand !== undefined;
+    // No other command loads what reads words.
+    const [{ queryMatches }, { resultsText }] = await Promise.all([
+      import("../results/matches.ts"),
+      import("../results/result-text.ts"),
+    ]);
+    context.stdout.draw(resultsText(found, queryMatches(query), styleOf(context), isFull));
+  }
+  if (found.length === 0) {
+    const isForScript = options.jsonl === true || options.files === true;
+    (isForScript ? context.stderr : context.stdout).write(`${nothingWords(options, answer)}\n`);
+  }
+  if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
+  const line = receiptLine(receipt, waitSecondsOf(options) !== undefined, fallback);
+  if (line !== undefined) context.stderr.write(`${line}\n`);
+}
+
+/** Why there is no result. */
+function nothingWords({ score, filter }: SearchOptions, { scoreBelow }: Answer): string {
+  if (score !== undefined && scoreBelow !== undefined)
+    return `nothing found with a score of ${score} or more; the best has ${scoreBelow.toFixed(2)}`;
+  return filter === undefined
+    ? "nothing found"
+    : "nothing found with this filter; `kbsync facets` lists what it can name";
 }
 
 /** The same, with the embedded service on whatever port is free. */
@@ -222,20 +272,15 @@ function budgetOf(results: readonly SearchResult[], tokensMax: number | undefine
   return { tokenizer: TOKENIZER, tokens: countTokens(text), maxTokens: tokensMax ?? null };
 }
 
+function scoreOption(text: string): number {
+  const value = Number(text);
+  if (/^[\d.]+$/.test(text) && value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError("expected a number from 0 to 1");
+}
+
 /** Parses what to show around a hit. */
 function expandOption(text: string): Expand {
   const expand = Expand.safeParse(text);
   if (expand.success) return expand.data;
   throw new InvalidArgumentError(`expected section, neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
-}
-
-function foundText(found: readonly Found[]): string {
-  if (found.length === 0) return "nothing found\n";
-  return found
-    .map(({ score, path, docId, content, position, duplicates }) => {
-      const text = content.trim().replaceAll(/^(?=.)/gm, "      ");
-      const others = duplicates === 0 ? "" : ` (and ${duplicates} with nearly the same text)`;
-      return `${score.toFixed(2)}  ${path === null ? `resource ${docId}` : visibleLine(citedPath(path, position))}${others}\n${text}\n`;
-    })
-    .join("\n");
 }

@@ -1,0 +1,62 @@
+import { sentencesOf } from "../../kb/chat/sentences.ts";
+import { wrapped } from "../terminal/wrap.ts";
+import type { QueryMatches } from "./matches.ts";
+
+/** What the lines of a passage may take. */
+export interface LineRoom {
+  readonly cells: number;
+  readonly lines: number;
+}
+
+/**
+ * Returns the part of a chunk that has most of the query's words, as wrapped lines from the beginning of a sentence on. Headings that
+ * `headings` already names are left out at the beginning. Pure.
+ */
+export function bestLines(
+  content: string,
+  headings: readonly string[],
+  matches: QueryMatches,
+  room: LineRoom,
+): string[] {
+  const text = withoutHeadings(content, new Set(headings));
+  const from = bestStart(text, matches, room.cells * room.lines);
+  const lines = wrapped(reflowed(text.slice(from)), room.cells).filter((line) => line !== "");
+  if (lines.length <= room.lines) return lines;
+  const shown = lines.slice(0, room.lines);
+  const last = shown.pop() ?? "";
+  const [ended = ""] = wrapped(last, Math.max(1, room.cells - 2));
+  return [...shown, `${ended} …`];
+}
+
+/**
+ * Joins the lines of a wrapped paragraph. A line that begins with white space or a mark of its own, as in lists, tables and code,
+ * stays one. Pure.
+ */
+export function reflowed(text: string): string {
+  return text.trimEnd().replaceAll(/(?<=\S)\n(?![\s#>|*+-]|\d{1,3}[.)]\s|```)/g, " ");
+}
+
+function withoutHeadings(content: string, headings: ReadonlySet<string>): string {
+  const lines = content.trim().split("\n");
+  const at = lines.findIndex((line) => {
+    const text = line.replace(/^#+\s+/, "").trim();
+    return text !== "" && !headings.has(text);
+  });
+  return lines.slice(Math.max(0, at)).join("\n");
+}
+
+/** Weight of the first sentence's words beside those of the passage: of equal passages, the one that begins with them wins. */
+const FIRST_WEIGHT = 0.1;
+
+function bestStart(text: string, matches: QueryMatches, chars: number): number {
+  // All of it is shown.
+  if (text.length <= chars) return 0;
+  let best = { start: 0, weight: 0 };
+  for (const sentence of sentencesOf(text)) {
+    const { start } = sentence;
+    const weight =
+      matches.weightOf(text.slice(start, start + chars)) + FIRST_WEIGHT * matches.weightOf(sentence.text);
+    if (weight > best.weight) best = { start, weight };
+  }
+  return best.start;
+}

@@ -1,0 +1,64 @@
+import { resolve } from "node:path";
+import { KbsyncError } from "../../lib/failure.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import type { ResourceLookup, SourceScope } from "../../sync/operator/resource-lookup.ts";
+import { searchScopes } from "../../sync/operator/search.ts";
+import type { SearchQuery } from "../../sync/remote/remote.ts";
+import type { Tier } from "../../wire/primitives.ts";
+import { locatePath } from "../state/typed-path.ts";
+
+/** What a person narrows a search to. */
+export interface ScopeOptions {
+  readonly doc?: string;
+  readonly source?: string;
+  readonly tier?: Tier;
+}
+
+/** What a search covers. */
+export interface SearchScope {
+  readonly targets: readonly SearchQuery["where"][];
+  /** Whether a resource is of the source that is asked; undefined where all of the targets are. */
+  readonly isOfSource: ((resourceId: string) => boolean) | undefined;
+}
+
+/** Narrows the sources to what the options name. Throws `usage` if nothing is left. */
+export function scopeOf(
+  lookup: ResourceLookup,
+  { doc, source, tier }: ScopeOptions,
+  cwd: string,
+): SearchScope {
+  if (doc !== undefined) return { targets: [documentOf(lookup, doc, cwd)], isOfSource: undefined };
+  const folder = source === undefined ? undefined : resolve(cwd, source);
+  const isMeant = (each: SourceScope): boolean =>
+    (folder === undefined || each.path === folder) && (tier === undefined || each.tier === tier);
+  const sources = lookup.sources.filter(isMeant);
+  if (sources.length === 0) {
+    const known = lookup.sources.map((each) => `${shellWord(each.path)} (${each.tier})`).join(", ");
+    throw new KbsyncError(
+      folder === undefined ? `no folder has the tier ${tier}` : `${folder} is not a synced folder`,
+      { code: "usage", subject: folder ?? tier ?? "", hint: `Synced folders: ${known}.` },
+    );
+  }
+  const targets = searchScopes(sources);
+  const isShared = searchScopes(lookup.sources.filter((each) => !isMeant(each))).some((other) =>
+    targets.some((mine) => mine.collectionId === other.collectionId && mine.ownerId === other.ownerId),
+  );
+  const paths = new Set(sources.map(({ path }) => path));
+  return {
+    targets,
+    isOfSource: isShared ? (resourceId) => paths.has(lookup.fileOf(resourceId)?.source ?? "") : undefined,
+  };
+}
+
+/** Throws `usage` for a file that has no resource. */
+function documentOf(lookup: ResourceLookup, doc: string, cwd: string): SearchQuery["where"] {
+  const folders = lookup.sources.map(({ path }) => path);
+  const isKnown = (path: string): boolean => lookup.docOf(path) !== undefined;
+  const docId = lookup.docOf(locatePath(doc, { cwd, folders, isKnown }));
+  if (docId !== undefined) return { docId };
+  throw new KbsyncError(`${doc} is not in the knowledge base`, {
+    code: "usage",
+    subject: doc,
+    hint: "`kbsync status` shows which folders are synced and which files failed.",
+  });
+}
