@@ -51,16 +51,19 @@ describe("the package", () => {
       "systemd",
     ]);
     expect(names.filter((name) => name.startsWith("docs/") && !name.startsWith("docs/ops/"))).toEqual([]);
-    // JavaScript, and the texts and programs that stand beside it; no sources, maps, types, tests or build notes.
-    const strange = names.filter((name) => name.startsWith("dist/") && !/\.(?:js|json|wasm|txt)$/.test(name));
-    expect(strange).toEqual([]);
+    // JavaScript, and the texts and programs that stand beside it; the console's page with its compressed copies; no sources,
+    // maps, types, tests or build notes.
+    const built = /^dist\/(?:console\/.+\.(?:html|js|css|svg)(?:\.gz|\.br)?|.+\.(?:js|json|wasm|txt))$/;
+    expect(names.filter((name) => name.startsWith("dist/") && !built.test(name))).toEqual([]);
+    expect(names).toContain("dist/console/index.html");
     expect(names.filter((name) => /\.test\.|tsbuildinfo|\.ts$/.test(name))).toEqual([]);
   });
 
   it("has every compiled source", () => {
     const sources = readdirSync(join(REPOSITORY, "src"), { recursive: true, encoding: "utf8" });
     const expected = sources
-      .filter((name) => name.endsWith(".ts"))
+      // The console's sources are bundled.
+      .filter((name) => name.endsWith(".ts") && !name.startsWith("console/"))
       .map((name) => name.replace(/\.ts$/, ".js"));
     const listed = new Set(execFileSync("tar", ["-tzf", file], { encoding: "utf8" }).split("\n"));
     expect(expected.filter((name) => !listed.has(`package/dist/${name}`))).toEqual([]);

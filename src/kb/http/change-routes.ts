@@ -117,8 +117,8 @@ async function follow(
       await checkCaller(parts, request);
       checkedMs = kb.steadyMs();
     }
-    // Listens before it reads, so that no change is made in between.
-    const listening = kb.changeWaits.listen(accountId, POLL_MS);
+    // Listens before it reads, so that no change is made in between; not beyond the next check, however many changes are made.
+    const listening = kb.changeWaits.listen(accountId, checkedMs + POLL_MS - kb.steadyMs());
     try {
       page = await readPage(parts, accountId, page.cursor, CHANGES_MAX);
       if (page.changes.length > 0) continue;
