@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../view/format.ts";
 import { ErrorNotice } from "./notice.tsx";
 
@@ -15,7 +15,8 @@ export function Dialog({
 }): JSX.Element {
   const id = useId();
   const shown = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key is handled, so that none reaches the page below.
+  useLayoutEffect(() => {
     const dialog = shown.current;
     dialog?.showModal();
     return () => dialog?.close();

@@ -135,7 +135,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.keyboard.press("Tab"); // advanced
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");
-      await page.getByText("Searchable").waitFor();
+      await page.getByText("Searchable", { exact: true }).waitFor();
       expect(await find("wick", "Lighthouse keeping")).toBe(1);
     });
 
@@ -256,6 +256,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await signIn(page, running.url, key);
       await open(`/documents/${id}`);
       await page.getByRole("button", { name: "Delete…" }).click();
+      await page.getByRole("dialog").waitFor();
       await page.keyboard.press("Escape");
       await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
       await page.getByRole("button", { name: "Delete…" }).click();
