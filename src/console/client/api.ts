@@ -41,9 +41,11 @@ export const isSignedOut = signal(false);
 export const unreachableSinceMs = signal<number | null>(null);
 
 const waitingForSession: (() => void)[] = [];
+let sessions = 0;
 
 /** Continues the requests that waited for a session. */
 export function signedIn(): void {
+  sessions += 1;
   isSignedOut.value = false;
   for (const go of waitingForSession.splice(0)) go();
 }
@@ -71,6 +73,7 @@ export async function persist<T>(
   abort?: AbortSignal,
 ): Promise<T> {
   for (let tries = 0; ; tries += 1) {
+    const session = sessions;
     try {
       const answer = await request();
       unreachableSinceMs.value = null;
@@ -79,8 +82,10 @@ export async function persist<T>(
       if (!(error instanceof RequestError)) throw error;
       const isAway = AWAY.has(error.code);
       if (!isAway) unreachableSinceMs.value = null;
-      if (ENDED.has(error.code)) await nextSession();
-      else if (isAway && (isRepeated || error.code !== "unreachable")) {
+      if (ENDED.has(error.code)) {
+        // Unless somebody has signed in since the request was sent.
+        if (session === sessions) await nextSession();
+      } else if (isAway && (isRepeated || error.code !== "unreachable")) {
         unreachableSinceMs.value ??= Date.now();
         await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 0, abort);
       } else throw error;

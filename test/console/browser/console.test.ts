@@ -97,7 +97,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       const dialog = page.getByRole("dialog", { name: "Your session has ended" });
       await dialog.getByLabel("Key (required)").fill(key);
       await dialog.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("heading", { name: "1 document added" }).waitFor();
+      await page.getByRole("heading", { name: "1 document added", exact: true }).waitFor();
       expect(await page.getByRole("dialog").count()).toBe(0);
     });
   });
@@ -324,7 +324,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     await page.getByRole("button", { name: "Add document" }).click();
     await page.getByText("The service does not answer since").waitFor();
     const second = await openRunning({ ...options, port: Number(new URL(first.url).port) });
-    await page.getByRole("heading", { name: "1 document added" }).waitFor({ timeout: 30_000 });
+    await page.getByRole("heading", { name: "1 document added", exact: true }).waitFor({ timeout: 30_000 });
     await expect.poll(() => page.getByText("The service does not answer since").count()).toBe(0);
     await second.close();
     await rm(stateDir, { recursive: true });

@@ -65,7 +65,9 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     const broken = join(folder, "broken.pdf");
     writeFileSync(broken, "%PDF-1.4 broken");
     await open("/overview");
-    await page.getByRole("heading", { level: 1, name: "1 thing needs you" }).waitFor({ timeout: 30_000 });
+    // Before that, a document of the service has failed.
+    await page.getByText("1 file of manuals failed").waitFor({ timeout: 30_000 });
+    await page.getByRole("heading", { level: 1, name: "1 thing needs you" }).waitFor();
     await page.getByRole("link", { name: "See why" }).click();
     await page.getByText("The PDF is damaged").waitFor();
     expect(await violations(page)).toEqual([]);
