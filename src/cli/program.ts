@@ -2,6 +2,7 @@ import { isatty } from "node:tty";
 import { Command, CommanderError } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./output/context.ts";
+import { completeCommands, invocationOf } from "./output/hint.ts";
 import { EXIT, exitCodeOf } from "./output/exit-code.ts";
 import { addLog } from "./commands/activity.ts";
 import { PRIORITY, writeError } from "./output/journal.ts";
@@ -39,6 +40,8 @@ import { addVerify } from "./commands/verify.ts";
 import { addWait } from "./commands/wait.ts";
 import { addWebhooks } from "./commands/webhooks.ts";
 import { addWhy } from "./commands/why.ts";
+import { useRunningInstance } from "./state/find-instance.ts";
+import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
 import { visible } from "./output/visible.ts";
 
@@ -56,10 +59,12 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   process.stdout.on("error", endOnClosedPipe);
 
   const hangups = openHangups(process);
+  const complete = (text: string): string => completeCommands(text, context.invocation);
   const context: Context = {
     stdout: {
-      write: (text) => void process.stdout.write(visible(text)),
-      draw: (text) => void process.stdout.write(text),
+      write: (text) =>
+        void process.stdout.write(visible(context.isVerbatim === true ? text : complete(text))),
+      draw: (text) => void process.stdout.write(complete(text)),
       isTTY: isatty(1),
       get columns() {
         return process.stdout.columns ?? 80;
@@ -68,7 +73,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
         return process.stdout.rows;
       },
     },
-    stderr: { write: (text) => void process.stderr.write(visible(text)) },
+    stderr: { write: (text) => void process.stderr.write(visible(complete(text))) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -79,11 +84,11 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     exitCode: EXIT.done,
   };
   try {
-    await buildProgram(context).parseAsync(args, { from: "user" });
+    await buildProgram(context, args).parseAsync(args, { from: "user" });
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
-    writeError(words);
+    writeError(complete(words));
     return code;
   } finally {
     process.off("SIGINT", onSignal);
@@ -105,8 +110,8 @@ function cutOff(): void {
   process.exit(EXIT.stopped);
 }
 
-/** The program with all its commands; nothing runs before it parses a command line. */
-export function buildProgram(context: Context): Command {
+/** The program with all its commands; nothing runs before it parses a command line. `args` are quoted where a person has to choose. */
+export function buildProgram(context: Context, args: readonly string[] = []): Command {
   const program = new Command("kbsync")
     .description(
       "Keeps a folder of documents and a knowledge base in exact agreement, and is the knowledge base where you have none.",
@@ -152,7 +157,13 @@ export function buildProgram(context: Context): Command {
   addDoctor(program, context);
   addInit(program, context);
   addCompletion(program, context);
-  program.hook("preAction", () => void logLevel(context.env));
+  program.hook("preAction", (_, command) => {
+    logLevel(context.env);
+    const options = command.opts<CommonOptions & { readonly json?: boolean }>();
+    context.invocation = invocationOf(context, options);
+    context.isVerbatim = options.json === true || VERBATIM.has(command.name());
+    useRunningInstance(context, command, args);
+  });
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command
       .exitOverride()
@@ -167,6 +178,9 @@ export function buildProgram(context: Context): Command {
   }
   return program;
 }
+
+/** Commands that print what documents hold. */
+const VERBATIM: ReadonlySet<string> = new Set(["search", "ask", "eval", "mcp", "facets", "completion"]);
 
 /** Exit status for what ended a command, after reporting it on standard error. */
 export function endOf(

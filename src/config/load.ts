@@ -67,7 +67,7 @@ export interface ConfigRequest {
  * named file is missing.
  */
 export function loadConfig(request: ConfigRequest): Config {
-  const file = findFile(request);
+  const file = findConfigFile(request);
   const written = file === undefined ? {} : jsonOf(readFile(file), file);
   const parsed = checked(written, file ?? "the defaults");
   const folder = file === undefined ? request.cwd : dirname(file);
@@ -189,7 +189,8 @@ function expectedKeys(path: string): string {
   return `expected one of ${knownKeys(parent).join(", ")}`;
 }
 
-function findFile(request: ConfigRequest): string | undefined {
+/** Returns the configuration file that a request means, which may be missing if it is named; undefined: there is none. */
+export function findConfigFile(request: ConfigRequest): string | undefined {
   const named = request.file ?? request.env["KBSYNC_CONFIG"];
   if (named !== undefined && named !== "") return resolve(request.cwd, named);
   const here = join(request.cwd, CONFIG_FILE_NAME);
@@ -278,7 +279,8 @@ function defaultPort(written: unknown, { KBSYNC_PORT: port = "" }: ConfigRequest
 }
 
 function stateDirOf(request: ConfigRequest, configured: string | undefined, folder: string): string {
-  if (request.stateDir !== undefined) return resolve(request.cwd, request.stateDir);
+  const named = request.stateDir ?? request.env["KBSYNC_STATE_DIR"] ?? "";
+  if (named !== "") return resolve(request.cwd, named);
   if (configured !== undefined) return absolutePathOf(folder, configured);
   const { STATE_DIRECTORY: unit, XDG_STATE_HOME: xdg } = request.env;
   // systemd separates several state directories with colons; the first is ours.

@@ -117,6 +117,14 @@ describe("where the configuration comes from", () => {
     });
   });
 
+  it("uses the state folder of --state-dir, else of KBSYNC_STATE_DIR, else of the file", () => {
+    writeFileSync(join(folder, "kbsync.config.json"), '{"stateDir": "/file"}');
+    const env = { KBSYNC_STATE_DIR: "named", XDG_STATE_HOME: "/x" };
+    expect(load({ env, stateDir: "/asked" }).stateDir).toBe("/asked");
+    expect(load({ env }).stateDir).toBe(join(folder, "named"));
+    expect(load({ env: { ...env, KBSYNC_STATE_DIR: "" } }).stateDir).toBe("/file");
+  });
+
   it("uses KBSYNC_PORT if neither --port nor the file names a port", () => {
     const env = { KBSYNC_PORT: "0", XDG_STATE_HOME: "/x" };
     const port = (text: string, asked?: number): unknown => {

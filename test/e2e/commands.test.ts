@@ -222,7 +222,7 @@ describe("sync", () => {
     const first = await sync();
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(first.stdout).toMatch(
-      /^in agreement: 1 file, .*\n {2}2 skipped \(kbsync ls --skipped names them\)\n$/,
+      /^in agreement: 1 file, .*\n {2}2 skipped \(`kbsync ls --skipped --state-dir \S+` names them\)\n$/,
     );
     const again = await sync("--json");
     expect(again.code).toBe(0);

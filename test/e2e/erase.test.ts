@@ -64,7 +64,7 @@ describe("kbsync erase", () => {
     const refused = await run("erase", join("docs", path));
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain("would be sent again");
-    const hint = /exclude it: (printf .* >> \S+)/.exec(refused.stderr)?.[1] ?? "";
+    const hint = /exclude it: `(printf .* >> \S+)/.exec(refused.stderr)?.[1] ?? "";
     expect(hint).toContain(".kbsyncignore");
     writeFileSync(docs(".kbsyncignore"), `/${path}\n`);
     expect(await run("erase", join("docs", path))).toMatchObject({ code: 0 });

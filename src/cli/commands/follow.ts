@@ -117,9 +117,9 @@ export function removedLine({ resources, approved }: RemovedStatus): string {
     : `removed from the configuration, ${count} left (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
 }
 
-/** `  3 skipped (kbsync ls --skipped names them)`; empty when there is none. */
+/** `  3 skipped` and how to list them; empty when there is none. */
 function skippedLine(count: number): string {
-  return count === 0 ? "" : `  ${thousands(count)} skipped (kbsync ls --skipped names them)\n`;
+  return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync ls --skipped\` names them)\n`;
 }
 
 /** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
@@ -140,7 +140,7 @@ function section(heading: string, files: readonly TroubledFile[], limit: number)
     .slice(0, limit)
     .map(({ path, message }) => `  ${visibleLine(path)}: ${visibleLine(message)}\n`);
   const rest = files.length - lines.length;
-  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (kbsync ls has all)\n`;
+  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync ls\` has all)\n`;
   return `${heading}\n${lines.join("")}${more}`;
 }
 

@@ -7,6 +7,7 @@ import { configText, type Wishes } from "../../config/template.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
+import { completeCommand } from "../output/hint.ts";
 import { interview } from "./interview.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 
@@ -47,15 +48,15 @@ async function init(context: Context, folders: readonly string[], options: InitO
   if (folders.length === 0 && !isPerson) {
     throw new KbsyncError("there is no folder to watch, and no terminal to ask on", {
       code: "usage",
-      hint: "Name the folders: kbsync init DIR…; kbsync init --help lists what else can be said.",
+      hint: "Name the folders: `kbsync init DIR…`; `kbsync init --help` lists the options.",
     });
   }
   const wishes = folders.length > 0 ? given : await interview(given, context);
   writeConfig(file, configText(wishes), context);
-  const where = file === join(context.cwd, CONFIG_FILE_NAME) ? "" : ` --config ${file}`;
-  const start = "embedded" in wishes.service ? "up" : "run";
+  const next = (line: string): string => completeCommand(line, context.invocation);
+  const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
   context.stdout.write(
-    `wrote ${file}\n  kbsync doctor${where}  checks that it can work here\n  kbsync ${start}${where}  starts it\n`,
+    `wrote ${file}\n  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
   );
 }
 

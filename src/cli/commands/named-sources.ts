@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
+import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import type { Operator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
@@ -50,7 +51,7 @@ export function nameOtherSources(context: Context, command: string, { sources, s
   if (first === undefined) return;
   context.stderr.write(
     `kbsync: this is about ${used.join(", ")}, as configured; the state folder was last used with ${others.join(", ")}: ` +
-      `\`kbsync ${command} ${first}\` takes that\n`,
+      `\`kbsync ${command} ${shellWord(first)}\` takes that\n`,
   );
 }
 

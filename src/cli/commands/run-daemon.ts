@@ -12,6 +12,7 @@ import { followDaemon } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
 import { type Ground, openReloads } from "./reload.ts";
 import { standingWords } from "../output/standing-words.ts";
+import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { Supervised, Supervisor } from "../systemd/supervise.ts";
 import { sourcesInUnit, watchUnit } from "../systemd/unit-sources.ts";
@@ -20,6 +21,7 @@ import { programVersion } from "../output/version.ts";
 /** What `runDaemon` needs beside what the daemon runs on. */
 export interface DaemonRun {
   readonly context: Context;
+  readonly command: InstanceFacts["command"];
   readonly state: StateFolder;
   readonly log: Logger;
   readonly supervisor: Supervisor;
@@ -65,6 +67,12 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     levelOfDone = "info";
     run.onAgreement?.();
   };
+  const facts = ({ config }: Ground): InstanceFacts => ({
+    command: run.command,
+    stateDir: state.path,
+    config: config.file ?? null,
+    folders: config.sources.map(({ absolutePath }) => absolutePath),
+  });
   const monitoring = await serveMetrics(ground.config, metrics, () => notReady(context, daemon)).catch(
     async (error: unknown) => {
       await daemon.close();
@@ -74,6 +82,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   context.stdout.write(metricsLine(monitoring));
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
   const followed = follow();
+  const registration = registerInstance(context.env, facts(ground), (words) => log.warn(words));
   try {
     for (;;) {
       const unit = watchUnit(current.config.sources, context.env);
@@ -88,6 +97,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       await followed;
       levelOfDone = "info";
       current = next;
+      registration.update(facts(next));
       next.service.readSources?.(next.config.sources);
       daemon = open(next);
       // Anew: figures of removed sources must not be exported for ever.
@@ -96,6 +106,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     log.debug("stopped");
   } finally {
     ground.service.readFolders?.(undefined);
+    registration.remove();
     reloads.stop();
     await monitoring?.close();
     following.abort();

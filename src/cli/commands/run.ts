@@ -54,7 +54,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   try {
     await runDaemon(
       { config, service },
-      { context, state, log, supervisor, read, onAgreement: collectAtRest },
+      { context, command: "run", state, log, supervisor, read, onAgreement: collectAtRest },
     );
   } finally {
     supervisor.close();

@@ -9,6 +9,7 @@ import { serveMetrics, metricsLine } from "../output/monitoring.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { openReloads } from "./reload.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
+import { registerInstance } from "../state/instances.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
 import { openSupervisor } from "../systemd/supervise.ts";
@@ -40,6 +41,11 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   context.stdout.write(
     `kbsync is serving\n  service    ${service.dbUrl}\n  key file   ${state.keyFile}\n  state      ${state.path}\n`,
   );
+  const registration = registerInstance(
+    context.env,
+    { command: "serve", stateDir: state.path, config: config.file ?? null, folders: [] },
+    (words) => log.warn(words),
+  );
   try {
     const monitoring = await serveMetrics(config, service.metrics, () =>
       context.signal.aborted ? "shutting down" : undefined,
@@ -62,6 +68,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
     reloads.stop();
     await monitoring?.close();
   } finally {
+    registration.remove();
     await service.close(budget.leftMs());
     supervisor.close();
   }

@@ -176,7 +176,7 @@ export function statusText({ stateDir, daemon, service, sources, removed, failur
 
 /** How to agree to exactly what is shown. */
 function tokenLine(token: string): string {
-  return `to agree to this: kbsync approve --token ${token}`;
+  return `to agree to this: \`kbsync approve --token ${token}\``;
 }
 
 /** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */

@@ -144,7 +144,7 @@ async function withoutVectors(
 export function vectorLine(passages: number): string {
   if (passages === 0) return "";
   const what = counted(passages, "passage is", "passages are");
-  return `${what} not found by meaning yet: the vectors follow while a service runs (kbsync up, kbsync serve)\n`;
+  return `${what} not found by meaning yet: the vectors follow while a service runs (\`kbsync up\` or \`kbsync serve\`)\n`;
 }
 
 /** A plan that stands still says nothing of the files: no script should take that for agreement. */

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
-import { shellWord } from "../../lib/shell-word.ts";
 import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
 import { openDaemonBridge } from "../compose/daemon-bridge.ts";
 import { consoleAddress, consoleLink, hasConsole } from "../compose/console-link.ts";
+import { completeCommand } from "../output/hint.ts";
 import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
@@ -54,6 +54,7 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
         { config, service },
         {
           context,
+          command: "up",
           state,
           log,
           supervisor,
@@ -79,7 +80,7 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
     ["service", service.apiUrl],
     ["key file", state.keyFile],
     ["state", state.path],
-    ["search", searchCommand(context.env, state.path)],
+    ["search", completeCommand('kbsync search "your question"', context.invocation)],
   ];
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
 }
@@ -96,12 +97,4 @@ async function consoleLine(service: ReachedService, env: NodeJS.ProcessEnv): Pro
     ? `${consoleAddress(service)}/ (\`kbsync console\` signs in)`
     : `${await consoleLink(service, PRINTED_LINK_SECONDS)} (signs in once, within 10 minutes)`;
   return `  ${"console".padEnd(10)} ${shown}\n`;
-}
-
-/** How a person would type a search: through npm in a clone, else by name. A unit's state folder is not the person's own. */
-export function searchCommand(env: NodeJS.ProcessEnv, statePath: string): string {
-  if ((env["STATE_DIRECTORY"] ?? "") !== "")
-    return `sudo kbsync search "your question" --state-dir ${shellWord(statePath)}`;
-  const fromClone = env["npm_lifecycle_event"] === "start";
-  return `${fromClone ? "npm run -s kbsync --" : "kbsync"} search "your question"`;
 }

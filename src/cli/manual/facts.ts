@@ -17,11 +17,16 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
 /** Environment variables that the program reads. */
 export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] = [
   ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
+  ["KBSYNC_STATE_DIR", "the state folder, where --state-dir names none; before the configuration's"],
   ["KBSYNC_PORT", "the port of the embedded service, where neither --port nor the configuration names one"],
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
   ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
   ["XDG_STATE_HOME", "the state folder is kbsync below it, where no other is named"],
+  [
+    "XDG_RUNTIME_DIR",
+    "running instances register in kbsync below it, so that commands in any folder find them",
+  ],
   ["CREDENTIALS_DIRECTORY", "the folder with the keys that systemd hands over; set by it"],
   ["NOTIFY_SOCKET", "socket for kbsync's state reports to systemd; set by systemd"],
   ["WATCHDOG_USEC", "how often systemd expects a sign of life; set by systemd"],

@@ -1,3 +1,4 @@
+import type { Invocation } from "./hint.ts";
 import type { ProgressOutput } from "./progress.ts";
 
 /** What a command sees of the world outside. */
@@ -19,6 +20,10 @@ export interface Context {
   /** Keeps each SIGHUP until `onHangup` is called: said first by what reloads, or an early one would end it. */
   readonly holdHangups?: () => void;
   readonly nowMs: () => number;
+  /** How a person types further commands; set before the command runs. */
+  invocation?: Invocation;
+  /** Whether standard output is JSON or holds text of documents, in which no command is completed. */
+  isVerbatim?: boolean;
   /** The exit status, set by the command that ran. */
   exitCode: number;
 }

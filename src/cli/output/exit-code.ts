@@ -67,6 +67,7 @@ const BY_CODE: Readonly<Record<string, number>> = {
   SQLITE_FULL: EXIT.diskFull,
   ENOSPC: EXIT.diskFull,
   EDQUOT: EXIT.diskFull,
+  instance_unclear: EXIT.usage,
   no_daemon: EXIT.usage,
   nothing_synced: EXIT.usage,
   questions_invalid: EXIT.usage,

@@ -41,5 +41,5 @@ export function openScreen(output: ProgressOutput): Screen {
 }
 
 function moreLine(lines: readonly string[], rows: number): string {
-  return `… ${lines.length - rows + 1} more lines: make the window larger, or run kbsync status without --watch`;
+  return `… ${lines.length - rows + 1} more lines: make the window larger, or run \`kbsync status\` without --watch`;
 }

@@ -52,7 +52,7 @@ export function makeStateFolder(path: string): StateFolder {
 
 /** What kbsync itself puts into a state folder, by the beginning of its name; and what a disk's root has. */
 const OWN_NAMES =
-  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|eval\.json|backups\.json|\.c|lost\+found)/;
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|eval\.json|instances|backups\.json|\.c|lost\+found)/;
 
 /**
  * Closes a state folder that was there before to everyone but its owner. One that holds files of others stays as it is:

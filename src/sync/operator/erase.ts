@@ -162,7 +162,7 @@ function stillSynced(rules: Rules, path: RelativePath, words: string): KbsyncErr
   return new KbsyncError(`${file} is in the folder and would be sent again`, {
     code: "still_synced",
     subject: file,
-    hint: `Delete the file, or exclude it: ${ignore} && kbsync erase ${words}`,
+    hint: `Delete the file, or exclude it: \`${ignore} && kbsync erase ${words}\``,
   });
 }
 

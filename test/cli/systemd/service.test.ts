@@ -19,7 +19,7 @@ import { fileStatus, statusOf, unitStatusText } from "../../../src/cli/systemd/s
 import { loadConfig } from "../../../src/config/load.ts";
 import { planUnit } from "../../../src/cli/systemd/unit-plan.ts";
 import type { UnitRequest } from "../../../src/cli/systemd/unit-checks.ts";
-import { searchCommand } from "../../../src/cli/commands/up.ts";
+import { completeCommand, invocationOf } from "../../../src/cli/output/hint.ts";
 import { directive } from "../../../src/system/unit-text.ts";
 
 let folder: string;
@@ -235,10 +235,12 @@ describe("the commands that an install prints", () => {
 
   it("search in the unit's own state folder, not in that of the user who reads the journal", () => {
     const state = String.raw`/var/lib/kbsync-srv-hand\x2dbook`;
-    expect(searchCommand({ STATE_DIRECTORY: state }, state)).toBe(
+    const typed = (env: NodeJS.ProcessEnv): string =>
+      completeCommand('kbsync search "your question"', invocationOf({ env, cwd: "/" }, {}));
+    expect(typed({ STATE_DIRECTORY: state })).toBe(
       `sudo kbsync search "your question" --state-dir '${state}'`,
     );
-    expect(searchCommand({}, "/home/me/.local/state/kbsync")).toBe('kbsync search "your question"');
+    expect(typed({})).toBe('kbsync search "your question"');
   });
 });
 

@@ -1,0 +1,52 @@
+import { resolve } from "node:path";
+import { shellWord } from "../../lib/shell-word.ts";
+import type { CommonOptions } from "./options.ts";
+
+/** How a person types a command that reaches what this process works on. */
+export interface Invocation {
+  /** `kbsync`, or what stands for it where that is not in the PATH. */
+  readonly program: string;
+  /** Options that every command needs, quoted for a shell; may be empty. */
+  readonly options: string;
+}
+
+/** Returns how commands are typed in this environment. `options` are those of the command that runs. */
+export function invocationOf(
+  { env, cwd }: { readonly env: NodeJS.ProcessEnv; readonly cwd: string },
+  { config, stateDir }: CommonOptions,
+): Invocation {
+  // The state folder of a system unit belongs to another user, and its journal is read in another folder.
+  const unitState = (env["XDG_RUNTIME_DIR"] ?? "") === "" ? env["STATE_DIRECTORY"]?.split(":")[0] : "";
+  const isUnit = (unitState ?? "") !== "";
+  const state = stateDir ?? (isUnit ? unitState : undefined);
+  const options = [
+    ...(config === undefined ? [] : ["--config", shellWord(resolve(cwd, config))]),
+    ...(state === undefined ? [] : ["--state-dir", shellWord(resolve(cwd, state))]),
+  ];
+  return { program: isUnit ? "sudo kbsync" : programOf(env), options: options.join(" ") };
+}
+
+/** In a clone npm runs the program. */
+function programOf({ npm_lifecycle_event: script }: NodeJS.ProcessEnv): string {
+  return script === "start" || script === "kbsync" ? "npm run -s kbsync --" : "kbsync";
+}
+
+/** A command within a line of a shell, up to a redirection or the next command. */
+const COMMAND = /(^|[ (])kbsync( [a-z][^;&|>]*?)(?=$| [;&|>])/g;
+
+/** Makes one line of a shell work where it is shown: it runs this program, on the same state folder. Pure. */
+export function completeCommand(line: string, invocation: Invocation | undefined): string {
+  if (invocation === undefined) return line;
+  const { program, options } = invocation;
+  return line.replaceAll(COMMAND, (_, before: string, rest: string) => {
+    const isComplete = options === "" || / --(?:help|state-dir|config)\b/.test(rest);
+    return `${before}${program}${rest}${isComplete ? "" : ` ${options}`}`;
+  });
+}
+
+/** Completes all commands in a text, which stand between backticks. Pure. */
+export function completeCommands(text: string, invocation: Invocation | undefined): string {
+  return text.replaceAll(/`([^`\n]+)`/g, (_, line: string) => {
+    return `\`${completeCommand(line, invocation)}\``;
+  });
+}

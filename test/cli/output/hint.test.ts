@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { completeCommands, invocationOf } from "../../../src/cli/output/hint.ts";
+
+const typed = (text: string, options: { config?: string; stateDir?: string }, env: NodeJS.ProcessEnv = {}) =>
+  completeCommands(text, invocationOf({ env, cwd: "/home/me" }, options));
+
+describe("a command in a hint", () => {
+  it.each([
+    ["names the state folder", "see `kbsync status`", "see `kbsync status --state-dir /home/me/state`"],
+    [
+      "has its options before a redirection",
+      "`kbsync key create NAME > FILE` makes one",
+      "`kbsync key create NAME --state-dir /home/me/state > FILE` makes one",
+    ],
+    [
+      "is completed within a longer line",
+      "`echo x >> .kbsyncignore && kbsync erase 'a b'`",
+      "`echo x >> .kbsyncignore && kbsync erase 'a b' --state-dir /home/me/state`",
+    ],
+    ["keeps the options that it has", "`kbsync ls --state-dir /x`", "`kbsync ls --state-dir /x`"],
+    ["stays a request for help", "`kbsync eval --help`", "`kbsync eval --help`"],
+    ["is left alone without backticks", "kbsync up and kbsync run", "kbsync up and kbsync run"],
+    ["is left alone between two others", "`a` and kbsync up, `b`", "`a` and kbsync up, `b`"],
+    ["leaves other commands alone", "`systemctl restart kbsync`", "`systemctl restart kbsync`"],
+  ])("%s", (_name, text, expected) => {
+    expect(typed(text, { stateDir: "state" })).toBe(expected);
+  });
+
+  it("stays short where nothing was named", () => {
+    expect(typed("see `kbsync status`", {})).toBe("see `kbsync status`");
+  });
+
+  it("quotes folders for a shell", () => {
+    expect(typed("`kbsync up`", { config: "my notes.json" })).toBe(
+      "`kbsync up --config '/home/me/my notes.json'`",
+    );
+  });
+
+  it("runs through npm in a clone", () => {
+    expect(typed("`kbsync approve`", {}, { npm_lifecycle_event: "start" })).toBe(
+      "`npm run -s kbsync -- approve`",
+    );
+  });
+
+  it("reaches a system unit's state folder from a journal", () => {
+    expect(typed("`kbsync approve`", {}, { STATE_DIRECTORY: "/var/lib/kbsync" })).toBe(
+      "`sudo kbsync approve --state-dir /var/lib/kbsync`",
+    );
+  });
+});
