@@ -1,7 +1,8 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { Agent, request } from "undici";
+import { request } from "undici";
 import { z } from "zod";
 import { KbsyncError, messageOf } from "./failure.ts";
+import { openAgent } from "./proxy.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
 /** Options of an HTTP endpoint that takes and returns JSON. */
@@ -42,7 +43,7 @@ const BUSY: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 /** Opens a client. Does not follow redirects: the key is for this URL alone. */
 export function openJsonEndpoint(options: JsonEndpointOptions): JsonEndpoint {
   const { url, apiKey, timeoutMs, attempts, delayMs, answerBytesMax, connections } = options;
-  const agent = new Agent({ connections, maxResponseSize: answerBytesMax });
+  const agent = openAgent({ connections, maxResponseSize: answerBytesMax });
 
   const ask = async (body: string, signal: AbortSignal | undefined): Promise<Reply> => {
     const timeout = AbortSignal.timeout(timeoutMs);

@@ -1,6 +1,7 @@
-import { Agent, type Dispatcher } from "undici";
+import type { Dispatcher } from "undici";
 import type { z } from "zod";
 import { KbsyncError, messageOf } from "../lib/failure.ts";
+import { openAgent } from "../lib/proxy.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
@@ -124,9 +125,9 @@ const CONNECTIONS = 16;
 /** Opens a connection pool. It connects on first use. */
 export function openServiceConnections(): ServiceConnections {
   const timeouts = { headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS, connect: { timeout: 5000 } };
-  const agent = new Agent({ ...timeouts, connections: CONNECTIONS });
+  const agent = openAgent({ ...timeouts, connections: CONNECTIONS });
   // Streams hold their connections, and would leave none for requests. Callers limit how many there are.
-  const streams = new Agent(timeouts);
+  const streams = openAgent(timeouts);
   return {
     as: (address) => serviceAt(agent, streams, address),
     close: async () => {
@@ -136,8 +137,8 @@ export function openServiceConnections(): ServiceConnections {
 }
 
 function serviceAt(
-  agent: Agent,
-  streams: Agent,
+  agent: Dispatcher,
+  streams: Dispatcher,
   { apiUrl, dbUrl, pauthkey }: ServiceAddress,
 ): KnowledgeService {
   const get = (path: string, signal: AbortSignal): Promise<Answer> =>
@@ -205,7 +206,7 @@ function pageQuery({ limit, cursor }: Partial<PageRequest>): string {
 
 /** Reads a stream of changes. */
 async function* followed(
-  agent: Agent,
+  agent: Dispatcher,
   host: string,
   path: string,
   { pauthkey, signal }: { readonly pauthkey: string; readonly signal: AbortSignal },
@@ -236,11 +237,11 @@ interface Answer {
 
 type Sent = Pick<Dispatcher.RequestOptions, "method" | "headers" | "body"> & { readonly signal: AbortSignal };
 
-async function send(agent: Agent, host: string, path: string, sent: Sent): Promise<Answer> {
+async function send(agent: Dispatcher, host: string, path: string, sent: Sent): Promise<Answer> {
   return reaching(host, sent.signal, async () => answerOf(await begin(agent, host, path, sent)));
 }
 
-function begin(agent: Agent, host: string, path: string, sent: Sent): Promise<Dispatcher.ResponseData> {
+function begin(agent: Dispatcher, host: string, path: string, sent: Sent): Promise<Dispatcher.ResponseData> {
   const url = new URL(host.replace(/\/+$/, "") + path);
   return agent.request({ ...sent, origin: url.origin, path: url.pathname + url.search });
 }

@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -98,7 +99,7 @@ describe("usage", () => {
   it("a search before the first sync ends with 2 and says what to do", async () => {
     const { code, stderr } = await kbsync(["search", "anything", "--state-dir", state]);
     expect(code).toBe(2);
-    expect(stderr).toContain("Run `kbsync up` or `kbsync sync` first");
+    expect(stderr).toMatch(/Run `kbsync up --state-dir \S+` or `kbsync sync --state-dir \S+` first/);
   });
 });
 
@@ -433,4 +434,18 @@ it("status reports each source, as JSON and in words", async () => {
   });
   const words = await kbsync(["status", "--state-dir", state]);
   expect(words.stdout).toContain("1 of 1 files in agreement");
+});
+
+it("needs no port of its own for commands that end by themselves", async () => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  const file = join(temporary.path, "taken.json");
+  const service = { embedded: true, port };
+  writeFileSync(file, JSON.stringify({ stateDir: state, service, sources: [{ path: docs }] }));
+  write("a.md", "# Ferry\n");
+  for (const args of [["sync", "-n"], ["sync"], ["recover"], ["verify"]]) {
+    expect(await kbsync([...args, "--config", file])).toMatchObject({ code: 0 });
+  }
+  taken.close();
 });

@@ -176,7 +176,9 @@ describe("pause and resume", () => {
     if (running !== undefined) await stop(running);
     await up();
     await until("the backlog", async () => (await statusOf(docs, state)).waiting === 1);
-    expect((await ask("status")).stdout).toContain("paused, nothing is sent: `kbsync resume` goes on\n");
+    expect((await ask("status")).stdout).toMatch(
+      /paused, nothing is sent: `kbsync resume --state-dir \S+` goes on\n/,
+    );
     expect(json(await ask("resume", docs, "--json"))).toEqual({ resumed: [docs] });
     expect(await ask("wait")).toMatchObject({ code: 0 });
     expect(await statusOf(docs, state)).toMatchObject({ inAgreement: 2, waiting: 0 });

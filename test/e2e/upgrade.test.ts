@@ -9,7 +9,7 @@ afterAll(() => temporary.remove());
 
 it.each([
   ["ledger", 99, "ledger.db", /version 99.* up to \d+/],
-  ["ledger", 12, "ledger.db", /before the first release: .* version 12.*`kbsync recover`/s],
+  ["ledger", 12, "ledger.db", /before the first release: .* version 12.*`kbsync recover --config \S+`/s],
   ["store", 99, "service/kb.sqlite", /version 99.* up to \d+/],
   ["store", 14, "service/kb.sqlite", /before the first release: .* version 14.*Move the state folder away/s],
 ])(

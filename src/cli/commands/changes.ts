@@ -10,7 +10,6 @@ import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { onAnyPort } from "./search.ts";
 
 interface ChangesOptions extends CommonOptions {
   readonly cursor?: string;
@@ -38,7 +37,7 @@ async function listChanges(context: Context, options: ChangesOptions): Promise<v
   const connections = openServiceConnections();
   try {
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-    const reached = await reachService(onAnyPort(config), state, context.env, log);
+    const reached = await reachService(config, state, context.env, log);
     try {
       const service = connections.as(reached);
       const print = (change: Change): void => {

@@ -10,7 +10,6 @@ import { locatedPath, nothingSynced, openOperator, type Operator, printJson } fr
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import type { CommonOptions } from "../output/options.ts";
-import { onAnyPort } from "./search.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { remainsOf } from "../state/remains.ts";
@@ -66,7 +65,7 @@ async function eraseAlone(
   const { config } = operator;
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-  const service = await reachService(onAnyPort(config), state, context.env, log);
+  const service = await reachService(config, state, context.env, log);
   try {
     const eraser = openServiceEraser(service);
     const done = await changeLedger(config.stateDir, (ledger) =>

@@ -28,7 +28,6 @@ import { counted } from "../output/progress.ts";
 import { openSynced, printJson } from "../state/ask.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { writeStarter } from "./eval-starter.ts";
-import { onAnyPort } from "./search.ts";
 
 interface EvalOptions extends CommonOptions {
   readonly init?: boolean;
@@ -121,7 +120,7 @@ async function withService(
   const lookup = openSynced(state.path);
   try {
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-    const service = await reachService(onAnyPort(config), state, context.env, log);
+    const service = await reachService(config, state, context.env, log);
     try {
       await work({ config, state, lookup, service, log });
     } finally {

@@ -11,7 +11,6 @@ import { type CommonOptions, configRequest, filterOption } from "../output/optio
 import { visibleLine } from "../output/visible.ts";
 import { openSynced } from "../state/ask.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
-import { onAnyPort } from "./search.ts";
 
 interface FacetsOptions extends CommonOptions {
   readonly filter?: object;
@@ -49,7 +48,7 @@ async function listFacets(
   const connections = openServiceConnections();
   try {
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-    const service = await reachService(onAnyPort(config), state, context.env, log);
+    const service = await reachService(config, state, context.env, log);
     try {
       const found: ScopeFacets[] = [];
       for (const scope of searchScopes(lookup.sources)) {

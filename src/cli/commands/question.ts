@@ -2,10 +2,11 @@ import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { Agent, FormData, request } from "undici";
+import { FormData, request } from "undici";
 import type { Dispatcher } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { openAgent } from "../../lib/proxy.ts";
 import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
@@ -27,7 +28,6 @@ import {
   waitSecondsOf,
 } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
-import { onAnyPort } from "./search.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
@@ -64,7 +64,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   // Port 0: the configured one may be another program's by now, and this service lives for one question.
-  const service = await reachService(onAnyPort(config), state, context.env, log);
+  const service = await reachService(config, state, context.env, log);
   try {
     const urls: string[] = [];
     for (const image of options.image) urls.push(await upload(context, service, image, options));
@@ -170,7 +170,7 @@ async function upload(
  * A dispatcher of this package. The global one becomes that of the undici inside Node.js as soon as anything loads
  * `node:http`, and that one never sends a form of this package.
  */
-const dispatcher = new Agent();
+const dispatcher = openAgent();
 
 /** Sends a request. Throws `service_unreachable`, and `service_refused` in the service's own words. */
 async function call(

@@ -113,8 +113,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
   try {
     const scope = scopeOf(lookup, options, context.cwd);
     const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-    // Port 0: the configured one may be another program's by now, and this service lives for one question.
-    const service = await reachService(onAnyPort(config), state, context.env, log);
+    const service = await reachService(config, state, context.env, log);
     try {
       const answer = await ask(service, config, state.path, scope, query, options, context.signal);
       await print(context, query, options, answer, lookup);
@@ -238,11 +237,6 @@ function nothingWords({ score, filter }: SearchOptions, { scoreBelow }: Answer):
   return filter === undefined
     ? "nothing found"
     : "nothing found with this filter; `kbsync facets` lists what it can name";
-}
-
-/** The same, with the embedded service on whatever port is free. */
-export function onAnyPort(config: ReturnType<typeof loadConfig>): ReturnType<typeof loadConfig> {
-  return "embedded" in config.service ? { ...config, service: { ...config.service, port: 0 } } : config;
 }
 
 function foundAt({ id, score, version, payload }: SearchResult, lookup: ResourceLookup): Found {

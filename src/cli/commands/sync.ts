@@ -33,7 +33,7 @@ export function addSync(program: Command, context: Context): void {
     .option("-n, --dry-run", "print what would be done and send nothing")
     .option(
       "-p, --port <n>",
-      "port of the embedded service while it runs; 0 takes any free one",
+      "port of the embedded service while it runs (default: any free one)",
       wholeNumber(0, 65_535),
     )
     .option("--json", "print the result as JSON")
@@ -46,7 +46,7 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
     nameOtherSources(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
-  const service = await reachService(config, state, context.env, log);
+  const service = await reachService(config, state, context.env, log, options.port);
   try {
     const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
     try {

@@ -286,14 +286,21 @@ export async function findService(
   };
 }
 
-/** Finds the configured service. Starts an embedded one in this process unless it runs. */
+/**
+ * Finds the configured service. Starts an embedded one in this process unless it runs: on a free port, because the configured one
+ * may be in use and nobody else needs to reach a service that lives for one command. `port`: the one that a person asked for.
+ */
 export async function reachService(
   config: Config,
   state: StateFolder,
   env: NodeJS.ProcessEnv,
   log: Logger,
+  port = 0,
 ): Promise<ReachedService> {
-  return (await findService(config, state, env)) ?? (await startEmbeddedService(config, state, log));
+  const found = await findService(config, state, env);
+  if (found !== undefined) return found;
+  const service = "embedded" in config.service ? { ...config.service, port } : config.service;
+  return startEmbeddedService({ ...config, service }, state, log);
 }
 
 /** Opens the daemon over the configuration's sources; see `daemonOptions`. */

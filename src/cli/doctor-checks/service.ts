@@ -2,6 +2,7 @@ import { request } from "undici";
 import { statSync } from "node:fs";
 import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { openAgent } from "../../lib/proxy.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { findService } from "../compose/compose.ts";
 import { openWithoutTls } from "../state/exposure.ts";
@@ -168,6 +169,7 @@ async function ask(apiUrl: string, key: string | undefined, signal: AbortSignal)
     headers: { "content-type": "application/json", ...(key !== undefined && { [KEY_HEADER]: key }) },
     body: JSON.stringify({ query: "kbsync doctor", doc_id: NO_DOCUMENT, top_k: 1 }),
     signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
+    dispatcher: openAgent(),
   });
   await body.dump();
   const nowMs = (startMs + Date.now()) / 2;

@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { shellWord } from "../../lib/shell-word.ts";
-import type { CommonOptions } from "./options.ts";
 
 /** How a person types a command that reaches what this process works on. */
 export interface Invocation {
@@ -13,7 +12,7 @@ export interface Invocation {
 /** Returns how commands are typed in this environment. `options` are those of the command that runs. */
 export function invocationOf(
   { env, cwd }: { readonly env: NodeJS.ProcessEnv; readonly cwd: string },
-  { config, stateDir }: CommonOptions,
+  { config, stateDir }: { readonly config?: string; readonly stateDir?: string },
 ): Invocation {
   // The state folder of a system unit belongs to another user, and its journal is read in another folder.
   const unitState = (env["XDG_RUNTIME_DIR"] ?? "") === "" ? env["STATE_DIRECTORY"]?.split(":")[0] : "";

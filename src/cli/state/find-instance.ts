@@ -11,7 +11,16 @@ import { ledgerFolders } from "./sources.ts";
 
 /** Commands that start something, or that need no instance. */
 const NEED_NONE: ReadonlySet<string> = new Set([
-  ...["up", "run", "serve", "service", "sync", "recover", "restore", "init", "doctor", "completion"],
+  "up",
+  "run",
+  "serve",
+  "service",
+  "sync",
+  "recover",
+  "restore",
+  "init",
+  "doctor",
+  "completion",
 ]);
 
 /**

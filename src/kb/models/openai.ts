@@ -1,6 +1,7 @@
 import OpenAI from "openai";
 import { Stream } from "openai/streaming";
-import { Agent, fetch as undiciFetch } from "undici";
+import { fetch as undiciFetch } from "undici";
+import { openAgent } from "../../lib/proxy.ts";
 import type { ChatModel, ModelAnswer, ModelCall, ModelMessage, ModelRequest } from "./chat-model.ts";
 import { modelFailure, ModelFailure, unusableAnswer } from "./model-failure.ts";
 import {
@@ -92,8 +93,8 @@ export function openOpenAiModel(options: OpenAiOptions): ChatModel {
 function openClient({ baseUrl, apiKey }: OpenAiOptions) {
   // Own agents without timeouts: undici's defaults would cut off slow answers.
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
-  const wholes = new Agent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
-  const streams = new Agent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
+  const wholes = openAgent({ ...noTimeouts, maxResponseSize: ANSWER_BYTES_MAX });
+  const streams = openAgent({ ...noTimeouts, maxResponseSize: STREAM_BYTES_MAX });
   const client = new OpenAI({
     baseURL: baseUrl.replace(/\/+$/, ""),
     // Ignores the environment, which belongs to other programs.

@@ -1,8 +1,9 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import { connectPool } from "../../lib/proxy.ts";
 import type { SyncConfig } from "../../config/schema.ts";
 import { type DocumentReader, openThreadReader } from "../read/reader.ts";
 import type { DaemonObserver } from "../remote/observer.ts";
-import { connectPool, type Connect, type ServiceAddress } from "../remote/transport.ts";
+import type { Connect, ServiceAddress } from "../remote/transport.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import type { Timing } from "../plan/timing.ts";
 import { watchSource } from "../watch/watch.ts";
@@ -61,7 +62,7 @@ export interface World {
 /** The real world. */
 export const REAL_WORLD: World = {
   watch: watchSource,
-  connect: connectPool,
+  connect: (origin, limits) => connectPool(origin, limits),
   openReader: openThreadReader,
   random: Math.random,
 };

@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { openAgent } from "../../lib/proxy.ts";
 import { ERASED_MAX, ErasureAnswer, type ErasureReport } from "../../wire/erasure.ts";
 import { Failure } from "../../wire/failure.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
@@ -22,6 +23,7 @@ export interface ServiceEraser {
 /** Opens the erasures at a service. Sends nothing yet. */
 export function openServiceEraser(address: Pick<ServiceAddress, "dbUrl" | "pauthkey">): ServiceEraser {
   const { dbUrl, pauthkey } = address;
+  const dispatcher = openAgent();
   const send = async (
     method: "POST" | "DELETE",
     path: string,
@@ -36,6 +38,7 @@ export function openServiceEraser(address: Pick<ServiceAddress, "dbUrl" | "pauth
         headersTimeout: ANSWER_MS_MAX,
         bodyTimeout: ANSWER_MS_MAX,
         signal,
+        dispatcher,
       });
       return { status: statusCode, text: await answer.text() };
     } catch (error) {

@@ -1,5 +1,6 @@
-import { Pool, type Dispatcher } from "undici";
+import type { Dispatcher, Pool } from "undici";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { connectPool } from "../../lib/proxy.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
@@ -50,9 +51,6 @@ export interface TransportOptions {
 
 /** Opens the connections to one host, by its origin. */
 export type Connect = (origin: string, limits: Pool.Options) => Dispatcher;
-
-/** Connections over TCP that stay open between requests. */
-export const connectPool: Connect = (origin, limits) => new Pool(origin, limits);
 
 /** Change of the clock offset that is worth reporting: the service reports its time in whole seconds. */
 const CLOCK_STEP_MS = 2000;
