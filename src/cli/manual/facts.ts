@@ -19,10 +19,9 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
   ["KBSYNC_STATE_DIR", "the state folder, where --state-dir names none; before the configuration's"],
   ["KBSYNC_PORT", "the port of up and serve, where neither --port nor the configuration names one"],
-  [
-    "HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
-    "proxies for requests to a hosted service and to models elsewhere; this machine is reached directly",
-  ],
+  ["HTTPS_PROXY", "the proxy for https addresses of a hosted service and of models elsewhere"],
+  ["HTTP_PROXY", "the proxy for http addresses, and for https without HTTPS_PROXY"],
+  ["NO_PROXY", "hosts that are reached directly, separated by commas; this machine always is"],
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
   ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
