@@ -29,6 +29,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   let sent = 0;
   let failed = 0;
   let bytes = 0;
+  const documents = { done: 0, total: 0 };
   /** Jobs that were reported as failed and have not ended. */
   const failing = new Set<string>();
 
@@ -39,6 +40,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     // What is reported outside of a job has no end that would remove it.
     if (done === total) failing.clear();
     if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
+    if (lineKindOf(job) === "document") documents.done += 1;
     job.source.done(job);
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
@@ -57,10 +59,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   const queue = openQueue<Job>({
     width,
     onError,
-    lineOf: (job) => ({
-      owner: job.source,
-      kind: job.kind === "file" ? paceOf(job.candidate.entry.path) : "delete",
-    }),
+    lineOf: (job) => ({ owner: job.source, kind: lineKindOf(job) }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       const prepared = await Promise.all(jobs.map(prepareOf));
@@ -90,9 +89,10 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     push: (jobs, how) => {
       const list = [...jobs];
       total += list.length;
+      documents.total += list.filter((job) => lineKindOf(job) === "document").length;
       queue.push(list, how);
     },
-    progress: () => ({ done, total, sent, failed, bytes }),
+    progress: () => ({ done, total, sent, failed, bytes, documents: { ...documents } }),
     reported: ({ source, path, docId, action, outcome }) => {
       if (outcome !== "refused" && outcome !== "parked") return;
       failing.add(action === "delete" ? deleteKey(docId ?? "") : fileKey(source, path));
@@ -101,8 +101,9 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
 }
 
 /** The service needs minutes for a scanned document and an instant for a text. Neither waits behind the other. */
-function paceOf(path: string): "text" | "document" {
-  return kindOfName(basename(path)).kind === "content" ? "text" : "document";
+function lineKindOf(job: Job): "text" | "document" | "delete" {
+  if (job.kind !== "file") return "delete";
+  return kindOfName(basename(job.candidate.entry.path)).kind === "content" ? "text" : "document";
 }
 
 function keyOf(job: Job): string {

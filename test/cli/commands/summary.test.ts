@@ -35,7 +35,7 @@ const summary = (...sources: SourceStatus[]): string =>
       service: { kind: "open" },
       sources,
       removed: [],
-      progress: { done: 1, total: 1, sent: 0, failed: 0, bytes: 0 },
+      progress: { done: 1, total: 1, sent: 0, failed: 0, bytes: 0, documents: { done: 0, total: 0 } },
       filesPerSecond: undefined,
       idle: true,
     },
@@ -77,7 +77,13 @@ describe("what came of a pass", () => {
       idle: true,
     };
     const words = (sent: number, failed = 0) =>
-      passSummary({ ...status, progress: { done: 3, total: 3, sent, failed, bytes: 0 } }, 1000);
+      passSummary(
+        {
+          ...status,
+          progress: { done: 3, total: 3, sent, failed, bytes: 0, documents: { done: 0, total: 0 } },
+        },
+        1000,
+      );
     expect(words(0)).toContain("nothing to send");
     expect(words(1)).toContain("1 change in 1 s");
     expect(words(0, 3)).toContain("nothing sent");

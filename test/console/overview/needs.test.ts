@@ -32,7 +32,7 @@ const STATUS: LiveStatus = {
   service: { kind: "open" },
   sources: [SOURCE],
   removed: [],
-  progress: { done: 0, total: 0, sent: 0, failed: 0, bytes: 0 },
+  progress: { done: 0, total: 0, sent: 0, failed: 0, bytes: 0, documents: { done: 0, total: 0 } },
   filesPerSecond: null,
   secondsLeft: null,
   idle: true,

@@ -36,6 +36,12 @@ it("counts a file that the service refuses as a failure, not as a change", async
   expect((await pass()).progress).toMatchObject({ done: 1, sent: 1, failed: 0 });
 });
 
+it("counts documents that are no plain text by themselves", async () => {
+  world.write("a.txt", "a");
+  world.write("b.png", "\u0089PNG");
+  expect((await pass()).progress).toMatchObject({ done: 2, total: 2, documents: { done: 1, total: 1 } });
+});
+
 it("counts a delete that the service refuses as a failure", async () => {
   world.write("a.txt", "a");
   world.write("b.txt", "b");
