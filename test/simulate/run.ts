@@ -118,10 +118,12 @@ function askForQuick({ clock, judge }: World, { conditions }: History): void {
 async function agree(world: World, history: History): Promise<void> {
   const { clock, network, runner, judge } = world;
   const overMs = clock.nowMs();
+  // A create and an update of each file.
+  const slowMs = 2 * slowWorkMs(world, history);
   let agreed = false;
   for (const checkMs of CHECKS_AFTER_MS) {
     await help(world, history);
-    await pass(world, overMs + checkMs);
+    await pass(world, overMs + checkMs + slowMs);
     const isQuiet = network.isQuiet() && runner.running()?.status().idle === true;
     agreed = judge.differences().length === 0 && isQuiet;
     if (agreed || judge.failure() !== undefined) break;
@@ -153,17 +155,13 @@ async function help(world: World, { happenings }: History): Promise<void> {
 }
 
 /** Running again sends nothing. */
-async function rest(world: World, { conditions }: History): Promise<void> {
+async function rest(world: World, history: History): Promise<void> {
+  const { conditions } = history;
   const { clock, runner, judge, expectations } = world;
   runner.stop(1000, "run");
   // Changed settings make it replace every resource first, and creates of that may be in doubt.
-  const { concurrency, slow } = conditions;
-  const addressedMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / concurrency);
-  const slowMs = slow
-    ? slow.eachMs * Math.ceil(expectations.all().length / Math.min(concurrency, slow.atOnce))
-    : 0;
-  const worksMs = addressedMs + slowMs;
-  await pass(world, clock.nowMs() + STAY_MS + worksMs);
+  const addressedMs = (conditions.workMs ?? 0) * Math.ceil(ADDRESSED_FILES / conditions.concurrency);
+  await pass(world, clock.nowMs() + STAY_MS + addressedMs + slowWorkMs(world, history));
   const [requests, changes] = [judge.requests(), judge.changes()];
   await pass(world, clock.nowMs() + 10 * MINUTE_MS);
   const sent = judge.requests() - requests;
@@ -177,6 +175,12 @@ async function rest(world: World, { conditions }: History): Promise<void> {
   if (later.length > 0) judge.fail("unstable", later.join("; "));
   runner.stop(60 * MINUTE_MS, "run");
   await pass(world, clock.nowMs() + 15_000);
+}
+
+/** The longest that a slow service works on all files once; 0 for one that is not slow. */
+function slowWorkMs({ expectations }: World, { conditions: { concurrency, slow } }: History): number {
+  if (slow === undefined) return 0;
+  return slow.eachMs * Math.ceil(expectations.all().length / Math.min(concurrency, slow.atOnce));
 }
 
 /** Lets time pass, in steps, until it is over or something failed. */

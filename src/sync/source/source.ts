@@ -224,8 +224,8 @@ function progressOf({
     const nowMs = Date.now();
     const noticedMs = isWatched() ? nowMs - NOTICED_MS : checkedMs;
     // A time to come is from before the clock was set back.
-    const known = [asOfMs ?? 0, checkedMs, noticedMs].filter((each) => each <= nowMs);
-    return (asOfMs = Math.max(...known));
+    const known = [asOfMs ?? checkedMs, checkedMs, noticedMs].filter((each) => each <= nowMs);
+    return (asOfMs = known.length === 0 ? undefined : Math.max(...known));
   };
   return {
     noteBacklog: () => {

@@ -80,6 +80,8 @@ export interface JudgeOptions {
   readonly isDown: () => boolean;
   /** Whether a write within one step of coarse file times leaves no trace. */
   readonly hasCoarseTimes: boolean;
+  /** Whether the service takes metadata, perhaps only from some time on. */
+  readonly takesMetadata: boolean;
   /** Whether a resource that is there can be found by the list, at every time of this history. */
   readonly isListTrue: boolean;
   /** Whether what a lost ledger knew can always be found. */
@@ -514,10 +516,10 @@ export function openJudge(options: JudgeOptions): Judge {
       if (operation === "create") making.add(madeBy(request));
       if (operation === "upload") countUpload(request);
       if (CHANGES.has(operation)) changes += 1;
-      // Two sources of one owner send the same of equal files; and what was read within a step of coarse times, however long
-      // before it was refused, is read again.
+      // Two sources of one owner send the same of equal files; what was read within a step of coarse times, however long
+      // before it was refused, is read again; and what is refused with metadata is sent once more without.
       const isShared = options.owners.second === options.owners.first;
-      const isAlike = isShared || options.hasCoarseTimes || isOfWholeSecond(request);
+      const isAlike = isShared || options.hasCoarseTimes || options.takesMetadata || isOfWholeSecond(request);
       const mayRepeat = isAlike && !excused.has(wordOf(request));
       if (refusals.has(wordOf(request)) && mayRepeat) {
         excused.add(wordOf(request));

@@ -94,6 +94,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     chunkSize: () => runner.chunkSize(),
     isDown: () => network.isDown(),
     hasCoarseTimes: (conditions.coarseMs ?? 0) > 0,
+    takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
     findsLost: conditions.findsLost === true,
     tellsCollections: conditions.collections,
