@@ -113,7 +113,9 @@ export function openChecking(options: CheckingOptions): Checking {
     // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
     const isPostponed = isAwaiting && adoption.hasCandidates();
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
-    adoptingSinceMs = admitted.length < plan.candidates.length ? (adoptingSinceMs ?? startMs) : undefined;
+    // A partial check may find nothing while files of the last whole one wait.
+    const isAdopting = admitted.length < plan.candidates.length || adoption.waiting() > 0;
+    adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
     options.begin(admitted);
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
@@ -123,7 +125,7 @@ export function openChecking(options: CheckingOptions): Checking {
     halted = false;
     if (due.all) periodic = false;
     // Files that were not admitted return with another check.
-    if (admitted.length < plan.candidates.length || isAwaiting) return;
+    if (isAdopting || isAwaiting) return;
     if (due.all) checkedMs = wallMs;
     // What was not compared meanwhile is found by a check of the whole source.
     if (due.all) isBlocked = false;
