@@ -19,7 +19,6 @@ export type Delivery =
       readonly kind: "answer";
       readonly afterMs: number;
       readonly answer: () => Answer;
-      readonly cut: boolean;
     }
   | { readonly kind: "broken"; readonly afterMs: number };
 
@@ -82,7 +81,7 @@ export class SimulatedConnection extends Dispatcher {
           const answer = delivery.answer();
           onDelivered(request, answer);
           open.fail = undefined;
-          deliver(handler, controller, answer, delivery.cut);
+          deliver(handler, controller, answer);
         });
       });
     };
@@ -130,15 +129,9 @@ function openController(onAbort: (reason: Error) => void): Controller {
   };
 }
 
-function deliver(
-  handler: Dispatcher.DispatchHandler,
-  controller: Controller,
-  answer: Answer,
-  cut: boolean,
-): void {
-  const bytes = Buffer.from(answer.text);
+function deliver(handler: Dispatcher.DispatchHandler, controller: Controller, answer: Answer): void {
   handler.onResponseStart?.(controller, answer.status, { ...answer.headers }, "");
-  handler.onResponseData?.(controller, cut ? bytes.subarray(0, bytes.length / 2) : bytes);
+  handler.onResponseData?.(controller, Buffer.from(answer.text));
   handler.onResponseEnd?.(controller, {});
 }
 

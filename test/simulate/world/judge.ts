@@ -552,10 +552,13 @@ export function openJudge(options: JudgeOptions): Judge {
       const { process, operation } = request;
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (request.operation === "create" && (status === 201 || status === 202)) {
-        reported.add(idOf(text));
-        isTold = true;
+        const id = idOf(text);
         making.delete(madeBy(request));
-        if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
+        if (id !== "") {
+          reported.add(id);
+          isTold = true;
+          if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
+        }
       }
       // A proxy's words say nothing of the collection.
       if (request.operation === "list" && text.includes('"success":true')) denials.delete(process);
@@ -745,5 +748,5 @@ function asCompared(text: string): string {
 
 /** The id in a create's answer; empty in one that is cut or forged. */
 function idOf(text: string): string {
-  return /"_id":"([0-9a-f]{24})"/.exec(text)?.[1] ?? "";
+  return text.endsWith("}") ? (/"_id":"([0-9a-f]{24})"/.exec(text)?.[1] ?? "") : "";
 }

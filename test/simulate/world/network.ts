@@ -141,7 +141,7 @@ export function openNetwork({
     const refusal = fault && alone(fault.kind, fault.amount);
     if (refusal !== undefined) {
       report(() => `${words()}: ${fault?.kind ?? ""} without acting`);
-      return { kind: "answer", afterMs, answer: () => refusal, cut: false };
+      return { kind: "answer", afterMs, answer: () => refusal };
     }
     const workMs = service.workMs(request);
     if (fault?.kind === "twice" && workMs === 0) service.serve(request);
@@ -174,10 +174,13 @@ export function openNetwork({
     answer: () => Answer,
     afterMs: number,
   ): Delivery => {
-    const whole = { kind: "answer", afterMs, answer, cut: false } as const;
+    const whole = { kind: "answer", afterMs, answer } as const;
     if (kind === "answer-lost") return { kind: "broken", afterMs };
     if (kind === "answer-late") return { ...whole, afterMs: afterMs + timeoutMs + amount };
-    if (kind === "answer-cut") return { ...whole, cut: true };
+    if (kind === "answer-cut") {
+      const half = ({ text, ...rest }: Answer): Answer => ({ ...rest, text: text.slice(0, text.length / 2) });
+      return { ...whole, answer: () => half(answer()) };
+    }
     if (kind === "answer-page") return { ...whole, answer: () => ({ ...answer(), status: 200, text: PAGE }) };
     if (kind === "acted-500") return { ...whole, answer: () => service.answer(500, "oops") };
     if (kind !== "404-acted") return whole;
