@@ -7,7 +7,7 @@ import { RETRIES } from "./test/retries.ts";
 
 /**
  * Tests of single parts that start processes by the dozen, or work for ten seconds: recognising text, hostile documents,
- * killing services, the embedding model.
+ * killing services, the embedding model, intervals of seconds.
  */
 export const LONG_TESTS = [
   "test/cli/output/journal.test.ts",
@@ -16,17 +16,18 @@ export const LONG_TESTS = [
   "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
-  "test/kb/http/{mails,partly-read}.test.ts",
-  "test/kb/http/public-address.test.ts",
+  "test/kb/http/{mails,one-account,partly-read,public-address}.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
   "test/kb/jobs/job-runner.test.ts",
   "test/kb/service/{model,model-change,kill,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/{citations,image-recall}.test.ts",
+  "test/mcp/subscriptions.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
-  "test/sync/remote/long-work.test.ts",
+  "test/sync/operator/status.test.ts",
+  "test/sync/remote/{false-404,long-work,request-keys}.test.ts",
   "test/sync/scenarios/{folders,writers}.test.ts",
 ];
 
