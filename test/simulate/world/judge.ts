@@ -30,6 +30,8 @@ export interface Judge {
   started(): void;
   /** The time of day is set. */
   clockSet(): void;
+  /** The ignore file is not there until then. */
+  rulesHidden(untilMs: number): void;
   /**
    * Many files of `before` were removed in one go: their resources stay until a person agrees. 0: nothing is left of the
    * folder, so that not one of them may go.
@@ -204,6 +206,8 @@ export function openJudge(options: JudgeOptions): Judge {
   let forgottenMs = 0;
   /** The ledger is lost, or its end, and the next process has not started. */
   let isBlank = false;
+  /** When the ignore file was last taken away, and when it came back. */
+  let hidden = { sinceMs: Infinity, untilMs: Infinity };
 
   /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
@@ -330,6 +334,9 @@ export function openJudge(options: JudgeOptions): Judge {
     }
   };
 
+  /** A ledger lost while the ignore file was away: nothing tells that there was one. */
+  const isUnruled = (nowMs: number): boolean =>
+    forgotten > 0 && forgottenMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS;
   /** One that rested has come to its end: what follows is another growth. */
   const noteGrowth = (): void => {
     if (clock.nowMs() - grewMs > GROWTH_ENDS_MS) growth = { sinceMs: 0, texts: new Set() };
@@ -544,7 +551,8 @@ export function openJudge(options: JudgeOptions): Judge {
       countDown(nowMs);
       if (request.body.includes('"metadata":') && !service.takesMetadata())
         fail("unasked", `${operation} sends metadata to a service that does not take it`);
-      if (request.body.includes(SECRET)) fail("leak", `${operation} sends the text of an excluded file`);
+      if (request.body.includes(SECRET) && !isUnruled(nowMs))
+        fail("leak", `${operation} sends the text of an excluded file`);
       countGrowth(request);
     },
     isMaking: (...facts) => making.has(JSON.stringify(facts)),
@@ -602,6 +610,9 @@ export function openJudge(options: JudgeOptions): Judge {
     // How a file grew is remembered for some minutes of the day: to be found out once more costs two versions of it.
     clockSet: () => {
       growth = { sinceMs: 0, texts: new Set() };
+    },
+    rulesHidden: (untilMs) => {
+      hidden = { sinceMs: clock.nowMs(), untilMs };
     },
     started: () => {
       isBlank = false;

@@ -253,7 +253,7 @@ function settingsIn({ chunkSize, team }: Extract<Happening, { kind: "configure" 
 }
 
 function rewrite(
-  { disk, clock }: World,
+  { disk, clock, judge }: World,
   { path, manner, forMs, text }: Extract<Happening, { kind: "rewrite" }>,
 ): void {
   const bytes = Buffer.from(text);
@@ -272,6 +272,7 @@ function rewrite(
       break;
     }
     case "renamed-away":
+      judge.rulesHidden(clock.nowMs() + forMs);
       disk.rename(path, `${path}.bak`);
       then(() => disk.write(path, bytes));
       break;
@@ -280,6 +281,7 @@ function rewrite(
       then(() => disk.rename(`${path}.tmp`, path));
       break;
     case "removed":
+      judge.rulesHidden(clock.nowMs() + forMs);
       disk.remove(path);
       then(() => disk.write(path, bytes));
       break;
