@@ -116,7 +116,7 @@ export async function prepareFile(
         const mayBeThere =
           row?.state === "unsure" && owned !== undefined && ledger.intents.isFound(owned, observed);
         // If the file changes back, the service may have this version instead.
-        if (!mayBeThere && owned !== undefined && row?.state !== "agreed") ledger.intents.forgetFound(owned);
+        if (!mayBeThere && owned !== undefined) ledger.intents.forgetFound(owned);
         return { ...departure, mayBeThere, intent: undefined };
       }
       const revived = ledger.intents.revive(source.id, observed);

@@ -109,12 +109,19 @@ export function openCreateLists(options: CreateListsOptions): CreateLists {
   ): Promise<Settlement | undefined> => {
     let unclearTries = 0;
     let isWarned = false;
+    let isAskedAgain = false;
     for (let failures = 1; ; failures += 1) {
       stopped.throwIfAborted();
       const asked = await collections.ask(tier, context.signal);
       if (asked.id === undefined) {
         // After no answer, the gate waits before the next request.
         if (asked.why === "unanswered") continue;
+        // A gateway may have said so. Without a list a create may be repeated that was acted on.
+        if (asked.why === "unsupported" && !areDoubts && !isAskedAgain) {
+          isAskedAgain = true;
+          await collections.renew(tier, context.signal);
+          continue;
+        }
         ledger.flush();
         const nowMs = context.now();
         const isLong = creates.every((intent) => serviceAgeMs(context, intent, nowMs) >= UNCLEAR_MS);

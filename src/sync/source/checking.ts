@@ -124,8 +124,13 @@ export function openChecking(options: CheckingOptions): Checking {
     if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
     halted = false;
     if (due.all) periodic = false;
-    // Files that were not admitted return with another check.
-    if (isAdopting || isAwaiting) return;
+    if (isAdopting || isAwaiting) {
+      // What was not admitted returns with another check, and is not at rest before it.
+      const againMs = states.nextDueMs();
+      const open = againMs === undefined ? [] : due.paths.filter((path) => !states.hasJob(path));
+      for (const path of open) agenda.checkAgain(path, againMs);
+      return;
+    }
     if (due.all) checkedMs = wallMs;
     // What was not compared meanwhile is found by a check of the whole source.
     if (due.all) isBlocked = false;
