@@ -5,7 +5,7 @@ import { storedAs } from "../actions/observe.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
 import { sameShape } from "../plan/decide.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Settlement } from "../plan/settlement.ts";
+import { CLOCK_SLACK_MS, type Settlement } from "../plan/settlement.ts";
 import { openCreateLists, type CreateListsOptions } from "./create-lists.ts";
 import { openDoubts, type Doubts } from "./doubts.ts";
 
@@ -127,13 +127,17 @@ async function apply(
   const byId = new Map(creates.map((create) => [create.id, create]));
   const adopted = new Set<number>();
   const found: { readonly path: RelativePath; readonly docId: string }[] = [];
+  /** Resources up to here may be a former ledger's, which its list did not show yet when the source was adopted. */
+  const formerMs = (ledger.drift.recheck(source.id)?.boundMs ?? -Infinity) + CLOCK_SLACK_MS;
   await ledger.write(() => {
     const doubted = ledger.intents.doubts(source.id);
     for (const adoption of settlement.adopted) {
       const { id, docId, label, warning } = adoption;
       const intent = byId.get(id);
       if (intent === undefined) continue;
-      const isEarlier = doubted.some((each) => mayHaveMade(each, intent));
+      const isShared = intent.observed.fileUrl === undefined;
+      const isFormer = isShared && (adoption.createdMs ?? Infinity) < formerMs;
+      const isEarlier = isFormer || doubted.some((each) => mayHaveMade(each, intent));
       const exact = adoption.exact && !isEarlier;
       const existing = resourceOf(context, source.id, intent);
       if (existing !== undefined && existing !== docId) {

@@ -49,6 +49,8 @@ export interface Adoption {
   readonly described: boolean;
   /** Title and description as the list shows them. */
   readonly label: string;
+  /** When the service made it, by the service's clock. */
+  readonly createdMs?: number | undefined;
   /** Its settings, where they differ from those that were sent: an attempt left before they changed. */
   readonly settings?: Partial<Settings> | undefined;
   /** The part of its document that the service could not read. */
@@ -264,7 +266,7 @@ function isSameDescription(
 }
 
 function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
-  const { docId, label, settings, warning, metadataHash } = resource;
+  const { docId, label, createdMs, settings, warning, metadataHash } = resource;
   const exact = isExact(create, resource);
   const described = create.unique || isSameDescription(create, resource);
   return {
@@ -273,6 +275,7 @@ function adoptionOf(create: OpenCreate, resource: CandidateResource): Adoption {
     exact,
     described,
     label,
+    ...(createdMs !== undefined && { createdMs }),
     ...(!hasSettings(create, settings) && { settings }),
     ...(warning !== undefined && { warning }),
     ...(metadataHash !== undefined && { metadataHash }),
