@@ -137,7 +137,7 @@ async function apply(
       if (intent === undefined) continue;
       const isShared = intent.observed.fileUrl === undefined;
       const isFormer = isShared && (adoption.createdMs ?? Infinity) < formerMs;
-      const isEarlier = isFormer || doubted.some((each) => mayHaveMade(each, intent));
+      const isEarlier = doubted.some((each) => mayHaveMade(each, intent));
       const exact = adoption.exact && !isEarlier;
       const existing = resourceOf(context, source.id, intent);
       if (existing !== undefined && existing !== docId) {
@@ -148,7 +148,9 @@ async function apply(
         if (!once) doubts.checkIn(INEXACT_MS);
         continue;
       }
-      const create = asFound(intent, adoption);
+      // Its own resource may appear later, as after a second attempt.
+      if (isFormer) ledger.intents.again(id);
+      const create = asFound(isFormer ? { ...intent, attempts: intent.attempts + 1 } : intent, adoption);
       const left = acknowledgeCreate(ledger, create, docId, exact, storedAs(label, intent.observed));
       if (left === "taken") continue;
       if (isEarlier) ledger.intents.forgetFound(docId);
@@ -159,7 +161,7 @@ async function apply(
       // Its metadata may be other metadata than was sent.
       if (!exact || create.observed.metadataHash !== intent.observed.metadataHash)
         source.checkAgain(intent.path);
-      if (exact) continue;
+      if (exact && !isFormer) continue;
       // The resource that the create made may appear later.
       if (!once) doubts.checkIn(INEXACT_MS);
     }
