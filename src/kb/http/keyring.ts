@@ -98,6 +98,11 @@ function refuseUnpermitted(record: KeyRecord, scope: KeyNeed, nowMs: number): vo
       hint: "Create a new key.",
     });
   }
+  if (record.grant !== undefined && Date.parse(record.grant.accessUntil) <= nowMs) {
+    throw new Refusal("key_expired", `The key expired at ${record.grant.accessUntil}.`, {
+      hint: "Refresh it.",
+    });
+  }
   if (scope !== "any" && !record.scopes.includes(scope) && !record.scopes.includes("admin")) {
     throw new Refusal("scope_missing", `The key lacks the scope ${scope}.`, {
       hint: `It has: ${record.scopes.join(", ") || "none"}.`,

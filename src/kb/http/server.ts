@@ -26,6 +26,7 @@ import { addDaemonRoutes } from "./daemon-routes.ts";
 import type { DaemonHandlers } from "./daemon-routes.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addEraseRoutes } from "./erase-routes.ts";
+import { addGrantRoutes } from "./grant-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute } from "./health-route.ts";
 import type { Health } from "./health-route.ts";
@@ -166,6 +167,7 @@ export async function buildServer(
   addSessionRoutes(server, parts);
   addConsoleRoutes(server, parts, consoleFiles);
   if (daemon !== undefined) addDaemonRoutes(server, parts, daemon);
+  addGrantRoutes(server, parts);
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;

@@ -67,8 +67,7 @@ export async function createKey(parts: KeyParts, accountId: string, body: KeyBod
   const now = nowMs();
   refusePast(body.expiresAt, now);
   const keys = await records.keys(accountId);
-  refuseRecords(keys);
-  refuseValid(keys, now, "Revoke keys that nobody uses.");
+  refuseTooMany(keys, now);
   return putNew(parts, accountId, {
     name: body.name.toWellFormed(),
     scopes: body.scopes,
@@ -129,6 +128,8 @@ export async function rotateKey(
   const now = parts.nowMs();
   refusePast(body.expiresAt, now);
   const old = await unrevokedKey(parts, accountId, id);
+  // Its client refreshes it; the new key would not end with the one that it was derived from.
+  if (old.grant !== undefined) throw noKey(id);
   const keys = await parts.records.keys(accountId);
   refuseRecords(keys);
   // A key that ends at once frees its slot: an account at the limit can replace a leaked key.
@@ -179,12 +180,18 @@ async function putNew(
   return { key, record };
 }
 
-function recordOf(key: string, accountId: string, grant: Omit<KeyGrant, "account">): KeyRecord {
+/** Returns the first characters of a key, by which people recognise it; empty for a foreign one. */
+export function keyHint(key: string): string {
+  return key.startsWith(KEY_PREFIX) ? key.slice(0, HINT_CHARS) : "";
+}
+
+/** Returns the record of a new key. */
+export function recordOf(key: string, accountId: string, grant: Omit<KeyGrant, "account">): KeyRecord {
   const { name, scopes, createdAt, expiresAt } = grant;
   return {
     sha256: hashKey(key),
     id: newHexId(Date.parse(createdAt)),
-    hint: key.startsWith(KEY_PREFIX) ? key.slice(0, HINT_CHARS) : "",
+    hint: keyHint(key),
     accountId,
     name,
     scopes,
@@ -198,6 +205,12 @@ async function unrevokedKey({ records }: KeyParts, accountId: string, id: string
   const found = (await records.keys(accountId)).find((key) => key.id === id);
   if (found === undefined || found.revokedAt !== null) throw noKey(id);
   return found;
+}
+
+/** Throws `key_limit` if an account with these keys may have no other one. */
+export function refuseTooMany(keys: readonly KeyRecord[], nowMs: number): void {
+  refuseRecords(keys);
+  refuseValid(keys, nowMs, "Revoke keys that nobody uses.");
 }
 
 function refuseRecords(keys: readonly KeyRecord[]): void {

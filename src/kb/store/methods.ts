@@ -33,6 +33,7 @@ export const METHODS = {
     accounts: lookup,
     putKey: write,
     keyByHash: lookup,
+    rotateGrant: write,
     keys: lookup,
     changeKey: write,
     putSession: write,

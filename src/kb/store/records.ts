@@ -26,6 +26,27 @@ export interface KeyRecord {
   readonly expiresAt: string | null;
   /** ISO time of the revocation, which is permanent; null: not revoked. */
   readonly revokedAt: string | null;
+  /** Set for a grant: a key that was derived from another one. */
+  readonly grant?: GrantFacts;
+}
+
+/** What makes a key a grant. It is valid as long as the key that it was derived from is, and then no longer than its own times. */
+export interface GrantFacts {
+  /** Id of the key that it was derived from, which is no grant itself. */
+  readonly parentId: string;
+  /** SHA-256 of its refresh token, as of a key. */
+  readonly refreshSha256: string;
+  /** ISO time from which the key is refused until it is refreshed. `expiresAt` is the end of the refresh token. */
+  readonly accessUntil: string;
+}
+
+/** New secrets of a grant. */
+export interface GrantRotation {
+  readonly id: string;
+  /** Of the refresh token that was sent. */
+  readonly sentSha256: string;
+  readonly nowIso: string;
+  readonly next: Pick<KeyRecord, "sha256" | "hint" | "expiresAt"> & Omit<GrantFacts, "parentId">;
 }
 
 /** A session of the console, or a link that opens one. */

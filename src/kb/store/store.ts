@@ -13,6 +13,7 @@ import type {
   CollectionRecord,
   Expected,
   KeyChange,
+  GrantRotation,
   KeyRecord,
   ListPage,
   ListQuery,
@@ -69,8 +70,14 @@ export interface Records extends WebhookRecords, ChatRecords, ErasureRecords, Sp
   accounts(): Promise<readonly Account[]>;
   /** Stores a key by its hash. A known hash gets the new scopes, name and expiry. */
   putKey(key: KeyRecord): Promise<void>;
+  /** A grant has the revocation and the expiry of the key that it was derived from, if these come first, and the scopes of both. */
   keyByHash(sha256: string): Promise<KeyRecord | undefined>;
-  /** All keys of the account, including revoked ones, oldest first. */
+  /**
+   * Replaces the secrets of a grant and returns it. Undefined if there is no such grant, or if it has ended. A refresh token that
+   * is not the grant's current one revokes the grant: somebody has used it before.
+   */
+  rotateGrant(rotation: GrantRotation): Promise<KeyRecord | undefined>;
+  /** All keys of the account, including revoked ones and grants, oldest first; grants as in `keyByHash`. */
   keys(accountId: string): Promise<readonly KeyRecord[]>;
   /** Returns undefined if the account has no such key. */
   changeKey(change: KeyChange): Promise<KeyRecord | undefined>;

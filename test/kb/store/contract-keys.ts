@@ -51,6 +51,48 @@ export function keysContract(fixture: StoreFixture): void {
       });
     });
 
+    it("gives a grant the end and the scopes of the key that it was derived from", async () => {
+      const parent = await put({ scopes: ["read", "chat"], expiresAt: LATER });
+      const grant = { parentId: parent.id, refreshSha256: "a".repeat(64), accessUntil: LATER };
+      const derived = await put({ scopes: ["read"], grant });
+      const { records } = fixture.store;
+      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, expiresAt: LATER });
+      const at = { accountId: parent.accountId, id: parent.id };
+      await records.changeKey({ ...at, scopes: ["chat"], expiresAt: null });
+      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, scopes: [] });
+      await records.changeKey({ ...at, scopes: ["admin"], revokedAt: NOW });
+      expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, revokedAt: NOW });
+      expect(await records.keys(derived.accountId)).toContainEqual({ ...derived, revokedAt: NOW });
+      const orphan = await put({ grant: { ...grant, parentId: "f".repeat(24) } });
+      expect(await records.keyByHash(orphan.sha256)).toMatchObject({ revokedAt: NOW });
+    });
+
+    it("rotates a grant for its current refresh token, and revokes it for any other", async () => {
+      const parent = await put();
+      const grant = { parentId: parent.id, refreshSha256: "a".repeat(64), accessUntil: NOW };
+      const { id, sha256 } = await put({ grant });
+      const { records } = fixture.store;
+      const secrets = {
+        sha256: "c".repeat(63) + id.slice(0, 1),
+        refreshSha256: "b".repeat(64),
+        hint: "kb_fghij",
+      };
+      const next = { ...secrets, expiresAt: LATER, accessUntil: LATER };
+      const sent = { id, sentSha256: grant.refreshSha256, nowIso: NOW, next };
+      const { refreshSha256, accessUntil, ...facts } = next;
+      const rotated = { id, ...facts, grant: { parentId: parent.id, refreshSha256, accessUntil } };
+      expect(await records.rotateGrant({ ...sent, id: parent.id })).toBeUndefined();
+      expect(await records.rotateGrant(sent)).toMatchObject(rotated);
+      expect(await records.keyByHash(sha256)).toBeUndefined();
+      expect(
+        await records.rotateGrant({ ...sent, sentSha256: refreshSha256, nowIso: LATER }),
+      ).toBeUndefined();
+      expect(await records.keyByHash(next.sha256)).toMatchObject({ ...rotated, revokedAt: null });
+      expect(await records.rotateGrant(sent)).toBeUndefined();
+      expect(await records.keyByHash(next.sha256)).toMatchObject({ revokedAt: NOW });
+      expect(await records.rotateGrant({ ...sent, sentSha256: refreshSha256 })).toBeUndefined();
+    });
+
     it("finds no keys of another account", async () => {
       const key = await put();
       const other = await fixture.store.records.ensureAccount("another account of keys");

@@ -11,7 +11,10 @@ const LINK_FETCHES_MAX = 100_000;
 const REMOVED_MAX = 4;
 
 /** Writes of accounts, keys and link fetches. Each runs inside a transaction of the caller. */
-export type AccountWrites = Pick<Inside<"write">["records"], "putKey" | "changeKey" | "noteLinkFetch"> & {
+export type AccountWrites = Pick<
+  Inside<"write">["records"],
+  "putKey" | "changeKey" | "rotateGrant" | "noteLinkFetch"
+> & {
   /** Returns the account of that name, or creates it; `ids` are for a new account and its collections. */
   ensureAccount(name: string, ids: readonly string[]): Account;
   /** Removes the stored fetch of a link. `url` is as sent by the client. */
@@ -24,13 +27,21 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
   const insertAccount = db.prepare("INSERT INTO account (id, name) VALUES (?, ?)");
   const insertCollection = db.prepare("INSERT INTO collection (id, account_id, tier) VALUES (?, ?, ?)");
   const upsertKey = db.prepare(`
-    INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at)
-    VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt)
+    INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at,
+      parent_id, refresh_sha256, access_until)
+    VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt,
+      @parentId, @refreshSha256, @accessUntil)
     ON CONFLICT (sha256) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, expires_at = excluded.expires_at`);
   const selectKey = prepareKeyById(db);
   const updateKey = db.prepare(`
     UPDATE api_key SET name = @name, scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt
     WHERE id = @id AND account_id = @accountId`);
+  const selectGrant = db.prepare<[string], KeyRow & ParentRow>(`${SELECT_KEYS} WHERE key.id = ?`);
+  const updateGrant = db.prepare(`
+    UPDATE api_key SET sha256 = @sha256, hint = @hint, expires_at = @expiresAt, refresh_sha256 = @refreshSha256,
+      access_until = @accessUntil
+    WHERE id = @id`);
+  const revokeGrant = db.prepare("UPDATE api_key SET revoked_at = ? WHERE id = ?");
   const replaceLink = db.prepare(`
     INSERT OR REPLACE INTO link_fetch (account_id, url, text_sha256, etag, last_modified)
     VALUES (@accountId, @url, @textSha256, @etag, @lastModified)`);
@@ -39,7 +50,8 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       SELECT number FROM link_fetch WHERE number <= ? ORDER BY number LIMIT ${REMOVED_MAX})`);
   const deleteLink = db.prepare("DELETE FROM link_fetch WHERE account_id = ? AND url = ?");
   const write = (key: KeyRecord, statement: typeof upsertKey): void => {
-    statement.run({ ...key, scopes: JSON.stringify(key.scopes) });
+    const { grant = NO_GRANT, ...rest } = key;
+    statement.run({ ...rest, ...grant, scopes: JSON.stringify(key.scopes) });
   };
   return {
     ensureAccount(name, ids) {
@@ -64,6 +76,21 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       write(after, updateKey);
       return after;
     },
+    rotateGrant({ id, sentSha256, nowIso, next }) {
+      const row = selectGrant.get(id);
+      if (row === undefined) return undefined;
+      const found = effectiveKey(row);
+      const hasExpired = found.expiresAt !== null && Date.parse(found.expiresAt) <= Date.parse(nowIso);
+      const hasEnded = found.revokedAt !== null || hasExpired;
+      if (found.grant === undefined || hasEnded) return undefined;
+      if (found.grant.refreshSha256 !== sentSha256) {
+        revokeGrant.run(nowIso, id);
+        return undefined;
+      }
+      updateGrant.run({ ...next, id });
+      const after = selectGrant.get(id);
+      return after === undefined ? undefined : effectiveKey(after);
+    },
     noteLinkFetch(fetch) {
       const { lastInsertRowid } = replaceLink.run(fetch);
       // Numbers ascend with time, so fetches further back than the bound are too many.
@@ -81,9 +108,9 @@ export type AccountReads = Pick<
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareAccountReads(db: Connection): AccountReads {
-  const selectKey = db.prepare<[string], KeyRow>("SELECT * FROM api_key WHERE sha256 = ?");
-  const selectKeys = db.prepare<[string], KeyRow>(
-    "SELECT * FROM api_key WHERE account_id = ? ORDER BY created_at, id",
+  const selectKey = db.prepare<[string], KeyRow & ParentRow>(`${SELECT_KEYS} WHERE key.sha256 = ?`);
+  const selectKeys = db.prepare<[string], KeyRow & ParentRow>(
+    `${SELECT_KEYS} WHERE key.account_id = ? ORDER BY key.created_at, key.id`,
   );
   const selectAccounts = db.prepare<[], Account>("SELECT id, name FROM account ORDER BY name");
   const selectLink = db.prepare<[string, string], LinkFetch>(`
@@ -99,11 +126,40 @@ export function prepareAccountReads(db: Connection): AccountReads {
       selectOwners.all(accountId, after?.collectionId ?? "", after?.ownerId ?? "", limit),
     keyByHash(sha256) {
       const row = selectKey.get(sha256);
-      return row === undefined ? undefined : keyOf(row);
+      return row === undefined ? undefined : effectiveKey(row);
     },
-    keys: (accountId) => selectKeys.all(accountId).map(keyOf),
+    keys: (accountId) => selectKeys.all(accountId).map(effectiveKey),
     accounts: () => selectAccounts.all(),
     linkFetch: (accountId, url) => selectLink.get(accountId, url),
+  };
+}
+
+const NO_GRANT = { parentId: null, refreshSha256: null, accessUntil: null };
+
+/** Keys, each with the key that it was derived from. */
+const SELECT_KEYS = `
+  SELECT key.*, parent.id AS of_id, parent.scopes AS of_scopes, parent.expires_at AS of_expires_at,
+    parent.revoked_at AS of_revoked_at
+  FROM api_key AS key LEFT JOIN api_key AS parent ON parent.id = key.parent_id`;
+
+interface ParentRow {
+  readonly of_id: string | null;
+  readonly of_scopes: string | null;
+  readonly of_expires_at: string | null;
+  readonly of_revoked_at: string | null;
+}
+
+/** Returns a key with what the key that it was derived from leaves of it. */
+function effectiveKey(row: KeyRow & ParentRow): KeyRecord {
+  const key = keyOf(row);
+  if (key.grant === undefined) return key;
+  const scopes = JSON.parse(row.of_scopes ?? "[]") as KeyRecord["scopes"]; // written by this store from a KeyRecord
+  const ends = [key.expiresAt, row.of_expires_at].filter((end) => end !== null);
+  return {
+    ...key,
+    scopes: key.scopes.filter((scope) => scopes.includes(scope) || scopes.includes("admin")),
+    expiresAt: ends.toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ?? null,
+    revokedAt: row.of_id === null ? key.createdAt : (key.revokedAt ?? row.of_revoked_at),
   };
 }
 

@@ -32,12 +32,20 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
   const change = db.prepare(
     "UPDATE api_key SET scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt WHERE sha256 = @sha256",
   );
+  const revokeById = db.prepare(
+    "UPDATE api_key SET revoked_at = @revokedAt WHERE id = @id AND revoked_at IS NULL",
+  );
   const writes = prepareAccountWrites(db);
   let [revoked, endEarlier, narrowed] = [0, 0, 0];
   for (const { account, ...key } of keys) {
     const { sha256, scopes, expiresAt, revokedAt } = key;
     const older = find.get(sha256);
     if (older === undefined) {
+      // The backup has an earlier refresh token of the grant, which somebody may have kept: the client has to ask again.
+      if (key.grant !== undefined) {
+        revoked += revokeById.run({ id: key.id, revokedAt: revokedAt ?? key.createdAt }).changes;
+        continue;
+      }
       if (revokedAt === null) continue;
       // A key file may still contain it, and would create it as a new key.
       const ids = [key.accountId, ...TIERS.map(() => newHexId(Date.parse(revokedAt)))];

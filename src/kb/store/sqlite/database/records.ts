@@ -88,9 +88,14 @@ export interface KeyRow {
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
+  readonly parent_id: string | null;
+  readonly refresh_sha256: string | null;
+  readonly access_until: string | null;
 }
 
 export function keyOf(row: KeyRow): KeyRecord {
+  const { parent_id: parentId, refresh_sha256: refreshSha256, access_until: accessUntil } = row;
+  const isGrant = parentId !== null && refreshSha256 !== null && accessUntil !== null;
   return {
     sha256: row.sha256,
     id: row.id,
@@ -101,5 +106,6 @@ export function keyOf(row: KeyRow): KeyRecord {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
+    ...(isGrant && { grant: { parentId, refreshSha256, accessUntil } }),
   };
 }

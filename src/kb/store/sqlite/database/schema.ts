@@ -364,5 +364,11 @@ export const SCHEMA: Schema = {
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX console_session_by_end ON console_session (expires_ms);
   `,
+    `
+  -- Of a grant (GrantFacts); all null for any other key.
+  ALTER TABLE api_key ADD COLUMN parent_id TEXT;
+  ALTER TABLE api_key ADD COLUMN refresh_sha256 TEXT;
+  ALTER TABLE api_key ADD COLUMN access_until TEXT;
+  `,
   ],
 };

@@ -49,6 +49,29 @@ function storeWith(...keys: readonly Part[]): string {
 }
 
 describe("a restored key", () => {
+  it("ends a grant whose secrets were replaced since, or that was revoked", () => {
+    const grant = { parentId: shaOf(9).slice(40), refreshSha256: "a".repeat(64), accessUntil: SOON };
+    const older = storeWith({}, { grant }, { grant }, { grant });
+    const newer = [1, 2, 3].map((at) => ({
+      account: "local",
+      sha256: at === 3 ? shaOf(3) : "b".repeat(63) + at,
+      id: String(at).padStart(24, "0"),
+      hint: "",
+      accountId: "local",
+      name: "",
+      scopes: ["read"] as const,
+      createdAt: NOW,
+      expiresAt: null,
+      revokedAt: at === 2 ? SOON : null,
+      grant,
+    }));
+    expect(restrictKeys(newer, older)).toMatchObject({ revoked: 2 });
+    const db = openForWriting(older);
+    const revoked = db.prepare("SELECT revoked_at FROM api_key ORDER BY id").pluck().all();
+    db.close();
+    expect(revoked).toEqual([null, NOW, SOON, null]);
+  });
+
   it.each<[string, Part, Part, Part]>([
     ["leaves an unchanged key as it is", {}, {}, {}],
     ["revokes a key that was revoked since", {}, { revokedAt: SOON }, { revokedAt: SOON }],
