@@ -195,6 +195,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "kb/http",
     "kb/lexical",
     "kb/embed",
+    "kb/fetch",
     "kb/resources",
     "kb/keys",
     "kb/uploads",

@@ -37,6 +37,8 @@ export function openBearerCheck(nowMs: () => number): BearerCheck {
   };
 }
 
+const REALM = 'realm="kbsync"';
+
 /** HTTP response to a refused key. */
 export interface KeyRefusal {
   readonly status: number;
@@ -44,13 +46,19 @@ export interface KeyRefusal {
   readonly error: KbsyncError;
 }
 
-/** Creates the response to a request without a valid key (RFC 6750). */
-export function keyRefusal(error: KbsyncError): KeyRefusal {
-  const challenge = (params: string): Record<string, string> => ({ "www-authenticate": `Bearer ${params}` });
+/**
+ * Creates the response to a request without a valid key (RFC 6750). `metadataUrl`: address of the metadata of the protected
+ * resource (RFC 9728), by which clients find out how to get a token.
+ */
+export function keyRefusal(error: KbsyncError, metadataUrl?: string): KeyRefusal {
+  const metadata = metadataUrl === undefined ? "" : `, resource_metadata="${metadataUrl}"`;
+  const challenge = (params: string): Record<string, string> => ({
+    "www-authenticate": `Bearer ${params}${metadata}`,
+  });
   const wait = /(\d+) seconds/.exec(error.hint ?? "")?.[1] ?? "5";
   switch (error.code) {
     case "key_missing":
-      return { status: 401, headers: challenge('realm="kbsync"'), error };
+      return { status: 401, headers: challenge(metadata === "" ? REALM : `${REALM}, scope="read"`), error };
     case "key_unknown":
     case "key_expired":
     case "key_refused":

@@ -11,10 +11,14 @@ import {
 import { bytesOf } from "../lib/byte-block.ts";
 import { KbsyncError } from "../lib/failure.ts";
 import { listenFailure } from "../lib/listen-failure.ts";
+import { reachedAt } from "../lib/loopback.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
 import { LISTENS_MAX, openHttpSubscriptions } from "./http-subscriptions.ts";
+import type { ReadDocument } from "./oauth/clients.ts";
+import { openOAuthServer, type OAuthServer } from "./oauth/oauth-server.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
+import type { KnowledgeService } from "./service.ts";
 
 /** Path of the MCP endpoint. */
 export const MCP_PATH = "/mcp";
@@ -23,6 +27,8 @@ export const MCP_PORT_DEFAULT = 7412;
 
 /** Largest request body; messages hold a tool name and a query. */
 const BODY_BYTES_MAX = 1024 * 1024;
+/** Largest form of a person or a client. */
+const FORM_BYTES_MAX = 32 * 1024;
 /** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
 /** Longest time to receive a request. */
@@ -30,11 +36,23 @@ const REQUEST_MS = 30_000;
 
 /** Options of the HTTP server. */
 export interface McpHttpOptions extends Pick<McpParts, "version" | "onDefect"> {
-  /** Port on 127.0.0.1; 0: any free one. */
+  /** 0: any free one. */
   readonly port: number;
+  /** Default 127.0.0.1. Another one needs `signIn`: the server then trusts the names in its public URL. */
+  readonly host?: string;
+  /** People sign in, so that clients get tokens with OAuth. Default: clients bring keys of the service. */
+  readonly signIn?: SignInOptions;
   /** Returns the caller with a key. */
   readonly callerOf: (key: string) => Caller;
   readonly nowMs: () => number;
+}
+
+/** How people sign in. */
+export interface SignInOptions {
+  /** Origin by which clients reach the server, through a proxy with TLS: `https://kb.example`. */
+  readonly publicUrl: string;
+  /** Reads metadata documents of clients. Must refuse private addresses and bound size and time. */
+  readonly readDocument: ReadDocument;
 }
 
 /** A listening server. */
@@ -44,7 +62,7 @@ export interface McpHttp {
 }
 
 /**
- * Serves MCP over streamable HTTP on loopback, statelessly, for holders of a key of the service. Refuses requests from
+ * Serves MCP over streamable HTTP, statelessly, for holders of a key of the service or of a token. Refuses requests from
  * pages of other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
  */
 export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
@@ -64,26 +82,35 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     { maxRequestBodySize: BODY_BYTES_MAX, maxSubscriptions: LISTENS_MAX, bus: subscriptions.bus },
   );
   const bearer = openBearerCheck(options.nowMs);
+  const oauth = options.signIn === undefined ? undefined : openSignIn(options, options.signIn);
+  const { hostname } = new URL(options.signIn?.publicUrl ?? "http://127.0.0.1");
+  const refuse = (error: KbsyncError): Response => {
+    const { status, headers } = keyRefusal(error, oauth?.metadataUrl);
+    return refusal(status, headers, error.code, error.message, error.hint);
+  };
   let underWay = 0;
 
   /** `head` is the request without its body, which is read only for a valid key. */
   const answer = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
     const foreign =
-      hostHeaderValidationResponse(head, localhostAllowedHostnames()) ??
-      originValidationResponse(head, localhostAllowedOrigins());
+      hostHeaderValidationResponse(head, [...localhostAllowedHostnames(), hostname]) ??
+      originValidationResponse(head, [...localhostAllowedOrigins(), hostname]);
     if (foreign !== undefined) return foreign;
+    const signedIn = await oauth?.answer(head, () => formIn(incoming));
+    if (signedIn !== undefined) return signedIn;
     if (new URL(head.url).pathname !== MCP_PATH) {
       return refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
     }
-    const key = bearerOf(head.headers.get("authorization") ?? undefined);
+    const token = bearerOf(head.headers.get("authorization") ?? undefined);
+    if (token === undefined) return refuse(noKey());
+    const key = oauth === undefined ? token : oauth.keyOf(token);
+    if (key === undefined) return refuse(foreignToken());
     try {
-      if (key === undefined) throw noKey();
       const { service } = await options.callerOf(key).reach();
       await bearer.check(key, service, head.signal);
     } catch (error) {
       if (!(error instanceof KbsyncError)) throw error;
-      const { status, headers } = keyRefusal(error);
-      return refusal(status, headers, error.code, error.message, error.hint);
+      return refuse(error);
     }
     const request = await withBody(head, incoming);
     if (request === undefined) {
@@ -128,9 +155,10 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       });
     },
   );
-  const port = await listen(server, options.port);
+  const host = options.host ?? "127.0.0.1";
+  const port = await listen(server, host, options.port);
   return {
-    url: `http://127.0.0.1:${port}${MCP_PATH}`,
+    url: `http://${reachedAt(host)}:${port}${MCP_PATH}`,
     close: async () => {
       await handler.close();
       subscriptions.close();
@@ -168,6 +196,30 @@ async function withBody(head: Request, incoming: IncomingMessage): Promise<Reque
   return undefined;
 }
 
+/** Returns the text of a form; undefined if it is too large. */
+async function formIn(incoming: IncomingMessage): Promise<string | undefined> {
+  const bytes = await bytesOf(incoming, FORM_BYTES_MAX, Number(incoming.headers["content-length"] ?? 0));
+  if (bytes !== undefined) return Buffer.from(bytes).toString("utf8");
+  if (!incoming.readableEnded) await finished(incoming, { writable: false });
+  return undefined;
+}
+
+/** Opens the authorization server in front of the service. */
+function openSignIn({ callerOf, nowMs, onDefect }: McpHttpOptions, signIn: SignInOptions): OAuthServer {
+  const serviceFor = async (key: string): Promise<KnowledgeService> => (await callerOf(key).reach()).service;
+  return openOAuthServer({
+    ...signIn,
+    mcpPath: MCP_PATH,
+    nowMs,
+    onDefect,
+    grants: {
+      create: async (key, name, signal) => (await serviceFor(key)).createGrant(name, signal),
+      refresh: async (token, signal) => (await serviceFor("")).refreshGrant(token, signal),
+      end: async (key, signal) => (await serviceFor(key)).endGrant(signal),
+    },
+  });
+}
+
 async function writeResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) {
@@ -175,6 +227,10 @@ async function writeResponse(response: Response, outgoing: ServerResponse): Prom
     return;
   }
   await pipeline(Readable.fromWeb(response.body), outgoing);
+}
+
+function foreignToken(): KbsyncError {
+  return new KbsyncError("The token was issued for another server.", { code: "key_unknown" });
 }
 
 function noKey(): KbsyncError {
@@ -195,19 +251,19 @@ function refusal(
   return Response.json(body, { status, headers });
 }
 
-async function listen(server: Server, port: number): Promise<number> {
+async function listen(server: Server, host: string, port: number): Promise<number> {
   try {
     return await new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ host: "127.0.0.1", port }, () => {
+      server.listen({ host, port }, () => {
         const address = server.address();
         resolve(typeof address === "object" && address !== null ? address.port : port);
       });
     });
   } catch (error) {
     throw listenFailure(error, {
-      subject: `127.0.0.1:${port}`,
-      hint: "Stop the program that does, or choose another port with --port.",
+      subject: `${host}:${port}`,
+      hint: "Choose another port with --port, or another address with --host.",
     });
   }
 }

@@ -8,6 +8,7 @@ import { FacetsAnswer } from "../wire/facets.ts";
 import type { SearchContext } from "../wire/context.ts";
 import { Failure } from "../wire/failure.ts";
 import { OWNERS_MAX, OwnersAnswer, type OwnerEntry } from "../wire/owners.ts";
+import { GrantAnswer, GrantEndAnswer } from "../wire/grant.ts";
 import { ListAnswer, ResourceAnswer, type ResourceRecord } from "../wire/resource.ts";
 import { KEY_HEADER, ROUTES } from "../wire/routes.ts";
 import { SearchAnswer } from "../wire/search.ts";
@@ -73,6 +74,12 @@ export interface KnowledgeService {
    * the stream.
    */
   followChanges(cursor: string, signal: AbortSignal): AsyncIterable<Change>;
+  /** Derives a key for a client from the caller's. Throws `grants_unsupported` if the service lacks this. */
+  createGrant(name: string, signal: AbortSignal): Promise<GrantAnswer["data"]>;
+  /** Replaces key and refresh token of a grant. The caller needs no key. */
+  refreshGrant(refreshToken: string, signal: AbortSignal): Promise<GrantAnswer["data"]>;
+  /** Ends the grant whose key is the caller's. */
+  endGrant(signal: AbortSignal): Promise<void>;
   /** Returns a page of owners with resources, by default of the largest size. Undefined if the service lacks this. */
   owners(signal: AbortSignal, page?: Partial<PageRequest>): Promise<OwnersPage | undefined>;
 }
@@ -143,6 +150,17 @@ function serviceAt(
 ): KnowledgeService {
   const get = (path: string, signal: AbortSignal): Promise<Answer> =>
     send(agent, dbUrl, path, { method: "GET", headers: { [KEY_HEADER]: pauthkey }, signal });
+  const grant = async (path: string, body: object, signal: AbortSignal): Promise<GrantAnswer["data"]> => {
+    const headers = { [KEY_HEADER]: pauthkey, "content-type": "application/json" };
+    const answer = await send(agent, dbUrl, path, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+      signal,
+    });
+    if (!lacksOperation(answer)) return accepted(answer, GrantAnswer).data;
+    throw new KbsyncError("the service cannot derive keys for clients", { code: "grants_unsupported" });
+  };
   const one = async (id: string, query: string, signal: AbortSignal): Promise<ResourceRecord | undefined> => {
     const answer = await get(`${ROUTES.resource}/${encodeURIComponent(id)}${query}`, signal);
     return lacksOperation(answer) ? undefined : accepted(answer, ResourceAnswer).data;
@@ -189,6 +207,15 @@ function serviceAt(
     },
     followChanges: (cursor, signal) =>
       followed(streams, dbUrl, `${ROUTES.changes}?${pageQuery({ cursor })}`, { pauthkey, signal }),
+    createGrant: (name, signal) => grant(ROUTES.grants, { name }, signal),
+    refreshGrant: (refreshToken, signal) => grant(`${ROUTES.grants}/refresh`, { refreshToken }, signal),
+    endGrant: async (signal) => {
+      const headers = { [KEY_HEADER]: pauthkey };
+      accepted(
+        await send(agent, dbUrl, ROUTES.grants, { method: "DELETE", headers, signal }),
+        GrantEndAnswer,
+      );
+    },
     owners: async (signal, { limit = OWNERS_MAX, cursor } = {}) => {
       const from = cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`;
       const answer = await get(`${ROUTES.owners}?limit=${limit}${from}`, signal);

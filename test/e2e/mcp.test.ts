@@ -122,6 +122,36 @@ it("ends when its standard input does, and writes nothing that is no message", a
   for (const line of output.trim().split("\n")) expect(JSON.parse(line)).toMatchObject({ jsonrpc: "2.0" });
 });
 
+it("offers sign-in with --public-url, and reads clients' documents at public addresses alone", async () => {
+  const options = ["--http", "--port", "0", "--public-url", "https://kb.example", "--state-dir", state];
+  const child = spawn(process.execPath, [program, "mcp", ...options], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.on("data", (piece: Buffer) => (output += piece.toString()));
+  const address = await until("the address", () => /http:\/\/\S+/.exec(output)?.[0]);
+  expect(output).toContain("sign-in    https://kb.example");
+  const refused = await fetch(address, { method: "POST" });
+  expect(refused.headers.get("www-authenticate")).toContain(
+    'resource_metadata="https://kb.example/.well-known/oauth-protected-resource/mcp"',
+  );
+  const query = new URLSearchParams({ client_id: "https://127.0.0.1/client.json" }).toString();
+  const page = await fetch(new URL(`/oauth/authorize?${query}`, address));
+  expect([page.status, await page.text()]).toEqual([400, expect.stringContaining("cannot be read")]);
+  child.kill("SIGTERM");
+  await once(child, "exit");
+});
+
+it.each([
+  ["--host 0.0.0.0 --http", /needs --public-url/],
+  ["--public-url https://kb.example", /are for --http/],
+  ["--http --public-url http://kb.example", /https address/],
+  ["--http --public-url https://kb.example/kb", /without a path/],
+])("refuses %s", async (options, message) => {
+  const { code, stderr } = await kbsync(["mcp", ...options.split(" "), "--state-dir", state]);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+});
+
 it("serves HTTP with --http until it is stopped", async () => {
   const child = spawn(process.execPath, [program, "mcp", "--http", "--port", "0", "--state-dir", state], {
     stdio: ["ignore", "pipe", "inherit"],

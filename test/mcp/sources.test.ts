@@ -28,6 +28,9 @@ function tellingOf(fastest: number, moderate: number): { reached: Reached; asked
     records: unused,
     list: unused,
     facets: unused,
+    createGrant: unused,
+    refreshGrant: unused,
+    endGrant: unused,
     changes: unused,
     followChanges: unused,
     owners: (_signal: AbortSignal, { cursor = "0" }: Partial<PageRequest> = {}) => {

@@ -3,8 +3,10 @@ import { once } from "node:events";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
+import { isLoopback } from "../../lib/loopback.ts";
 import type { Caller } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
+import { openDocumentReader } from "../compose/client-documents.ts";
 import { findService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
@@ -17,6 +19,8 @@ import { programVersion } from "../output/version.ts";
 interface McpOptions extends CommonOptions {
   readonly http?: boolean;
   readonly port?: number;
+  readonly host?: string;
+  readonly publicUrl?: string;
   readonly keyFile?: string;
 }
 
@@ -25,11 +29,17 @@ export function addMcp(program: Command, context: Context): void {
   program
     .command("mcp")
     .description("serve the knowledge base to AI clients as MCP tools, over stdin and stdout or HTTP")
-    .option("--http", "serve streamable HTTP on 127.0.0.1; clients bring a key as bearer token")
+    .option("--http", "serve streamable HTTP; clients bring a key as bearer token, or sign in")
     .option(
       "-p, --port <n>",
       "port with --http; 0 takes any free one (default: 7412)",
       wholeNumber(0, 65_535),
+    )
+    .option("--host <address>", "address to listen on with --http (default: 127.0.0.1)")
+    .option(
+      "--public-url <url>",
+      "https address of a proxy in front of --http; people sign in there (OAuth)",
+      publicUrl,
     )
     .option(
       "--key-file <file>",
@@ -40,11 +50,14 @@ export function addMcp(program: Command, context: Context): void {
 }
 
 async function mcp(context: Context, options: McpOptions): Promise<void> {
-  const { http = false, port, keyFile } = options;
-  if (!http && port !== undefined) throw usage("--port is for --http; over stdio there is none");
+  const { http = false, port, host, publicUrl: signInUrl, keyFile } = options;
+  if (!http && (port ?? host ?? signInUrl) !== undefined)
+    throw usage("--port, --host and --public-url are for --http; over stdio there is none");
+  if (host !== undefined && !isLoopback(host) && signInUrl === undefined)
+    throw usage("--host with an address of other machines needs --public-url, the https address of a proxy");
   if (http && keyFile !== undefined)
     throw usage("--key-file is for stdio; over HTTP each client brings its key");
-  const { port: _, ...rest } = options;
+  const { port: _port, host: _host, publicUrl: _publicUrl, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
   // Reports a file that holds no key at once, not with the first call.
   const ownKey = keyFile === undefined ? undefined : existingKey(keyFile);
@@ -63,9 +76,14 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
         port: port ?? MCP_PORT_DEFAULT,
         callerOf,
         nowMs: context.nowMs,
+        ...(host !== undefined && { host }),
+        ...(signInUrl !== undefined && {
+          signIn: { publicUrl: signInUrl, readDocument: openDocumentReader(parts.version) },
+        }),
       });
+      const signIn = signInUrl === undefined ? "" : `  sign-in    ${signInUrl}\n`;
       context.stdout.write(
-        `kbsync mcp\n  address    ${server.url}\n  key        Authorization: Bearer <key of the service with scope read>\n`,
+        `kbsync mcp\n  address    ${server.url}\n${signIn}  key        Authorization: Bearer <key of the service with scope read>\n`,
       );
       if (!context.signal.aborted) await once(context.signal, "abort");
       await server.close();
@@ -139,6 +157,15 @@ function existingKey(path: string): string {
     subject: path,
     hint: "`kbsync key create NAME --scopes read > FILE` makes one.",
   });
+}
+
+function publicUrl(text: string): string {
+  const url = URL.parse(text);
+  const isOrigin = url !== null && (url.href === `${url.origin}/` || url.href === url.origin);
+  // Tokens and keys would cross the network in the clear.
+  if (isOrigin && (url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname))))
+    return url.origin;
+  throw new InvalidArgumentError("expected an https address without a path, such as https://kb.example");
 }
 
 function keyPath(text: string): string {

@@ -1,0 +1,115 @@
+import { oauthMetadataResponse } from "@modelcontextprotocol/server";
+import { KbsyncError } from "../../lib/failure.ts";
+import { isBoundToken, secretOf } from "./bound-token.ts";
+import { openClients, type ReadDocument } from "./clients.ts";
+import { openCodes } from "./codes.ts";
+import { openConsent } from "./consent.ts";
+import type { ReadBody } from "./form.ts";
+import type { Grant, Grants } from "./grants.ts";
+import { openTokenEndpoint } from "./token-endpoint.ts";
+
+const AUTHORIZE_PATH = "/oauth/authorize";
+const TOKEN_PATH = "/oauth/token";
+const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
+/** What a token allows, as a scope of the service's keys. */
+const SCOPE = "read";
+
+/** Options of the authorization server. */
+export interface OAuthOptions {
+  /** Origin by which clients reach the server: `https://kb.example`. */
+  readonly publicUrl: string;
+  /** Path of the MCP endpoint. */
+  readonly mcpPath: string;
+  readonly grants: Grants;
+  /** Reads metadata documents of clients. Must refuse private addresses and bound size and time. */
+  readonly readDocument: ReadDocument;
+  readonly nowMs: () => number;
+  /** Called with unexpected failures. */
+  readonly onDefect: (error: unknown) => void;
+}
+
+/** The authorization server of one MCP endpoint. */
+export interface OAuthServer {
+  /** Address of the protected-resource metadata, for `WWW-Authenticate`. */
+  readonly metadataUrl: string;
+  /** Answers a request to a path of the server; undefined: the path is none. `body` reads the form. */
+  answer(request: Request, body: ReadBody): Promise<Response | undefined>;
+  /** Returns the service's key for a bearer token; undefined for a token of another resource. */
+  keyOf(token: string): string | undefined;
+}
+
+/**
+ * Opens the authorization server: the authorization code with PKCE, for public clients with a metadata document, per the MCP
+ * specification (https://modelcontextprotocol.io/specification/2026-07-28/basic/authorization). A person signs in with a key of
+ * the service, from which the service derives the client's.
+ */
+export function openOAuthServer(options: OAuthOptions): OAuthServer {
+  const { grants, nowMs } = options;
+  const issuer = new URL(options.publicUrl).origin;
+  const resource = issuer + options.mcpPath;
+  const codes = openCodes(nowMs);
+  const metadata = {
+    resourceServerUrl: new URL(resource),
+    scopesSupported: [SCOPE],
+    resourceName: "kbsync knowledge base",
+    oauthMetadata: {
+      issuer,
+      authorization_endpoint: issuer + AUTHORIZE_PATH,
+      token_endpoint: issuer + TOKEN_PATH,
+      response_types_supported: ["code"],
+      response_modes_supported: ["query"],
+      grant_types_supported: ["authorization_code", "refresh_token"],
+      code_challenge_methods_supported: ["S256"],
+      token_endpoint_auth_methods_supported: ["none"],
+      scopes_supported: [SCOPE],
+      client_id_metadata_document_supported: true,
+      authorization_response_iss_parameter_supported: true,
+    },
+  };
+
+  const endGrant = async (grant: Grant, signal: AbortSignal): Promise<void> => {
+    try {
+      await grants.end(grant.key, signal);
+    } catch (error) {
+      // Ended already, or the service does not run: its tokens are known to nobody, or are refused.
+      if (!(error instanceof KbsyncError)) options.onDefect(error);
+    }
+  };
+  const authorize = openConsent({
+    issuer,
+    resource,
+    path: AUTHORIZE_PATH,
+    clients: openClients(options.readDocument, nowMs),
+    nowMs,
+    createGrant: grants.create,
+    issueCode: async (request, grant, signal) => {
+      for (const { grant: unused } of codes.sweep()) await endGrant(unused, signal);
+      return codes.issue({ request, grant });
+    },
+  });
+  const exchange = openTokenEndpoint({
+    resource,
+    scope: SCOPE,
+    codes,
+    nowMs,
+    refreshGrant: grants.refresh,
+    endGrant,
+  });
+
+  return {
+    metadataUrl: `${issuer}${RESOURCE_METADATA_PATH}${options.mcpPath}`,
+    answer: async (request, body) => {
+      const url = new URL(request.url);
+      // Clients that ignore `resource_metadata` look here as well.
+      if (url.pathname === RESOURCE_METADATA_PATH) url.pathname += options.mcpPath;
+      const { method, headers } = request;
+      if (url.pathname.startsWith("/.well-known/"))
+        return oauthMetadataResponse(new Request(url, { method, headers }), metadata);
+      const answerOf = { [AUTHORIZE_PATH]: authorize, [TOKEN_PATH]: exchange }[url.pathname];
+      if (answerOf === undefined) return undefined;
+      const isAllowed = method === "POST" || (method === "GET" && url.pathname === AUTHORIZE_PATH);
+      return isAllowed ? answerOf(request, body) : new Response(null, { status: 405 });
+    },
+    keyOf: (token) => (isBoundToken(token) ? secretOf(token, [resource]) : token),
+  };
+}
