@@ -24,6 +24,8 @@ export function addGrantRoutes(server: FastifyInstance, parts: HttpParts): void 
     },
     handle: async (request) => {
       const made = await createGrant(kb, callerOf(request), readBody(GrantBody, request.body));
+      // The new one may have removed others.
+      keyring.clear();
       return answer(201, "Grant created successfully", shown(made));
     },
   });
@@ -41,14 +43,9 @@ export function addGrantRoutes(server: FastifyInstance, parts: HttpParts): void 
     { config: routeConfig("none", refresh) },
     async (request, reply) => {
       const { refreshToken } = readBody(GrantRefreshBody, request.body);
-      try {
-        const made = await refreshGrant(kb, refreshToken);
-        const { body } = answer(200, "Grant refreshed successfully", shown(made));
-        return sendJson(reply, 200, JSON.stringify(body));
-      } finally {
-        // A refusal may have ended the grant.
-        keyring.clear();
-      }
+      const made = await refreshGrant(kb, refreshToken, () => keyring.clear());
+      const { body } = answer(200, "Grant refreshed successfully", shown(made));
+      return sendJson(reply, 200, JSON.stringify(body));
     },
   );
 

@@ -33,7 +33,7 @@ export interface Keyring {
   clear(): void;
 }
 
-/** Opens the keyring of a store. `rate` limits the requests of each key; default: unlimited. */
+/** Opens the keyring of a store. `rate` limits the requests of each key, and of all grants of a key; default: unlimited. */
 export function openKeyring(
   records: Pick<Records, "keyByHash">,
   nowMs: () => number,
@@ -59,7 +59,8 @@ export function openKeyring(
   const admitted = (record: KeyRecord, scope: KeyNeed): KeyRecord => {
     const now = nowMs();
     refuseUnpermitted(record, scope, now);
-    rate.take(record.sha256, now);
+    // The grants of a key share one rate: a caller could otherwise multiply its own.
+    rate.take(record.grant?.parentId ?? record.sha256, now);
     return record;
   };
   const checkHash = (sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import type { GrantBody } from "../../wire/grant.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { KeyRecord } from "../store/records.ts";
-import { generateKey, hashKey, keyHint, type KeyParts, recordOf, refuseTooMany } from "./keys.ts";
+import { generateKey, hashKey, keyHint, type KeyParts, recordOf } from "./keys.ts";
 
-/** Prefix of every refresh token. Its grant's id follows. */
-const REFRESH_PREFIX = "kbr_";
+/** A refresh token: the grant's id, a secret that all tokens of the grant share, and one of its own. */
+const REFRESH_TOKEN = /^kbr_([0-9a-f]{24})_([\w-]{43})_[\w-]{43}$/;
 /** Lifetime of a grant's key. */
 const ACCESS_MS = 60 * 60 * 1000;
 /** Lifetime of a grant that is not refreshed: a client that is used less often asks its person again. */
@@ -20,7 +20,7 @@ export interface NewGrant {
 
 /**
  * Derives a key with the scope `read` from the caller's, for one client. It ends with the caller's key at the latest. Throws
- * `key_limit`, and `scope_missing` for a caller that is a grant itself.
+ * `scope_missing` for a caller that is a grant itself. The store bounds the grants of a key.
  */
 export async function createGrant(
   parts: KeyParts,
@@ -32,7 +32,6 @@ export async function createGrant(
       hint: "Send the person's key.",
     });
   const now = parts.nowMs();
-  refuseTooMany(await parts.records.keys(caller.accountId), now);
   const key = generateKey();
   const createdAt = new Date(now).toISOString();
   const draft = recordOf(key, caller.accountId, {
@@ -41,9 +40,11 @@ export async function createGrant(
     createdAt,
     expiresAt: null,
   });
-  const refreshToken = newRefreshToken(draft.id);
+  const family = newSecret();
+  const refreshToken = refreshTokenOf(draft.id, family);
   const { expiresAt, accessUntil } = timesFrom(now);
-  const grant = { parentId: caller.id, refreshSha256: hashKey(refreshToken), accessUntil };
+  const secrets = { familySha256: hashKey(family), refreshSha256: hashKey(refreshToken) };
+  const grant = { parentId: caller.id, ...secrets, accessUntil };
   const record = { ...draft, expiresAt, grant };
   await parts.records.putKey(record);
   // With the expiry of the caller's key, if that is earlier.
@@ -52,17 +53,22 @@ export async function createGrant(
 
 /**
  * Replaces key and refresh token of a grant. Throws `key_unknown` if it has ended, and for a refresh token that was used before,
- * which ends it.
+ * which ends it. `onChange` is called if a key has ended.
  */
-export async function refreshGrant({ records, nowMs }: KeyParts, sent: string): Promise<NewGrant> {
-  const id = /^kbr_([0-9a-f]{24})_[\w-]{43}$/.exec(sent)?.[1];
-  if (id === undefined) throw ended();
+export async function refreshGrant(
+  { records, nowMs }: KeyParts,
+  sent: string,
+  onChange: () => void,
+): Promise<NewGrant> {
+  const [, id, family] = REFRESH_TOKEN.exec(sent) ?? [];
+  if (id === undefined || family === undefined) throw ended();
   const now = nowMs();
   const key = generateKey();
-  const refreshToken = newRefreshToken(id);
+  const refreshToken = refreshTokenOf(id, family);
   const record = await records.rotateGrant({
     id,
     sentSha256: hashKey(sent),
+    familySha256: hashKey(family),
     nowIso: new Date(now).toISOString(),
     next: {
       ...timesFrom(now),
@@ -72,6 +78,8 @@ export async function refreshGrant({ records, nowMs }: KeyParts, sent: string): 
     },
   });
   if (record === undefined) throw ended();
+  onChange();
+  if (record.revokedAt !== null) throw ended();
   return { key, refreshToken, record };
 }
 
@@ -83,8 +91,12 @@ export async function endGrant({ records, nowMs }: KeyParts, caller: KeyRecord):
   await records.changeKey({ accountId, id, revokedAt: new Date(nowMs()).toISOString() });
 }
 
-function newRefreshToken(id: string): string {
-  return `${REFRESH_PREFIX}${id}_${randomBytes(32).toString("base64url")}`;
+function refreshTokenOf(id: string, family: string): string {
+  return `kbr_${id}_${family}_${newSecret()}`;
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString("base64url");
 }
 
 function timesFrom(nowMs: number): { readonly expiresAt: string; readonly accessUntil: string } {

@@ -63,11 +63,11 @@ export interface NewKey {
 
 /** Creates a key for the account. Throws `key_limit`, and `invalid_field` for an expiry in the past. */
 export async function createKey(parts: KeyParts, accountId: string, body: KeyBody): Promise<NewKey> {
-  const { records, nowMs } = parts;
-  const now = nowMs();
+  const now = parts.nowMs();
   refusePast(body.expiresAt, now);
-  const keys = await records.keys(accountId);
-  refuseTooMany(keys, now);
+  const keys = await countedKeys(parts, accountId);
+  refuseRecords(keys);
+  refuseValid(keys, now, "Revoke keys that nobody uses.");
   return putNew(parts, accountId, {
     name: body.name.toWellFormed(),
     scopes: body.scopes,
@@ -80,7 +80,10 @@ export function listKeys({ records }: KeyParts, accountId: string): Promise<read
   return records.keys(accountId);
 }
 
-/** Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key. */
+/**
+ * Changes name, scopes or expiry. Throws `key_not_found`, also for a revoked key, and `invalid_field` for scopes or expiry of a
+ * grant.
+ */
 export async function changeKey(
   parts: KeyParts,
   accountId: string,
@@ -93,8 +96,12 @@ export async function changeKey(
     });
   }
   refusePast(body.expiresAt, parts.nowMs());
-  await unrevokedKey(parts, accountId, id);
+  const { grant } = await unrevokedKey(parts, accountId, id);
   const { name, scopes, expiresAt } = body;
+  const fixed = scopes === undefined ? "expiresAt" : "scopes";
+  // The person has allowed the client no more than this.
+  if (grant !== undefined && body[fixed] !== undefined)
+    throw invalidField(fixed, "expected none: the key was derived for a client", "Revoke it to end it.");
   const changed = await parts.records.changeKey({
     accountId,
     id,
@@ -130,7 +137,7 @@ export async function rotateKey(
   const old = await unrevokedKey(parts, accountId, id);
   // Its client refreshes it; the new key would not end with the one that it was derived from.
   if (old.grant !== undefined) throw noKey(id);
-  const keys = await parts.records.keys(accountId);
+  const keys = await countedKeys(parts, accountId);
   refuseRecords(keys);
   // A key that ends at once frees its slot: an account at the limit can replace a leaked key.
   const staying = body.overlapSeconds === 0 ? keys.filter((key) => key.id !== id) : keys;
@@ -207,10 +214,9 @@ async function unrevokedKey({ records }: KeyParts, accountId: string, id: string
   return found;
 }
 
-/** Throws `key_limit` if an account with these keys may have no other one. */
-export function refuseTooMany(keys: readonly KeyRecord[], nowMs: number): void {
-  refuseRecords(keys);
-  refuseValid(keys, nowMs, "Revoke keys that nobody uses.");
+/** Returns the keys of an account that its bounds count. Grants have a bound of their own in the store. */
+async function countedKeys({ records }: KeyParts, accountId: string): Promise<readonly KeyRecord[]> {
+  return (await records.keys(accountId)).filter(({ grant }) => grant === undefined);
 }
 
 function refuseRecords(keys: readonly KeyRecord[]): void {

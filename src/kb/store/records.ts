@@ -34,7 +34,9 @@ export interface KeyRecord {
 export interface GrantFacts {
   /** Id of the key that it was derived from, which is no grant itself. */
   readonly parentId: string;
-  /** SHA-256 of its refresh token, as of a key. */
+  /** SHA-256 of the secret that all its refresh tokens share: a token without it was never one of the grant. */
+  readonly familySha256: string;
+  /** SHA-256 of its current refresh token, as of a key. */
   readonly refreshSha256: string;
   /** ISO time from which the key is refused until it is refreshed. `expiresAt` is the end of the refresh token. */
   readonly accessUntil: string;
@@ -43,10 +45,12 @@ export interface GrantFacts {
 /** New secrets of a grant. */
 export interface GrantRotation {
   readonly id: string;
-  /** Of the refresh token that was sent. */
+  /** Of the refresh token that was sent, and of the secret in it that all tokens of its grant share. */
   readonly sentSha256: string;
+  readonly familySha256: string;
   readonly nowIso: string;
-  readonly next: Pick<KeyRecord, "sha256" | "hint" | "expiresAt"> & Omit<GrantFacts, "parentId">;
+  readonly next: Pick<KeyRecord, "sha256" | "hint" | "expiresAt"> &
+    Pick<GrantFacts, "refreshSha256" | "accessUntil">;
 }
 
 /** A session of the console, or a link that opens one. */

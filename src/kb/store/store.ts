@@ -68,13 +68,16 @@ export interface Records extends WebhookRecords, ChatRecords, ErasureRecords, Sp
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */
   accounts(): Promise<readonly Account[]>;
-  /** Stores a key by its hash. A known hash gets the new scopes, name and expiry. */
+  /**
+   * Stores a key by its hash. A known hash gets the new scopes, name and expiry. A new grant removes those of the account that
+   * have ended, and of the same parent all but the 99 that were refreshed last.
+   */
   putKey(key: KeyRecord): Promise<void>;
   /** A grant has the revocation and the expiry of the key that it was derived from, if these come first, and the scopes of both. */
   keyByHash(sha256: string): Promise<KeyRecord | undefined>;
   /**
-   * Replaces the secrets of a grant and returns it. Undefined if there is no such grant, or if it has ended. A refresh token that
-   * is not the grant's current one revokes the grant: somebody has used it before.
+   * Replaces the secrets of a grant and returns it. Undefined if there is no such grant, if it has ended, or if it never had this
+   * refresh token. One that was replaced before revokes the grant, which is returned: somebody else has it.
    */
   rotateGrant(rotation: GrantRotation): Promise<KeyRecord | undefined>;
   /** All keys of the account, including revoked ones and grants, oldest first; grants as in `keyByHash`. */

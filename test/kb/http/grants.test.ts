@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { hashKey } from "../../../src/kb/keys/keys.ts";
 import { openRunning, type Running } from "../service/running.ts";
 
 let running: Running;
@@ -118,4 +119,76 @@ it("the store holds no secret of a grant in the clear", async () => {
   expect(stored).toContain(made._id);
   expect(stored).not.toContain(made.key.slice(12));
   expect(stored).not.toContain(made.refreshToken.slice(30));
+});
+
+it("a refresh token that was never issued ends nothing, even with the id of a grant", async () => {
+  const made = await grant((await person()).key);
+  const [last] = made.refreshToken.slice(-1);
+  const forged = [
+    `kbr_${made._id}_${"x".repeat(43)}`,
+    `kbr_${made._id}_${"x".repeat(43)}_${"x".repeat(43)}`,
+    made.refreshToken.slice(0, -1),
+    `kbr_${"f".repeat(24)}${made.refreshToken.slice(28)}`,
+    `${made.refreshToken}${last}`,
+  ];
+  for (const token of forged) expect((await refresh(token)).status).toBe(401);
+  expect(await reads(made.key)).toBe(200);
+  expect((await refresh(made.refreshToken)).status).toBe(200);
+});
+
+it("a key has at most 100 grants; one more ends the one that was refreshed longest ago", async () => {
+  const { key } = await person();
+  const first = await grant(key);
+  const second = await grant(key);
+  nowMs += 1000;
+  const { data: refreshed } = await refresh(first.refreshToken);
+  for (let made = 2; made < 100; made++) await grant(key);
+  expect([await reads(refreshed.key), await reads(second.key)]).toEqual([200, 200]);
+  await grant(key);
+  expect([await reads(refreshed.key), await reads(second.key)]).toEqual([200, 401]);
+});
+
+it("ended grants leave no records, and grants take no places of keys", async () => {
+  const { key, _id } = await person();
+  const accountId = (await running.store.records.keyByHash(hashKey(key)))?.accountId ?? "";
+  const grants = async () =>
+    (await running.store.records.keys(accountId)).filter((record) => record.grant !== undefined).length;
+  await grant(key);
+  nowMs += 40 * 24 * HOUR_MS;
+  await running.send("DELETE", "/v1/grants", { key: (await grant(key)).key });
+  await revoke(_id);
+  await grant((await person()).key);
+  expect(await grants()).toBe(1);
+});
+
+it("the scopes and the expiry of a grant cannot be changed", async () => {
+  const made = await grant((await person()).key);
+  const admin = await running.issueKey("local", ["admin"]);
+  const change = (body: object) => running.send("PUT", `/v1/keys/${made._id}`, { key: admin, body });
+  for (const body of [{ scopes: ["admin"] }, { expiresAt: null }]) {
+    expect((await change(body)).status).toBe(400);
+  }
+  expect((await change({ name: "renamed" })).json.data).toMatchObject({ name: "renamed", scopes: ["read"] });
+});
+
+it("a console session of a grant ends with its key, and does not hinder the refresh", async () => {
+  const made = await grant((await person()).key);
+  const headers = { "sec-fetch-site": "same-origin", origin: running.url, "x-kbsync-console": "1" };
+  const body = { key: made.key };
+  expect((await running.send("POST", "/console/session", { key: null, body, headers })).status).toBe(200);
+  expect((await refresh(made.refreshToken)).status).toBe(200);
+  const other = await grant((await person()).key);
+  await running.send("POST", "/console/session", { key: null, body: { key: other.key }, headers });
+  nowMs += 40 * 24 * HOUR_MS;
+  await grant((await person()).key);
+});
+
+it("the grants of a key share one rate", async () => {
+  const limited = await openRunning({ rate: { perMinute: 1, burst: 3 } });
+  const made = () => limited.send("POST", "/v1/grants", { body: { name: "a client" } });
+  const [one, other] = [(await made()).json.data.key, (await made()).json.data.key];
+  const read = async (key: string) => (await limited.send("GET", "/api/rag/owners", { key })).status;
+  const statuses = [await read(one), await read(other), await read(one), await read(other), await read(one)];
+  expect([...statuses, await read(limited.key)]).toEqual([200, 200, 200, 429, 429, 200]);
+  await limited.close();
 });

@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { KeyRecord, SessionRecord } from "../../../src/kb/store/records.ts";
 import { LATER, NOW, type StoreFixture } from "./store-fixture.ts";
 
+const SECRETS = { familySha256: "d".repeat(64), refreshSha256: "a".repeat(64) };
+
 /** Keys and link fetches. */
 export function keysContract(fixture: StoreFixture): void {
   const record = (change: Partial<KeyRecord> = {}): KeyRecord => {
@@ -53,7 +55,7 @@ export function keysContract(fixture: StoreFixture): void {
 
     it("gives a grant the end and the scopes of the key that it was derived from", async () => {
       const parent = await put({ scopes: ["read", "chat"], expiresAt: LATER });
-      const grant = { parentId: parent.id, refreshSha256: "a".repeat(64), accessUntil: LATER };
+      const grant = { ...SECRETS, parentId: parent.id, accessUntil: LATER };
       const derived = await put({ scopes: ["read"], grant });
       const { records } = fixture.store;
       expect(await records.keyByHash(derived.sha256)).toEqual({ ...derived, expiresAt: LATER });
@@ -67,28 +69,32 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await records.keyByHash(orphan.sha256)).toMatchObject({ revokedAt: NOW });
     });
 
-    it("rotates a grant for its current refresh token, and revokes it for any other", async () => {
+    it("rotates a grant for its current refresh token, and revokes it for an earlier one", async () => {
       const parent = await put();
-      const grant = { parentId: parent.id, refreshSha256: "a".repeat(64), accessUntil: NOW };
+      const grant = { ...SECRETS, parentId: parent.id, accessUntil: NOW };
       const { id, sha256 } = await put({ grant });
       const { records } = fixture.store;
-      const secrets = {
+      const next = {
         sha256: "c".repeat(63) + id.slice(0, 1),
-        refreshSha256: "b".repeat(64),
         hint: "kb_fghij",
+        refreshSha256: "b".repeat(64),
+        expiresAt: LATER,
+        accessUntil: LATER,
       };
-      const next = { ...secrets, expiresAt: LATER, accessUntil: LATER };
-      const sent = { id, sentSha256: grant.refreshSha256, nowIso: NOW, next };
+      const { familySha256, refreshSha256: sentSha256 } = SECRETS;
+      const sent = { id, familySha256, sentSha256, nowIso: NOW, next };
       const { refreshSha256, accessUntil, ...facts } = next;
-      const rotated = { id, ...facts, grant: { parentId: parent.id, refreshSha256, accessUntil } };
+      const rotated = { id, ...facts, grant: { ...grant, refreshSha256, accessUntil } };
       expect(await records.rotateGrant({ ...sent, id: parent.id })).toBeUndefined();
-      expect(await records.rotateGrant(sent)).toMatchObject(rotated);
+      expect(await records.rotateGrant(sent)).toEqual(
+        expect.objectContaining({ ...rotated, revokedAt: null }),
+      );
       expect(await records.keyByHash(sha256)).toBeUndefined();
-      expect(
-        await records.rotateGrant({ ...sent, sentSha256: refreshSha256, nowIso: LATER }),
-      ).toBeUndefined();
+      const late = { ...sent, sentSha256: refreshSha256, nowIso: LATER };
+      const foreign = { ...sent, familySha256: "e".repeat(64) };
+      for (const refused of [late, foreign]) expect(await records.rotateGrant(refused)).toBeUndefined();
       expect(await records.keyByHash(next.sha256)).toMatchObject({ ...rotated, revokedAt: null });
-      expect(await records.rotateGrant(sent)).toBeUndefined();
+      expect(await records.rotateGrant(sent)).toMatchObject({ ...rotated, revokedAt: NOW });
       expect(await records.keyByHash(next.sha256)).toMatchObject({ revokedAt: NOW });
       expect(await records.rotateGrant({ ...sent, sentSha256: refreshSha256 })).toBeUndefined();
     });

@@ -54,6 +54,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       DROP TABLE spending;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
+      ALTER TABLE api_key DROP COLUMN family_sha256;
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
       PRAGMA user_version = 18`),
@@ -104,6 +105,7 @@ it("the pages of a store of version 20 are locations", async () => {
       DROP TABLE spending;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
+      ALTER TABLE api_key DROP COLUMN family_sha256;
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
       PRAGMA user_version = 20`),

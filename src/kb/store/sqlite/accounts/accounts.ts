@@ -9,6 +9,8 @@ import { keyOf, type KeyRow } from "../database/records.ts";
 const LINK_FETCHES_MAX = 100_000;
 /** Excess fetches removed with each write: more than it adds. */
 const REMOVED_MAX = 4;
+/** Grants of a key: more clients than a person uses. One more removes the one that was refreshed longest ago. */
+const GRANTS_MAX = 100;
 
 /** Writes of accounts, keys and link fetches. Each runs inside a transaction of the caller. */
 export type AccountWrites = Pick<
@@ -28,9 +30,9 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
   const insertCollection = db.prepare("INSERT INTO collection (id, account_id, tier) VALUES (?, ?, ?)");
   const upsertKey = db.prepare(`
     INSERT INTO api_key (sha256, id, hint, account_id, name, scopes, created_at, expires_at, revoked_at,
-      parent_id, refresh_sha256, access_until)
+      parent_id, family_sha256, refresh_sha256, access_until)
     VALUES (@sha256, @id, @hint, @accountId, @name, @scopes, @createdAt, @expiresAt, @revokedAt,
-      @parentId, @refreshSha256, @accessUntil)
+      @parentId, @familySha256, @refreshSha256, @accessUntil)
     ON CONFLICT (sha256) DO UPDATE SET name = excluded.name, scopes = excluded.scopes, expires_at = excluded.expires_at`);
   const selectKey = prepareKeyById(db);
   const updateKey = db.prepare(`
@@ -41,6 +43,9 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
     UPDATE api_key SET sha256 = @sha256, hint = @hint, expires_at = @expiresAt, refresh_sha256 = @refreshSha256,
       access_until = @accessUntil
     WHERE id = @id`);
+  const endSessions = db.prepare("DELETE FROM console_session WHERE key_sha256 = ?");
+  const removableGrants = prepareRemovableGrants(db);
+  const remove = db.prepare("DELETE FROM api_key WHERE sha256 = ?");
   const revokeGrant = db.prepare("UPDATE api_key SET revoked_at = ? WHERE id = ?");
   const replaceLink = db.prepare(`
     INSERT OR REPLACE INTO link_fetch (account_id, url, text_sha256, etag, last_modified)
@@ -62,7 +67,14 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       for (const [at, tier] of TIERS.entries()) insertCollection.run(collections[at], id, tier);
       return { id, name };
     },
-    putKey: (key) => write(key, upsertKey),
+    putKey(key) {
+      write(key, upsertKey);
+      if (key.grant === undefined) return;
+      for (const sha256 of removableGrants(key)) {
+        endSessions.run(sha256);
+        remove.run(sha256);
+      }
+    },
     changeKey(change) {
       const before = selectKey(change);
       if (before === undefined) return undefined;
@@ -76,18 +88,17 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
       write(after, updateKey);
       return after;
     },
-    rotateGrant({ id, sentSha256, nowIso, next }) {
+    rotateGrant({ id, sentSha256, familySha256, nowIso, next }) {
       const row = selectGrant.get(id);
       if (row === undefined) return undefined;
       const found = effectiveKey(row);
       const hasExpired = found.expiresAt !== null && Date.parse(found.expiresAt) <= Date.parse(nowIso);
       const hasEnded = found.revokedAt !== null || hasExpired;
-      if (found.grant === undefined || hasEnded) return undefined;
-      if (found.grant.refreshSha256 !== sentSha256) {
-        revokeGrant.run(nowIso, id);
-        return undefined;
-      }
-      updateGrant.run({ ...next, id });
+      if (hasEnded || found.grant?.familySha256 !== familySha256) return undefined;
+      if (found.grant.refreshSha256 === sentSha256) {
+        endSessions.run(found.sha256);
+        updateGrant.run({ ...next, id });
+      } else revokeGrant.run(nowIso, id);
       const after = selectGrant.get(id);
       return after === undefined ? undefined : effectiveKey(after);
     },
@@ -134,7 +145,7 @@ export function prepareAccountReads(db: Connection): AccountReads {
   };
 }
 
-const NO_GRANT = { parentId: null, refreshSha256: null, accessUntil: null };
+const NO_GRANT = { parentId: null, familySha256: null, refreshSha256: null, accessUntil: null };
 
 /** Keys, each with the key that it was derived from. */
 const SELECT_KEYS = `
@@ -161,6 +172,23 @@ function effectiveKey(row: KeyRow & ParentRow): KeyRecord {
     expiresAt: ends.toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ?? null,
     revokedAt: row.of_id === null ? key.createdAt : (key.revokedAt ?? row.of_revoked_at),
   };
+}
+
+/** Returns a function that finds the grants that a new one replaces, by their hashes. */
+function prepareRemovableGrants(db: Connection): (made: KeyRecord) => readonly string[] {
+  const select = db.prepare<[Record<"accountId" | "sha256" | "parentId" | "now", string>], string>(`
+    SELECT key.sha256 FROM api_key AS key LEFT JOIN api_key AS parent ON parent.id = key.parent_id
+    WHERE key.account_id = @accountId AND key.parent_id IS NOT NULL AND key.sha256 <> @sha256 AND (
+      coalesce(key.revoked_at, parent.revoked_at) IS NOT NULL OR parent.id IS NULL
+      OR min(julianday(coalesce(key.expires_at, '9999-12-31')), julianday(coalesce(parent.expires_at, '9999-12-31')))
+        <= julianday(@now))
+    UNION
+    SELECT sha256 FROM (
+      SELECT sha256 FROM api_key WHERE account_id = @accountId AND parent_id = @parentId
+        AND sha256 <> @sha256
+      ORDER BY access_until DESC, created_at DESC LIMIT -1 OFFSET ${GRANTS_MAX - 1})`);
+  return ({ accountId, sha256, createdAt, grant }) =>
+    select.pluck().all({ accountId, sha256, parentId: grant?.parentId ?? "", now: createdAt });
 }
 
 function prepareKeyById(db: Connection): (at: ResourceKey) => KeyRecord | undefined {

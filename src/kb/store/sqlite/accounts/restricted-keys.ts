@@ -65,6 +65,14 @@ function restrict(db: Connection, keys: readonly AccountKey[]): RestrictedKeys {
     else if (older.revoked_at === null && after.scopes !== older.scopes) narrowed += 1;
     change.run(after);
   }
+  const known = new Set(keys.map(({ id }) => id));
+  const grants = db.prepare<[], KeyRow>(
+    "SELECT * FROM api_key WHERE parent_id IS NOT NULL AND revoked_at IS NULL",
+  );
+  // A grant that is gone has ended since: only ended ones are removed.
+  for (const { id, created_at: revokedAt } of grants.all()) {
+    if (!known.has(id)) revoked += revokeById.run({ id, revokedAt }).changes;
+  }
   return { revoked, endEarlier, narrowed };
 }
 

@@ -89,13 +89,16 @@ export interface KeyRow {
   readonly expires_at: string | null;
   readonly revoked_at: string | null;
   readonly parent_id: string | null;
+  readonly family_sha256: string | null;
   readonly refresh_sha256: string | null;
   readonly access_until: string | null;
 }
 
 export function keyOf(row: KeyRow): KeyRecord {
-  const { parent_id: parentId, refresh_sha256: refreshSha256, access_until: accessUntil } = row;
-  const isGrant = parentId !== null && refreshSha256 !== null && accessUntil !== null;
+  const { parent_id: parentId, family_sha256: familySha256 } = row;
+  const { refresh_sha256: refreshSha256, access_until: accessUntil } = row;
+  const isGrant =
+    parentId !== null && familySha256 !== null && refreshSha256 !== null && accessUntil !== null;
   return {
     sha256: row.sha256,
     id: row.id,
@@ -106,6 +109,6 @@ export function keyOf(row: KeyRow): KeyRecord {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
-    ...(isGrant && { grant: { parentId, refreshSha256, accessUntil } }),
+    ...(isGrant && { grant: { parentId, familySha256, refreshSha256, accessUntil } }),
   };
 }

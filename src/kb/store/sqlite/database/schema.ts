@@ -367,6 +367,7 @@ export const SCHEMA: Schema = {
     `
   -- Of a grant (GrantFacts); all null for any other key.
   ALTER TABLE api_key ADD COLUMN parent_id TEXT;
+  ALTER TABLE api_key ADD COLUMN family_sha256 TEXT;
   ALTER TABLE api_key ADD COLUMN refresh_sha256 TEXT;
   ALTER TABLE api_key ADD COLUMN access_until TEXT;
   `,
