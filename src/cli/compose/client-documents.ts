@@ -7,7 +7,13 @@ const DOCUMENT_BYTES_MAX = 64 * 1024;
 /** Longest time for it, while a person waits. */
 const DOCUMENT_MS = 5000;
 
-/** Returns a reader of metadata documents at public addresses. Tests set `guard`. */
+/** `application/json`, or JSON of a more special kind. Hosts of other people's texts send those as plain text. */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+
+/**
+ * Returns a reader of metadata documents at public addresses. It follows no redirect and takes no other type than JSON
+ * (https://datatracker.ietf.org/doc/html/draft-ietf-oauth-client-id-metadata-document). Tests set `guard`.
+ */
 export function openDocumentReader(
   version: string,
   guard: Pick<FetcherOptions, "allow" | "resolve"> = { allow: [] },
@@ -17,16 +23,17 @@ export function openDocumentReader(
     agent: `kbsync/${version}`,
     bytesMax: DOCUMENT_BYTES_MAX,
     timeoutMs: DOCUMENT_MS,
+    redirectsMax: 0,
+    accept: "application/json",
     busy: () => new KbsyncError("too many documents are read", { code: "overloaded", retryable: true }),
   });
   return async (url, signal) => {
     fetcher.refuse(url);
-    const take = async (answer: LinkAnswer): Promise<string> => {
-      // The document is who the client is: another address cannot speak for it.
-      if (answer.url.href !== url.href)
-        throw new KbsyncError("the address redirects", { code: "link_refused", subject: url.host });
+    const take = async ({ contentType, body }: LinkAnswer): Promise<string> => {
+      if (!JSON_TYPE.test(contentType ?? ""))
+        throw new KbsyncError("its answer is no JSON", { code: "link_failed", subject: url.host });
       const pieces: Uint8Array[] = [];
-      for await (const piece of answer.body) pieces.push(piece);
+      for await (const piece of body) pieces.push(piece);
       return Buffer.concat(pieces).toString("utf8");
     };
     return fetcher.fetch(url, undefined, take, { signal });

@@ -81,6 +81,10 @@ export interface FetcherOptions {
   readonly busy: () => Error;
   readonly bytesMax?: number;
   readonly timeoutMs?: number;
+  /** Redirects followed; default `REDIRECTS_MAX`. */
+  readonly redirectsMax?: number;
+  /** The `accept` header; default: what documents can be made of. */
+  readonly accept?: string;
   /** Set by tests; default the system's resolver. */
   readonly resolve?: ResolveAll;
 }
@@ -88,6 +92,7 @@ export interface FetcherOptions {
 /** Opens a fetcher. It reuses no connections, ignores proxies in the environment, and sends no cookies. */
 export function openFetcher(options: FetcherOptions): Fetcher {
   const { allow, agent, busy, bytesMax = FETCH_BYTES_MAX, timeoutMs = FETCH_TIMEOUT_MS } = options;
+  const { redirectsMax = REDIRECTS_MAX, accept = ACCEPT } = options;
   const rules = addressRules(allow);
   const connect = guardedConnector(rules, options.resolve);
   const gate = openGate({
@@ -108,7 +113,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     const dispatcher = new Agent({ connect, connections: 1, pipelining: 1 });
     const timeout = AbortSignal.timeout(timeoutMs);
     const signal = abandoned === undefined ? timeout : AbortSignal.any([timeout, abandoned]);
-    const headers = { ...ACCEPT, "user-agent": agent, ...conditions(known) };
+    const headers = { accept, "accept-encoding": ENCODINGS, "user-agent": agent, ...conditions(known) };
     const failureFor = (error: unknown, url: URL): Error => {
       abandoned?.throwIfAborted();
       return fetchFailure(timeout.aborted ? timeout.reason : error, url, timeoutMs);
@@ -125,7 +130,7 @@ export function openFetcher(options: FetcherOptions): Fetcher {
     };
     let url = first;
     try {
-      for (let redirects = 0; redirects <= REDIRECTS_MAX; redirects++) {
+      for (let redirects = 0; redirects <= redirectsMax; redirects++) {
         const answer = await ask(url);
         const next = redirectOf(answer, url);
         if (next === undefined) {
@@ -138,7 +143,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
         answer.body.destroy();
         url = next;
       }
-      throw linkFailure(`it redirects more than ${REDIRECTS_MAX} times`, first.host);
+      const often = redirectsMax === 0 ? "" : ` more than ${redirectsMax} times`;
+      throw linkFailure(`it redirects${often}`, first.host);
     } finally {
       await dispatcher.destroy();
     }
@@ -158,10 +164,8 @@ export function openFetcher(options: FetcherOptions): Fetcher {
   };
 }
 
-const ACCEPT = {
-  accept: "text/html,application/xhtml+xml,text/markdown,text/plain,application/pdf,image/*;q=0.8,*/*;q=0.5",
-  "accept-encoding": ENCODINGS,
-};
+const ACCEPT =
+  "text/html,application/xhtml+xml,text/markdown,text/plain,application/pdf,image/*;q=0.8,*/*;q=0.5";
 
 function conditions(known: Validators | undefined): Record<string, string> {
   return {

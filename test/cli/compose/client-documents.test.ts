@@ -6,10 +6,18 @@ import { openDocumentReader } from "../../../src/cli/compose/client-documents.ts
 const { signal } = new AbortController();
 let server: Server;
 let origin: string;
+const paths: string[] = [];
 
 beforeAll(async () => {
   server = createServer((asked, answer) => {
-    if (asked.url === "/away") answer.writeHead(302, { location: "/client.json" }).end();
+    paths.push(asked.url ?? "");
+    const type = { "/text": "text/plain", "/none": "", "/special": "application/x.y+json; charset=utf-8" };
+    answer.setHeader(
+      "content-type",
+      new Map(Object.entries(type)).get(asked.url ?? "") ?? "application/json",
+    );
+    if (asked.headers.accept !== "application/json") answer.writeHead(406).end();
+    else if (asked.url === "/away") answer.writeHead(302, { location: "/client.json" }).end();
     else if (asked.url === "/large") answer.end(" ".repeat(64 * 1024 + 1));
     else answer.end('{"client_id":"x"}');
   });
@@ -49,10 +57,18 @@ describe("a client metadata document", () => {
     });
   });
 
-  it("is read at its own address alone, and up to 64 KB", async () => {
+  it("is read at its own address alone, as JSON, and up to 64 KB", async () => {
     const read = openDocumentReader("test", { allow: ["127.0.0.1"] });
-    expect(await read(new URL(`${origin}/client.json`), signal)).toBe('{"client_id":"x"}');
-    await expect(read(new URL(`${origin}/away`), signal)).rejects.toMatchObject({ code: "link_refused" });
-    await expect(read(new URL(`${origin}/large`), signal)).rejects.toThrow(/larger/);
+    for (const path of ["/client.json", "/special"])
+      expect(await read(new URL(origin + path), signal)).toBe('{"client_id":"x"}');
+    for (const [path, message] of [
+      ["/large", /larger/],
+      ["/text", /no JSON/],
+      ["/none", /no JSON/],
+    ] as const)
+      await expect(read(new URL(origin + path), signal)).rejects.toThrow(message);
+    paths.length = 0;
+    await expect(read(new URL(`${origin}/away`), signal)).rejects.toThrow(/redirects/);
+    expect(paths).toEqual(["/away"]);
   });
 });
