@@ -31,6 +31,8 @@ const BODY_BYTES_MAX = 1024 * 1024;
 const FORM_BYTES_MAX = 32 * 1024;
 /** Concurrent requests, each of which may hold a document in memory. */
 const REQUESTS_MAX = 64;
+/** Those of people and clients that sign in, who may be strangers: holders of keys get the other ones. */
+const SIGN_INS_MAX = 16;
 /** Longest time to receive a request. */
 const REQUEST_MS = 30_000;
 
@@ -51,6 +53,8 @@ export interface McpHttpOptions extends Pick<McpParts, "version" | "onDefect"> {
 export interface SignInOptions {
   /** Origin by which clients reach the server, through a proxy with TLS: `https://kb.example`. */
   readonly publicUrl: string;
+  /** Hides the service's keys in tokens. Must outlive restarts, or they end all tokens. */
+  readonly secret: string;
   /** Reads metadata documents of clients. Must refuse private addresses and bound size and time. */
   readonly readDocument: ReadDocument;
 }
@@ -86,9 +90,24 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
   const { hostname } = new URL(options.signIn?.publicUrl ?? "http://127.0.0.1");
   const refuse = (error: KbsyncError): Response => {
     const { status, headers } = keyRefusal(error, oauth?.metadataUrl);
+    // Strangers must not read what runs where.
+    if (oauth !== undefined && error.code === "service_unreachable")
+      return refusal(status, headers, error.code, "The knowledge base cannot be reached.");
     return refusal(status, headers, error.code, error.message, error.hint);
   };
   let underWay = 0;
+  let signIns = 0;
+
+  const answerSignIn = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
+    if (signIns >= SIGN_INS_MAX) return overloaded(`More than ${SIGN_INS_MAX} sign-ins are in flight.`);
+    signIns += 1;
+    try {
+      const signedIn = await oauth?.answer(head, () => formIn(incoming));
+      return signedIn ?? refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
+    } finally {
+      signIns -= 1;
+    }
+  };
 
   /** `head` is the request without its body, which is read only for a valid key. */
   const answer = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
@@ -96,11 +115,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       hostHeaderValidationResponse(head, [...localhostAllowedHostnames(), hostname]) ??
       originValidationResponse(head, [...localhostAllowedOrigins(), hostname]);
     if (foreign !== undefined) return foreign;
-    const signedIn = await oauth?.answer(head, () => formIn(incoming));
-    if (signedIn !== undefined) return signedIn;
-    if (new URL(head.url).pathname !== MCP_PATH) {
-      return refusal(404, {}, "route_not_found", `There is nothing here but ${MCP_PATH}.`);
-    }
+    if (new URL(head.url).pathname !== MCP_PATH) return answerSignIn(head, incoming);
     const token = bearerOf(head.headers.get("authorization") ?? undefined);
     if (token === undefined) return refuse(noKey());
     const key = oauth === undefined ? token : oauth.keyOf(token);
@@ -123,8 +138,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     if (underWay >= REQUESTS_MAX) {
-      const message = `More than ${REQUESTS_MAX} requests are in flight.`;
-      await writeResponse(refusal(503, { "retry-after": "1" }, "overloaded", message), outgoing);
+      await writeResponse(overloaded(`More than ${REQUESTS_MAX} requests are in flight.`), outgoing);
       return;
     }
     underWay += 1;
@@ -238,6 +252,10 @@ function noKey(): KbsyncError {
     code: "key_missing",
     hint: "Send a key of the service with scope read: Authorization: Bearer kb_…",
   });
+}
+
+function overloaded(message: string): Response {
+  return refusal(503, { "retry-after": "1" }, "overloaded", message);
 }
 
 function refusal(

@@ -2,7 +2,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { checkPrompts, checkResources, checkTools } from "../mcp/conformance.ts";
@@ -131,6 +131,7 @@ it("offers sign-in with --public-url, and reads clients' documents at public add
   child.stdout.on("data", (piece: Buffer) => (output += piece.toString()));
   const address = await until("the address", () => /http:\/\/\S+/.exec(output)?.[0]);
   expect(output).toContain("sign-in    https://kb.example");
+  expect(statSync(join(state, "mcp-secret")).mode & 0o777).toBe(0o600);
   const refused = await fetch(address, { method: "POST" });
   expect(refused.headers.get("www-authenticate")).toContain(
     'resource_metadata="https://kb.example/.well-known/oauth-protected-resource/mcp"',
@@ -146,6 +147,7 @@ it.each([
   ["--host 0.0.0.0 --http", /needs --public-url/],
   ["--public-url https://kb.example", /are for --http/],
   ["--http --public-url http://kb.example", /https address/],
+  ["--host 0.0.0.0 --http --public-url http://127.0.0.1:7412", /https address of a proxy/],
   ["--http --public-url https://kb.example/kb", /without a path/],
 ])("refuses %s", async (options, message) => {
   const { code, stderr } = await kbsync(["mcp", ...options.split(" "), "--state-dir", state]);

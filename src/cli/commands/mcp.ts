@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { type Command, InvalidArgumentError } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
@@ -13,7 +13,13 @@ import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
-import { readKeyFile, type StateFolder, stateFolder } from "../state/state-folder.ts";
+import {
+  ensureTokenSecret,
+  makeStateFolder,
+  readKeyFile,
+  type StateFolder,
+  stateFolder,
+} from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
 
 interface McpOptions extends CommonOptions {
@@ -53,7 +59,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   const { http = false, port, host, publicUrl: signInUrl, keyFile } = options;
   if (!http && (port ?? host ?? signInUrl) !== undefined)
     throw usage("--port, --host and --public-url are for --http; over stdio there is none");
-  if (host !== undefined && !isLoopback(host) && signInUrl === undefined)
+  if (host !== undefined && !isLoopback(host) && signInUrl?.startsWith("https:") !== true)
     throw usage("--host with an address of other machines needs --public-url, the https address of a proxy");
   if (http && keyFile !== undefined)
     throw usage("--key-file is for stdio; over HTTP each client brings its key");
@@ -78,7 +84,11 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
         nowMs: context.nowMs,
         ...(host !== undefined && { host }),
         ...(signInUrl !== undefined && {
-          signIn: { publicUrl: signInUrl, readDocument: openDocumentReader(parts.version) },
+          signIn: {
+            publicUrl: signInUrl,
+            secret: ensureTokenSecret(makeStateFolder(config.stateDir), newTokenSecret),
+            readDocument: openDocumentReader(parts.version),
+          },
         }),
       });
       const signIn = signInUrl === undefined ? "" : `  sign-in    ${signInUrl}\n`;
@@ -142,6 +152,10 @@ async function addressOf(
     retryable: true,
     hint: "Start it with `kbsync up`, `kbsync serve` or the system service; --state-dir or --config names another state folder.",
   });
+}
+
+function newTokenSecret(): string {
+  return randomBytes(32).toString("base64url");
 }
 
 function isSame(one: string, other: string): boolean {

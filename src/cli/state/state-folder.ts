@@ -13,6 +13,8 @@ export interface StateFolder {
   readonly path: string;
   /** The embedded service's key, mode 0600. */
   readonly keyFile: string;
+  /** The secret under which `kbsync mcp` hides the service's keys in tokens, mode 0600. */
+  readonly tokenSecretFile: string;
   /** The embedded service's database and uploads. */
   readonly serviceDir: string;
   /** Where the running embedded service can be reached. */
@@ -24,6 +26,7 @@ export function stateFolder(path: string): StateFolder {
   return {
     path,
     keyFile: join(path, "pauthkey"),
+    tokenSecretFile: join(path, "mcp-secret"),
     serviceDir: join(path, "service"),
     addressFile: join(path, "service.json"),
   };
@@ -52,7 +55,7 @@ export function makeStateFolder(path: string): StateFolder {
 
 /** What kbsync itself puts into a state folder, by the beginning of its name; and what a disk's root has. */
 const OWN_NAMES =
-  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|restore|before-restore-|eval\.json|instances|backups\.json|\.c|lost\+found)/;
+  /^(?:pauthkey|ledger\.|daemon\.|control\.|service|trash|mcp-secret|restore|before-restore-|eval\.json|instances|backups\.json|\.c|lost\+found)/;
 
 /**
  * Closes a state folder that was there before to everyone but its owner. One that holds files of others stays as it is:
@@ -129,16 +132,26 @@ function flawOf(key: string): string {
   return /[\u0000-\u001f\u007f]/.test(key) ? "a control character" : "other characters, or too many";
 }
 
-/** The embedded service's key: the one in the state folder, else a new one of `generate`, written with mode 0600. Throws `state_unusable`. */
+/** The embedded service's key: the one in the state folder, else a new one of `generate`. Throws `state_unusable`. */
 export function ensureKey(state: StateFolder, generate: () => string): string {
-  const existing = readKeyFile(state.keyFile);
+  return ensureSecret(state.keyFile, generate);
+}
+
+/** The secret of `kbsync mcp`: the one in the state folder, else a new one of `generate`. Throws `state_unusable`. */
+export function ensureTokenSecret(state: StateFolder, generate: () => string): string {
+  return ensureSecret(state.tokenSecretFile, generate);
+}
+
+/** Reads a key file, mode 0600, or writes it. */
+function ensureSecret(path: string, generate: () => string): string {
+  const existing = readKeyFile(path);
   if (existing !== undefined) {
-    usable(state.keyFile, () => chmodSync(state.keyFile, 0o600));
+    usable(path, () => chmodSync(path, 0o600));
     return existing;
   }
-  const key = generate();
-  writeKeyFile(state, key);
-  return key;
+  const secret = generate();
+  writeStateFile(path, `${secret}\n`);
+  return secret;
 }
 
 /** Replaces the embedded service's key, mode 0600. Throws `state_unusable`. */

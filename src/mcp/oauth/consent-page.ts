@@ -44,9 +44,12 @@ export function refusalPage(message: string): string {
   );
 }
 
-/** Headers of a page: no scripts, no frames, no caches; a form that goes to this server and from there to `target`. */
+/**
+ * Headers of a page: no scripts, no frames, no caches; a form that goes to this server and from there to `target`. Browsers apply
+ * the policy to all redirects that follow, and a policy cannot name an IPv6 address: the scheme alone is fixed.
+ */
 export function pageHeaders(target?: string): Record<string, string> {
-  const form = target === undefined ? "'none'" : `'self' ${new URL(target).origin}`;
+  const form = target === undefined ? "'none'" : `'self' https:${isLocal(target) ? " http:" : ""}`;
   return {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": `default-src 'none'; style-src 'sha256-${STYLE_SHA256}'; form-action ${form}; frame-ancestors 'none'; base-uri 'none'`,

@@ -22,7 +22,7 @@ export interface ConsentParts {
   /** Derives a key from a person's. Throws the service's refusals. */
   readonly createGrant: (personKey: string, name: string, signal: AbortSignal) => Promise<Grant>;
   /** Returns a code for a grant that a person has allowed. */
-  readonly issueCode: (request: AuthorizationRequest, grant: Grant, signal: AbortSignal) => Promise<string>;
+  readonly issueCode: (request: AuthorizationRequest, grant: Grant) => Promise<string>;
 }
 
 /** Opens the authorization endpoint: shows people what a client asks for, and sends the client what they decide. */
@@ -73,7 +73,7 @@ export function openConsent(parts: ConsentParts): (request: Request, body: ReadB
     if (form.get("decision") !== "allow") return answer({ error: "access_denied" });
     const grant = await allow(asked, (form.get("key") ?? "").trim(), request.signal);
     if (grant instanceof Response) return grant;
-    return answer({ code: await parts.issueCode(asked, grant, request.signal) });
+    return answer({ code: await parts.issueCode(asked, grant) });
   };
 
   return async (request, body) => {
@@ -98,6 +98,9 @@ function problemOf(error: KbsyncError): string {
       return "This key has expired.";
     case "scope_missing":
       return "This key may not read, or is one of a client.";
+    case "service_unreachable":
+      // Its message names what runs where.
+      return "The knowledge base cannot be reached. Try again later.";
     default:
       return `The service refused the key: ${error.message}`;
   }

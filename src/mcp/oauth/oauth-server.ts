@@ -1,11 +1,11 @@
 import { oauthMetadataResponse } from "@modelcontextprotocol/server";
-import { KbsyncError } from "../../lib/failure.ts";
-import { isBoundToken, secretOf } from "./bound-token.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { openClients, type ReadDocument } from "./clients.ts";
 import { openCodes } from "./codes.ts";
 import { openConsent } from "./consent.ts";
 import type { ReadBody } from "./form.ts";
 import type { Grant, Grants } from "./grants.ts";
+import { isSealed, openTokenSeal } from "./sealed-token.ts";
 import { openTokenEndpoint } from "./token-endpoint.ts";
 
 const AUTHORIZE_PATH = "/oauth/authorize";
@@ -13,6 +13,8 @@ const TOKEN_PATH = "/oauth/token";
 const RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource";
 /** What a token allows, as a scope of the service's keys. */
 const SCOPE = "read";
+/** Time to end a grant. The request that causes it may be over before. */
+const END_MS = 10_000;
 
 /** Options of the authorization server. */
 export interface OAuthOptions {
@@ -20,6 +22,8 @@ export interface OAuthOptions {
   readonly publicUrl: string;
   /** Path of the MCP endpoint. */
   readonly mcpPath: string;
+  /** Hides the service's secrets in tokens. Must outlive restarts, or they end all tokens. */
+  readonly secret: string;
   readonly grants: Grants;
   /** Reads metadata documents of clients. Must refuse private addresses and bound size and time. */
   readonly readDocument: ReadDocument;
@@ -48,6 +52,8 @@ export function openOAuthServer(options: OAuthOptions): OAuthServer {
   const issuer = new URL(options.publicUrl).origin;
   const resource = issuer + options.mcpPath;
   const codes = openCodes(nowMs);
+  const seal = openTokenSeal(options.secret);
+  const accessAudience = ["access", resource];
   const metadata = {
     resourceServerUrl: new URL(resource),
     scopesSupported: [SCOPE],
@@ -67,12 +73,24 @@ export function openOAuthServer(options: OAuthOptions): OAuthServer {
     },
   };
 
-  const endGrant = async (grant: Grant, signal: AbortSignal): Promise<void> => {
+  const endGrant = async ({ refreshToken }: Grant): Promise<void> => {
+    const signal = AbortSignal.timeout(END_MS);
     try {
-      await grants.end(grant.key, signal);
+      // The key may have been replaced since. If so, this refresh is the token's second use, which ends the grant.
+      const { key } = await grants.refresh(refreshToken, signal);
+      await grants.end(key, signal);
     } catch (error) {
-      // Ended already, or the service does not run: its tokens are known to nobody, or are refused.
-      if (!(error instanceof KbsyncError)) options.onDefect(error);
+      if (codeOf(error) !== "key_unknown") throw error;
+    }
+  };
+  const endUnused = async (): Promise<void> => {
+    for (const { grant } of codes.sweep()) {
+      try {
+        await endGrant(grant);
+      } catch (error) {
+        // Nobody knows its tokens, so it ends by its time.
+        if (!(error instanceof KbsyncError)) options.onDefect(error);
+      }
     }
   };
   const authorize = openConsent({
@@ -82,8 +100,8 @@ export function openOAuthServer(options: OAuthOptions): OAuthServer {
     clients: openClients(options.readDocument, nowMs),
     nowMs,
     createGrant: grants.create,
-    issueCode: async (request, grant, signal) => {
-      for (const { grant: unused } of codes.sweep()) await endGrant(unused, signal);
+    issueCode: async (request, grant) => {
+      await endUnused();
       return codes.issue({ request, grant });
     },
   });
@@ -92,6 +110,11 @@ export function openOAuthServer(options: OAuthOptions): OAuthServer {
     scope: SCOPE,
     codes,
     nowMs,
+    tokensOf: ({ key, refreshToken }, clientId) => ({
+      access_token: seal.seal(key, accessAudience),
+      refresh_token: seal.seal(refreshToken, ["refresh", resource, clientId]),
+    }),
+    openRefreshToken: (token, clientId) => seal.open(token, ["refresh", resource, clientId]),
     refreshGrant: grants.refresh,
     endGrant,
   });
@@ -110,6 +133,6 @@ export function openOAuthServer(options: OAuthOptions): OAuthServer {
       const isAllowed = method === "POST" || (method === "GET" && url.pathname === AUTHORIZE_PATH);
       return isAllowed ? answerOf(request, body) : new Response(null, { status: 405 });
     },
-    keyOf: (token) => (isBoundToken(token) ? secretOf(token, [resource]) : token),
+    keyOf: (token) => (isSealed(token) ? seal.open(token, accessAudience) : token),
   };
 }

@@ -1,6 +1,5 @@
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { refuseOtherResource } from "./authorize.ts";
-import { boundToken, secretOf } from "./bound-token.ts";
 import { type Codes, isVerifierOf } from "./codes.ts";
 import { type ReadBody, readForm } from "./form.ts";
 import type { Grant } from "./grants.ts";
@@ -15,7 +14,10 @@ export interface TokenParts {
   readonly nowMs: () => number;
   /** Throws the service's refusals. */
   readonly refreshGrant: (refreshToken: string, signal: AbortSignal) => Promise<Grant>;
-  readonly endGrant: (grant: Grant, signal: AbortSignal) => Promise<void>;
+  readonly endGrant: (grant: Grant) => Promise<void>;
+  readonly tokensOf: (grant: Grant, clientId: string) => Record<"access_token" | "refresh_token", string>;
+  /** Returns the service's refresh token; undefined for a token of another client or server. */
+  readonly openRefreshToken: (token: string, clientId: string) => string | undefined;
 }
 
 /** Opens the token endpoint, which gives tokens for codes and for refresh tokens. */
@@ -24,30 +26,34 @@ export function openTokenEndpoint(
 ): (request: Request, body: ReadBody) => Promise<Response> {
   const { resource, codes } = parts;
 
-  const grantFor = async (form: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Grant> => {
-    const clientId = form.get("client_id") ?? "";
-    switch (form.get("grant_type")) {
+  const grantFor = async (
+    form: ReadonlyMap<string, string>,
+    clientId: string,
+    signal: AbortSignal,
+  ): Promise<Grant> => {
+    switch (valueOf(form, "grant_type")) {
       case "authorization_code": {
-        const taken = codes.take(form.get("code") ?? "");
+        const [code, verifier] = [valueOf(form, "code"), valueOf(form, "code_verifier")];
+        const taken = codes.take(code);
         if (taken === undefined)
           throw new OAuthRefusal("invalid_grant", "The code is not known, or has expired.");
         const { request, grant } = taken.issued;
         const isMeant =
           !taken.replayed &&
           clientId === request.clientId &&
-          form.get("redirect_uri") === request.redirectUri &&
-          isVerifierOf(form.get("code_verifier") ?? "", request.challenge);
+          // OAuth 2.1 no longer sends it: PKCE binds the code to who asked for it.
+          [undefined, request.redirectUri].includes(form.get("redirect_uri")) &&
+          isVerifierOf(verifier, request.challenge);
         if (isMeant) return grant;
         // Somebody else has the code: whoever got tokens for it loses them.
-        await parts.endGrant(grant, signal);
+        await parts.endGrant(grant);
         throw new OAuthRefusal("invalid_grant", "The code was used before, or belongs to another request.");
       }
       case "refresh_token": {
-        const secret = secretOf(form.get("refresh_token") ?? "", [resource, clientId]);
+        const secret = parts.openRefreshToken(valueOf(form, "refresh_token"), clientId);
         if (secret !== undefined) return parts.refreshGrant(secret, signal);
         throw new OAuthRefusal("invalid_grant", "The refresh token is none of this client and server.");
       }
-      case undefined:
       default:
         throw new OAuthRefusal(
           "unsupported_grant_type",
@@ -60,12 +66,12 @@ export function openTokenEndpoint(
       const form = await readForm(request, body);
       const given = form.get("resource");
       if (given !== undefined) refuseOtherResource(given, resource);
-      const { key, keyExpiresAt, refreshToken } = await grantFor(form, request.signal);
+      const clientId = valueOf(form, "client_id");
+      const grant = await grantFor(form, clientId, request.signal);
       const tokens = {
-        access_token: boundToken(key, [resource]),
+        ...parts.tokensOf(grant, clientId),
         token_type: "Bearer",
-        expires_in: Math.max(0, Math.floor((Date.parse(keyExpiresAt) - parts.nowMs()) / 1000)),
-        refresh_token: boundToken(refreshToken, [resource, form.get("client_id") ?? ""]),
+        expires_in: Math.max(0, Math.floor((Date.parse(grant.keyExpiresAt) - parts.nowMs()) / 1000)),
         scope: parts.scope,
       };
       return Response.json(tokens, { headers: NO_STORE });
@@ -79,9 +85,17 @@ export function openTokenEndpoint(
 
 const NO_STORE = { "cache-control": "no-store", pragma: "no-cache" };
 
+/** Throws if the form lacks a value (RFC 6749, 3.2: an empty one counts as none). */
+function valueOf(form: ReadonlyMap<string, string>, name: string): string {
+  const value = form.get(name);
+  if (value !== undefined && value !== "") return value;
+  throw new OAuthRefusal("invalid_request", `${name} is missing.`);
+}
+
 function failureOf(error: unknown): Pick<OAuthRefusal, "code" | "message"> {
   if (error instanceof OAuthRefusal) return error;
   if (!(error instanceof KbsyncError)) throw error;
   if (codeOf(error) === "key_unknown") return { code: "invalid_grant", message: "The grant has ended." };
-  return { code: "temporarily_unavailable", message: error.message };
+  // Its message could name what runs where.
+  return { code: "temporarily_unavailable", message: "The knowledge base cannot be reached." };
 }

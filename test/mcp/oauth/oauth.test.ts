@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import {
   Client,
   discoverOAuthServerInfo,
@@ -10,6 +12,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { request } from "undici";
+import { KbsyncError } from "../../../src/lib/failure.ts";
 import { openMcpHttp, type McpHttp } from "../../../src/mcp/http.ts";
 import { NO_FILES } from "../../../src/mcp/known-files.ts";
 import { openServiceConnections } from "../../../src/mcp/service.ts";
@@ -53,6 +56,7 @@ async function open(port = 0): Promise<McpHttp> {
   }
   const signIn = {
     publicUrl: `http://127.0.0.1:${port}`,
+    secret: "s".repeat(43),
     readDocument: async (url: URL) => {
       reads += 1;
       if (!documents.has(url.href)) throw new Error("404");
@@ -300,8 +304,16 @@ describe("the consent page", () => {
     const policy = String(headers["content-security-policy"]);
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).toContain("form-action 'self' https://client.example");
     expect(policy).not.toContain("unsafe");
+  });
+
+  it("lets its form lead to the client's address, and from there on", async () => {
+    documents.set(CLIENT, { ...document(CLIENT), redirect_uris: [REDIRECT, "http://[::1]/back"] });
+    const policyOf = async (uri: string) =>
+      String((await page({ redirect_uri: uri })).headers["content-security-policy"]);
+    // A policy cannot name an IPv6 address, and browsers apply it to the redirects of the client as well.
+    expect(await policyOf("http://[::1]:5/back")).toContain("form-action 'self' https: http:;");
+    expect(await policyOf(REDIRECT)).toContain("form-action 'self' https:;");
   });
 
   it("warns of a redirect to the person's own machine", async () => {
@@ -436,11 +448,36 @@ describe("a code", () => {
     expect((await refresh(json["refresh_token"])).json).toMatchObject({ error: "invalid_grant" });
   });
 
+  it("ends what the first use gave also if that was refreshed since", async () => {
+    const code = codeIn(await allow());
+    const { json: stolen } = await exchange(code);
+    const { json: refreshed } = await refresh(stolen["refresh_token"]);
+    expect((await exchange(code)).status).toBe(400);
+    expect(await statusWith(refreshed["access_token"])).toBe(401);
+    expect((await refresh(refreshed["refresh_token"])).status).toBe(400);
+  });
+
+  it("may be exchanged without the redirect address, as in OAuth 2.1", async () => {
+    expect((await exchange(codeIn(await allow()), { redirect_uri: undefined })).status).toBe(200);
+  });
+
+  it.each([
+    ["grant_type", exchange],
+    ["code", exchange],
+    ["client_id", exchange],
+    ["code_verifier", exchange],
+    ["refresh_token", (_token: string, change: object) => refresh("x", { ...change })],
+    ["client_id", (_token: string, change: object) => refresh("x", { ...change })],
+  ])("is not looked for without %s", async (name, send) => {
+    const code = codeIn(await allow());
+    expect((await send(code, { [name]: undefined })).json).toMatchObject({ error: "invalid_request" });
+    expect((await exchange(code)).status).toBe(200);
+  });
+
   it.each([
     ["another client", { client_id: OTHER }],
     ["another redirect address", { redirect_uri: "http://127.0.0.1:3000/back" }],
     ["another verifier", { code_verifier: "w".repeat(43) }],
-    ["no verifier", { code_verifier: undefined }],
     ["the challenge as verifier", { code_verifier: CHALLENGE }],
   ])("is worth nothing to %s, nor to its client then", async (_name, change) => {
     const code = codeIn(await allow());
@@ -473,9 +510,26 @@ describe("a token", () => {
     await other.close();
   });
 
-  it("is no key of the service", async () => {
-    const { access_token: access } = await grant();
-    expect((await service.send("GET", "/api/rag/owners", { key: String(access) })).status).toBe(401);
+  it("is no key of the service, and contains none", async () => {
+    const { access_token: access, refresh_token: refreshToken } = await grant();
+    for (const given of [String(access), String(refreshToken)]) {
+      const parts = [given, ...given.split("."), Buffer.from(given.slice(4), "base64url").toString("latin1")];
+      for (const part of parts) {
+        expect(part).not.toMatch(/kbr?_/);
+        if (!/^[\x21-\x7e]+$/.test(part)) continue;
+        expect((await service.send("GET", "/api/rag/owners", { key: part })).status).toBe(401);
+        expect((await refresh(part, { client_id: OTHER })).status).toBe(400);
+      }
+    }
+  });
+
+  it("is refused if a single character differs", async () => {
+    const given = String((await grant())["access_token"]);
+    for (let at = 0; at < given.length; at += 9) {
+      const changed = given.slice(0, at) + (given[at] === "A" ? "B" : "A") + given.slice(at + 1);
+      expect(await statusWith(changed)).toBe(401);
+    }
+    expect(await statusWith(given)).toBe(200);
   });
 
   it("is refreshed by its own client, once, and not after 30 days", async () => {
@@ -506,6 +560,62 @@ describe("a token", () => {
     expect((await refresh(made["refresh_token"])).json).toMatchObject({ error: "invalid_grant" });
   });
 });
+
+it("serves holders of keys while strangers send slow forms", async () => {
+  const { port } = new URL(origin);
+  const strangers = Array.from({ length: 70 }, () => {
+    const socket = connect(Number(port), "127.0.0.1");
+    const type = "content-type: application/x-www-form-urlencoded";
+    socket.write(`POST /oauth/token HTTP/1.1\r\nhost: 127.0.0.1\r\n${type}\r\ncontent-length: 9\r\n\r\n`);
+    return socket;
+  });
+  // One too many is refused, so that all slots are taken.
+  const refused = await Promise.any(strangers.map((socket) => once(socket, "data")));
+  expect(String(refused[0])).toContain("503");
+  expect(await statusWith(service.key)).toBe(200);
+  for (const socket of strangers) socket.destroy();
+});
+
+it("tells strangers nothing of the service behind it", async () => {
+  const gone = await openMcpHttp({
+    port: 0,
+    version: "0.0.0-test",
+    nowMs: () => nowMs,
+    onDefect: (error: unknown) => defects.push(error),
+    callerOf: () => ({
+      reach: () => Promise.reject(unreachable()),
+      files: () => NO_FILES,
+    }),
+    signIn: {
+      publicUrl: "http://127.0.0.1",
+      secret: "s".repeat(43),
+      readDocument: () => Promise.resolve(JSON.stringify(document(CLIENT))),
+    },
+  });
+  const at = new URL(gone.url).origin;
+  const refused = await request(gone.url, { method: "POST", headers: { authorization: "Bearer kb_x" } });
+  const query = new URLSearchParams(asked({ resource: "http://127.0.0.1/mcp" })).toString();
+  const shown = await request(`${at}/oauth/authorize?${query}`);
+  const form = { request: signedIn(await shown.body.text()), decision: "allow", key: "kb_x" };
+  const decided = await request(`${at}/oauth/authorize`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded", origin: "http://127.0.0.1" },
+    body: new URLSearchParams(form).toString(),
+  });
+  for (const { statusCode, body } of [refused, decided]) {
+    const text = await body.text();
+    expect([statusCode, text]).toEqual([503, expect.stringContaining("cannot be reached")]);
+    expect(text).not.toContain("/home/ann");
+  }
+  await gone.close();
+});
+
+const unreachable = (): KbsyncError =>
+  new KbsyncError("no service runs on the state folder /home/ann/.kbsync", {
+    code: "service_unreachable",
+    retryable: true,
+    hint: "Start it in /home/ann.",
+  });
 
 it("serves no other host name than its own", async () => {
   expect((await get("/.well-known/oauth-authorization-server", { host: "rebound.example" })).status).toBe(
