@@ -11,8 +11,8 @@ import type { ApiDocument, FuzzRequest } from "./requests.ts";
 const REQUESTS = Number(process.env["KBSYNC_FUZZ_REQUESTS"] ?? 500);
 /** Requests sent concurrently; a failure is due to one of this many. */
 const BATCH = 10;
-/** An answer that takes longer is a hang: the heaviest of these requests is a text of 200 KB. */
-const HANG_MS = 15_000;
+/** An answer that takes longer is a hang. The first image starts the recogniser, which takes some seconds. */
+const HANG_MS = 45_000;
 /** Recently created ids, for later requests. */
 const IDS_MAX = 30;
 
