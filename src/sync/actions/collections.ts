@@ -19,8 +19,11 @@ export interface Collections {
   isConfigured(tier: Tier): boolean;
   /** The listener is notified of a tier whose id has changed: the service was reset or restored. */
   onMoved(listener: (tier: Tier) => void): void;
-  /** Runs a create: as the only one of its tier until the id is known, otherwise at once. */
-  guard<T>(tier: Tier, signal: AbortSignal, create: () => Promise<T>): Promise<T>;
+  /**
+   * Runs a create: as the only one of its tier until the id is known, otherwise at once. Returns false, without running
+   * it, if another one showed the id while it waited: a list may have its resource now.
+   */
+  guard(tier: Tier, signal: AbortSignal, create: () => Promise<void>): Promise<boolean>;
 }
 
 /** The result of requesting a collection's id. */
@@ -61,6 +64,8 @@ export function openCollections(
   const written = new Map<Tier, string>();
   const listeners: ((tier: Tier) => void)[] = [];
   const turns = openTurns();
+  /** Tiers whose id a create showed while others waited. */
+  const shown = new Set<Tier>();
   /** An answer without ids, and until when it is valid, by a monotonic clock. */
   let without: { readonly why: "unsupported" | "unclear"; readonly untilMs: number } | undefined;
 
@@ -121,13 +126,18 @@ export function openCollections(
       listeners.push(listener);
     },
     guard: async (tier, signal, create) => {
-      if (known.has(tier)) return create();
-      const alone = await turns.run(tier, async () => {
-        // A caller that finds the id known when its turn comes gives up the turn before it creates.
-        if ((await ask(tier, signal)).id !== undefined) return undefined;
-        return { value: await create() };
-      });
-      return alone === undefined ? create() : alone.value;
+      if (!known.has(tier)) {
+        const end = await turns.run(tier, async () => {
+          if (shown.has(tier)) return "shown";
+          if ((await ask(tier, signal)).id !== undefined) return "known";
+          await create();
+          if (known.has(tier)) shown.add(tier);
+          return "created";
+        });
+        if (end !== "known") return end === "created";
+      }
+      await create();
+      return true;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { CreateIntent } from "../ledger/intents.ts";
+import type { Ledger } from "../ledger/ledger.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
@@ -46,11 +47,8 @@ async function createOnce(
   let isRenewed = false;
   let metadataRefusal: string | undefined;
   const drop = (): void => {
-    const { id, attempts } = intent;
-    if (attempts > 1) {
-      ledger.intents.doubt(id, null);
-      source.doubt();
-    } else ledger.intents.remove(id);
+    dropCreate(ledger, intent);
+    if (intent.attempts > 1) source.doubt();
   };
   const isCurrent = (): boolean => !source.isStale(first.path);
   const renewKey = async (): Promise<void> => {
@@ -152,6 +150,12 @@ async function createOnce(
       }
     }
   }
+}
+
+/** Forgets a create that is not sent. One that was sent before, or resumed, is in doubt as before. */
+export function dropCreate(ledger: Ledger, { id, attempts }: CreateIntent): void {
+  if (attempts > 1) ledger.intents.doubt(id, null);
+  else ledger.intents.remove(id);
 }
 
 /** Reports whether the resource in the answer to a repeated create cannot be this file's. */

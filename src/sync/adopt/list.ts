@@ -93,6 +93,7 @@ export async function listFound(
   const creates = new Set(ledger.intents.allCreates().map(({ key }) => key));
   const others = ledger.intents
     .allOpen()
+    .filter(({ observed: { shape } }) => shape.tier === tier && shape.ownerId === ownerId)
     .filter((each) => each.source !== id && (creates.has(each.key) || !ledger.drift.isForgotten(each)));
   // The first time, nothing of this source is in flight. What a former process left is for its files to match.
   const own = ledger.drift.unsearched(id).parts.length > 0 ? ledger.intents.creates(id) : [];

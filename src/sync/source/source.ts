@@ -1,6 +1,7 @@
 import { earliest } from "../../lib/earliest.ts";
 import type { MountTrouble } from "../../wire/daemon.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
+import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
 import { countedAs } from "../agenda/jobs.ts";
 import { isBelow } from "../disk/source-path.ts";
@@ -300,12 +301,8 @@ function departures({
       return {
         run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
         drop: () => {
-          // It never left, so the next start need not find out what became of it. A create that was resumed is in doubt
-          // as before.
-          if (intent === undefined) return;
-          ledger.note(() =>
-            intent.attempts > 1 ? ledger.intents.doubt(intent.id, null) : ledger.intents.remove(intent.id),
-          );
+          // It never left, so the next start need not find out what became of it.
+          if (intent !== undefined) ledger.note(() => dropCreate(ledger, intent));
         },
       };
     },

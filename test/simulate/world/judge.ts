@@ -525,7 +525,10 @@ export function openJudge(options: JudgeOptions): Judge {
       if (CHANGES.has(operation)) changes += 1;
       // Two sources of one owner send the same of equal files; what was read within a step of coarse times, however long
       // before it was refused, is read again; and what is refused with metadata is sent once more without.
-      const isShared = options.owners.second === options.owners.first;
+      // An upload names no owner.
+      const { owners } = options;
+      const isShared =
+        owners.second === owners.first || (operation === "upload" && owners.second !== undefined);
       const isAlike = isShared || options.hasCoarseTimes || options.takesMetadata || isOfWholeSecond(request);
       const mayRepeat = isAlike && !excused.has(wordOf(request));
       if (refusals.has(wordOf(request)) && mayRepeat) {

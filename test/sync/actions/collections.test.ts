@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type Collections, openCollections } from "../../../src/sync/actions/collections.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
 import type { Remote } from "../../../src/sync/remote/remote.ts";
@@ -181,9 +181,17 @@ describe("creates of a tier", () => {
     expect(questions).toBe(0);
   });
 
-  it("creates of a tier return their results", async () => {
-    expect(await open().guard("fastest", signal, async () => await Promise.resolve("made"))).toBe("made");
+  it("a create that waited while another one showed the id is given back", async () => {
     reply = { kind: "done", value: "unsupported" };
-    expect(await open().guard("moderate", signal, async () => await Promise.resolve("made"))).toBe("made");
+    const collections = open();
+    const shows = async (): Promise<void> => {
+      await new Promise(setImmediate);
+      collections.learn("fastest", "c9");
+    };
+    const guard = async (create: () => Promise<void>) => await collections.guard("fastest", signal, create);
+    const waits = vi.fn<() => Promise<void>>(async () => await Promise.resolve());
+    expect(await Promise.all([guard(shows), guard(waits)])).toEqual([true, false]);
+    expect(waits).not.toHaveBeenCalled();
+    expect(await guard(waits)).toBe(true);
   });
 });
