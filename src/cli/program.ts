@@ -1,5 +1,5 @@
 import { isatty } from "node:tty";
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./output/context.ts";
 import { completeCommands, invocationOf } from "./output/hint.ts";
@@ -7,7 +7,7 @@ import { EXIT, exitCodeOf } from "./output/exit-code.ts";
 import { addLog } from "./commands/activity.ts";
 import { PRIORITY, writeError } from "./output/journal.ts";
 import { addKey } from "./commands/key.ts";
-import { logLevel } from "./output/log.ts";
+import { logFormat, logLevel } from "./output/log.ts";
 import { addApprove } from "./commands/approve.ts";
 import { addAsk } from "./commands/question.ts";
 import { addBackup } from "./commands/backup.ts";
@@ -43,6 +43,7 @@ import { addWhy } from "./commands/why.ts";
 import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
+import { terminal } from "./output/terminal.ts";
 import { visible } from "./output/visible.ts";
 
 /** Runs the program on its arguments (without node and script) and resolves with the exit status. Never rejects. */
@@ -60,11 +61,12 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 
   const hangups = openHangups(process);
   const complete = (text: string): string => completeCommands(text, context.invocation);
+  const completeResult = (text: string): string => (context.isVerbatim === true ? text : complete(text));
   const context: Context = {
     stdout: {
-      write: (text) =>
-        void process.stdout.write(visible(context.isVerbatim === true ? text : complete(text))),
-      draw: (text) => void process.stdout.write(complete(text)),
+      write: (text) => terminal.out(visible(completeResult(text))),
+      draw: (text) => terminal.out(completeResult(text)),
+      bar: (line) => terminal.bar(line),
       isTTY: isatty(1),
       get columns() {
         return process.stdout.columns ?? 80;
@@ -73,7 +75,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
         return process.stdout.rows;
       },
     },
-    stderr: { write: (text) => void process.stderr.write(visible(complete(text))) },
+    stderr: { write: (text) => terminal.err(visible(complete(text))) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -158,8 +160,8 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
   addInit(program, context);
   addCompletion(program, context);
   program.hook("preAction", (_, command) => {
-    logLevel(context.env);
     const options = command.opts<CommonOptions & { readonly json?: boolean }>();
+    setLog(context, options);
     context.invocation = invocationOf(context, options);
     context.isVerbatim = options.json === true || VERBATIM.has(command.name());
     useRunningInstance(context, command, args);
@@ -174,9 +176,23 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
       .option(
         "--state-dir <dir>",
         "folder for key, ledger and the service's data (before the configuration's)",
-      );
+      )
+      .option("-q, --quiet", "print results and errors only")
+      .option("-v, --verbose", "log what is done in detail")
+      .addOption(new Option("--log-format <format>", "format of log lines").choices(["text", "json"]));
   }
   return program;
+}
+
+/** Applies the options of the log, which come before the environment. Throws `usage` for what there is not. */
+function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonOptions): void {
+  const { env } = context;
+  if (quiet === true) env["KBSYNC_LOG"] = "error";
+  else if (verbose === true) env["KBSYNC_LOG"] = "debug";
+  if (format !== undefined) env["KBSYNC_LOG_FORMAT"] = format;
+  context.isQuiet = quiet === true;
+  logLevel(env);
+  logFormat(env);
 }
 
 /** Commands that print what documents hold. */

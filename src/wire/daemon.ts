@@ -66,7 +66,9 @@ const Progress = record({
   failed: z.number(),
   /** Bytes of the done files. */
   bytes: z.number(),
-  /** Those of the files that are no plain text: PDFs, images, office documents. They take far longer than a text. */
+  /** Files that are being sent, and deletes. */
+  inFlight: z.number(),
+  /** Those of the files that are sent as they are, PDFs and images. They take far longer than a text. */
   documents: record({ done: z.number(), total: z.number() }),
 });
 export type Progress = z.infer<typeof Progress>;

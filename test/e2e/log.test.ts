@@ -40,6 +40,7 @@ beforeAll(async () => {
   writeFileSync(join(docs, "empty.txt"), "");
   const { child, output } = startProgram(["up", docs, "--port", "0", "--state-dir", stateDir], folder.path, {
     KBSYNC_LOG: "debug",
+    KBSYNC_LOG_FORMAT: "json",
   });
   await until("the first pass", () => output.stdout.includes("in agreement"));
   const url = /service +(http:\S+)/.exec(output.stdout)?.[1] ?? "";

@@ -130,10 +130,18 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const guide = readFileSync(join(repositoryRoot, "docs/OPERATIONS.md"), "utf8");
     const command = /^journalctl -u kbsync .*jq .*$/m.exec(guide)?.[0] ?? "";
     expect(command).toContain("handbook/telescopes.md");
+    box.sh(`mkdir -p /etc/systemd/system/kbsync.service.d
+      printf '[Service]\\nEnvironment=KBSYNC_LOG_FORMAT=json\\n' > /etc/systemd/system/kbsync.service.d/json.conf
+      systemctl daemon-reload && systemctl restart kbsync`);
+    agrees();
     write("orion.md", "# Orion\n\nthe-belt-of-orion");
     agrees();
     const lines = box.sh(command.replace("handbook/telescopes.md", "orion.md").replace("jq", "jq -c"));
     expect(lines).toContain('"action":"create"');
+    box.sh(
+      "rm -r /etc/systemd/system/kbsync.service.d && systemctl daemon-reload && systemctl restart kbsync",
+    );
+    agrees();
   });
 
   it("is started again by the watchdog when it hangs", async () => {

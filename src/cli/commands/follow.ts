@@ -1,35 +1,90 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
 import { FILES_MAX, type RemovedStatus, type SourceStatus } from "../../wire/daemon.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
-import type { TroubledFile } from "../../wire/daemon-files.ts";
+import type { DaemonActivity, TroubledFile } from "../../wire/daemon-files.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
-import { counted, duration, startProgress, thousands } from "../output/progress.ts";
+import { counted, duration, thousands } from "../output/progress.ts";
+import { standingWords } from "../output/standing-words.ts";
+import { startProgress } from "../terminal/pass-progress.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
+
+/** The troubled files that the log has named: each failure is shown once. */
+export interface LoggedFailures {
+  readonly onActivity: (activity: DaemonActivity) => void;
+  has(file: Pick<TroubledFile, "source" | "path">): boolean;
+}
+
+/** Notes the failures that a log shows on the same terminal as the summary. */
+export function openLoggedFailures(
+  log: Pick<Logger, "isLevelEnabled">,
+  { stdout, stderrIsTTY }: Pick<Context, "stdout" | "stderrIsTTY">,
+): LoggedFailures {
+  const isSeen = stdout.isTTY && stderrIsTTY;
+  const shown = new Set<string>();
+  const keyOf = ({ source, path }: Pick<TroubledFile, "source" | "path">): string => `${source}\n${path}`;
+  return {
+    onActivity: (activity) => {
+      const isFailure = activity.outcome === "refused" || activity.outcome === "parked";
+      if (isFailure && isSeen && log.isLevelEnabled("warn")) shown.add(keyOf(activity));
+    },
+    has: (file) => shown.has(keyOf(file)),
+  };
+}
 
 /**
  * Prints the progress and the outcome of a daemon's first pass on standard output; the log reports later ones.
  * Ends with the outcome, or when the signal aborts.
  */
-export async function followDaemon(daemon: Daemon, context: Context, signal: AbortSignal): Promise<void> {
+export async function followDaemon(
+  daemon: Daemon,
+  context: Context,
+  logged: Pick<LoggedFailures, "has">,
+  signal: AbortSignal,
+): Promise<void> {
   const startMs = context.nowMs();
-  const progress = startProgress(context.stdout, startMs);
+  const progress = startProgress(context, startMs);
   try {
     for (;;) {
       const status = daemon.status();
       if (status.idle) break;
-      progress.update(status.progress, context.nowMs());
+      progress.update(status, context.nowMs());
       await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     progress.finish();
     context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
-    context.stdout.write(troubleLines(daemon.troubled({ limit: FILES_MAX }), FILES_SHOWN));
+    const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
+    context.stdout.write(troubleLines(troubled, FILES_SHOWN));
   } catch (error) {
     progress.finish();
     if (!signal.aborted) throw error;
   }
+}
+
+/**
+ * Answers a person's Ctrl-C at once, with what still has to end. Returns a function that ends this, with a summary if the person
+ * has stopped the program.
+ */
+export function answerStop(
+  { signal, stderr, stderrIsTTY }: Pick<Context, "signal" | "stderr" | "stderrIsTTY">,
+  status: () => DaemonStatus,
+): () => void {
+  // A service manager knows that it stops the program.
+  if (!stderrIsTTY) return () => undefined;
+  const answer = (): void => {
+    const { inFlight } = status().progress;
+    const left = inFlight === 0 ? "" : `; ${counted(inFlight, "request")} to finish`;
+    stderr.write(`Stopping${left} (Ctrl-C again ends at once)\n`);
+  };
+  signal.addEventListener("abort", answer, { once: true });
+  return () => {
+    signal.removeEventListener("abort", answer);
+    if (signal.aborted)
+      stderr.write(`Stopped: ${standingWords(status())}; the next start goes on from here\n`);
+  };
 }
 
 /** Troubled files that are named one by one under each heading; `kbsync ls` lists the rest. */

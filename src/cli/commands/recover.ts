@@ -44,7 +44,7 @@ async function recover(
   const service = await reachService(config, state, context.env, log);
   try {
     const report = await recoverLedger(
-      daemonOptions(config, state, service, log, () => "debug"),
+      daemonOptions(config, state, service, log, { levelOfDone: () => "debug" }),
       { dryRun: options.dryRun === true, signal: context.signal, nowMs: context.nowMs },
     );
     if (options.json === true) printJson(context, report);

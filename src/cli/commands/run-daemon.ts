@@ -8,7 +8,7 @@ import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/compose.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
-import { followDaemon } from "./follow.ts";
+import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
 import { type Ground, openReloads } from "./reload.ts";
 import { standingWords } from "../output/standing-words.ts";
@@ -44,6 +44,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const { context, state, log, supervisor } = run;
   // Progress and a summary report the first pass: thousands of log lines would hide both. Later changes are logged.
   let levelOfDone: "debug" | "info" = "debug";
+  const logged = openLoggedFailures(log, context);
   const metrics = await daemonMetrics(ground.config, ground.service);
   const inUnit = (config: Config): Config => ({
     ...config,
@@ -52,6 +53,8 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   const open = ({ config, service }: Ground): Daemon =>
     openConfiguredDaemon(inUnit(config), state, service, log, {
       levelOfDone: () => levelOfDone,
+      // Only the first pass has a summary.
+      ...(levelOfDone === "debug" && { onActivity: logged.onActivity }),
       onChange: () => supervisor.changed(),
       onUpgrade: () => supervisor.longStep(),
       ...(metrics && { metrics }),
@@ -63,7 +66,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   metrics?.readDaemon(() => daemon.figures());
   const following = new AbortController();
   const follow = async (): Promise<void> => {
-    await followDaemon(daemon, context, AbortSignal.any([context.signal, following.signal]));
+    await followDaemon(daemon, context, logged, AbortSignal.any([context.signal, following.signal]));
     levelOfDone = "info";
     run.onAgreement?.();
   };
@@ -82,6 +85,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   context.stdout.write(metricsLine(monitoring));
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
   const followed = follow();
+  const endAnswer = answerStop(context, () => daemon.status());
   const registration = registerInstance(context.env, facts(ground), (words) => log.warn(words));
   try {
     for (;;) {
@@ -111,6 +115,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     await monitoring?.close();
     following.abort();
     await followed;
+    endAnswer();
   }
 }
 

@@ -9,12 +9,20 @@ import { openConfiguredDaemon, reachService, type ReachedService } from "../comp
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
 import { type Estimate, estimateLine, estimateOf } from "../output/estimate.ts";
-import { FILES_SHOWN, LOOK_EVERY_MS, passSummary, troubleLines } from "./follow.ts";
+import {
+  answerStop,
+  FILES_SHOWN,
+  LOOK_EVERY_MS,
+  openLoggedFailures,
+  passSummary,
+  troubleLines,
+} from "./follow.ts";
 import { openLog } from "../output/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
-import { counted, startProgress } from "../output/progress.ts";
+import { counted } from "../output/progress.ts";
+import { startProgress } from "../terminal/pass-progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
@@ -48,7 +56,12 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   const service = await reachService(config, state, context.env, log, options.port);
   try {
-    const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
+    const logged = openLoggedFailures(log, context);
+    const daemon = openConfiguredDaemon(config, state, service, log, {
+      levelOfDone: () => "debug",
+      onActivity: logged.onActivity,
+    });
+    const endAnswer = answerStop(context, () => daemon.status());
     try {
       const startMs = context.nowMs();
       const result = await pass(context, daemon, options);
@@ -65,7 +78,8 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
         context.stdout.write(
           vectorLine(progress.sent === 0 ? 0 : await withoutVectors(context, config, service, sources)),
         );
-        context.stdout.write(troubleLines(daemon.troubled({ limit: FILES_MAX }), FILES_SHOWN));
+        const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
+        context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));
         context.stdout.write(estimateLine(estimate(config, result.planned)));
@@ -73,6 +87,7 @@ async function sync(context: Context, dir: string | undefined, options: SyncOpti
       context.exitCode =
         result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
     } finally {
+      endAnswer();
       await daemon.close();
     }
   } finally {
@@ -110,8 +125,8 @@ async function passWithProgress(context: Context, daemon: Daemon, options: SyncO
   const { dryRun = false, json = false } = options;
   // Neither has room for progress: the plan and the JSON are all that may stand on standard output.
   if (dryRun || json) return daemon.syncOnce({ dryRun, signal: context.signal });
-  const progress = startProgress(context.stdout, context.nowMs());
-  const timer = setInterval(() => progress.update(daemon.status().progress, context.nowMs()), LOOK_EVERY_MS);
+  const progress = startProgress(context, context.nowMs());
+  const timer = setInterval(() => progress.update(daemon.status(), context.nowMs()), LOOK_EVERY_MS);
   try {
     return await daemon.syncOnce({ signal: context.signal });
   } finally {

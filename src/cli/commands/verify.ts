@@ -143,7 +143,7 @@ async function printProof(context: Context, folder: string | undefined, config: 
     const opening = `${JSON.stringify(head).slice(0, -1)},"sources":[`;
     let hasSource = false;
     const agrees = await proveAgreement(
-      { ...daemonOptions(config, state, service, log, () => "debug"), sources, signal },
+      { ...daemonOptions(config, state, service, log, { levelOfDone: () => "debug" }), sources, signal },
       {
         begin: (source) => {
           stdout.write(hasSource ? ",\n" : `${opening}\n`);

@@ -309,9 +309,10 @@ export function openConfiguredDaemon(
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  { levelOfDone, onChange, onUpgrade, metrics }: DaemonListeners,
+  listeners: DaemonListeners,
 ): Daemon {
-  const options = daemonOptions(config, state, service, log, levelOfDone, metrics);
+  const { onChange, onUpgrade } = listeners;
+  const options = daemonOptions(config, state, service, log, listeners);
   return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
 }
 
@@ -319,6 +320,8 @@ export function openConfiguredDaemon(
 export interface DaemonListeners {
   /** Returns the current log level of successful activities. */
   readonly levelOfDone: () => "debug" | "info";
+  /** Called after each activity was logged. */
+  readonly onActivity?: (activity: DaemonActivity) => void;
   readonly onChange?: () => void;
   readonly onUpgrade?: () => void;
   readonly metrics?: Metrics;
@@ -333,8 +336,7 @@ export function daemonOptions(
   state: StateFolder,
   service: ReachedService,
   log: Logger,
-  levelOfDone: () => "debug" | "info",
-  metrics?: Metrics,
+  { levelOfDone, metrics, onActivity }: Pick<DaemonListeners, "levelOfDone" | "metrics" | "onActivity">,
 ): DaemonOptions {
   const { apiUrl, dbUrl, resourcesUrl, filesAt, pauthkey, identity } = service;
   return {
@@ -354,6 +356,7 @@ export function daemonOptions(
     onActivity: (activity) => {
       metrics?.daemon.activity(activity);
       logActivity(log, activity, levelOfDone());
+      onActivity?.(activity);
     },
     ...(metrics && { observer: metrics.daemon }),
     onWarning: (error) => logWarning(log, error),
@@ -368,6 +371,8 @@ function logWarning(log: Logger, error: Error): void {
   else log.warn({ err: error }, error.message);
 }
 
+const OUTCOME_WORDS = { refused: "was refused", parked: "is tried again later", skipped: "is left out" };
+
 function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug" | "info"): void {
   const { atMs: _at, message, docId, ...rest } = activity;
   // Present even without an id, so that programs find the same keys in every line on a file.
@@ -378,7 +383,8 @@ function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug"
   if (activity.outcome === "done") log[action === "discard" ? "debug" : levelOfDone](facts, words);
   else {
     const level = activity.outcome === "skipped" ? "debug" : "warn";
-    log[level]({ ...facts, reason: message }, `${words}: ${activity.outcome}, ${message}`);
+    const subject = action === "delete" ? `the delete of ${path}` : path;
+    log[level]({ ...facts, reason: message }, `${subject} ${OUTCOME_WORDS[activity.outcome]}: ${message}`);
   }
 }
 

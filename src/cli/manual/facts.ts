@@ -24,6 +24,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["NO_PROXY", "hosts that are reached directly, separated by commas; this machine always is"],
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
+  ["KBSYNC_LOG_FORMAT", "format of log lines: text (default), json"],
   ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
   ["XDG_STATE_HOME", "the state folder is kbsync below it, where no other is named"],
   [

@@ -24,6 +24,8 @@ export interface Context {
   invocation?: Invocation;
   /** Whether standard output is JSON or holds text of documents, in which no command is completed. */
   isVerbatim?: boolean;
+  /** Whether only results and errors are printed; set before the command runs. */
+  isQuiet?: boolean;
   /** The exit status, set by the command that ran. */
   exitCode: number;
 }

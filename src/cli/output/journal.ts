@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { terminal } from "./terminal.ts";
 import { visible } from "./visible.ts";
 
 /** Priorities of the journal (sd-daemon(3)). */
@@ -27,5 +28,5 @@ export function withPriority(text: string, priority: Priority): string {
 /** Writes to standard error, with a priority where that is the journal: a failed start is found by `journalctl -p err`. */
 export function writeError(text: string, priority: Priority = PRIORITY.error): void {
   const shown = visible(text);
-  process.stderr.write(isJournal(process.env, 2) ? withPriority(shown, priority) : shown);
+  terminal.err(isJournal(process.env, 2) ? withPriority(shown, priority) : shown);
 }

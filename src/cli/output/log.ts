@@ -1,62 +1,62 @@
+import { styleText } from "node:util";
 import { type DestinationStream, type Logger, pino } from "pino";
 import { KbsyncError } from "../../lib/failure.ts";
-import { lazyModule } from "../../lib/lazy-module.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
-import { isJournal, PRIORITY, type Priority } from "./journal.ts";
+import { isJournal, PRIORITY, type Priority, withPriority } from "./journal.ts";
+import { localTime } from "./progress.ts";
+import { hasColours, terminal } from "./terminal.ts";
 import { visibleLine } from "./visible.ts";
 
-/** For terminals alone. */
-const pretty = lazyModule((load) => load("pino-pretty") as typeof import("pino-pretty"));
-
 const LEVELS = ["debug", "info", "warn", "error", "silent"];
+const FORMATS = ["text", "json"];
 
 /** The level that the environment asks for. Throws `usage` for one that there is not: every command checks it, logging or not. */
 export function logLevel(env: NodeJS.ProcessEnv): string {
-  const level = env["KBSYNC_LOG"] ?? "info";
-  if (LEVELS.includes(level)) return level;
-  throw new KbsyncError(`KBSYNC_LOG: expected one of ${LEVELS.join(", ")}, got ${JSON.stringify(level)}`, {
+  return oneOf(LEVELS, "KBSYNC_LOG", env["KBSYNC_LOG"] ?? "info");
+}
+
+/** The format of log lines that the environment asks for, as `logLevel`. */
+export function logFormat(env: NodeJS.ProcessEnv): string {
+  return oneOf(FORMATS, "KBSYNC_LOG_FORMAT", env["KBSYNC_LOG_FORMAT"] ?? "text");
+}
+
+function oneOf(words: readonly string[], name: string, word: string): string {
+  if (words.includes(word)) return word;
+  throw new KbsyncError(`${name}: expected one of ${words.join(", ")}, got ${JSON.stringify(word)}`, {
     code: "usage",
   });
 }
 
+/** Where log lines go, which decides how they look. */
+type Place = "terminal" | "file" | "journal";
+
 /**
- * The logger of a command: to standard error, readable on a terminal, JSON lines elsewhere, and JSON lines with the
- * journal's priority before them where standard error is the journal. `KBSYNC_LOG` sets the level (default `info`). The
- * key is removed wherever it could come in.
+ * The logger of a command: to standard error, as lines of text or, by `KBSYNC_LOG_FORMAT`, of JSON. The journal gets a priority
+ * before each line. `KBSYNC_LOG` sets the level (default `info`). The key is removed wherever it could come in.
  */
 export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
-  const level = logLevel(env);
   const options = {
-    level,
+    level: logLevel(env),
     base: null,
     redact: [KEY_HEADER, `*.${KEY_HEADER}`, `req.headers.${KEY_HEADER}`, `*.*.${KEY_HEADER}`],
   };
-  if (isTTY) {
-    return pino(
-      options,
-      pretty()({
-        destination: 2,
-        sync: true,
-        hideObject: true,
-        translateTime: "HH:MM:ss",
-        // A message names files, and a file name may hold what a terminal obeys, or a line that looks like one of the log.
-        messageFormat: (line, key) => visibleLine(String(line[key])),
-      }),
-    );
-  }
-  const output = pino.destination({ fd: 2, sync: false });
-  return pino(options, isJournal(env, 2) ? prioritized(output) : output);
-}
-
-/** A stream of log lines, each with its priority in front. */
-function prioritized(output: Pick<ReturnType<typeof pino.destination>, "write" | "flush">) {
+  const isText = logFormat(env) === "text";
+  const place: Place = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
+  const isColoured = hasColours(env, isTTY);
+  // Lines of a terminal keep their order with the bar and with what else is written there.
+  const output = isTTY
+    ? { write: (text: string) => terminal.err(text), flush: (done?: () => void) => done?.() }
+    : pino.destination({ fd: 2, sync: false });
   const stream: DestinationStream & { lastLevel: number; flush: (done?: () => void) => void } = {
     // Set by pino before each line, for it asks the stream for its wishes by this symbol.
     lastLevel: pino.levels.values["info"] ?? 30,
-    write: (line) => void output.write(`<${priorityOf(stream.lastLevel)}>${line}`),
+    write: (line) => {
+      const text = isText ? logText(line, place, isColoured) : line;
+      output.write(place === "journal" ? withPriority(text, priorityOf(stream.lastLevel)) : text);
+    },
     flush: (done) => output.flush(done),
   };
-  return Object.assign(stream, { [pino.symbols.needsMetadataGsym]: true });
+  return pino(options, Object.assign(stream, { [pino.symbols.needsMetadataGsym]: true }));
 }
 
 /** The journal's priority of a level of pino's. */
@@ -64,4 +64,38 @@ function priorityOf(level: number): Priority {
   if (level >= 50) return PRIORITY.error;
   if (level >= 40) return PRIORITY.warning;
   return level >= 30 ? PRIORITY.info : PRIORITY.debug;
+}
+
+/** What is shown of a line of pino's. */
+interface LogRecord {
+  readonly level: number;
+  readonly time: number;
+  readonly msg?: string;
+  readonly hint?: string;
+  readonly err?: { readonly message?: string; readonly stack?: string; readonly code?: string };
+}
+
+/**
+ * `2026-11-22T13:12:19Z WARN  papers/x.pdf was refused: …`, of a line of JSON. The journal knows time and level itself. Only what
+ * nobody expected has a stack. Pure.
+ */
+export function logText(line: string, place: Place, isColoured: boolean): string {
+  const { level, time, msg = "", hint, err } = JSON.parse(line) as LogRecord; // pino wrote it
+  const cause = err?.message === undefined || msg.includes(err.message) ? "" : `: ${err.message}`;
+  const advice = hint === undefined || msg.includes(hint) ? "" : ` (${hint})`;
+  // A message names files, and a file name may hold what a terminal obeys, or a line that looks like one of the log.
+  const words = visibleLine(`${msg}${cause}${advice}`);
+  const isDefect = level >= 50 && err?.stack !== undefined && err.code === undefined;
+  const stack = isDefect ? (err.stack ?? "").split("\n").slice(1) : [];
+  const after = stack.map((each) => `${visibleLine(each)}\n`).join("");
+  if (place === "journal") return `${words}\n${after}`;
+  const name = (pino.levels.labels[level] ?? "info").toUpperCase().padEnd(5);
+  const at =
+    place === "terminal" ? localTime(time).slice(-8) : `${new Date(time).toISOString().slice(0, 19)}Z`;
+  return `${at} ${isColoured ? coloured(name, level) : name} ${words}\n${after}`;
+}
+
+function coloured(name: string, level: number): string {
+  const colour = level >= 50 ? "red" : level >= 40 ? "yellow" : level >= 30 ? "green" : "gray";
+  return styleText(colour, name, { validateStream: false });
 }

@@ -7,6 +7,9 @@ import type { Context } from "./context.ts";
 export interface CommonOptions {
   readonly config?: string;
   readonly stateDir?: string;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly logFormat?: string;
 }
 
 /** Builds the request for the configuration. */

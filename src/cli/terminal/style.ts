@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { pathToFileURL } from "node:url";
 import { styleText } from "node:util";
 import type { Context } from "../output/context.ts";
+import { hasColours } from "../output/terminal.ts";
 import { visibleLine } from "../output/visible.ts";
 
 /** How text looks on an output. Every function escapes the control characters of the text that it gets. */
@@ -23,13 +24,12 @@ export const COLUMNS_DEFAULT = 80;
 
 /** Returns the style of an output: plain unless it is a terminal that shows more. `NO_COLOR` (no-color.org) is honoured. */
 export function styleOf({ env, stdout }: Pick<Context, "env" | "stdout">): Style {
-  const { TERM, NO_COLOR = "" } = env;
-  const isSmart = stdout.isTTY && TERM !== "dumb";
-  const hasColours = isSmart && NO_COLOR === "";
+  const { TERM } = env;
+  const isColoured = hasColours(env, stdout.isTTY);
   // Other terminals ignore the sequence or show the link; the Linux console has no mouse to follow one with.
-  const hasLinks = isSmart && TERM !== "linux";
+  const hasLinks = stdout.isTTY && TERM !== "dumb" && TERM !== "linux";
   const inStyle = (format: Parameters<typeof styleText>[0]) => (text: string) =>
-    hasColours ? styleText(format, visibleLine(text), { validateStream: false }) : visibleLine(text);
+    isColoured ? styleText(format, visibleLine(text), { validateStream: false }) : visibleLine(text);
   return {
     columns: stdout.isTTY ? Math.max(COLUMNS_MIN, stdout.columns) : COLUMNS_DEFAULT,
     symbols: isUtf8(env),

@@ -29,6 +29,7 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   let sent = 0;
   let failed = 0;
   let bytes = 0;
+  let inFlight = 0;
   const documents = { done: 0, total: 0 };
   /** Jobs that were reported as failed and have not ended. */
   const failing = new Set<string>();
@@ -40,14 +41,19 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     // What is reported outside of a job has no end that would remove it.
     if (done === total) failing.clear();
     if (job.kind === "file") bytes += job.candidate.entry.sizeBytes;
-    if (lineKindOf(job) === "document") documents.done += 1;
+    if (isSentAsIs(job)) documents.done += 1;
     job.source.done(job);
   };
   const sendOf = (job: Job, bytesHeld: number, run: Send["run"], drop?: () => void): Send => ({
     bytes: bytesHeld,
     run: async (yieldSlot: YieldSlot) => {
       // A job that threw is not done: the work cannot continue, and status still counts its file as waiting.
-      await run(yieldSlot);
+      inFlight += 1;
+      try {
+        await run(yieldSlot);
+      } finally {
+        inFlight -= 1;
+      }
       finish(job, true);
     },
     drop: () => drop?.(),
@@ -89,10 +95,10 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
     push: (jobs, how) => {
       const list = [...jobs];
       total += list.length;
-      documents.total += list.filter((job) => lineKindOf(job) === "document").length;
+      documents.total += list.filter(isSentAsIs).length;
       queue.push(list, how);
     },
-    progress: () => ({ done, total, sent, failed, bytes, documents: { ...documents } }),
+    progress: () => ({ done, total, sent, failed, bytes, inFlight, documents: { ...documents } }),
     reported: ({ source, path, docId, action, outcome }) => {
       if (outcome !== "refused" && outcome !== "parked") return;
       failing.add(action === "delete" ? deleteKey(docId ?? "") : fileKey(source, path));
@@ -104,6 +110,11 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
 function lineKindOf(job: Job): "text" | "document" | "delete" {
   if (job.kind !== "file") return "delete";
   return kindOfName(basename(job.candidate.entry.path)).kind === "content" ? "text" : "document";
+}
+
+/** A PDF or an image. */
+function isSentAsIs(job: Job): boolean {
+  return job.kind === "file" && kindOfName(basename(job.candidate.entry.path)).kind === "file";
 }
 
 function keyOf(job: Job): string {

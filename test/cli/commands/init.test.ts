@@ -73,7 +73,13 @@ describe("kbsync init", () => {
 
   const init = async (...args: readonly string[]): Promise<void> => {
     const context: Context = {
-      stdout: { write: (text) => void (said += text), draw: () => undefined, isTTY: false, columns: 80 },
+      stdout: {
+        write: (text) => void (said += text),
+        draw: () => undefined,
+        bar: () => undefined,
+        isTTY: false,
+        columns: 80,
+      },
       stderr: { write: () => undefined },
       stderrIsTTY: false,
       env: {},

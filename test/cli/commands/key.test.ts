@@ -25,6 +25,7 @@ async function key(...args: readonly string[]): Promise<{ out: string; err: stri
     stdout: {
       write: (text) => void (reported.out += text),
       draw: () => undefined,
+      bar: () => undefined,
       isTTY: false,
       columns: 80,
     },

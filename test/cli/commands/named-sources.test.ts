@@ -24,7 +24,13 @@ beforeEach(async () => {
   await world.sync();
   reported = "";
   context = {
-    stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
+    stdout: {
+      write: () => undefined,
+      draw: () => undefined,
+      bar: () => undefined,
+      isTTY: false,
+      columns: 80,
+    },
     stderr: { write: (text) => void (reported += text) },
     stderrIsTTY: false,
     env: {},

@@ -31,7 +31,13 @@ let exitCode: number;
 async function run(...args: readonly string[]): Promise<string> {
   let out = "";
   const context: Context = {
-    stdout: { write: (text) => void (out += text), draw: () => undefined, isTTY: false, columns: 80 },
+    stdout: {
+      write: (text) => void (out += text),
+      draw: () => undefined,
+      bar: () => undefined,
+      isTTY: false,
+      columns: 80,
+    },
     stderr: { write: () => undefined },
     stderrIsTTY: false,
     env: {},

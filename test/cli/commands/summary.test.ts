@@ -35,7 +35,15 @@ const summary = (...sources: SourceStatus[]): string =>
       service: { kind: "open" },
       sources,
       removed: [],
-      progress: { done: 1, total: 1, sent: 0, failed: 0, bytes: 0, documents: { done: 0, total: 0 } },
+      progress: {
+        done: 1,
+        total: 1,
+        sent: 0,
+        failed: 0,
+        bytes: 0,
+        inFlight: 0,
+        documents: { done: 0, total: 0 },
+      },
       filesPerSecond: undefined,
       idle: true,
     },
@@ -80,7 +88,15 @@ describe("what came of a pass", () => {
       passSummary(
         {
           ...status,
-          progress: { done: 3, total: 3, sent, failed, bytes: 0, documents: { done: 0, total: 0 } },
+          progress: {
+            done: 3,
+            total: 3,
+            sent,
+            failed,
+            bytes: 0,
+            inFlight: 0,
+            documents: { done: 0, total: 0 },
+          },
         },
         1000,
       );

@@ -32,6 +32,7 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
         onOutput();
       },
       draw: () => undefined,
+      bar: () => undefined,
       isTTY: false,
       columns: 80,
     },

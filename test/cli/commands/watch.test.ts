@@ -12,6 +12,7 @@ function terminal(isTTY: boolean, rows: number | undefined = 10) {
     columns: 20,
     rows,
     write: (text: string) => void (pages[page] += text),
+    bar: () => undefined,
     draw: (text: string) => {
       // oxlint-disable-next-line no-control-regex -- they are what is searched for
       for (const part of text.split(/(\u001b\[\?(?:1049|25)[hl])/)) {

@@ -5,7 +5,13 @@ import { commandTable, type CommandTable } from "../../../src/cli/manual/command
 /** The program as it is, with nothing to run it on. */
 export function wholeProgram(): Command {
   return buildProgram({
-    stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
+    stdout: {
+      write: () => undefined,
+      draw: () => undefined,
+      bar: () => undefined,
+      isTTY: false,
+      columns: 80,
+    },
     stderr: { write: () => undefined },
     stderrIsTTY: false,
     env: {},

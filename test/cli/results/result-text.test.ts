@@ -27,7 +27,10 @@ const found: Found = {
 const text = (env: NodeJS.ProcessEnv, isTTY: boolean, columns: number, isFull = false): string =>
   resultsText([found], queryMatches("who may switch off the heater?"), style(env, isTTY, columns), isFull);
 const style = (env: NodeJS.ProcessEnv, isTTY: boolean, columns: number) =>
-  styleOf({ env, stdout: { isTTY, columns, write: () => undefined, draw: () => undefined } });
+  styleOf({
+    env,
+    stdout: { isTTY, columns, write: () => undefined, draw: () => undefined, bar: () => undefined },
+  });
 
 describe("a result", () => {
   it("is plain text of 80 columns where there is no terminal", () => {

@@ -37,7 +37,7 @@ afterEach(() => {
 });
 
 const context = (): Context => ({
-  stdout: { write: () => undefined, draw: () => undefined, isTTY: false, columns: 80 },
+  stdout: { write: () => undefined, draw: () => undefined, bar: () => undefined, isTTY: false, columns: 80 },
   stderr: { write: () => undefined },
   stderrIsTTY: false,
   env: { XDG_CONFIG_HOME: join(folder, "conf"), XDG_STATE_HOME: join(folder, "state") },

@@ -20,7 +20,15 @@ const STATUS: DaemonStatus = {
   service: { kind: "open" },
   sources: [],
   removed: [],
-  progress: { done: 0, total: 0, sent: 0, failed: 0, bytes: 0, documents: { done: 0, total: 0 } },
+  progress: {
+    done: 0,
+    total: 0,
+    sent: 0,
+    failed: 0,
+    bytes: 0,
+    inFlight: 0,
+    documents: { done: 0, total: 0 },
+  },
   filesPerSecond: undefined,
   idle: false,
 };
