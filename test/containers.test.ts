@@ -105,7 +105,11 @@ describe("the Dockerfile", () => {
 
   it("works for one folder without any configuration, and finds one that is mounted", () => {
     // The documented `docker run … kbsync up /srv/documents`, in a working folder with nothing in it.
-    const alone = loadConfig({ folder: "/srv/documents", cwd: "/nonexistent", env: environment });
+    const alone = loadConfig({
+      folders: [{ path: "/srv/documents" }],
+      cwd: "/nonexistent",
+      env: environment,
+    });
     expect(alone.sources.map(({ absolutePath }) => absolutePath)).toEqual(["/srv/documents"]);
     expect(alone.stateDir).toBe(STATE);
     expect(wordsOf("WORKDIR").map((folder) => join(folder, CONFIG_FILE_NAME))).toEqual([CONFIG]);

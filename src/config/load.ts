@@ -9,6 +9,7 @@ import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
 import { knownKeys } from "./json-schema.ts";
+import type { Tier } from "../wire/primitives.ts";
 import {
   CONCURRENCY_EMBEDDED,
   CONCURRENCY_HOSTED,
@@ -47,14 +48,25 @@ export interface Config {
   readonly metrics: MetricsConfig;
 }
 
+/** A folder on the command line. What is left out is as configured for it, else the default. */
+export interface NamedFolder {
+  readonly path: string;
+  readonly collection?: Tier;
+  readonly ownerId?: string;
+  /** Replaces the configured globs. */
+  readonly include?: readonly string[];
+  /** Joins the configured globs. */
+  readonly exclude?: readonly string[];
+}
+
 /** Settings of the command line and the environment. */
 export interface ConfigRequest {
   /** `--config`. */
   readonly file?: string | undefined;
   /** `--state-dir`. */
   readonly stateDir?: string | undefined;
-  /** A folder on the command line, which becomes the only source. */
-  readonly folder?: string | undefined;
+  /** Folders on the command line, which become the only sources. */
+  readonly folders?: readonly NamedFolder[] | undefined;
   /** `--port` of the embedded service. */
   readonly port?: number | undefined;
   readonly cwd: string;
@@ -73,9 +85,9 @@ export function loadConfig(request: ConfigRequest): Config {
   const folder = file === undefined ? request.cwd : dirname(file);
   const configured = parsed.sources.map((source) => resolveSource(source, folder));
   const sources =
-    request.folder === undefined
-      ? configured
-      : [folderSource(configured, resolve(request.cwd, request.folder))];
+    request.folders?.map((named) =>
+      folderSource(configured, { ...named, path: resolve(request.cwd, named.path) }),
+    ) ?? configured;
   const config = {
     file,
     service: servicePort(
@@ -301,13 +313,18 @@ function resolveSource(source: SourceConfig, folder: string): ResolvedSource {
   return { ...source, absolutePath, ownerId: source.ownerId ?? defaultOwner(absolutePath) };
 }
 
-/** Returns the configured source for a folder, else one with the defaults. */
-function folderSource(sources: readonly ResolvedSource[], absolutePath: string): ResolvedSource {
-  const configured = sources.find((source) => source.absolutePath === absolutePath);
-  if (configured !== undefined) return configured;
-  const [source] = ConfigFile.parse({ sources: [{ path: absolutePath }] }).sources;
+/** Returns the configured source for a folder, else one with the defaults, with what the command line says of it. */
+function folderSource(
+  sources: readonly ResolvedSource[],
+  { path, include, exclude = [], ...named }: NamedFolder,
+): ResolvedSource {
+  const configured = sources.find((source) => source.absolutePath === path);
+  const globs = { ...(include && { include }), exclude: [...(configured?.exclude ?? []), ...exclude] };
+  const asked = { path, ...named, ...globs };
+  const [source] = checked({ sources: [asked] }, "the command line").sources;
   if (source === undefined) throw new Error("unreachable: one source went in");
-  return resolveSource(source, "/");
+  if (configured === undefined) return resolveSource(source, "/");
+  return { ...configured, ...named, ...(include && { include: source.include }), exclude: source.exclude };
 }
 
 /**

@@ -282,6 +282,14 @@ const OfFiles = OfPath.extend({
 const Folders = record({ sources: list(z.string()) });
 const Approvals = list(Approval);
 
+/** What reading the configuration again changed, each key named as in the file. */
+const Reloaded = record({
+  applied: list(z.string()),
+  /** Takes effect at the next start. */
+  pending: list(z.string()),
+});
+export type Reloaded = z.infer<typeof Reloaded>;
+
 /** What an erasure removed. */
 const Erased = record({
   /** Records of files in the ledger. */
@@ -337,6 +345,8 @@ export const DAEMON_API = {
   pause: { method: "POST", request: OfFolder, answer: Folders },
   resume: { method: "POST", request: OfFolder, answer: Folders },
   rescan: { method: "POST", request: OfFolder, answer: Folders },
+  /** Reads the configuration again. What applied takes effect with a new daemon, which answers the next requests. */
+  reload: { method: "POST", request: z.strictObject({}), answer: Reloaded },
   retry: { method: "POST", request: OfPath, answer: record({ sources: list(Retried) }) },
   approve: {
     method: "POST",

@@ -176,10 +176,10 @@ describe("where the configuration comes from", () => {
       join(folder, "kbsync.config.json"),
       '{"sources": [{"path": "a", "ownerId": "me"}, {"path": "b", "collection": "moderate"}]}',
     );
-    expect(load({ folder: "b" }).sources).toMatchObject([
+    expect(load({ folders: [{ path: "b" }] }).sources).toMatchObject([
       { absolutePath: join(folder, "b"), collection: "moderate" },
     ]);
-    expect(load({ folder: "c" }).sources).toMatchObject([
+    expect(load({ folders: [{ path: "c" }] }).sources).toMatchObject([
       { absolutePath: join(folder, "c"), collection: "fastest" },
     ]);
   });
@@ -234,7 +234,8 @@ it("reduces the default overlap of small chunks", () => {
 });
 
 it("gives two folders of the same name different owners, and one folder a stable owner", () => {
-  const owner = (folderPath: string): string | undefined => load({ folder: folderPath }).sources[0]?.ownerId;
+  const owner = (folderPath: string): string | undefined =>
+    load({ folders: [{ path: folderPath }] }).sources[0]?.ownerId;
   expect(owner("/a/docs")).toMatch(/^docs-[0-9a-f]{8}$/);
   expect(owner("/a/docs")).toBe(owner("/a/docs/"));
   expect(owner("/a/docs")).not.toBe(owner("/b/docs"));

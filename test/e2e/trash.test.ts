@@ -97,7 +97,7 @@ describe("the whole program", () => {
     const pass = await run("sync");
     expect([pass.code, pass.stdout]).toEqual([
       0,
-      expect.stringContaining("/other: removed from the configuration, 1 resource left") as string,
+      expect.stringContaining("/other: no longer synced; its 1 document is still searchable") as string,
     ]);
     expect(Removed.parse(JSON.parse((await run("status", "--json")).stdout)).removed).toMatchObject([
       { path: join(base, "other"), resources: 1 },

@@ -222,7 +222,7 @@ async function askInTrial(
       loadConfig({
         file: config.file,
         stateDir: config.stateDir,
-        folder: path,
+        folders: [{ path }],
         cwd: context.cwd,
         env: context.env,
       }).sources,

@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { FILES_MAX, type RemovedStatus, type SourceStatus } from "../../wire/daemon.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
 import type { DaemonActivity, TroubledFile } from "../../wire/daemon-files.ts";
+import { shellWord } from "../../lib/shell-word.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
@@ -165,11 +166,15 @@ export function mountLines({ mounts }: Pick<SourceStatus, "mounts">): readonly s
 }
 
 /** What is said of a source that left the configuration. */
-export function removedLine({ resources, approved }: RemovedStatus): string {
-  const count = counted(resources, "resource");
-  return approved
-    ? `removed from the configuration, ${count} to be deleted, as agreed`
-    : `removed from the configuration, ${count} left (kbsync approve PATH deletes ${resources === 1 ? "it" : "them"})`;
+export function removedLine({
+  path,
+  resources,
+  approved,
+}: Pick<RemovedStatus, "path" | "resources" | "approved">): string {
+  if (approved) return `no longer synced; its ${counted(resources, "document")} will be deleted, as agreed`;
+  const [are, them] = resources === 1 ? ["is", "it"] : ["are", "them"];
+  const remove = `\`kbsync remove ${shellWord(path)}\` deletes ${them}`;
+  return `no longer synced; its ${counted(resources, "document")} ${are} still searchable (${remove})`;
 }
 
 /** `  3 skipped` and how to list them; empty when there is none. */

@@ -1,15 +1,16 @@
-import { renameSync, rmSync, writeFileSync, existsSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { existsSync, statSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, Option } from "commander";
-import { CONFIG_FILE_NAME, loadConfig, parseConfig } from "../../config/load.ts";
+import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import { configText, type Wishes } from "../../config/template.ts";
-import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
+import { KbsyncError } from "../../lib/failure.ts";
 import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
 import { interview } from "./interview.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { writeConfig } from "../state/config-file.ts";
 
 /** The flags of `kbsync init`. */
 export interface InitOptions extends CommonOptions {
@@ -102,23 +103,4 @@ function wishesOf(context: Context, folders: readonly string[], options: InitOpt
 function knownFolder(folder: string): string {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
   throw new KbsyncError(`${folder} is no folder`, { code: "source_unusable", subject: folder });
-}
-
-/** Writes a configuration to a temporary file, reads it as every command does, and only then renames it. */
-function writeConfig(file: string, text: string, context: Context): void {
-  parseConfig(text, file);
-  const beside = join(dirname(file), `.${process.pid}.${CONFIG_FILE_NAME}.new`);
-  try {
-    writeFileSync(beside, text, { flag: "wx" });
-    loadConfig({ file: beside, cwd: context.cwd, env: context.env });
-    renameSync(beside, file);
-  } catch (error) {
-    rmSync(beside, { force: true });
-    if (error instanceof KbsyncError || codeOf(error) === "ENOSPC") throw error;
-    throw new KbsyncError(`cannot write the configuration ${file}: ${messageOf(error)}`, {
-      code: "config_unreadable",
-      subject: file,
-      cause: error,
-    });
-  }
 }

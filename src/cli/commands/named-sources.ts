@@ -4,7 +4,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import type { Operator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import { ledgerFolders, loadSources } from "../state/sources.ts";
+import { ledgerFolders, loadSources, rememberedFolders } from "../state/sources.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 
 /** The folders of the daemon that runs on the state folder; undefined when none does. */
@@ -32,7 +32,7 @@ export function syncedSources(
     return withFolders(context, options, live);
   }
   if (folder === undefined) {
-    const config = loadSources(context, undefined, options);
+    const config = loadSources(context, [], options);
     nameOtherSources(context, command, config);
     return config;
   }
@@ -40,7 +40,9 @@ export function syncedSources(
   if (config.sources.some(({ absolutePath }) => absolutePath === folder)) return config;
   const known = ledgerFolders(config.stateDir);
   // All of them, or the others would pass for removed.
-  return known.includes(folder) ? withFolders(context, options, known) : loadSources(context, typed, options);
+  return known.includes(folder)
+    ? withFolders(context, options, known)
+    : loadSources(context, [folder], options);
 }
 
 /** Says on standard error which folders this state folder knows that the configuration does not name. */
@@ -58,6 +60,11 @@ export function nameOtherSources(context: Context, command: string, { sources, s
 /** The sources of folders: as configured where they are, else with the defaults. */
 function withFolders(context: Context, options: CommonOptions, folders: readonly string[]): Config {
   const config = loadConfig(configRequest(context, options));
-  const sources = folders.flatMap((folder) => loadConfig(configRequest(context, options, folder)).sources);
+  const remembered = rememberedFolders(config.stateDir);
+  const configured = new Set(config.sources.map(({ absolutePath }) => absolutePath));
+  const named = folders.map(
+    (path) => remembered.find((known) => known.path === path && !configured.has(path)) ?? { path },
+  );
+  const { sources } = loadConfig(configRequest(context, options, named));
   return { ...config, sources };
 }

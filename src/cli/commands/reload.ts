@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { ReachedService } from "../compose/compose.ts";
-import { compareConfigs, liveConfig } from "../state/config-change.ts";
+import { compareConfigs, type ConfigChange, liveConfig } from "../state/config-change.ts";
 import type { Context } from "../output/context.ts";
 import type { Supervisor } from "../systemd/supervise.ts";
 
@@ -18,6 +18,8 @@ export interface Reloads {
   signal(): AbortSignal;
   /** What to go on with; undefined: nothing was read that changes anything. Asking for it begins the next wait. */
   take(): Ground | undefined;
+  /** Reads the configuration now. Throws the error of one that is refused. */
+  reload(): Promise<ConfigChange>;
   /** Listens to no signal any more. */
   stop(): void;
 }
@@ -44,14 +46,14 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
   let isReading = false;
   let isAskedAgain = false;
 
-  const readAgain = async (): Promise<void> => {
+  const readAgain = async (): Promise<ConfigChange> => {
     supervisor.reloading();
     let fresh: Ground;
     try {
       fresh = await read();
     } catch (error) {
       supervisor.reloaded(refuse(log, error));
-      return;
+      throw error;
     }
     const { applied: changes, pending } = compareConfigs(current.config, fresh.config, live);
     const hasNewKey = fresh.service.pauthkey !== current.service.pauthkey;
@@ -61,12 +63,13 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
     if (applied.length === 0) {
       log.info("the configuration was read again: nothing changes by it now");
       supervisor.reloaded(undefined);
-      return;
+      return { applied, pending };
     }
     log.info({ applied }, `the configuration was read again: ${applied.join(", ")}`);
     current = { config: liveConfig(current.config, fresh.config), service: fresh.service };
     next = current;
     restart.abort();
+    return { applied, pending };
   };
   /** One after another. Those that come while one is answered have what they mean read by one more. */
   const answer = async (): Promise<void> => {
@@ -75,7 +78,8 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
     isReading = true;
     while (isAskedAgain) {
       isAskedAgain = false;
-      await readAgain();
+      // A configuration that is refused has been logged.
+      await readAgain().catch(() => undefined);
     }
     isReading = false;
   };
@@ -89,6 +93,7 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
       restart = new AbortController();
       return taken;
     },
+    reload: readAgain,
     stop: () => stop?.(),
   };
 }

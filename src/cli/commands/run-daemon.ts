@@ -10,7 +10,7 @@ import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
-import { type Ground, openReloads } from "./reload.ts";
+import { type Ground, openReloads, type Reloads } from "./reload.ts";
 import { standingWords } from "../output/standing-words.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import type { StateFolder } from "../state/state-folder.ts";
@@ -92,7 +92,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       const unit = watchUnit(current.config.sources, context.env);
       supervisor.watch(supervisedDaemon(daemon, current, run.samples));
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
-      await runReachable(daemon, run, signal).finally(() => unit.stop());
+      await runReachable(daemon, run, reloads, signal).finally(() => unit.stop());
       if (unit.problem() !== undefined) throw unit.problem();
       const next = reloads.take();
       if (next === undefined || context.signal.aborted) break;
@@ -123,9 +123,11 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
 async function runReachable(
   daemon: Daemon,
   { context, state, log, bridge }: DaemonRun,
+  reloads: Reloads,
   signal: AbortSignal,
 ): Promise<void> {
-  const operations = operationsOf(daemon, { version: programVersion(), startedMs: context.nowMs() });
+  const facts = { version: programVersion(), startedMs: context.nowMs() };
+  const operations = operationsOf(daemon, facts, reloads);
   const ended = new AbortController();
   bridge?.attach(operations, AbortSignal.any([signal, ended.signal]));
   const control = await serveControl(context, state, operations, log);

@@ -26,7 +26,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   // memory. A daemon is there for years: collecting sooner costs a first sync a few seconds, and halves what it takes.
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--heap-growing-percent=20");
-  const config = loadSources(context, undefined, options);
+  const config = loadSources(context, [], options);
   const state = makeStateFolder(config.stateDir);
   const service = await findService(config, state, context.env);
   if (service === undefined) {
@@ -47,7 +47,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const { requestTimeoutMs } = config.sync;
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
   const read = async (): Promise<Ground> => {
-    const fresh = loadSources(context, undefined, options);
+    const fresh = loadSources(context, [], options);
     // An embedded service elsewhere that is just being started again is the one that we had.
     return { config: fresh, service: (await findService(config, state, context.env)) ?? service };
   };

@@ -169,7 +169,6 @@ export function statusText({ stateDir, daemon, service, sources, removed, failur
   }
   for (const source of removed) {
     lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);
-    if (!source.approved) lines.push(`         ${tokenLine(source.approvalToken)}`);
   }
   return `${lines.join("\n")}\n${troubleLines(failures, FILES_SHOWN)}`;
 }
@@ -180,7 +179,7 @@ function tokenLine(token: string): string {
 }
 
 /** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */
-function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
+export function agreementWords({ halted, compared, files, inAgreement }: SourceStatus): string {
   if (halted)
     return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
   return compared

@@ -20,13 +20,13 @@ import {
 import { openLog } from "../output/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
-import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
-interface SyncOptions extends CommonOptions {
+interface SyncOptions extends SourceOptions {
   readonly dryRun?: boolean;
   readonly json?: boolean;
   readonly port?: number;
@@ -34,23 +34,25 @@ interface SyncOptions extends CommonOptions {
 
 /** `kbsync sync`: one pass. */
 export function addSync(program: Command, context: Context): void {
-  program
+  const command = program
     .command("sync")
     .description("bring the knowledge base into agreement once, then end")
-    .argument("[dir]", "folder to sync (default: the sources of the configuration)")
+    .argument("[dir...]", "folders to sync (default: the sources of the configuration)")
     .option("-n, --dry-run", "print what would be done and send nothing")
     .option(
       "-p, --port <n>",
       "port of the embedded service while it runs (default: any free one)",
       wholeNumber(0, 65_535),
     )
-    .option("--json", "print the result as JSON")
-    .action(async (dir: string | undefined, options: SyncOptions) => sync(context, dir, options));
+    .option("--json", "print the result as JSON");
+  addSourceOptions(command).action(async (dirs: readonly string[], options: SyncOptions) =>
+    sync(context, dirs, options),
+  );
 }
 
-async function sync(context: Context, dir: string | undefined, options: SyncOptions): Promise<void> {
-  const config = loadSources(context, dir, options, hadSources);
-  if (dir === undefined)
+async function sync(context: Context, dirs: readonly string[], options: SyncOptions): Promise<void> {
+  const config = loadSources(context, dirs, options, hadSources);
+  if (dirs.length === 0)
     nameOtherSources(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
@@ -104,12 +106,14 @@ function estimate({ service, kb, sources }: Config, planned: NonNullable<PassRes
 }
 
 /**
- * Whether the configuration's last source was taken out of it: then a pass notes that, and does what was agreed of those
- * that left before.
+ * Whether the last source was taken out of the configuration, or is to be deleted: then a pass notes that, and does what was
+ * agreed of those that left before.
  */
 function hadSources({ file, stateDir }: Config): boolean {
-  const status = file === undefined ? undefined : readStatus(stateDir, 0);
-  return status !== undefined && status.sources.length + status.removed.length > 0;
+  const { sources = [], removed = [] } = readStatus(stateDir, 0) ?? {};
+  return (
+    removed.some(({ approved }) => approved) || (file !== undefined && sources.length + removed.length > 0)
+  );
 }
 
 async function pass(context: Context, daemon: Daemon, options: SyncOptions): Promise<PassResult> {

@@ -8,30 +8,32 @@ import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { loadSources } from "../state/sources.ts";
-import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
 import { openSupervisor } from "../systemd/supervise.ts";
 
-interface UpOptions extends CommonOptions {
+interface UpOptions extends SourceOptions {
   readonly port?: number;
 }
 
-/** `kbsync up [DIR]`: service and daemon in one process. */
+/** `kbsync up [DIR…]`: service and daemon in one process. */
 export function addUp(program: Command, context: Context): void {
-  program
+  const command = program
     .command("up")
     .description("run service and daemon in one process: the folder becomes a knowledge base and stays one")
-    .argument("[dir]", "folder to watch (default: the sources of the configuration)")
-    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535))
-    .action(async (dir: string | undefined, options: UpOptions) => up(context, dir, options));
+    .argument("[dir...]", "folders to watch (default: the sources of the configuration)")
+    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535));
+  addSourceOptions(command).action(async (dirs: readonly string[], options: UpOptions) =>
+    up(context, dirs, options),
+  );
 }
 
-async function up(context: Context, dir: string | undefined, options: UpOptions): Promise<void> {
+async function up(context: Context, dirs: readonly string[], options: UpOptions): Promise<void> {
   context.holdHangups?.();
-  const config = loadSources(context, dir, options);
+  const config = loadSources(context, dirs, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);
   const budget = openStopBudget(context.signal);
@@ -59,7 +61,7 @@ async function up(context: Context, dir: string | undefined, options: UpOptions)
           log,
           supervisor,
           bridge,
-          read: () => ({ config: loadSources(context, dir, options), service }),
+          read: () => ({ config: loadSources(context, dirs, options), service }),
           samples: servicePulse(service),
         },
       );

@@ -1,5 +1,6 @@
-import { type Command, InvalidArgumentError } from "commander";
-import type { ConfigRequest } from "../../config/load.ts";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
+import { Tier } from "../../wire/primitives.ts";
 import { FRESH_SECONDS_DEFAULT, FRESH_SECONDS_MAX } from "../../wire/receipt.ts";
 import type { Context } from "./context.ts";
 
@@ -16,16 +17,36 @@ export interface CommonOptions {
 export function configRequest(
   context: Context,
   options: CommonOptions & { readonly port?: number },
-  folder?: string,
+  folders?: readonly NamedFolder[],
 ): ConfigRequest {
   return {
     file: options.config,
     stateDir: options.stateDir,
     port: options.port,
-    folder,
+    folders,
     cwd: context.cwd,
     env: context.env,
   };
+}
+
+/** Options of a command that syncs folders. */
+export interface SourceOptions extends CommonOptions {
+  readonly tier?: Tier;
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+}
+
+/** Adds the options that say how folders are synced by this run alone. */
+export function addSourceOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--tier <tier>",
+        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
+      ).choices(Tier.options),
+    )
+    .option("--include <glob...>", "sync only files that match (instead of the configured include)")
+    .option("--exclude <glob...>", "leave out files that match, and delete their documents");
 }
 
 /** Options of a question that may wait for a fresh answer. */

@@ -31,16 +31,17 @@ export function scopeOf(
   const folder = source === undefined ? undefined : resolve(cwd, source);
   const isMeant = (each: SourceScope): boolean =>
     (folder === undefined || each.path === folder) && (tier === undefined || each.tier === tier);
-  const sources = lookup.sources.filter(isMeant);
+  const all = [...lookup.sources, ...lookup.formerSources];
+  const sources = all.filter(isMeant);
   if (sources.length === 0) {
-    const known = lookup.sources.map((each) => `${shellWord(each.path)} (${each.tier})`).join(", ");
+    const known = all.map((each) => `${shellWord(each.path)} (${each.tier})`).join(", ");
     throw new KbsyncError(
       folder === undefined ? `no folder has the tier ${tier}` : `${folder} is not a synced folder`,
       { code: "usage", subject: folder ?? tier ?? "", hint: `Synced folders: ${known}.` },
     );
   }
   const targets = searchScopes(sources);
-  const isShared = searchScopes(lookup.sources.filter((each) => !isMeant(each))).some((other) =>
+  const isShared = searchScopes(all.filter((each) => !isMeant(each))).some((other) =>
     targets.some((mine) => mine.collectionId === other.collectionId && mine.ownerId === other.ownerId),
   );
   const paths = new Set(sources.map(({ path }) => path));

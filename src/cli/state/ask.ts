@@ -15,7 +15,7 @@ import type { WatchedSource } from "../../sync/rules/rules.ts";
 import type { AnswerOf, DaemonOperation, RequestOf } from "../../wire/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
-import { ledgerFolders, readableLookup } from "./sources.ts";
+import { readableLookup, rememberedFolders } from "./sources.ts";
 import { isOnDisk, locatePath } from "./typed-path.ts";
 
 /** Runs the operations of a command, by the daemon of its state folder or on the ledger. */
@@ -53,12 +53,11 @@ export function openOperator(context: Context, options: CommonOptions): Operator
   const ask: Operator["ask"] = (name, request, onLine) =>
     askDaemon(stateDir, name, request, { signal: context.signal, ...(onLine !== undefined && { onLine }) });
   // `kbsync up FOLDER` leaves sources that no configuration names.
-  const sources = (): readonly WatchedSource[] => [
-    ...config.sources,
-    ...ledgerFolders(stateDir).flatMap(
-      (folder) => loadConfig(configRequest(context, options, folder)).sources,
-    ),
-  ];
+  const sources = (): readonly WatchedSource[] => {
+    const configured = new Set(config.sources.map(({ absolutePath }) => absolutePath));
+    const others = rememberedFolders(stateDir).filter(({ path }) => !configured.has(path));
+    return [...config.sources, ...loadConfig(configRequest(context, options, others)).sources];
+  };
   const actAlone: Operator["actAlone"] = async (name, request) => {
     const operation: LedgerOperations[typeof name] = LEDGER_OPERATIONS[name];
     const run = (ledger: OperatorLedger): Promise<AnswerOf<typeof name>> =>
@@ -130,7 +129,13 @@ export function nothingSynced(stateDir: string): KbsyncError {
 /** Opens the ledger's resources for a search, which the caller closes. Throws `nothing_synced` if there are none to search. */
 export function openSynced(stateDir: string): ResourceLookup {
   const lookup = openResourceLookup(stateDir);
-  if (lookup?.sources.some(({ collectionId }) => collectionId !== undefined) === true) return lookup;
+  if (
+    [...(lookup?.sources ?? []), ...(lookup?.formerSources ?? [])].some(
+      ({ collectionId }) => collectionId !== undefined,
+    ) &&
+    lookup !== undefined
+  )
+    return lookup;
   lookup?.close();
   throw nothingSynced(stateDir);
 }

@@ -1,17 +1,22 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Config, loadConfig } from "../../config/load.ts";
+import { type Config, loadConfig, type NamedFolder } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import { configRequest, type SourceOptions } from "../output/options.ts";
 
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
+  return rememberedFolders(stateDir).map(({ path }) => path);
+}
+
+/** The same, each with the tier and the owner that it has there. */
+export function rememberedFolders(stateDir: string): readonly NamedFolder[] {
   const lookup = readableLookup(stateDir);
-  const folders = lookup?.sources.map(({ path }) => path) ?? [];
+  const folders = lookup?.sources.map(({ path, tier, ownerId }) => ({ path, collection: tier, ownerId }));
   lookup?.close();
-  return folders;
+  return folders ?? [];
 }
 
 /** The ledger of a state folder for lookups, which the caller closes. Undefined: there is none, or it cannot be read. */
@@ -26,29 +31,48 @@ export function readableLookup(stateDir: string): ResourceLookup | undefined {
 
 /**
  * Loads the configuration for a command that works on sources. A folder named on the command line must be there: a
- * missing one is a slip of the keyboard, while a configured one may be a disk that is not mounted yet. `mayBeEmpty` says
- * whether a configuration without sources will do (default: it will not).
+ * missing one is a slip of the keyboard, while a configured one may be a disk that is not mounted yet. One that only the ledger
+ * knows keeps its tier and owner. `mayBeEmpty` says whether a configuration without sources will do (default: it will not).
  */
 export function loadSources(
   context: Context,
-  dir: string | undefined,
-  options: CommonOptions & { readonly port?: number },
+  dirs: readonly string[],
+  options: SourceOptions & { readonly port?: number },
   mayBeEmpty: (config: Config) => boolean = () => false,
 ): Config {
-  const config = loadConfig(configRequest(context, options, dir));
-  if (config.sources.length === 0 && !mayBeEmpty(config)) {
-    const known = ledgerFolders(config.stateDir);
-    const which = known.length === 0 ? "" : ` This state folder was last used with ${known.join(", ")}.`;
-    throw new KbsyncError("there is no folder to watch", {
-      code: "usage",
-      hint: `Name one on the command line, or list it under sources in kbsync.config.json.${which}`,
-    });
-  }
-  if (
-    dir !== undefined &&
-    statSync(resolve(context.cwd, dir), { throwIfNoEntry: false })?.isDirectory() !== true
-  ) {
-    throw new KbsyncError(`${dir} is no folder`, { code: "source_unusable", subject: dir });
-  }
-  return config;
+  const config = loadConfig(configRequest(context, options));
+  const named = namedFolders(context, dirs, options, config);
+  if (named.length > 0) return loadConfig(configRequest(context, options, named));
+  if (config.sources.length > 0 || mayBeEmpty(config)) return config;
+  const known = ledgerFolders(config.stateDir);
+  const which = known.length === 0 ? "" : ` This state folder was last used with ${known.join(", ")}.`;
+  throw new KbsyncError("there is no folder to watch", {
+    code: "usage",
+    hint: `Name one on the command line, or list it under sources in kbsync.config.json.${which}`,
+  });
+}
+
+/** What the command line says of its folders; of the configured ones, if it names none but has options for them. */
+function namedFolders(
+  { cwd }: Context,
+  dirs: readonly string[],
+  { tier, include, exclude }: SourceOptions,
+  { sources, stateDir }: Config,
+): readonly NamedFolder[] {
+  const asked = {
+    ...(tier && { collection: tier }),
+    ...(include && { include }),
+    ...(exclude && { exclude }),
+  };
+  const configured = sources.map(({ absolutePath }) => absolutePath);
+  if (dirs.length === 0)
+    return Object.keys(asked).length === 0 ? [] : configured.map((path) => ({ path, ...asked }));
+  const remembered = rememberedFolders(stateDir);
+  return dirs.map((dir) => {
+    const path = resolve(cwd, dir);
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new KbsyncError(`${dir} is no folder`, { code: "source_unusable", subject: dir });
+    const known = configured.includes(path) ? undefined : remembered.find((each) => each.path === path);
+    return { path, ...known, ...asked };
+  });
 }

@@ -102,7 +102,7 @@ function planInstance(context: Context, request: UnitRequest, paths: UnitPaths, 
 }
 
 function planUser(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
-  const config = loadSources(context, undefined, request);
+  const config = loadSources(context, [], request);
   const program = thisProgram();
   const args = argsOf(config, request);
   return {
@@ -124,7 +124,7 @@ function planUser(context: Context, request: UnitRequest, paths: UnitPaths): Uni
 function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): UnitPlan {
   // A unit has the state folder that the service manager makes: what differs is what the configuration names.
   const env = { ...context.env, STATE_DIRECTORY: paths.stateDir };
-  const config = loadSources({ ...context, env }, undefined, request);
+  const config = loadSources({ ...context, env }, [], request);
   const { runAs: user, group: groups = [] } = request;
   const file = configFile(config);
   const sources = config.sources.map(({ absolutePath }) => absolutePath);

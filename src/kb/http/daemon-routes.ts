@@ -26,6 +26,7 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   pause: "Pauses folders.",
   resume: "Resumes paused folders.",
   rescan: "Compares folders with the ledger now.",
+  reload: "Reads the configuration again.",
   retry: "Tries failed files again now.",
   approve: "Approves held deletes.",
   erase: "Erases documents without a trace: of a file, by their id or of an owner.",

@@ -5,6 +5,7 @@ import {
   type DaemonOperation,
   type LineOf,
   LOG_LINES_MAX,
+  type Reloaded,
   type RequestOf,
 } from "../../wire/daemon.ts";
 import type { Daemon } from "../daemon.ts";
@@ -36,8 +37,14 @@ export interface DaemonFacts {
   readonly startedMs: number;
 }
 
+/** What the daemon's program does for it. */
+export interface DaemonProgram {
+  /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
+  reload(): Promise<Reloaded>;
+}
+
 /** Opens the operations of a daemon. */
-export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperations {
+export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: DaemonProgram): DaemonOperations {
   return {
     status: async () => {
       const { filesPerSecond, ...status } = daemon.status();
@@ -54,6 +61,7 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts): DaemonOperatio
     follow: async (query, operation) => follow(daemon, query, operation),
     wait: async (request, operation) => wait(daemon, request, operation),
     erase: async (request, { signal }) => daemon.erase(request, signal),
+    reload: async () => program.reload(),
     rescan: async ({ folder }) => ({ sources: daemon.rescan(folder) }),
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { pathBelow } from "../../lib/path-below.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
 import { openSqlite } from "../ledger/open.ts";
-import { openSources } from "../ledger/sources.ts";
+import { openSources, type SourceRow } from "../ledger/sources.ts";
 import type { Tier } from "../../wire/primitives.ts";
 
 /** The location of a source's resources at the service. */
@@ -17,6 +17,8 @@ export interface SourceScope {
 /** Maps files to resources and back. */
 export interface ResourceLookup {
   readonly sources: readonly SourceScope[];
+  /** Folders that are no longer synced, whose documents are still there. */
+  readonly formerSources: readonly SourceScope[];
   /** The file of a resource: its source's folder and the path below it. Undefined for a foreign resource. */
   fileOf(docId: string): { readonly source: string; readonly path: string } | undefined;
   /** The resource of the file at an absolute path; undefined if the ledger has none. */
@@ -57,13 +59,15 @@ export function openResourceLookup(stateDir: string): ResourceLookup | undefined
     `SELECT sources.path AS source, files.path FROM files JOIN sources ON sources.id = files.source
      WHERE sources.active = 1 AND doc_id IS NOT NULL AND state NOT IN ('held', 'doomed')`,
   );
+  const scopeOf = ({ path, ownerId, tier }: SourceRow): SourceScope => ({
+    path,
+    ownerId,
+    tier,
+    collectionId: sources.collectionId(tier),
+  });
   return {
-    sources: rows.map(({ path, ownerId, tier }) => ({
-      path,
-      ownerId,
-      tier,
-      collectionId: sources.collectionId(tier),
-    })),
+    sources: rows.map(scopeOf),
+    formerSources: sources.removed().map(scopeOf),
     fileOf: (docId) => byDoc.get(docId),
     docOf: (absolutePath) => inSource(absolutePath, (id, below) => byPath.get(id, below)),
     knows: (absolutePath) => inSource(absolutePath, (id, below) => anyRow.get(id, below)) !== undefined,

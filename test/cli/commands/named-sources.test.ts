@@ -79,10 +79,10 @@ describe("a command on what was synced", () => {
   });
 
   it("says nothing where configuration and ledger agree, or the ledger is damaged", () => {
-    const request = { env: {}, cwd: context.cwd, folder: world.root, stateDir: world.stateDir };
+    const request = { env: {}, cwd: context.cwd, folders: [{ path: world.root }], stateDir: world.stateDir };
     nameOtherSources(context, "sync", loadConfig(request));
     writeFileSync(join(world.stateDir, "ledger.db"), "no ledger at all");
-    nameOtherSources(context, "recover", loadConfig({ ...request, folder: configured }));
+    nameOtherSources(context, "recover", loadConfig({ ...request, folders: [{ path: configured }] }));
     expect(reported).toBe("");
   });
 

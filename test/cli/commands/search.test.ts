@@ -3,6 +3,7 @@ import { scopeOf } from "../../../src/cli/results/search-scope.ts";
 import type { ResourceLookup } from "../../../src/sync/operator/resource-lookup.ts";
 
 const lookup: ResourceLookup = {
+  formerSources: [],
   sources: [
     { path: "/a", ownerId: "team", collectionId: "c1", tier: "fastest" },
     { path: "/b", ownerId: "team", collectionId: "c1", tier: "fastest" },

@@ -18,6 +18,7 @@ const docOf = (path: string): string | undefined =>
 
 /** A ledger of three files, where the id of a file's resource is its absolute path. */
 const lookup: ResourceLookup = {
+  formerSources: [],
   sources: [
     { path: "/quick", ownerId: "q", collectionId: "c1", tier: "fastest" },
     { path: "/good", ownerId: "g", collectionId: "c2", tier: "high_accuracy" },

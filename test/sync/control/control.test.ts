@@ -55,6 +55,7 @@ async function openAt(
 }
 
 const never = new AbortController().signal;
+const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
 const ask = (stateDir = base): Promise<unknown> => askDaemon(stateDir, "rescan", {}, { signal: never });
 
 /** A client that sends arbitrary bytes and collects the answers. */
@@ -217,7 +218,7 @@ describe("a request", () => {
       },
     };
     // The request that `follow` makes.
-    await openAt(operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }));
+    await openAt(operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, RELOADS));
     const paths: string[] = [];
     const leaving = new AbortController();
     const asked = askDaemon(
@@ -237,7 +238,7 @@ describe("a request", () => {
   it("sends the head of an answer to a client that follows a quiet log", async () => {
     const daemon = { recent: () => [], follow: () => () => undefined };
     const { path } = await openAt(
-      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }),
+      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, RELOADS),
     );
     const client = await raw(path);
     client.socket.write(http("GET /v1/daemon/follow"));

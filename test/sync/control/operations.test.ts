@@ -14,6 +14,8 @@ const STATUS = {
 };
 
 /** Sends a request to a daemon with only these methods. */
+const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
+
 async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
   name: N,
@@ -21,10 +23,14 @@ async function ask<N extends DaemonOperation>(
   { signal = new AbortController().signal, drained = async () => {} }: Partial<OperationContext<never>> = {},
 ): Promise<{ readonly result: unknown; readonly events: unknown[] }> {
   const events: unknown[] = [];
-  const operations = operationsOf({ status: () => STATUS, ...daemon } as unknown as Daemon, {
-    version: "1.2.3",
-    startedMs: 5,
-  });
+  const operations = operationsOf(
+    { status: () => STATUS, ...daemon } as unknown as Daemon,
+    {
+      version: "1.2.3",
+      startedMs: 5,
+    },
+    RELOADS,
+  );
   const emit = (event: unknown): void => void events.push(event);
   const result = await operations[name](request, { signal, begin: () => undefined, emit, drained });
   return { result, events };
@@ -121,10 +127,14 @@ describe("the log", () => {
       });
       return () => (stopped += 1);
     };
-    const operations = operationsOf({ recent: () => [activity("old")], follow } as unknown as Daemon, {
-      version: "1.2.3",
-      startedMs: 5,
-    });
+    const operations = operationsOf(
+      { recent: () => [activity("old")], follow } as unknown as Daemon,
+      {
+        version: "1.2.3",
+        startedMs: 5,
+      },
+      RELOADS,
+    );
     const paths: string[] = [];
     const following = operations.follow(
       { limit: 10, ...(path !== undefined && { path }) },

@@ -37,6 +37,7 @@ afterEach(async () => {
   rmSync(sockets, { recursive: true, force: true });
 });
 
+const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
 const SETTINGS = { settings: { trashDays: 7 }, timing: SINGLE_DELETES };
 
 async function start(more: Partial<DaemonOptions> = {}): Promise<void> {
@@ -48,7 +49,7 @@ async function start(more: Partial<DaemonOptions> = {}): Promise<void> {
     stateDir: sockets,
     version: "1.2.3",
     env: {},
-    operations: operationsOf(daemon, { version: "1.2.3", startedMs: 5 }),
+    operations: operationsOf(daemon, { version: "1.2.3", startedMs: 5 }, RELOADS),
     onSocketOutside: () => undefined,
   });
 }

@@ -1,0 +1,61 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { withSource } from "../../config/edit.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import { Tier } from "../../wire/primitives.ts";
+import { openOperator } from "../state/ask.ts";
+import { writeConfig } from "../state/config-file.ts";
+import { reloadDaemon } from "../state/reload-daemon.ts";
+import type { Context } from "../output/context.ts";
+import type { CommonOptions } from "../output/options.ts";
+
+interface AddOptions extends CommonOptions {
+  readonly tier?: Tier;
+  readonly owner?: string;
+}
+
+/** `kbsync add DIR…`: adds folders to the configuration, and to the daemon that runs with it. */
+export function addAdd(program: Command, context: Context): void {
+  program
+    .command("add")
+    .description("add folders to the configuration; a running daemon takes them at once")
+    .argument("<dir...>", "folders to sync")
+    .addOption(new Option("--tier <tier>", "retrieval tier of the folders").choices(Tier.options))
+    .option("--owner <id>", "owner of their documents (default: each folder's own)")
+    .action(async (dirs: readonly string[], options: AddOptions) => add(context, dirs, options));
+}
+
+async function add(context: Context, dirs: readonly string[], options: AddOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const { file, sources } = operator.config;
+  const folders = dirs.map((dir) => resolve(context.cwd, dir));
+  if (file === undefined) throw noConfiguration(folders);
+  const known = new Set(sources.map(({ absolutePath }) => absolutePath));
+  const fresh = [...new Set(folders)].filter((folder) => !known.has(folder));
+  let text = readFileSync(file, "utf8");
+  for (const path of fresh) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
+      throw new KbsyncError(`${path} is no folder`, { code: "source_unusable", subject: path });
+    const { tier: collection, owner: ownerId } = options;
+    text = withSource(text, { path, ...(collection && { collection }), ...(ownerId && { ownerId }) });
+  }
+  for (const folder of folders.filter((each) => known.has(each)))
+    context.stdout.write(`${folder} is in ${file} already\n`);
+  if (fresh.length === 0) return;
+  writeConfig(file, text, context);
+  context.stdout.write(`added to ${file}: ${fresh.join(", ")}\n`);
+  const isLive = await reloadDaemon(operator, (live) => fresh.every((folder) => live.includes(folder)));
+  context.stdout.write(isLive ? "the running daemon syncs it now\n" : NEXT_START);
+}
+
+const NEXT_START = "no daemon took it now: `kbsync sync` or the next `kbsync up` syncs it\n";
+
+/** `config_not_found`: there is no file to edit. */
+export function noConfiguration(folders: readonly string[]): KbsyncError {
+  return new KbsyncError("there is no configuration to add folders to or remove them from", {
+    code: "config_not_found",
+    hint: `\`kbsync init ${folders.map(shellWord).join(" ")}\` writes one; --config names another.`,
+  });
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline/promises";
+import type { Command } from "commander";
+import { withoutSource } from "../../config/edit.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { changeLedger } from "../../sync/operator/offline.ts";
+import { removeSource } from "../../sync/operator/remove-source.ts";
+import { readStatus } from "../../sync/operator/status.ts";
+import { shellWord } from "../../lib/shell-word.ts";
+import { unknownSource } from "../../sync/disk/source-path.ts";
+import { type Operator, openOperator } from "../state/ask.ts";
+import { writeConfig } from "../state/config-file.ts";
+import { reloadDaemon } from "../state/reload-daemon.ts";
+import type { Context } from "../output/context.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { counted } from "../output/progress.ts";
+import { removedLine } from "./follow.ts";
+
+interface RemoveOptions extends CommonOptions {
+  readonly yes?: boolean;
+  readonly keepDocuments?: boolean;
+}
+
+/** `kbsync remove DIR`: takes a folder out of the configuration, and deletes its documents after a question. */
+export function addRemove(program: Command, context: Context): void {
+  program
+    .command("remove")
+    .description(
+      "take a folder out of the configuration, and delete its documents from the knowledge base; the files stay",
+    )
+    .argument("<dir>", "folder that is synced, or was; it may be gone")
+    .option("-y, --yes", "delete its documents without a question")
+    .option("--keep-documents", "stop syncing only: its documents stay searchable")
+    .action(async (dir: string, options: RemoveOptions) => remove(context, dir, options));
+}
+
+async function remove(context: Context, dir: string, options: RemoveOptions): Promise<void> {
+  const operator = openOperator(context, options);
+  const { file, sources, stateDir } = operator.config;
+  const folder = resolve(context.cwd, dir);
+  const status = readStatus(stateDir, 0);
+  const left = status?.removed.find(({ path }) => path === folder);
+  const active = status?.sources.find(({ path }) => path === folder);
+  const index = sources.findIndex(({ absolutePath }) => absolutePath === folder);
+  const all = [
+    ...sources.map(({ absolutePath }) => absolutePath),
+    ...(status?.removed ?? []).map(({ path }) => path),
+  ];
+  if (left === undefined && active === undefined && index === -1) throw unknownSource(folder, all);
+  const documents = left?.resources ?? active?.inAgreement ?? 0;
+  const deletes = options.keepDocuments !== true;
+  if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;
+  if (index >= 0 && file !== undefined) {
+    writeConfig(file, withoutSource(readFileSync(file, "utf8"), index), context);
+    context.stdout.write(`removed from ${file}: ${folder}\n`);
+  }
+  const isLive = await reloadDaemon(operator, (live) => !live.includes(folder));
+  const told = isLive
+    ? await removeLive(operator, folder, deletes)
+    : await removeOffline(operator, folder, deletes);
+  context.stdout.write(told);
+}
+
+/** Asks a person. Throws `usage` where there is none. */
+async function agrees(context: Context, folder: string, documents: number): Promise<boolean> {
+  const what = `${counted(documents, "document")} of ${folder}`;
+  if (!context.stdout.isTTY || !process.stdin.isTTY) {
+    throw new KbsyncError(
+      `this deletes ${what} from the knowledge base, and there is no terminal to ask on`,
+      {
+        code: "usage",
+        subject: folder,
+        hint: `\`kbsync remove ${shellWord(folder)} --yes\` deletes them; --keep-documents stops syncing only.`,
+      },
+    );
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    const question = `Delete ${what} from the knowledge base? The files stay. [y/N] `;
+    const answer = await terminal.question(question, { signal: context.signal });
+    if (/^y(es)?$/i.test(answer.trim())) return true;
+    context.stdout.write("nothing was changed\n");
+    return false;
+  } finally {
+    terminal.close();
+  }
+}
+
+/** The daemon has let go of the folder: it deletes what a person agreed to. */
+async function removeLive(operator: Operator, folder: string, deletes: boolean): Promise<string> {
+  const held = (await operator.need("held", { folder }).catch(ifUnknown))?.held ?? [];
+  const [first] = held;
+  if (first === undefined) return "it has no documents\n";
+  if (!deletes) return keptWords(folder, first.held);
+  await operator.need("approve", { folder, token: first.token });
+  return `the daemon deletes ${counted(first.held, "document")} now\n`;
+}
+
+async function removeOffline(operator: Operator, folder: string, deletes: boolean): Promise<string> {
+  const documents = await changeLedger(operator.config.stateDir, (ledger) =>
+    removeSource(ledger, folder, deletes),
+  );
+  if (documents === undefined) return "it has no documents\n";
+  if (!deletes) return keptWords(folder, documents);
+  return `the next \`kbsync sync\` or \`kbsync up\` deletes ${counted(documents, "document")}\n`;
+}
+
+function keptWords(path: string, resources: number): string {
+  return `${removedLine({ path, resources, approved: false })}\n`;
+}
+
+/** A folder without documents leaves nothing to approve. */
+function ifUnknown(error: unknown): undefined {
+  if (error instanceof KbsyncError && error.code === "source_unknown") return undefined;
+  throw error;
+}

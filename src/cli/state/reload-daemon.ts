@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "../../lib/failure.ts";
+import type { Operator } from "./ask.ts";
+
+/** Longest wait for a daemon that read its configuration again. It closes the old sources first. */
+const WAIT_MS = 15_000;
+const POLL_MS = 50;
+/** A daemon that ends to start on the new configuration may leave a request without an answer. */
+const RESTARTING: ReadonlySet<string> = new Set(["daemon_stopping", "control_lost"]);
+
+/**
+ * Has the running daemon read its configuration again, and waits until `isDone` accepts the folders that it syncs. Returns false
+ * if none runs, or if it runs with another configuration. Throws the error of a configuration that it refuses.
+ */
+export async function reloadDaemon(
+  operator: Pick<Operator, "ask">,
+  isDone: (folders: readonly string[]) => boolean,
+): Promise<boolean> {
+  const reloaded = await duringRestart(operator.ask("reload", {}));
+  if (reloaded === undefined) return false;
+  for (let waitedMs = 0; waitedMs < WAIT_MS; waitedMs += POLL_MS) {
+    const status = await duringRestart(operator.ask("status", {}));
+    if (status !== undefined && status !== "restarting") {
+      if (isDone(status.sources.map(({ path }) => path))) return true;
+      // It has answered that nothing changes, so there is nothing to wait for.
+      if (reloaded !== "restarting" && reloaded.applied.length === 0) return false;
+    }
+    await sleep(POLL_MS);
+  }
+  return false;
+}
+
+async function duringRestart<T>(asked: Promise<T>): Promise<T | "restarting"> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (RESTARTING.has(codeOf(error) ?? "")) return "restarting";
+    throw error;
+  }
+}

@@ -1,0 +1,86 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { withoutComments } from "../../src/config/comments.ts";
+import { withoutSource, withSource } from "../../src/config/edit.ts";
+import { parseConfig } from "../../src/config/load.ts";
+import { configText } from "../../src/config/template.ts";
+
+const paths = (text: string): string[] => parseConfig(text, "c.json").sources.map(({ path }) => path);
+const added = (text: string): string => withSource(text, { path: "/new" });
+
+describe("a source that is added", () => {
+  it.each([
+    ["to no configuration", "{}", ["/new"]],
+    ["to one without sources", '{ "stateDir": "/s" }', ["/new"]],
+    ["to an empty list", '{ "sources": [] }', ["/new"]],
+    ["after another one", '{ "sources": [{ "path": "/a" }] }', ["/a", "/new"]],
+    ["after a trailing comma", '{\n  "sources": [\n    { "path": "/a" },\n  ],\n}', ["/a", "/new"]],
+    [
+      "although another key has that name",
+      '{ "service": {"embedded": true}, "sources": [{"path": "sources"}] }',
+      ["sources", "/new"],
+    ],
+    [
+      "although a comment looks like a list",
+      '{ // "sources": [\n "sources": [ /* ] */ {"path": "/a"} ] }',
+      ["/a", "/new"],
+    ],
+  ])("%s", (_name, text, expected) => expect(paths(added(text))).toEqual(expected));
+
+  it("leaves comments and layout as they are", () => {
+    const text =
+      '{\n  // mine\n  "sources": [\n    { "path": "/a" }, // the first\n    // the end\n  ],\n}\n';
+    expect(added(text)).toBe(
+      '{\n  // mine\n  "sources": [\n    { "path": "/a" }, // the first\n    { "path": "/new" },\n    // the end\n  ],\n}\n',
+    );
+  });
+});
+
+describe("a source that is removed", () => {
+  const three =
+    '{\n  "sources": [\n    {"path": "/a"}, // first\n    {"path": "/b"},\n    {"path": "/c"}\n  ]\n}\n';
+  it.each([
+    [0, ["/b", "/c"]],
+    [1, ["/a", "/c"]],
+    [2, ["/a", "/b"]],
+  ])("leaves the others (%i)", (index, expected) => {
+    const text = withoutSource(three, index);
+    expect(paths(text)).toEqual(expected);
+    // No trailing comma comes in where there was none.
+    expect(() => JSON.parse(text.replace("// first", "")) as unknown).not.toThrow();
+  });
+
+  it("can be the only one", () =>
+    expect(paths(withoutSource('{"sources": [{"path": "/a"}]}', 0))).toEqual([]));
+});
+
+it("undoes an addition, whatever the configuration looks like", () => {
+  const source = fc.record({ path: fc.string({ minLength: 1 }) });
+  const layout = fc.constantFrom(undefined, 1, 2, "\t");
+  fc.assert(
+    fc.property(fc.array(source, { maxLength: 4 }), layout, fc.boolean(), (sources, space, isLast) => {
+      const fields = { stateDir: '/a"[{', ...(isLast ? {} : { sync: { concurrency: 3 } }), sources };
+      const text = JSON.stringify(fields, undefined, space);
+      const more = withSource(text, { path: "/new" });
+      expect(JSON.parse(withoutComments(more))).toEqual({
+        ...fields,
+        sources: [...sources, { path: "/new" }],
+      });
+      expect(JSON.parse(withoutComments(withoutSource(more, sources.length)))).toEqual(fields);
+    }),
+  );
+});
+
+it("edits what `kbsync init` writes", () => {
+  const text = configText({
+    folders: ["/a", "/b"],
+    collection: "fastest",
+    ownerId: undefined,
+    service: { embedded: true, port: undefined },
+    stateDir: undefined,
+    schema: undefined,
+  });
+  expect(paths(added(text))).toEqual(["/a", "/b", "/new"]);
+  expect(paths(withoutSource(added(text), 0))).toEqual(["/b", "/new"]);
+  expect(added(text).length - text.length).toBeLessThan(40);
+});
