@@ -42,6 +42,8 @@ export interface Deletes {
     row: SourceRow,
     more?: Partial<Pick<BrakeFacts, "leftOut" | "madeLately" | "missingBusy" | "missingNew" | "hidden">>,
   ): BrakeFacts;
+  /** Returns how many files that do not exist may have a resource from a create without an answer. */
+  missingInDoubt(scan: Scan): number;
   /** Returns resources that files of the source received within the last minutes and still have. */
   madeLately(): ReadonlySet<string>;
   /** Writes the intents of the deletes that the brakes let through, and removes the rows. */
@@ -183,6 +185,14 @@ export function openDeletes(options: {
       leftOut,
       madeLately,
     }),
+    missingInDoubt: (scan) => {
+      const inScope = scopeTest(scan.scope);
+      const creates = [...ledger.intents.creates(source), ...ledger.intents.doubts(source)];
+      const paths = creates
+        .filter(({ path, docId }) => docId === null && inScope(path) && !ledger.files.living(source, path))
+        .map(({ path }) => path);
+      return absentFrom({ ...scan, scope: undefined }, paths).size;
+    },
     madeLately: () => {
       const made = ledger.activity.madeSince(source, now() - LATELY_MS);
       return new Set(made.filter((docId) => ledger.drift.byDoc(docId)?.source === source));

@@ -417,10 +417,13 @@ function openApplying(
 async function factsOf(
   rules: Rules,
   deletes: Deletes,
-  { root: identity }: Scan,
+  scan: Scan,
   before: SourceRow,
-  { gone, missingBusy, missingNew, hidden }: Compared,
+  { gone, missingBusy, missingNew: missingAnew, hidden }: Compared,
 ): Promise<BrakeFacts> {
+  const { root: identity } = scan;
+  // A former process may have sent files of the folder that was here then.
+  const missingNew = missingAnew + (isSameRoot(before.root, identity) ? 0 : deletes.missingInDoubt(scan));
   const isSure = identity?.born === true || gone.length < REPLACED_FILES_MIN;
   const madeLately = isSure ? undefined : deletes.madeLately();
   const facts = deletes.facts(before, { madeLately, missingBusy, missingNew, hidden });

@@ -11,7 +11,7 @@ export interface BrakeFacts {
    * now.
    */
   readonly missingBusy: number;
-  /** Files that are gone while their first resource is in flight. No other figure includes them. */
+  /** Files that are gone while their first resource is in flight or in doubt. No other figure includes them. */
   readonly missingNew: number;
   /** How many of `filesBefore` the scan could not read: nothing is known of them. */
   readonly hidden: number;

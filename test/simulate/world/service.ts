@@ -423,7 +423,7 @@ export function openService(clock: Clock, random: Random, conditions: Conditions
         const file = uploads.get(`${RESOURCES_URL}${request.path}`);
         if (file === undefined) return refuse(404, "no such file");
         const headers = { "content-type": "application/octet-stream" };
-        return { status: 200, headers, text: file.bytes.toString("latin1") };
+        return { status: 200, headers, text: file.bytes.toString("utf8") };
       }
       case "search":
         return search(request);

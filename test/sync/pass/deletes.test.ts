@@ -259,3 +259,22 @@ it("resources made lately are those of this source alone, while they exist", asy
   nowMs = LATELY_MS + 1;
   expect([...deletes.madeLately()]).toEqual(["lately"]);
 });
+
+it("creates without an answer count as missing where their file is not, and neither has a row nor a resource", async () => {
+  await ledger.write(() => {
+    ledger.sources.open("/docs", "owner", "fastest");
+    const create = (path: string): number => ledger.intents.create(1, path, 0, observedAt(path));
+    create("open");
+    ledger.intents.doubt(create("below/doubted"), null);
+    ledger.intents.doubt(create("found"), "doc of found");
+    create("other");
+    create("known");
+    ledger.files.insert(1, null, "failed", observedAt("known"));
+  });
+  ledger.flush();
+  const scan = { root: ROOT, entries: rows(["other"]), unreadable: [], refused: [], skipped: [] };
+  expect(deletes.missingInDoubt({ ...scan, scope: undefined })).toBe(2);
+  expect(deletes.missingInDoubt({ ...scan, scope: ["below", "other"] })).toBe(1);
+  const hidden = { ...scan, unreadable: [{ path: "below", code: "EACCES" }] };
+  expect(deletes.missingInDoubt({ ...hidden, scope: undefined })).toBe(1);
+});
