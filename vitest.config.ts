@@ -82,6 +82,8 @@ export const ALONE = [
 const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
 /** Unit tests wait for timers and processes a third of the time. */
 const unitWorkers = Math.ceil(1.5 * availableParallelism());
+/** Processes register where commands look for them. */
+const ownRegistry = { setupFiles: ["test/own-registry.ts"] };
 const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
 
 keepCompiled();
@@ -120,6 +122,7 @@ export default defineConfig({
       {
         test: {
           name: "long",
+          ...ownRegistry,
           include: LONG_TESTS,
           testTimeout: 120_000,
           hookTimeout: 60_000,
@@ -132,6 +135,7 @@ export default defineConfig({
       {
         test: {
           name: "scenarios",
+          ...ownRegistry,
           include: SCENARIOS,
           testTimeout: 300_000,
           hookTimeout: 60_000,
@@ -144,6 +148,7 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
+          ...ownRegistry,
           include: E2E,
           testTimeout: 120_000,
           hookTimeout: 120_000,
@@ -155,6 +160,7 @@ export default defineConfig({
       {
         test: {
           name: "crash",
+          ...ownRegistry,
           include: CRASH,
           env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
           testTimeout: 120_000,
@@ -168,6 +174,7 @@ export default defineConfig({
       {
         test: {
           name: "console",
+          ...ownRegistry,
           include: CONSOLE,
           testTimeout: 60_000,
           hookTimeout: 60_000,
