@@ -76,8 +76,10 @@ export async function findCandidates(
   const isAgain = before.parts.length > 0;
   /** A new ledger made its rows before there was a list, so the list does not decide whether they are candidates. */
   const isOld = whole || isAgain;
+  // The pass halts then. Files of the other folder must not count as known ones.
+  const isOther = !isAgreed && holdsNone(context, source, scan);
   const mayMatch = ({ path }: ScanEntry): boolean =>
-    (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
+    !isOther && (!isAgain || isWithin(path, before.parts)) && !isBusy(path);
   const entries = new Map(scan.entries.filter(mayMatch).map((entry) => [entry.path, entry]));
   const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
   const borne = new Set<string>();
@@ -141,6 +143,12 @@ export async function findCandidates(
     isThere,
     hasFollowed,
   };
+}
+
+/** Reports whether none of the files that have a resource is in the folder. */
+function holdsNone({ ledger }: ActionContext, { id }: AdoptingSource, { entries }: Scan): boolean {
+  const isKnown = ({ path }: ScanEntry): boolean => (ledger.files.living(id, path)?.docId ?? null) !== null;
+  return ledger.sources.withResource(id) > 0 && !entries.some(isKnown);
 }
 
 /** Returns what a scan could see of the folder. `isAgreed`: it is the folder that the ledger knows. */

@@ -120,7 +120,7 @@ export function openChecking(options: CheckingOptions): Checking {
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
     // Only now is all pending work counted.
-    if (due.all && !isPostponed) planned = true;
+    if (due.all && !isAwaiting) planned = true;
     if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
     halted = false;
     if (due.all) periodic = false;

@@ -53,6 +53,8 @@ export interface Judge {
   resumes(): void;
   /** The daemon says that a file of a source has a resource. */
   acknowledged(source: string, path: string): void;
+  /** A process that is a single pass starts. It cannot ask a minute later whether a 404 was true. */
+  startsPass(process: number): void;
   /** What differs between folder and service; empty when they agree. Default: metadata as well. */
   differences(but?: "metadata"): readonly string[];
   /** What differs of the files that count, whatever else there is at the service. */
@@ -179,6 +181,11 @@ export function openJudge(options: JudgeOptions): Judge {
   let refusals = new Set<string>();
   /** Refused requests that were sent once more, as may be. */
   let excused = new Set<string>();
+  const passes = new Set<number>();
+  /** Addresses of uploads that did not come when they were fetched: their files were sent anew after a while. */
+  const unfetched = new Set<string>();
+  /** Resources of which a single pass was told falsely that they are gone. */
+  const denied = new Set<string>();
   /** By process: how many lists in a row the service said that it does not know of. */
   const denials = new Map<number, number>();
   /** When something changed that may make a refused request a new one. */
@@ -283,11 +290,12 @@ export function openJudge(options: JudgeOptions): Judge {
   /**
    * Whether a create makes again what was lost. Chunk settings and the kind, text or address, never change by an update:
    * such a file gets another resource, and nobody asks whether the old one is there. Neither is it asked for when a file
-   * comes to a path whose file was removed.
+   * comes to a path whose file was removed. Who edits a file asks for it.
    */
   const isMadeAgain = (resource: Resource, before: Resource): boolean =>
     chunkSizeOf(before) === chunkSizeOf(resource) &&
     (before.url === undefined) === (resource.url === undefined) &&
+    bodyOf(before, service) === bodyOf(resource, service) &&
     (expectations.thereSinceMs(placeIn(resource)) ?? Infinity) <= lostMs;
 
   service.onCreate = (resource, { begunMs }) => {
@@ -379,6 +387,7 @@ export function openJudge(options: JudgeOptions): Judge {
     if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
+    if (stray.url !== undefined && unfetched.has(new URL(stray.url).pathname)) return true;
     const sinceMs = expectations.thereSinceMs(placeIn(stray)) ?? Infinity;
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
@@ -408,7 +417,7 @@ export function openJudge(options: JudgeOptions): Judge {
       );
   const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
     strays
-      .filter((stray) => !isForgiven(stray, kept))
+      .filter((stray) => !isForgiven(stray, kept) && !denied.has(stray.id))
       .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
 
   /** The metadata of a resource and of its file, as text. */
@@ -559,8 +568,12 @@ export function openJudge(options: JudgeOptions): Judge {
       countGrowth(request);
     },
     isMaking: (...facts) => making.has(JSON.stringify(facts)),
+    startsPass: (process) => void passes.add(process),
     delivered: (request, { status, headers, text }) => {
-      const { process, operation } = request;
+      const { process, operation, docId } = request;
+      if (operation === "download" && status >= 500) unfetched.add(request.path);
+      if (operation === "delete" && status === 404 && docId !== undefined && passes.has(process))
+        denied.add(docId);
       if (operation === "create" || operation === "update") noteRefusal(request, status, text);
       if (request.operation === "create" && (status === 201 || status === 202)) {
         const id = idOf(text);
@@ -637,15 +650,19 @@ export function openJudge(options: JudgeOptions): Judge {
       // Nobody can miss what no ledger knows. One that was lost may still know nothing when the process after it has ended.
       if (isBlank || (forgotten > 0 && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
-      const missed = gone.filter(({ id, queued }) => queued.length === 0 && options.isOwned(id));
+      // One whose file is gone, too, is not missed: its delete is held.
+      const isThere = (each: Resource): boolean => expectations.bodyAt(placeIn(each)) !== undefined;
+      const known = gone.filter(({ id, queued }) => queued.length === 0 && options.isOwned(id));
+      const missed = known.filter(isThere);
       // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.
       if (options.owners.second !== undefined) return;
       // Of fewer so many may have been made again before it is noticed that the rest is no loss any more.
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
-      if (missed.length >= min && 2 * missed.length > before) {
+      const served = before - (known.length - missed.length);
+      if (missed.length >= min && 2 * missed.length > served) {
         lost = new Map(missed.map((each) => [placeIn(each), each]));
         lostMs = clock.nowMs();
-        loss = { missed: missed.length, before };
+        loss = { missed: missed.length, before: served };
       }
     },
     agreed: (deletes) => {

@@ -202,6 +202,7 @@ export function openRunner(options: RunnerOptions): Runner {
     stage.process = process;
     settingsNow = settings;
     note(() => `process ${process.number} starts: ${mode}`);
+    if (mode === "once") judge().startsPass(process.number);
     judge().started();
     const stop = new AbortController();
     current = { process, daemon: undefined, stop, mode };
