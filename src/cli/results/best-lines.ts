@@ -1,4 +1,4 @@
-import { sentencesOf } from "../../kb/chat/sentences.ts";
+import { bodyStart, sentencesOf } from "../../kb/chat/sentences.ts";
 import { wrapped } from "../terminal/wrap.ts";
 import type { QueryMatches } from "./matches.ts";
 
@@ -9,8 +9,8 @@ export interface LineRoom {
 }
 
 /**
- * Returns the part of a chunk that has most of the query's words, as wrapped lines from the beginning of a sentence on. Headings that
- * `headings` already names are left out at the beginning. Pure.
+ * Returns the part of a chunk that has most of the query's words, as wrapped lines from the beginning of a sentence on. Front
+ * matter, and headings that `headings` already names, are left out at the beginning. Pure.
  */
 export function bestLines(
   content: string,
@@ -37,10 +37,11 @@ export function reflowed(text: string): string {
 }
 
 function withoutHeadings(content: string, headings: ReadonlySet<string>): string {
-  const lines = content.trim().split("\n");
+  const text = content.trim();
+  const lines = (text.slice(bodyStart(text)).trim() || text).split("\n");
   const at = lines.findIndex((line) => {
-    const text = line.replace(/^#+\s+/, "").trim();
-    return text !== "" && !headings.has(text);
+    const words = line.replace(/^#+\s+/, "").trim();
+    return words !== "" && !headings.has(words);
   });
   return lines.slice(Math.max(0, at)).join("\n");
 }

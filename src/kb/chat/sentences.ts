@@ -4,6 +4,8 @@ import { analyze } from "../lexical/analyzer.ts";
 /** White space and the marker of a list item or quotation at the start of a line. */
 const MARK = /^\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*/;
 const HEADING = /^#{1,6}\s/;
+/** The YAML header of a Markdown file: fields of the file, no sentences. */
+const FRONT_MATTER = /^---[ \t]*\r?\n(?:[^\n]+\n){0,200}?---[ \t]*(?:\r?\n|$)/;
 
 /** English function words, which occur in every text whatever its subject. */
 const FUNCTION_WORDS =
@@ -18,11 +20,19 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** Splits a text into sentences, in order. A line end also ends a sentence, unless it only wraps a paragraph. */
+/** Returns the offset of the text after its front matter; 0 without any. */
+export function bodyStart(text: string): number {
+  return FRONT_MATTER.exec(text)?.[0].length ?? 0;
+}
+
+/**
+ * Splits a text into sentences, in order, without front matter and lines without a letter or digit. A line end also ends a
+ * sentence, unless it only wraps a paragraph.
+ */
 export function sentencesOf(text: string): Sentence[] {
   const sentences: Sentence[] = [];
   const stops = newStops(text);
-  let from = 0;
+  let from = bodyStart(text);
   while (from < text.length) {
     const lineEnd = endOfLine(text, from);
     // Otherwise the full stop of "1." would end a sentence.
@@ -30,7 +40,7 @@ export function sentencesOf(text: string): Sentence[] {
     while (from < lineEnd) {
       const to = nextSentenceEnd(text, stops, from, lineEnd);
       const sentence = trimmed(text, from, to);
-      if (sentence.text !== "") sentences.push(sentence);
+      if (/[\p{L}\p{N}]/u.test(sentence.text)) sentences.push(sentence);
       from = Math.max(to, from + 1);
     }
     from = lineEnd + 1;

@@ -97,6 +97,8 @@ describe("the best lines of a chunk", () => {
     ["a list keeps its lines", "- one\n- two", "two", ["- one", "- two"]],
     ["a named heading is left out", "# Title\n\nText.", "text", ["Text."]],
     ["a chunk that is only a heading stays", "# Title", "title", ["# Title"]],
+    ["front matter is left out", "---\ntags: [text]\n---\n# Title\n\nText.", "text", ["Text."]],
+    ["a chunk that is only front matter stays", "---\na: 1\n---", "a", ["--- a: 1", "---"]],
     ["nothing matches", "Alpha. Beta.", "gamma", ["Alpha. Beta."]],
   ])("%s", (_name, content, query, lines) => {
     expect(bestLines(content, ["Title"], queryMatches(query), { cells: 40, lines: 3 })).toEqual(lines);

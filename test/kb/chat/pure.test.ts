@@ -165,6 +165,12 @@ describe("the sentence that says most to a question", () => {
   });
 });
 
+it("front matter and lines without a letter are no sentences", () => {
+  const text = "---\ntags: [kitchen]\n---\n# Bread\n\n***\nBake it.\n---\n";
+  expect(sentencesOf(text).map((each) => each.text)).toEqual(["# Bread", "Bake it."]);
+  expect(bestSentence(text, termsOf("bread"), "Bread")?.text).toBe("Bake it.");
+});
+
 describe("the JSON of an answer", () => {
   it.each<[string, string, string | undefined]>([
     ["accepts an object alone", ' {"a": 1}\n', '{"a": 1}'],
