@@ -44,6 +44,7 @@ export interface RenewedId {
   readonly id: string | undefined;
   /** The service itself supplied this id just now, so it has such a collection. */
   readonly isNamed: boolean;
+  readonly isAnswered: boolean;
 }
 
 /** A service that does not supply the ids may be replaced by one that does. */
@@ -119,7 +120,11 @@ export function openCollections(
     ask,
     renew: async (tier, signal) => {
       const came = await fetch(signal);
-      return { id: id(tier), isNamed: typeof came !== "string" && came.has(tier) };
+      return {
+        id: id(tier),
+        isNamed: typeof came !== "string" && came.has(tier),
+        isAnswered: came !== "unanswered",
+      };
     },
     isConfigured: (tier) => configured.has(tier),
     onMoved: (listener) => {

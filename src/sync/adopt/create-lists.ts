@@ -118,8 +118,7 @@ export function openCreateLists(options: CreateListsOptions): CreateLists {
         if (asked.why === "unanswered") continue;
         // A gateway may have said so. Without a list a create may be repeated that was acted on.
         if (asked.why === "unsupported" && !areDoubts && !isAskedAgain) {
-          isAskedAgain = true;
-          await collections.renew(tier, context.signal);
+          isAskedAgain = (await collections.renew(tier, context.signal)).isAnswered;
           continue;
         }
         ledger.flush();

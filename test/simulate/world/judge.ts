@@ -268,6 +268,13 @@ export function openJudge(options: JudgeOptions): Judge {
     if (options.owners.second !== undefined && expectations.bodyAt(place) === undefined) return;
     // Of two sources that share an owner only the other one's file ever had a resource there: this was it.
     if (options.owners.second === options.owners.first && countServed(place) === 0) return;
+    // What is left there is equal, and nobody can tell whose it is after a lost ledger; the other file gets another.
+    if (
+      options.owners.second === options.owners.first &&
+      forgotten > 0 &&
+      left.some((each) => isSame(each, resource))
+    )
+      return;
     // A person agreed to the end of what was held; a file that could not be checked then is another one.
     if (clock.nowMs() - agreedMs < AGREED_MS && service.madeMs(id) < agreedMs) return;
     // A resource whose requests all came before the file was another file's of that name.
@@ -280,7 +287,12 @@ export function openJudge(options: JudgeOptions): Judge {
     if (isKnown && others.length < wanted) {
       fail("wrong-delete", `the only resource of ${place} is deleted, whose file has been there all along`);
     }
-    if (!held.has(place)) return;
+    // Its text went on under another name, and with other settings that is another resource.
+    const isReplaced = (each: Resource): boolean =>
+      each.id !== id &&
+      each.createdMs > resource.createdMs &&
+      bodyOf(each, service) === bodyOf(resource, service);
+    if (!held.has(place) || ours().some(isReplaced)) return;
     heldGone += 1;
     if (heldGone > freeDeletes) {
       fail("unheld", `${heldGone} deletes of one mass delete were not held`);

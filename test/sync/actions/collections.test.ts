@@ -115,11 +115,15 @@ describe("collection ids", () => {
     stored.set("fastest", "c1");
     reply = named(["fastest", "c2"]);
     const collections = open();
-    expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: true });
+    expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: true, isAnswered: true });
     expect([questions, moved]).toEqual([1, ["fastest"]]);
     for (const nothing of [later("service"), named(["moderate", "c3"])]) {
       reply = nothing;
-      expect(await collections.renew("fastest", signal)).toEqual({ id: "c2", isNamed: false });
+      expect(await collections.renew("fastest", signal)).toEqual({
+        id: "c2",
+        isNamed: false,
+        isAnswered: true,
+      });
     }
   });
 
