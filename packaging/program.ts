@@ -72,8 +72,10 @@ const PREBUILT = `${process.platform}-${process.arch}.node`;
 
 /** Whether a path of the repository is never read by the program on this machine; together they are half of what npm installs. */
 export function isDeadWeight(path: string): boolean {
-  // Runs models in browsers; in Node.js transformers.js uses onnxruntime-node.
-  if (/^node_modules\/onnxruntime-web(?:\/|$)/.test(path)) return true;
+  // The engines of text recognition with their code as text, for browsers. Here it is read from a file beside each.
+  if (/^node_modules\/tesseract\.js-core\/.*\.wasm\.js$/.test(path)) return true;
+  // Pages are drawn with the legacy build, which is that for Node.js.
+  if (/^node_modules\/pdfjs-dist\/(?:build|web|image_decoders)(?:\/|$)/.test(path)) return true;
   // Compilers' notes for people who debug these packages.
   if (/\.(?:map|d\.[mc]?ts)$/.test(path)) return true;
   // The sources of SQLite, for machines that no binary was built for.

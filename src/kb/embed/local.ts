@@ -159,9 +159,9 @@ function lazyWorker(model: ModelFiles, threads: number) {
   let latest: Promise<unknown> | undefined;
 
   const start = () => {
-    const { folder, dtype, tokensMax, dimensions } = model;
+    const { folder, weightsFile, tokensMax, dimensions } = model;
     const worker = new Worker(siblingModule(import.meta.url, "local-worker"), {
-      workerData: { folder, dtype, threads, tokensMax, dimensions } satisfies LocalWorkerData,
+      workerData: { folder, weightsFile, threads, tokensMax, dimensions } satisfies LocalWorkerData,
       name: "embed",
     });
     const calls = callWorker<LocalWorkerMethods>(worker, "embedding");

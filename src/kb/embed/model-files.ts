@@ -34,9 +34,9 @@ const HASH_SLICE_BYTES = 1024 * 1024;
 
 /** File name of the weights for each precision, by preference. */
 const WEIGHTS = [
-  { dtype: "q4", file: "onnx/model_q4.onnx" },
-  { dtype: "q8", file: "onnx/model_quantized.onnx" },
-  { dtype: "fp32", file: "onnx/model.onnx" },
+  { dtype: "q4", weightsFile: "onnx/model_q4.onnx" },
+  { dtype: "q8", weightsFile: "onnx/model_quantized.onnx" },
+  { dtype: "fp32", weightsFile: "onnx/model.onnx" },
 ] as const;
 /** Precision of the weights. */
 export type Precision = (typeof WEIGHTS)[number]["dtype"];
@@ -48,6 +48,8 @@ export interface ModelFiles {
   /** Name of the known model, in any folder; else the name of the folder. */
   readonly name: string;
   readonly dtype: Precision;
+  /** Path of the weights in the folder. */
+  readonly weightsFile: string;
   /** Identifies the weights: a SHA-256 over the digests of their files. */
   readonly weightsSha256: string;
   readonly dimensions: number;
@@ -122,11 +124,12 @@ export async function sha256OfFile(path: string): Promise<string> {
 /** Identity of the weights. */
 interface Weights {
   readonly dtype: Precision;
+  readonly weightsFile: string;
   readonly weightsSha256: string;
 }
 
 const KNOWN_WEIGHTS: Weights = {
-  dtype: "q4",
+  ...WEIGHTS[0],
   weightsSha256: digestOf(KNOWN_FILES.get("onnx/model_q4.onnx"), KNOWN_FILES.get("onnx/model_q4.onnx_data")),
 };
 
@@ -140,12 +143,12 @@ async function checkKnownFiles(folder: string): Promise<Weights> {
 }
 
 async function hashWeights(folder: string): Promise<Weights> {
-  for (const { dtype, file } of WEIGHTS) {
-    const graph = await hashIfThere(join(folder, file));
-    const data = await hashIfThere(join(folder, `${file}_data`)); // large models store the weights in a separate file
-    if (graph !== undefined) return { dtype, weightsSha256: digestOf(graph, data) };
+  for (const { dtype, weightsFile } of WEIGHTS) {
+    const graph = await hashIfThere(join(folder, weightsFile));
+    const data = await hashIfThere(join(folder, `${weightsFile}_data`)); // large models store the weights in a separate file
+    if (graph !== undefined) return { dtype, weightsFile, weightsSha256: digestOf(graph, data) };
   }
-  throw new Error(`no weights: expected one of ${WEIGHTS.map(({ file }) => file).join(", ")}`);
+  throw new Error(`no weights: expected one of ${WEIGHTS.map(({ weightsFile }) => weightsFile).join(", ")}`);
 }
 
 function digestOf(graph: string | undefined, data: string | undefined): string {
