@@ -132,23 +132,24 @@ describe("dashboard and alerts", () => {
   });
 });
 
-describe("docs/OPERATIONS.md", () => {
-  const manual = read("OPERATIONS.md");
+describe("the documentation of operations", () => {
+  const runbooks = read("TROUBLESHOOTING.md");
+  const manual = read("REFERENCE.md");
 
   it.each(alerts.map(({ alert, annotations }) => [alert, annotations.runbook]))(
     "says what to do about %s, where its runbook leads",
     (alert, runbook) => {
-      expect(manual).toMatch(new RegExp(`^#### ${alert}$`, "m"));
-      expect(runbook).toBe(`docs/OPERATIONS.md#${alert.toLowerCase()}`);
+      expect(runbooks).toMatch(new RegExp(`^#### ${alert}$`, "m"));
+      expect(runbook).toBe(`docs/TROUBLESHOOTING.md#${alert.toLowerCase()}`);
     },
   );
 
-  it("docs/OPERATIONS.md names exactly the existing alerts", () => {
-    const reported = [...manual.matchAll(/^#### (Kbsync\w+)$/gm)].map(([, name = ""]) => name);
+  it("docs/TROUBLESHOOTING.md names exactly the existing alerts", () => {
+    const reported = [...runbooks.matchAll(/^#### (Kbsync\w+)$/gm)].map(([, name = ""]) => name);
     expect(reported.toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
   });
 
-  it("docs/OPERATIONS.md lists every metric of the program with its labels", () => {
+  it("docs/REFERENCE.md lists every metric of the program with its labels", () => {
     const rows = [...manual.matchAll(/^\| `(kbsync_\w+)` \|([^|]*)\|/gm)];
     const reported = Object.fromEntries(
       rows.map(([, name = "", labels = ""]) => [

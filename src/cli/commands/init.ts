@@ -14,7 +14,7 @@ import { writeConfig } from "../state/config-file.ts";
 
 /** The flags of `kbsync init`. */
 export interface InitOptions extends CommonOptions {
-  readonly collection?: Tier;
+  readonly tier?: Tier;
   readonly owner?: string;
   readonly port?: number;
   readonly apiUrl?: string;
@@ -30,7 +30,9 @@ export function addInit(program: Command, context: Context): void {
     .command("init")
     .description("write a configuration with comments; asks on a terminal where no folder is named")
     .argument("[dir...]", "folders to watch")
-    .addOption(new Option("--collection <tier>", "retrieval tier of the folders").choices(Tier.options))
+    .addOption(
+      new Option("--tier <tier>", "how the folders are searched (see docs/TIERS.md)").choices(Tier.options),
+    )
     .option("--owner <id>", "owner of their resources (default: each folder's own)")
     .option("-p, --port <n>", "port of the embedded service; 0 takes any free one", wholeNumber(0, 65_535))
     .option("--api-url <url>", "main host of a hosted service, instead of the embedded one")
@@ -83,7 +85,7 @@ function wishesOf(context: Context, folders: readonly string[], options: InitOpt
   const schema = fileURLToPath(new URL("../../../kbsync.schema.json", import.meta.url));
   return {
     folders: folders.map((folder) => knownFolder(resolve(context.cwd, folder))),
-    collection: options.collection ?? "fastest",
+    collection: options.tier ?? "fastest",
     ownerId: options.owner,
     service:
       apiUrl === undefined

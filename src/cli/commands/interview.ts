@@ -45,29 +45,37 @@ export async function interview(
   }
 }
 
-/** Asks the questions in order; an empty answer takes the value in brackets. `complain` prints what is wrong with an answer. */
+/** What each tier finds, and what it costs. */
+const TIER_WORDS: Readonly<Record<Tier, string>> = {
+  fastest: "by words; costs nothing, files are searchable at once",
+  moderate: "by words and by meaning; about 7 passages a second on two processors",
+  high_accuracy: "the same, also sentence by sentence; takes twice as long",
+};
+
+/** Asks the questions in order; an empty answer takes the value in brackets. `say` prints choices, and what is wrong with an answer. */
 export async function askAll(
   given: Wishes,
   ask: Ask,
-  complain: (words: string) => void,
+  say: (words: string) => void,
   cwd: string,
 ): Promise<Wishes> {
-  const folders = await askFolders(ask, complain, cwd);
+  const folders = await askFolders(ask, say, cwd);
+  for (const tier of Tier.options) say(`${tier.padEnd(13)} ${TIER_WORDS[tier]}`);
   const collection = await askUntil(
     ask,
-    complain,
+    say,
     `How is it searched? ${Tier.options.join(", ")} [${given.collection}] `,
     (answer) => Tier.safeParse(answer || given.collection).data,
     `expected one of ${Tier.options.join(", ")}`,
   );
   const isHere = await askUntil(
     ask,
-    complain,
+    say,
     "Is the knowledge base on this machine (here), or hosted elsewhere (hosted)? [here] ",
     (answer) => ({ "": true, here: true, hosted: false })[answer.toLowerCase()],
     "expected here or hosted",
   );
-  const service = isHere ? await askPort(given, ask, complain) : await askHosted(ask, complain, cwd);
+  const service = isHere ? await askPort(given, ask, say) : await askHosted(ask, say, cwd);
   return { ...given, folders, collection, service };
 }
 

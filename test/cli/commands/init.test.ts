@@ -93,7 +93,7 @@ describe("kbsync init", () => {
   const file = (): string => join(cwd, "kbsync.config.json");
 
   it("writes what every command then reads, and says how to go on", async () => {
-    await init("docs", "--collection", "high_accuracy", "--port", "0", "--state-dir", "state");
+    await init("docs", "--tier", "high_accuracy", "--port", "0", "--state-dir", "state");
     const config = loadConfig({ cwd, env: {} });
     expect(config.sources).toMatchObject([{ absolutePath: join(cwd, "docs"), collection: "high_accuracy" }]);
     expect(config.stateDir).toBe(join(cwd, "state"));
@@ -138,6 +138,9 @@ describe("kbsync init", () => {
     expect(reported).toEqual([
       `${join(cwd, "gone")} is no folder`,
       `${join(cwd, "docs")} is named already`,
+      expect.stringMatching(/^fastest +by words/) as string,
+      expect.stringMatching(/^moderate +by words and by meaning/) as string,
+      expect.stringMatching(/^high_accuracy /) as string,
       "expected one of fastest, moderate, high_accuracy",
       "expected here or hosted",
       "expected a whole number from 0 to 65535",

@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { parseConfig } from "../src/config/load.ts";
+import { table } from "./cli/manual/program.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const files = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...["docs", "docs/adr"].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `${folder}/${name}`),
+  ),
+];
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const FENCE = /^```(\w*)\n(.*?)^```/gms;
+
+/** The anchors of a document: its headings as GitHub spells them. */
+function anchorsOf(file: string): ReadonlySet<string> {
+  const headings = read(file)
+    .replaceAll(FENCE, "")
+    .matchAll(/^#+ (.*)$/gm);
+  const slug = (heading: string): string =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_\- ]/gu, "")
+      .replaceAll(" ", "-");
+  return new Set([...headings].map(([, heading = ""]) => slug(heading)));
+}
+
+describe.each(files)("%s", (file) => {
+  it("links only to what exists", () => {
+    const links = read(file)
+      .replaceAll(FENCE, "")
+      .matchAll(/\]\((?!https?:|mailto:)([^)\s#]*)#?([^)\s]*)\)/g);
+    const broken = [...links].filter(([, path = "", anchor = ""]) => {
+      const target = path === "" ? file : normalize(join(dirname(file), path));
+      if (!existsSync(join(root, target))) return true;
+      return anchor !== "" && !anchorsOf(target).has(anchor);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  it("shows only commands and options that the program has", () => {
+    const text = read(file);
+    const blocks = [...text.matchAll(FENCE)].map(([, , lines = ""]) => lines);
+    const spans = [...text.replaceAll(FENCE, "").matchAll(/`([^`\n]+)`/g)].map(([, words = ""]) => words);
+    const code = [...blocks, ...spans];
+    const shown = code.flatMap((each) =>
+      Array.from(each.matchAll(/(?:^|sudo |\$ |-s |-T service |-- )kbsync ([a-z]+[^\n`|#&>]*)/gm)),
+    );
+    const unknown = shown.flatMap(([, words = ""]) => {
+      const [name = "", second = "", ...rest] = words.trim().split(/\s+/);
+      const command =
+        table.commands.find((each) => each.name === `${name} ${second}`) ??
+        table.commands.find((each) => each.name === name) ??
+        (table.commands.some((each) => each.name.startsWith(`${name} `)) ? { options: [] } : undefined);
+      if (command === undefined) return [`kbsync ${name}`];
+      const known = new Set(["--help", "-h", ...command.options.flatMap(({ long, short }) => [long, short])]);
+      return [second, ...rest]
+        .map((word) => /^--?[a-z][a-z0-9-]*/.exec(word)?.[0])
+        .filter((option) => option !== undefined && !known.has(option))
+        .map((option) => `kbsync ${name} ${option}`);
+    });
+    expect(unknown).toEqual([]);
+  });
+});
+
+it.each(["docs/RECIPES.md"])("every configuration of %s is valid", (file) => {
+  const configurations = [...read(file).matchAll(FENCE)].filter(([, language]) => language === "json");
+  expect(configurations.length).toBeGreaterThan(3);
+  for (const [, , text = ""] of configurations) expect(() => parseConfig(text, file)).not.toThrow();
+});
