@@ -59,6 +59,20 @@ const ENTRIES: readonly Entry[] = [
     page: lazy(async () => (await import("./search/search-page.tsx")).SearchPage),
     isShown: () => may("read"),
   },
+  {
+    name: "ask",
+    label: "Ask",
+    icon: "chat",
+    page: lazy(async () => (await import("./ask/ask-page.tsx")).AskPage),
+    isShown: () => may("chat"),
+  },
+  {
+    name: "access",
+    label: "Access",
+    icon: "key",
+    page: lazy(async () => (await import("./access/access-page.tsx")).AccessPage),
+    isShown: () => may("admin"),
+  },
 ];
 
 /** Pages that the menu does not list, below the entry that it marks instead. */

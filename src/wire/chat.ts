@@ -3,12 +3,10 @@ import { AGENT_ID_CHARS_MAX } from "./agent.ts";
 import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
 import { FreshnessFields, Receipt } from "./receipt.ts";
-import { URL_CHARS_MAX } from "./constants.ts";
+import { IMAGES_MAX, URL_CHARS_MAX } from "./constants.ts";
 
 /** Most bytes of images in one request, all together (the specification's 32 MB). */
 export const IMAGES_BYTES_MAX = 32 * 1024 * 1024;
-/** Images per request; each costs a model about as much as a page of text. */
-export const IMAGES_MAX = 20;
 /** Longest question in characters; longer ones exceed most windows. */
 export const USER_CHARS_MAX = 200_000;
 /** Longest `thread_id` in characters. */

@@ -8,6 +8,8 @@ export const TITLE_CHARS_MAX = 2000;
 export const DESCRIPTION_CHARS_MAX = 10_000;
 /** Longest `url` in characters that browsers and proxies accept. */
 export const URL_CHARS_MAX = 8192;
+/** Images of one question; each costs a model about as much as a page of text. */
+export const IMAGES_MAX = 20;
 /** Longest `owner_id` in characters. */
 export const OWNER_CHARS_MAX = 256;
 

@@ -241,7 +241,9 @@ function Text({
   readonly content: string;
   readonly chunks: Chunks["chunks"];
 }): JSX.Element {
-  const wanted = Number(place.value.query.get("chunk") ?? Number.NaN) - 1;
+  const named = place.value.query.get("chunk") ?? "";
+  const byId = chunks.findIndex(({ id }) => id === named);
+  const wanted = byId === -1 ? Number(named === "" ? Number.NaN : named) - 1 : byId;
   const target = chunks[wanted];
   const [until, setUntil] = useState(Math.max(SHOWN_CHARS, (target?.end ?? 0) + 1000));
   useEffect(() => {

@@ -231,7 +231,7 @@ function Results({
 const SHOWN_CHARS = 420;
 
 function Result({
-  result: { score, payload, version },
+  result: { id, score, payload, version },
   question,
   rank,
   tier,
@@ -250,7 +250,9 @@ function Result({
       <div class="row spread">
         <h3>
           <span class="muted numeric">{rank}. </span>
-          <a href={addressOf(["documents", resourceId])}>{title === "" ? resourceId : title}</a>
+          <a href={addressOf(["documents", resourceId], { chunk: id })}>
+            {title === "" ? resourceId : title}
+          </a>
         </h3>
         <Score score={score} />
       </div>

@@ -1,7 +1,8 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Gate } from "../../lib/gate.ts";
 import { PROMPT_CHARS_MAX } from "../../wire/agent.ts";
-import { IMAGES_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
+import { USER_CHARS_MAX } from "../../wire/chat.ts";
+import { IMAGES_MAX } from "../../wire/constants.ts";
 import type { Annotation, ChatBody, ChatResponse } from "../../wire/chat.ts";
 import { isRemovable, noAgent, type Agent } from "../agents/agents.ts";
 import { costOf, sumUsage, type ModelFacts } from "../models/price.ts";

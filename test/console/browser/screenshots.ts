@@ -44,12 +44,19 @@ try {
     add: "/add",
     document: `/documents/${ids[0]}`,
     search: `/search?owner=${ownerId}&q=how+do+I+clean+the+coffee+machine`,
+    ask: "/ask",
+    access: "/access",
   };
   for (const [name, address] of Object.entries(pages)) {
     await page.goto(`${program.url}/#${address}`);
     await page.getByRole("heading", { level: 1 }).waitFor();
     await page.waitForLoadState("networkidle");
-    await page.locator(".bones").waitFor({ state: "detached" });
+    if (name === "ask") {
+      await page.getByLabel("Question").fill("Who may switch off the heater of the mirror?");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Sources" }).waitFor();
+    }
+    while ((await page.locator(".bones").count()) > 0) await page.waitForTimeout(50);
     const picture = await page.screenshot();
     await sharp(picture)
       .webp({ quality: 80 })

@@ -6,7 +6,8 @@ import { DEFAULT_RETENTION } from "../../../src/kb/resources/housekeeping.ts";
 import { KEYS_MAX } from "../../../src/kb/keys/keys.ts";
 import { WAITING_MAX } from "../../../src/kb/jobs/job-slots.ts";
 import { ERASED_MAX } from "../../../src/wire/erasure.ts";
-import { IMAGES_BYTES_MAX, IMAGES_MAX, USER_CHARS_MAX } from "../../../src/wire/chat.ts";
+import { IMAGES_BYTES_MAX, USER_CHARS_MAX } from "../../../src/wire/chat.ts";
+import { IMAGES_MAX } from "../../../src/wire/constants.ts";
 
 const root = join(import.meta.dirname, "../../..");
 

@@ -1,0 +1,36 @@
+import type { JSX } from "preact";
+import { Page } from "../parts/page.tsx";
+import { addressOf } from "../view/address.ts";
+import { place } from "../view/router.ts";
+import { AgentsTab } from "./agents-tab.tsx";
+import { KeysTab } from "./keys-tab.tsx";
+import { WebhooksTab } from "./webhooks-tab.tsx";
+
+const TABS = ["keys", "webhooks", "agents"] as const;
+const LABELS = { keys: "Keys", webhooks: "Webhooks", agents: "Agents" } as const;
+const CONTENT = { keys: KeysTab, webhooks: WebhooksTab, agents: AgentsTab } as const;
+
+/** Who and what may use the account: keys, endpoints for events, agents. */
+export function AccessPage(): JSX.Element {
+  const chosen = TABS.find((each) => each === place.value.query.get("tab")) ?? "keys";
+  const Content = CONTENT[chosen];
+  return (
+    <Page
+      title="Access"
+      intro="Keys of programs and people, addresses that receive events, and agents that answer questions."
+    >
+      <nav class="tabs" aria-label="Parts of this page">
+        {TABS.map((tab) => (
+          <a
+            key={tab}
+            href={addressOf(["access"], { tab })}
+            aria-current={tab === chosen ? "page" : undefined}
+          >
+            {LABELS[tab]}
+          </a>
+        ))}
+      </nav>
+      <Content key={chosen} />
+    </Page>
+  );
+}
