@@ -5,6 +5,7 @@ import { z } from "zod";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import { homeFolder } from "../lib/home.ts";
 import { isExposed, isLoopback } from "../lib/loopback.ts";
+import { similarTo } from "../lib/similar.ts";
 import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
@@ -198,7 +199,9 @@ function realPath(path: string): string {
 
 function expectedKeys(path: string): string {
   const parent = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
-  return `expected one of ${knownKeys(parent).join(", ")}`;
+  const known = knownKeys(parent);
+  const meant = similarTo(path.slice(path.lastIndexOf(".") + 1), known);
+  return `${meant === undefined ? "" : `did you mean ${meant}? `}expected one of ${known.join(", ")}`;
 }
 
 /** Returns the configuration file that a request means, which may be missing if it is named; undefined: there is none. */

@@ -1,4 +1,6 @@
+import picomatch from "picomatch";
 import { z } from "zod";
+import { messageOf } from "../lib/failure.ts";
 import { isExposed, isLoopback } from "../lib/loopback.ts";
 import { isAllowEntry } from "../lib/public-address.ts";
 import { AgentConfig } from "../wire/agent.ts";
@@ -54,7 +56,29 @@ const settings = z
     path: ["chunkOverlap"],
   });
 
-const glob = z.string().min(1).max(1000);
+/** A glob over paths below a source. */
+export const GlobText = z
+  .string()
+  .min(1)
+  .max(1000)
+  .superRefine((text, context) => {
+    const message = globProblem(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+const glob = GlobText;
+
+/** Explains why a glob can match nothing, or not what it seems to; undefined if it can. */
+function globProblem(text: string): string | undefined {
+  if (text.startsWith("!"))
+    return "expected a glob without `!`, which negates nothing here: use include and exclude, or a .kbsyncignore (a name that begins with it is `[!]…`)";
+  if (text.split("/").includes("..")) return "expected a path below the source, without `..`";
+  try {
+    picomatch.makeRe(text, { strictBrackets: true });
+    return undefined;
+  } catch (error) {
+    return `expected a glob: ${messageOf(error)}`;
+  }
+}
 
 const rule = z.strictObject({
   match: glob.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),

@@ -28,11 +28,26 @@ it("reads ~/ as the home folder in every path", () => {
 
 describe("a refused configuration names the JSON path, what was expected and what came", () => {
   const cases: [name: string, config: unknown, message: RegExp][] = [
-    ["unknown key at the top", { sorces: [] }, /sorces: unknown key, expected one of .*\bsources\b/],
+    [
+      "unknown key at the top",
+      { sorces: [] },
+      /sorces: unknown key, did you mean sources\? expected one of .*\bsources\b/,
+    ],
+    [
+      "an open bracket",
+      { sources: [{ path: "a", exclude: ["[abc"] }] },
+      /exclude\[0\]: expected a glob: Missing closing: "]"/,
+    ],
+    [
+      "a glob that leads out",
+      { sources: [{ path: "a", include: ["../b"] }] },
+      /include\[0\]: .* without `\.\.`/,
+    ],
+    ["a negated glob", { sources: [{ path: "a", exclude: ["!b"] }] }, /exclude\[0\]: .* negates nothing/],
     [
       "unknown key in a source",
       { sources: [{ path: "a", colection: "fastest" }] },
-      /sources\[0\]\.colection: unknown key, expected one of .*\bcollection\b/,
+      /sources\[0\]\.colection: unknown key, did you mean collection\? expected one of .*\bcollection\b/,
     ],
     [
       "unknown key in a rule's settings",

@@ -1,3 +1,4 @@
+import { GlobText } from "../../config/schema.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
 import { Tier } from "../../wire/primitives.ts";
@@ -45,8 +46,8 @@ export function addSourceOptions(command: Command): Command {
         "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
       ).choices(Tier.options),
     )
-    .option("--include <glob...>", "sync only files that match (instead of the configured include)")
-    .option("--exclude <glob...>", "leave out files that match, and delete their documents");
+    .option("--include <glob...>", "sync only files that match (instead of the configured include)", globs)
+    .option("--exclude <glob...>", "leave out files that match, and delete their documents", globs);
 }
 
 /** Options of a question that may wait for a fresh answer. */
@@ -90,4 +91,11 @@ export function filterOption(text: string): object {
     // Reported below, with what is expected.
   }
   throw new InvalidArgumentError('expected conditions as JSON, such as {"tags": "draft"}');
+}
+
+/** Adds a glob to those before it. */
+function globs(value: string, before: readonly string[] = []): readonly string[] {
+  const checked = GlobText.safeParse(value);
+  if (!checked.success) throw new InvalidArgumentError(checked.error.issues[0]?.message ?? "expected a glob");
+  return [...before, value];
 }
