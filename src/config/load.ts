@@ -17,6 +17,7 @@ import {
   ConfigFile,
   type KbConfig,
   type MetricsConfig,
+  type NotifyConfig,
   type ServiceConfig,
   type SourceConfig,
   type SyncConfig,
@@ -47,6 +48,7 @@ export interface Config {
   /** Of the embedded service. */
   readonly kb: KbConfig;
   readonly metrics: MetricsConfig;
+  readonly notify: NotifyConfig;
 }
 
 /** A folder on the command line. What is left out is as configured for it, else the default. */
@@ -105,6 +107,7 @@ export function loadConfig(request: ConfigRequest): Config {
     },
     kb: absoluteKb(parsed.kb, folder),
     metrics: parsed.metrics,
+    notify: parsed.notify,
   };
   checkFolders(config);
   return config;

@@ -581,6 +581,29 @@ const metrics = z.strictObject({
     ),
 });
 
+const notify = z.strictObject({
+  command: z
+    .array(z.string().max(4096))
+    .min(1)
+    .max(100)
+    .refine(([file = ""]) => file !== "", { error: "expected the program first" })
+    .optional()
+    .describe(
+      "Program with its arguments that is run when a person is needed, without a shell. It gets the notice as JSON on standard input, and its text in KBSYNC_TEXT.",
+    ),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(2048)
+    .optional()
+    .describe("Address to which the same JSON is posted."),
+  desktop: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether the notice is shown on the desktop, by `notify-send`. Default: true for a unit of a user, otherwise false.",
+    ),
+});
+
 /**
  * Default number of files in flight. On loopback each transaction of the service takes all that waits, so more in flight
  * means fewer flushes: 20,000 files took 18 s with 24, 10 s with 128. A hosted service has other customers.
@@ -604,6 +627,7 @@ export const ConfigFile = z
     sync: sync.prefault({}),
     kb: kb.prefault({}),
     metrics: metrics.prefault({}),
+    notify: notify.prefault({}),
   })
   .superRefine(({ kb: { budget, embedding: text, languageModel: language, chat: talk } }, problems) => {
     if (budget.perDay === undefined && budget.perMonth === undefined) return;
@@ -648,4 +672,5 @@ export type SourceConfig = ConfigFile["sources"][number];
 export type SyncConfig = Omit<ConfigFile["sync"], "concurrency"> & { readonly concurrency: number };
 export type KbConfig = ConfigFile["kb"];
 export type MetricsConfig = ConfigFile["metrics"];
+export type NotifyConfig = ConfigFile["notify"];
 export type ServiceConfig = ConfigFile["service"];

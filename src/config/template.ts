@@ -26,6 +26,9 @@ export interface Wishes {
 
 /** Example values of keys without a default. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
+  command: ["mail", "-s", "kbsync", "ann@example.com"],
+  url: "https://ntfy.example.com/kbsync",
+  desktop: true,
   stateDir: "~/.local/state/kbsync",
   ownerId: "my-documents",
   collectionId: "6b016a8e36133f0758068e97",
@@ -81,6 +84,7 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
     ...section(root, "sync"),
     ...section(root, "kb"),
     ...section(root, "metrics"),
+    ...section(root, "notify"),
     "}",
   ];
   return `${lines.join("\n")}\n`;

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { messageOf } from "../../lib/failure.ts";
@@ -11,6 +12,7 @@ import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
 import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.ts";
 import { type Ground, openReloads, type Reloads } from "./reload.ts";
+import { startNotifier } from "../notify/notifier.ts";
 import { standingWords } from "../output/standing-words.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import type { StateFolder } from "../state/state-folder.ts";
@@ -83,6 +85,13 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     },
   );
   context.stdout.write(metricsLine(monitoring));
+  const notifier = startNotifier({
+    status: () => daemon.status(),
+    log,
+    env: context.env,
+    hostname: hostname(),
+  });
+  notifier.use(ground.config.notify);
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
   const followed = follow();
   const endAnswer = answerStop(context, () => daemon.status());
@@ -103,6 +112,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       current = next;
       registration.update(facts(next));
       next.service.readSources?.(next.config.sources);
+      notifier.use(next.config.notify);
       daemon = open(next);
       // Anew: figures of removed sources must not be exported for ever.
       metrics?.readDaemon(() => daemon.figures());
@@ -110,6 +120,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
     log.debug("stopped");
   } finally {
     ground.service.readFolders?.(undefined);
+    notifier.stop();
     registration.remove();
     reloads.stop();
     await monitoring?.close();
