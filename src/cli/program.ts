@@ -26,6 +26,7 @@ import { openHangups } from "./systemd/hangups.ts";
 import { addInit } from "./commands/init.ts";
 import { addMcp } from "./commands/mcp.ts";
 import { addPause, addResume } from "./commands/pause.ts";
+import { addOpen } from "./commands/open.ts";
 import { addRecover } from "./commands/recover.ts";
 import { addRemove } from "./commands/remove.ts";
 import { addRescan } from "./commands/rescan.ts";
@@ -160,6 +161,7 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
   addKey(program, context);
   addWebhooks(program, context);
   addMcp(program, context);
+  addOpen(program, context);
   addBackup(program, context);
   addRestore(program, context);
   addDoctor(program, context);

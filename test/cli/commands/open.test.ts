@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { commandFor } from "../../../src/cli/commands/open.ts";
+import type { Found } from "../../../src/cli/results/result-text.ts";
+import { lastResults, rememberResults } from "../../../src/cli/results/last-results.ts";
+
+describe("the program that opens a result", () => {
+  it.each([
+    ["vi with a line", "/a.md", 3, { EDITOR: "vim -u NONE" }, true, ["vim", "-u", "NONE", "+3", "/a.md"]],
+    ["an editor of windows", "/a.md", 3, { EDITOR: "code" }, true, ["code", "--goto", "/a.md:3"]],
+    ["VISUAL before EDITOR", "/a.md", null, { VISUAL: "nano", EDITOR: "ed" }, true, ["nano", "/a.md"]],
+    ["an editor of which nothing is known", "/a.md", 3, { EDITOR: "ed" }, true, ["ed", "/a.md"]],
+    ["no text", "/a.pdf", 3, { EDITOR: "vi" }, true, ["xdg-open", "/a.pdf"]],
+    ["no terminal", "/a.md", 3, { EDITOR: "vi" }, false, ["xdg-open", "/a.md"]],
+    ["no editor", "/a.md", 3, { EDITOR: " " }, true, ["xdg-open", "/a.md"]],
+  ])("%s", (_name, path, line, env, isTerminal, command) => {
+    expect(commandFor(path, line, env, isTerminal, "linux")).toEqual(command);
+  });
+});
+
+describe("the results of the last search", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "kbsync-open-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+  const found = (facts: object) =>
+    ({ source: "/docs", path: "a.md", position: { lines: { first: 3, last: 4 } }, ...facts }) as Found;
+
+  it("are remembered with their files and lines", () => {
+    const env = { XDG_RUNTIME_DIR: folder };
+    expect(lastResults(env)).toBeUndefined();
+    rememberResults(env, [found({}), found({ path: null }), found({ position: {} })]);
+    expect(lastResults(env)).toEqual([
+      { path: "/docs/a.md", line: 3 },
+      { path: null, line: 3 },
+      { path: "/docs/a.md", line: null },
+    ]);
+  });
+
+  it("are none where nothing can be written, or the file is damaged", () => {
+    writeFileSync(join(folder, "kbsync"), "a file");
+    const env = { XDG_RUNTIME_DIR: folder };
+    rememberResults(env, [found({})]);
+    expect(lastResults(env)).toBeUndefined();
+    rememberResults({}, [found({})]);
+    expect(lastResults({})).toBeUndefined();
+  });
+});
