@@ -115,7 +115,8 @@ function stateOf({ ledger }: Parts, sources: DaemonSources, { row, file }: Cover
   const isClear = pending + counts.failed + counts.held + counts.unreadable === 0;
   return {
     counts: { ...counts, pending },
-    asOfMs: source.asOfMs(),
+    // Another folder may be at its path, and nothing was ever compared with that.
+    asOfMs: noticing === "halted" ? undefined : source.asOfMs(),
     current: isDone && isClear && noticing === "watched",
     noticing,
   };

@@ -120,7 +120,7 @@ export function ledgerReceipt(
       file === undefined ? sourceCounts(sourceStatus(ledger, row, false)) : fileCounts(file, false);
     const state = {
       counts,
-      asOfMs: ledger.sources.asOfMs(row.id),
+      asOfMs: row.halted === null ? ledger.sources.asOfMs(row.id) : undefined,
       current: false,
       noticing: "stopped",
     } as const;
