@@ -11,7 +11,7 @@ import type { Naming } from "../document/title.ts";
 export const EXTRACTOR_VERSION = 1;
 
 /** The same for documents whose text is extracted and sent as Markdown. It affects no other file. */
-export const CONVERTER_VERSION = 8;
+export const CONVERTER_VERSION = 9;
 
 /**
  * Composes the recipe of a document from the title and description in the text and the templates of the rules. An empty

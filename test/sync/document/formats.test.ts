@@ -208,13 +208,29 @@ describe("the text of a document", () => {
     ]);
   });
 
-  it("names the sheets of an ODS", async () => {
-    const sheet = (name: string): string =>
-      `<table:table table:name="${name}"><table:table-row><table:table-cell><text:p>a</text:p></table:table-cell><table:table-cell><text:p>b</text:p></table:table-cell></table:table-row></table:table>`;
-    expect(await placesOf("t.ods", openDocument("spreadsheet", sheet("One") + sheet("Two")))).toEqual([
-      ["## One", { sheet: "One" }],
-      ["## Two", { sheet: "Two" }],
+  it("names the sheet and rows of an ODS, with the empty and repeated rows", async () => {
+    const row = (text: string, repeats = 1): string =>
+      `<table:table-row table:number-rows-repeated="${repeats}"><table:table-cell><text:p>${text}</text:p></table:table-cell></table:table-row>`;
+    const sheet = (name: string, rows: string): string =>
+      `<table:table table:name="${name}">${rows}</table:table>`;
+    const prices = `<table:table-header-rows>${row("", 4)}${row("Item")}</table:table-header-rows>${row("Bolt")}${row("", 1_000_000)}${row("Nut", 2)}${row("Screw")}`;
+    const book = openDocument("spreadsheet", sheet("Prices", prices) + sheet("Next", row("x")));
+    expect(await placesOf("t.ods", book)).toEqual([
+      ["## Prices", { sheet: "Prices" }],
+      ["| Item |", { sheet: "Prices", rows: { first: 5, last: 5 } }],
+      ["| Bolt |", { sheet: "Prices", rows: { first: 6, last: 6 } }],
+      ["| Nut |", { sheet: "Prices", rows: { first: 1_000_007, last: 1_000_009 } }],
+      ["## Next", { sheet: "Next" }],
+      ["| x |", { sheet: "Next", rows: { first: 1, last: 1 } }],
     ]);
+  });
+
+  it("reports omitted rows of a long ODS", async () => {
+    const row =
+      '<table:table-row table:number-rows-repeated="100"><table:table-cell><text:p>a</text:p></table:table-cell></table:table-row>';
+    const sheet = `<table:table table:name="Long">${row.repeat(1001)}</table:table>`;
+    const { text } = await content("b.ods", openDocument("spreadsheet", sheet));
+    expect(text.endsWith("| a |\n\n(More rows of the sheet Long are left out.)")).toBe(true);
   });
 
   it("names the rows of a table of text", async () => {

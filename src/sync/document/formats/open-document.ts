@@ -1,5 +1,12 @@
-import { joinLocated, locatedAt, type LocatedText, placeName } from "../../../lib/markup/located-text.ts";
+import {
+  joinLocated,
+  joinRows,
+  locatedAt,
+  type LocatedText,
+  placeName,
+} from "../../../lib/markup/located-text.ts";
 import { toMarkdown } from "../../../lib/markup/markdown.ts";
+import { numberedLines, type TableRow } from "../../../lib/markup/table.ts";
 import {
   type MarkupElement,
   type MarkupNode,
@@ -36,7 +43,7 @@ export async function readOpenDocument(archive: Archive): Promise<Reading> {
   const progress = { slides: 0 };
   const parted = firstBelow(body, "office:presentation") ?? firstBelow(body, "office:spreadsheet");
   if (parted === undefined) return { title, text: markdownOf(convertAll(body, progress)) };
-  return { title, ...joinLocated(parted.children.map((child) => partOf(child, progress))) };
+  return { title, ...joinLocated(parted.children.flatMap((child) => partsOf(child, progress))) };
 }
 
 function markdownOf(children: readonly MarkupNode[]): string {
@@ -44,12 +51,34 @@ function markdownOf(children: readonly MarkupNode[]): string {
 }
 
 /** Converts a slide, a sheet or what stands beside them. */
-function partOf(node: MarkupNode, progress: Progress): LocatedText {
+function partsOf(node: MarkupNode, progress: Progress): LocatedText[] {
+  if (typeof node !== "string" && node.name === "table:table") return sheetOf(node, progress);
   const text = markdownOf(convert(node, progress));
-  if (typeof node === "string") return { text };
-  if (node.name === "draw:page") return locatedAt(text, { slide: progress.slides });
-  const sheet = placeName((node.name === "table:table" ? node.attributes["table:name"] : undefined) ?? "");
-  return sheet === "" ? { text } : locatedAt(text, { sheet });
+  const isSlide = typeof node !== "string" && node.name === "draw:page";
+  return [isSlide ? locatedAt(text, { slide: progress.slides }) : { text }];
+}
+
+/** Converts a sheet to a table under its name. A repeated row counts as often as it is repeated. */
+function sheetOf(sheet: MarkupElement, progress: Progress): LocatedText[] {
+  const name = placeName(sheet.attributes["table:name"] ?? "");
+  const place = name === "" ? {} : { sheet: name };
+  const rows: TableRow[] = [];
+  let row = 1;
+  let isCut = false;
+  for (const element of rowsOf(sheet)) {
+    const count = repeatsOf(element.attributes["table:number-rows-repeated"]);
+    const cells = cellsOf(element, progress).map(({ children }) => markdownOf(children));
+    const isEmpty = cells.every((cell) => cell === "");
+    const written = isEmpty ? 0 : Math.min(count, REPEATS_MAX);
+    isCut = rows.length + written > ROWS_MAX;
+    for (let at = 0; at < written && rows.length < ROWS_MAX; at++) rows.push({ row: row + at, cells });
+    if (isCut) break;
+    row += count;
+  }
+  if (rows.length === 0) return [];
+  const head = name === "" ? [] : [locatedAt(`## ${name}`, place)];
+  const rest = isCut ? [locatedAt(`(More rows of the sheet ${name} are left out.)`, place)] : [];
+  return [...head, joinRows(numberedLines(rows), place), ...rest];
 }
 
 interface Progress {
@@ -154,14 +183,18 @@ function* rowsOf({ children }: MarkupElement): Generator<MarkupElement> {
   }
 }
 
+function cellsOf(row: MarkupElement, progress: Progress): MarkupElement[] {
+  return row.children.flatMap((cell) => {
+    if (typeof cell === "string" || !/^table:(?:covered-)?table-cell$/.test(cell.name)) return [];
+    const children = convertAll(cell, progress);
+    return repeated(element("td", children), cell.attributes["table:number-columns-repeated"]);
+  });
+}
+
 function tableOf(table: MarkupElement, progress: Progress): MarkupNode[] {
   const rows: MarkupNode[] = [];
   for (const row of rowsOf(table)) {
-    const cells = row.children.flatMap((cell) => {
-      if (typeof cell === "string" || !/^table:(?:covered-)?table-cell$/.test(cell.name)) return [];
-      const children = convertAll(cell, progress);
-      return repeated(element("td", children), cell.attributes["table:number-columns-repeated"]);
-    });
+    const cells = cellsOf(row, progress);
     // The Markdown table omits empty rows too.
     const isEmpty = cells.every((cell) => textOf(cell).trim() === "");
     if (!isEmpty) rows.push(...repeated(element("tr", cells), row.attributes["table:number-rows-repeated"]));
@@ -178,8 +211,12 @@ function tableOf(table: MarkupElement, progress: Progress): MarkupNode[] {
 }
 
 function repeated(node: MarkupElement, times: string | undefined): MarkupElement[] {
-  const count = Math.min(Math.max(Number(times ?? 1) || 1, 1), REPEATS_MAX);
+  const count = Math.min(repeatsOf(times), REPEATS_MAX);
   return Array.from({ length: textOf(node).trim() === "" ? Math.min(count, 50) : count }, () => node);
+}
+
+function repeatsOf(times: string | undefined): number {
+  return Math.max(Math.trunc(Number(times ?? 1)) || 1, 1);
 }
 
 function element(name: string, children: readonly MarkupNode[]): MarkupElement {
