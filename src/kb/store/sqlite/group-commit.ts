@@ -52,16 +52,18 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
+/** A write that ran, and what it returned. */
+interface Done {
+  readonly waiting: Waiting;
+  readonly value: unknown;
+}
+
 /** Opens the writes of the connection to a store file. `index` collects what each transaction changes in the index of words. */
 export function openGroupCommit(db: Connection, path: string, index: IndexChanges): GroupCommit {
-  const begin = db.prepare("BEGIN IMMEDIATE");
-  const commit = db.prepare("COMMIT");
-  const savepoint = db.prepare("SAVEPOINT one");
-  const release = db.prepare("RELEASE one");
-  const undo = db.prepare("ROLLBACK TO one");
   const log = openLog(db);
   const reserve = openReserve(path);
   const inbox = openFairLine<Waiting>();
+  const writeBatch = openBatches(db, path, index, (account, ms) => inbox.charge([account], ms));
   let scheduled = false;
   let batches = 0;
 
@@ -71,7 +73,7 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     // Runs after this turn of the event loop, which puts all messages that have arrived into the inbox.
     setImmediate(() => {
       scheduled = false;
-      writeBatch(() => inbox.shift());
+      writeBatch(() => inbox.shift(), writeFromReserve);
       const isIdle = inbox.waiting() === 0;
       if (!isIdle) schedule();
       if (++batches % CHECKPOINT_EVERY === 0 || isIdle)
@@ -80,9 +82,54 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
     });
   }
 
-  /** Writes what `next` returns in one transaction, until it returns nothing or the transaction is full. */
-  function writeBatch(next: () => Waiting | undefined): void {
-    const done: { waiting: Waiting; value: unknown }[] = [];
+  /** Runs a write that frees space on its own, with the reserve for its log. The freed space becomes the next reserve. */
+  function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
+    reserve.release();
+    // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
+    if (triesOnFull < FREEING_TRIES) log.empty();
+    const again = [{ ...waiting, triesOnFull: triesOnFull - 1 }];
+    writeBatch(() => again.pop(), writeFromReserve);
+    log.empty();
+    reserve.refill();
+  }
+
+  return {
+    enqueue: async <T>(run: () => T, { account = "", frees = false }: WriteOptions = {}) =>
+      new Promise<T>((resolve, reject) => {
+        inbox.push([account], { account, run, triesOnFull: frees ? FREEING_TRIES : 0, resolve, reject });
+        schedule();
+      }),
+    compact: () => {
+      compactStore(db, path, log);
+    },
+    async close() {
+      try {
+        while (inbox.waiting() > 0) writeBatch(() => inbox.shift(), writeFromReserve);
+      } finally {
+        const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
+        for (let left = inbox.shift(); left !== undefined; left = inbox.shift()) left.reject(failure);
+        db.close();
+      }
+    },
+  };
+}
+
+/**
+ * Prepares batches: what `next` returns is written in one transaction, until it returns nothing or the transaction is full.
+ * `retry` gets each write that frees space and found the disk full. `charge` gets the time that the writes of an account took.
+ */
+function openBatches(
+  db: Connection,
+  path: string,
+  index: IndexChanges,
+  charge: (account: string, ms: number) => void,
+): (next: () => Waiting | undefined, retry: (waiting: Waiting) => void) => void {
+  const begin = db.prepare("BEGIN IMMEDIATE");
+  const commit = db.prepare("COMMIT");
+  const runOne = prepareSavepoints(db, path, index);
+
+  return (next, retry) => {
+    const done: Done[] = [];
     let waiting = next();
     if (waiting === undefined) return;
     const tookMs = new Map<string, number>();
@@ -97,7 +144,7 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
         const startMs = performance.now();
         runOne(waiting, done);
         const ms = performance.now() - startMs;
-        inbox.charge([waiting.account], ms);
+        charge(waiting.account, ms);
         tookMs.set(waiting.account, (tookMs.get(waiting.account) ?? 0) + ms);
       }
       index.write();
@@ -108,7 +155,7 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       const rollbackFailure = rollBack(db, path);
       for (const { waiting: lost } of done) {
         if (rollbackFailure === undefined && failure.code === "disk_full" && lost.triesOnFull > 0)
-          writeFromReserve(lost);
+          retry(lost);
         else lost.reject(failure);
       }
       // If no transaction can begin, no waiting write can succeed, and retrying would never end.
@@ -118,19 +165,28 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       return;
     }
     for (const each of done) each.waiting.resolve(each.value as never); // run and resolve come from one enqueue
-    chargeRest(tookMs, performance.now() - beganMs);
-  }
+    chargeRest(tookMs, performance.now() - beganMs, charge);
+  };
+}
 
-  /** Charges the accounts for the index and the commit of a batch, in proportion to their own writes. */
-  function chargeRest(tookMs: ReadonlyMap<string, number>, batchMs: number): void {
-    let ownMs = 0;
-    for (const ms of tookMs.values()) ownMs += ms;
-    if (ownMs === 0) return;
-    for (const [account, ms] of tookMs) inbox.charge([account], (batchMs - ownMs) * (ms / ownMs));
-  }
+/** Charges the accounts for the index and the commit of a batch, in proportion to their own writes. */
+function chargeRest(
+  tookMs: ReadonlyMap<string, number>,
+  batchMs: number,
+  charge: (account: string, ms: number) => void,
+): void {
+  let ownMs = 0;
+  for (const ms of tookMs.values()) ownMs += ms;
+  if (ownMs === 0) return;
+  for (const [account, ms] of tookMs) charge(account, (batchMs - ownMs) * (ms / ownMs));
+}
 
-  /** Runs one write in a savepoint: a failure undoes only its own changes. Throws if the whole transaction is lost. */
-  function runOne(waiting: Waiting, done: { waiting: Waiting; value: unknown }[]): void {
+/** Prepares writes that run in a savepoint each: a failure undoes only its own changes. They throw if the whole transaction is lost. */
+function prepareSavepoints(db: Connection, path: string, index: IndexChanges) {
+  const savepoint = db.prepare("SAVEPOINT one");
+  const release = db.prepare("RELEASE one");
+  const undo = db.prepare("ROLLBACK TO one");
+  return (waiting: Waiting, done: Done[]): void => {
     let hasSavepoint = false;
     try {
       savepoint.run();
@@ -150,52 +206,6 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
       undo.run();
       release.run();
     }
-  }
-
-  /** Runs a write that frees space on its own, with the reserve for its log. The freed space becomes the next reserve. */
-  function writeFromReserve({ triesOnFull, ...waiting }: Waiting): void {
-    reserve.release();
-    // Only if the reserve alone did not suffice: a checkpoint that fails halfway uses it up.
-    if (triesOnFull < FREEING_TRIES) log.empty();
-    const again = [{ ...waiting, triesOnFull: triesOnFull - 1 }];
-    writeBatch(() => again.pop());
-    log.empty();
-    reserve.refill();
-  }
-
-  return {
-    enqueue: async <T>(run: () => T, { account = "", frees = false }: WriteOptions = {}) =>
-      new Promise<T>((resolve, reject) => {
-        inbox.push([account], { account, run, triesOnFull: frees ? FREEING_TRIES : 0, resolve, reject });
-        schedule();
-      }),
-    compact: () => {
-      try {
-        // The copy that VACUUM makes has the size of the store, which memory may not have.
-        db.pragma("temp_store = FILE");
-        // Free space is zeroed by `secure_delete`, but pages keep remains of rows that moved to another page.
-        db.exec("VACUUM");
-        if (log.empty()) return;
-      } catch (error) {
-        throw storeFailure(error, path);
-      } finally {
-        db.pragma("temp_store = MEMORY");
-      }
-      throw new KbsyncError("a long read of the store prevents that its log is emptied", {
-        code: "store_busy",
-        subject: path,
-        retryable: true,
-      });
-    },
-    async close() {
-      try {
-        while (inbox.waiting() > 0) writeBatch(() => inbox.shift());
-      } finally {
-        const failure = new KbsyncError("the store was closed", { code: "store_failed", subject: path });
-        for (let left = inbox.shift(); left !== undefined; left = inbox.shift()) left.reject(failure);
-        db.close();
-      }
-    },
   };
 }
 
@@ -211,6 +221,26 @@ function rollBack(db: Connection, path: string): Error | undefined {
   } catch (error) {
     return storeFailure(error, path);
   }
+}
+
+/** See `GroupCommit.compact`. */
+function compactStore(db: Connection, path: string, log: ReturnType<typeof openLog>): void {
+  try {
+    // The copy that VACUUM makes has the size of the store, which memory may not have.
+    db.pragma("temp_store = FILE");
+    // Free space is zeroed by `secure_delete`, but pages keep remains of rows that moved to another page.
+    db.exec("VACUUM");
+    if (log.empty()) return;
+  } catch (error) {
+    throw storeFailure(error, path);
+  } finally {
+    db.pragma("temp_store = MEMORY");
+  }
+  throw new KbsyncError("a long read of the store prevents that its log is emptied", {
+    code: "store_busy",
+    subject: path,
+    retryable: true,
+  });
 }
 
 /** Opens the checkpoints of the write-ahead log, which keep it bounded. None blocks readers. */

@@ -4,7 +4,7 @@ import { deriveMethods, type Inside, type MethodsOf } from "../methods.ts";
 import type { ChunkContext, Scope } from "../search-index.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
-import { openForReading } from "./database/connection.ts";
+import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
@@ -68,45 +68,9 @@ export function openReader(path: string): Reader {
   const duePart = read(queue.duePart);
   const unfinished = read(prepareUnfinished(db, scopes));
   const findScope = read((scope: Scope) => scopes.find(scope));
-  /** Calls `step` for one row after another; each call returns the row to continue after, or undefined at the end. */
-  const scan = async (from: number, step: (afterRow: number) => number | undefined): Promise<void> => {
-    let until = performance.now() + SCAN_MS;
-    for (let after: number | undefined = from; after !== undefined; after = step(after)) {
-      if (performance.now() < until) continue;
-      await setImmediate();
-      until = performance.now() + SCAN_MS;
-    }
-  };
-
-  const reads: Inside<"read"> = {
-    records: {
-      ...lookups,
-      ...prepareChangeReads(db),
-      ...prepareWebhookReads(db),
-      ...prepareChatReads(db),
-      ...prepareAccountReads(db),
-      ...prepareFileReads(db),
-      ...prepareErasureReads(db),
-    },
-    queue,
-    index: {
-      ...prepareFacets(db, scopes),
-      embeddedChunks: serving.embeddedChunks,
-      foundChunks: (scope, refs) => {
-        const target = scopes.find(scope);
-        return target === undefined ? [] : lookups.foundChunks(target.range, refs);
-      },
-      sentenceMatches: ({ scope, fingerprint, vector, refs }) => {
-        const target = scopes.find(scope);
-        return target === undefined ? [] : sentences.matches(target.range, fingerprint, vector, refs);
-      },
-      chunksWithoutSentences: (fingerprint, limit, after = -1) =>
-        sentences.missing(fingerprint, after, limit),
-    },
-  };
   const inSnapshots = deriveMethods(
     ["read"],
-    reads,
+    readsOf(db, lookups, scopes, queue, sentences, serving),
     (run) =>
       async (...given) =>
         read(run)(...given),
@@ -116,18 +80,7 @@ export function openReader(path: string): Reader {
     records: inSnapshots.records,
     queue: {
       ...inSnapshots.queue,
-      due: async (query) => {
-        const found: WaitingJob[] = [];
-        let { jobs: due, lastLine } = duePart({ ...query, afterLine: "" });
-        found.push(...due);
-        while (lastLine !== undefined) {
-          // An account may have thousands of lines: other reads run in between.
-          await setImmediate();
-          ({ jobs: due, lastLine } = duePart({ ...query, afterLine: lastLine }));
-          found.push(...due);
-        }
-        return found;
-      },
+      due: (query) => dueJobs((afterLine) => duePart({ ...query, afterLine })),
     },
     index: {
       ...inSnapshots.index,
@@ -175,4 +128,65 @@ export function openReader(path: string): Reader {
       db.close();
     },
   };
+}
+
+/** Returns the reads whose statements share one snapshot each. */
+function readsOf(
+  db: Connection,
+  lookups: ReturnType<typeof prepareLookups>,
+  scopes: ReturnType<typeof prepareScopes>,
+  queue: ReturnType<typeof prepareQueueReads>,
+  sentences: ReturnType<typeof prepareSentenceReads>,
+  serving: ServingReads,
+): Inside<"read"> {
+  return {
+    records: {
+      ...lookups,
+      ...prepareChangeReads(db),
+      ...prepareWebhookReads(db),
+      ...prepareChatReads(db),
+      ...prepareAccountReads(db),
+      ...prepareFileReads(db),
+      ...prepareErasureReads(db),
+    },
+    queue,
+    index: {
+      ...prepareFacets(db, scopes),
+      embeddedChunks: serving.embeddedChunks,
+      foundChunks: (scope, refs) => {
+        const target = scopes.find(scope);
+        return target === undefined ? [] : lookups.foundChunks(target.range, refs);
+      },
+      sentenceMatches: ({ scope, fingerprint, vector, refs }) => {
+        const target = scopes.find(scope);
+        return target === undefined ? [] : sentences.matches(target.range, fingerprint, vector, refs);
+      },
+      chunksWithoutSentences: (fingerprint, limit, after = -1) =>
+        sentences.missing(fingerprint, after, limit),
+    },
+  };
+}
+
+/** Reads the jobs that are due part by part: an account may have thousands of lines, and other reads run in between. */
+async function dueJobs(
+  readPart: (afterLine: string) => ReturnType<ReturnType<typeof prepareQueueReads>["duePart"]>,
+): Promise<WaitingJob[]> {
+  let { jobs, lastLine } = readPart("");
+  const found = [...jobs];
+  while (lastLine !== undefined) {
+    await setImmediate();
+    ({ jobs, lastLine } = readPart(lastLine));
+    found.push(...jobs);
+  }
+  return found;
+}
+
+/** Calls `step` for one row after another; each call returns the row to continue after, or undefined at the end. */
+async function scan(from: number, step: (afterRow: number) => number | undefined): Promise<void> {
+  let until = performance.now() + SCAN_MS;
+  for (let after: number | undefined = from; after !== undefined; after = step(after)) {
+    if (performance.now() < until) continue;
+    await setImmediate();
+    until = performance.now() + SCAN_MS;
+  }
 }

@@ -68,62 +68,17 @@ export function prepareResourceWrites(
   const metadata = prepareMetadataWrites(db);
   const deliveries = prepareDeliveryQueue(db);
   const changes = prepareChangeWrites(db);
-
-  /** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
-  function insert(resource: NewResource, chunking: Chunking | undefined): Omit<Resource, "content"> {
-    const { head, chunks: parts } =
-      chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
-    const { scope } = scopes.open(resource);
-    const firstRow = scopes.reserveRows(scope, parts.length);
-    const version = chunking === undefined ? 0 : 1;
-    const text = { head, version, firstRow, chunks: parts.length };
-    const columns = newColumns(resource, chunking);
-    const number = rows.insert({ ...columns, ...text, scope });
-    const words =
-      chunking === undefined ? 0 : chunks.add({ ...columns, number, scope }, parts, chunking, firstRow);
-    scopes.count(scope, 1, parts.length, words);
-    metadata.add(scope, number, resource.metadata ?? {});
-    metadata.noteChange(scope);
-    const written = rows.written(resource);
-    changes.add("created", written, resource.createdAt);
-    const { content: _, ...created } = resourceOf(written, "");
-    return created;
-  }
-
-  /** Writes the chunks and index entries of a changed text, title or label. */
-  function reindex(
-    before: ResourceRow,
-    names: Pick<ResourceRow, "title" | "label">,
-    text: string,
-    chunking: Chunking | undefined,
-  ): TextColumns {
-    if (chunking === undefined) {
-      const isRenamed = names.title !== before.title || names.label !== before.label;
-      if (isRenamed) scopes.count(before.scope, 0, 0, chunks.rename(before, names));
-      const { head, version, first_row: firstRow, chunks: count } = before;
-      return { head, version, firstRow, chunks: count };
-    }
-    const { head, chunks: parts } = splitText(text, chunking.spans);
-    const { firstRow, grown } = chunks.replace(before, names, parts, chunking);
-    scopes.count(before.scope, 0, parts.length - before.chunks, grown);
-    return { head, version: before.version + 1, firstRow, chunks: parts.length };
-  }
-
-  /** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
-  function forgetLink({ origin, account_id: accountId, url }: ResourceRow, next: string | null): void {
-    if (origin !== "link" || url === null) return;
-    if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
-  }
+  const tables = { rows, scopes, chunks, metadata, changes };
 
   return {
     create(resource, chunking) {
-      const created = insert(resource, chunking);
+      const created = insert(tables, resource, chunking);
       deliveries.publish("resource.chunked", created, resource.createdAt);
       return created;
     },
 
     enqueueCreate(resource, job) {
-      const queued = insert(resource, undefined);
+      const queued = insert(tables, resource, undefined);
       jobs.put(resource, resource.ownerId, job);
       return queued;
     },
@@ -136,14 +91,14 @@ export function prepareResourceWrites(
       const text = change.content ?? content.of(before);
       const columns = changedColumns(before, change, chunking, text);
       const status = jobs.statusOf(change, columns.statusMessage);
-      rows.update({ ...columns, status, ...reindex(before, columns, text, chunking) });
+      rows.update({ ...columns, status, ...reindex(tables, before, columns, text, chunking) });
       rows.releaseFile(before, columns.fileToken, change.nowIso);
       if (change.metadata !== undefined) {
         metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
         metadata.add(before.scope, before.number, change.metadata);
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
-      forgetLink(before, columns.url);
+      forgetLink(traces, before, columns.url);
       const written = rows.written(change);
       changes.add("updated", written, change.nowIso);
       const after = resourceOf(written, text);
@@ -184,7 +139,7 @@ export function prepareResourceWrites(
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
       changes.add("deleted", before, at.nowIso);
-      forgetLink(before, null);
+      forgetLink(traces, before, null);
       traces.forgetText(at);
       const deleted = {
         ...resourceOf(before, text),
@@ -196,6 +151,70 @@ export function prepareResourceWrites(
       return deleted;
     },
   };
+}
+
+/** The tables that the text of a resource touches. */
+interface TextTables {
+  readonly rows: ReturnType<typeof prepareResourceRows>;
+  readonly scopes: ReturnType<typeof prepareScopeWrites>;
+  readonly chunks: ReturnType<typeof prepareChunkWrites>;
+  readonly metadata: ReturnType<typeof prepareMetadataWrites>;
+  readonly changes: ReturnType<typeof prepareChangeWrites>;
+}
+
+/** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
+function insert(
+  { rows, scopes, chunks, metadata, changes }: TextTables,
+  resource: NewResource,
+  chunking: Chunking | undefined,
+): Omit<Resource, "content"> {
+  const { head, chunks: parts } =
+    chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
+  const { scope } = scopes.open(resource);
+  const firstRow = scopes.reserveRows(scope, parts.length);
+  const version = chunking === undefined ? 0 : 1;
+  const text = { head, version, firstRow, chunks: parts.length };
+  const columns = newColumns(resource, chunking);
+  const number = rows.insert({ ...columns, ...text, scope });
+  const words =
+    chunking === undefined ? 0 : chunks.add({ ...columns, number, scope }, parts, chunking, firstRow);
+  scopes.count(scope, 1, parts.length, words);
+  metadata.add(scope, number, resource.metadata ?? {});
+  metadata.noteChange(scope);
+  const written = rows.written(resource);
+  changes.add("created", written, resource.createdAt);
+  const { content: _, ...created } = resourceOf(written, "");
+  return created;
+}
+
+/** Writes the chunks and index entries of a changed text, title or label. */
+function reindex(
+  { scopes, chunks }: TextTables,
+  before: ResourceRow,
+  names: Pick<ResourceRow, "title" | "label">,
+  text: string,
+  chunking: Chunking | undefined,
+): TextColumns {
+  if (chunking === undefined) {
+    const isRenamed = names.title !== before.title || names.label !== before.label;
+    if (isRenamed) scopes.count(before.scope, 0, 0, chunks.rename(before, names));
+    const { head, version, first_row: firstRow, chunks: count } = before;
+    return { head, version, firstRow, chunks: count };
+  }
+  const { head, chunks: parts } = splitText(text, chunking.spans);
+  const { firstRow, grown } = chunks.replace(before, names, parts, chunking);
+  scopes.count(before.scope, 0, parts.length - before.chunks, grown);
+  return { head, version: before.version + 1, firstRow, chunks: parts.length };
+}
+
+/** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
+function forgetLink(
+  traces: Traces,
+  { origin, account_id: accountId, url }: ResourceRow,
+  next: string | null,
+): void {
+  if (origin !== "link" || url === null) return;
+  if (next === null || linkAddress(next) !== linkAddress(url)) traces.forgetLink(accountId, url);
 }
 
 /** Prepares the waiting ingest jobs of resources. */
