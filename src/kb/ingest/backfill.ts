@@ -61,39 +61,17 @@ export interface BackfillParts {
 
 /** Opens the backfill. It runs only after `wake`. */
 export function openBackfill(parts: BackfillParts): Backfill {
-  const { index, model, report, onChangedOver, onLeft, retryAfterMs } = parts;
+  const { index, model, report, retryAfterMs } = parts;
   const stop = new AbortController();
   let running: Promise<void> | undefined;
   let again = false;
-  // True at start: a killed process may have left retired vectors.
-  let retiring = true;
-  const failures = openEmbeddingFailures();
-  /** Chunks whose sentences the model cannot embed; given up until the process ends. */
-  const leftSentences = new Set<ChunkRef>();
   let retry: NodeJS.Timeout | undefined;
 
   const wakeLater = (): void => {
     clearTimeout(retry);
     retry = setTimeout(wake, retryAfterMs ?? RETRY_AFTER_MS).unref();
   };
-  const embedChunks = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<number> => {
-    const vectors = await failures.embed(embedder, chunks, stop.signal);
-    await index.putVectors(embedder.fingerprint, vectors);
-    return vectors.length;
-  };
-  /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
-  const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
-    const changed = await index.serveComplete(fingerprint, TIERS, failures.givenUp());
-    if (changed === 0) return;
-    onChangedOver?.();
-    wakeLater();
-    retiring = true;
-  };
-  const retire = async ({ fingerprint }: Embedder): Promise<void> => {
-    if (!retiring) return;
-    retiring = false;
-    while (!stop.signal.aborted && (await index.dropRetired(fingerprint, RETIRED_BATCH)) === RETIRED_BATCH);
-  };
+  const embedAll = openEmbedding(parts, stop.signal, wakeLater);
 
   const run = async (): Promise<void> => {
     let chunks = 0;
@@ -104,33 +82,7 @@ export function openBackfill(parts: BackfillParts): Backfill {
         wakeLater();
         return;
       }
-      await retire(embedder);
-      const suspects: ChunkContext[] = [];
-      let after: ChunkRef | undefined;
-      for (let pages = 1; !stop.signal.aborted; pages++) {
-        const page = await index.chunksWithoutVector(embedder.fingerprint, TIERS, PAGE, after);
-        const last = page.at(-1);
-        if (last === undefined) break;
-        after = last.ref;
-        suspects.push(...page.filter(({ ref }) => failures.isSuspected(ref) && !failures.isGivenUp(ref)));
-        const plain = page.filter(({ ref }) => !failures.isSuspected(ref));
-        for (let at = 0; at < plain.length; at += BATCH)
-          chunks += await embedChunks(embedder, plain.slice(at, at + BATCH));
-        // Each call scans all chunks so far. At doubling intervals, all calls together scan them twice.
-        if (Math.log2(pages) % 1 === 0) await changeOver(embedder);
-      }
-      stop.signal.throwIfAborted();
-      for (const suspect of suspects) {
-        stop.signal.throwIfAborted();
-        const vector = await failures.embedAlone(embedder, suspect);
-        if (vector !== undefined) await index.putVectors(embedder.fingerprint, [vector]);
-        if (vector !== undefined) chunks++;
-      }
-      if (suspects.some(({ ref }) => failures.isSuspected(ref) && !failures.isGivenUp(ref))) wakeLater();
-      await changeOver(embedder);
-      // Comes after all chunk vectors: these find chunks, sentence vectors only rerank them.
-      chunks += await giveSentences(index, embedder, stop.signal, leftSentences);
-      onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
+      await embedAll(embedder, (count) => (chunks += count));
       if (chunks > 0) report({ chunks });
     } catch (error) {
       if (stop.signal.aborted) return;
@@ -164,6 +116,79 @@ export function openBackfill(parts: BackfillParts): Backfill {
       // A hanging model ends with the process; the next start repeats its work.
       await Promise.race([running, pause(CLOSE_WAIT_MS, undefined, { ref: false })]);
     },
+  };
+}
+
+/**
+ * Returns a function that embeds all chunks without a vector of the model. It passes the number of each batch to `count`, and
+ * calls `wakeLater` if work is left for a later run. Throws what the model and the store throw, and the signal's reason.
+ */
+function openEmbedding(
+  { index, onChangedOver, onLeft }: BackfillParts,
+  signal: AbortSignal,
+  wakeLater: () => void,
+): (embedder: Embedder, count: (chunks: number) => void) => Promise<void> {
+  const failures = openEmbeddingFailures();
+  /** Chunks whose sentences the model cannot embed; given up until the process ends. */
+  const leftSentences = new Set<ChunkRef>();
+  // True at start: a killed process may have left retired vectors.
+  let retiring = true;
+
+  const isOpenSuspect = ({ ref }: ChunkContext): boolean =>
+    failures.isSuspected(ref) && !failures.isGivenUp(ref);
+  const embedChunks = async (embedder: Embedder, chunks: readonly ChunkContext[]): Promise<number> => {
+    const vectors = await failures.embed(embedder, chunks, signal);
+    await index.putVectors(embedder.fingerprint, vectors);
+    return vectors.length;
+  };
+  /** Switches complete scopes to the model. Deletes the earlier vectors later: searches in flight use them. */
+  const changeOver = async ({ fingerprint }: Embedder): Promise<void> => {
+    const changed = await index.serveComplete(fingerprint, TIERS, failures.givenUp());
+    if (changed === 0) return;
+    onChangedOver?.();
+    wakeLater();
+    retiring = true;
+  };
+  const retire = async ({ fingerprint }: Embedder): Promise<void> => {
+    if (!retiring) return;
+    retiring = false;
+    while (!signal.aborted && (await index.dropRetired(fingerprint, RETIRED_BATCH)) === RETIRED_BATCH);
+  };
+  /** Embeds page by page. Returns the chunks that made an earlier request fail, which it leaves out. */
+  const embedPages = async (embedder: Embedder, count: (chunks: number) => void): Promise<ChunkContext[]> => {
+    const suspects: ChunkContext[] = [];
+    let after: ChunkRef | undefined;
+    for (let pages = 1; !signal.aborted; pages++) {
+      const page = await index.chunksWithoutVector(embedder.fingerprint, TIERS, PAGE, after);
+      const last = page.at(-1);
+      if (last === undefined) break;
+      after = last.ref;
+      suspects.push(...page.filter(isOpenSuspect));
+      const plain = page.filter(({ ref }) => !failures.isSuspected(ref));
+      for (let at = 0; at < plain.length; at += BATCH)
+        count(await embedChunks(embedder, plain.slice(at, at + BATCH)));
+      // Each call scans all chunks so far. At doubling intervals, all calls together scan them twice.
+      if (Math.log2(pages) % 1 === 0) await changeOver(embedder);
+    }
+    signal.throwIfAborted();
+    return suspects;
+  };
+
+  return async (embedder, count) => {
+    await retire(embedder);
+    const suspects = await embedPages(embedder, count);
+    for (const suspect of suspects) {
+      signal.throwIfAborted();
+      const vector = await failures.embedAlone(embedder, suspect);
+      if (vector === undefined) continue;
+      await index.putVectors(embedder.fingerprint, [vector]);
+      count(1);
+    }
+    if (suspects.some(isOpenSuspect)) wakeLater();
+    await changeOver(embedder);
+    // Comes after all chunk vectors: these find chunks, sentence vectors only rerank them.
+    count(await giveSentences(index, embedder, signal, leftSentences));
+    onLeft?.(new Set([...failures.givenUp(), ...leftSentences]).size);
   };
 }
 
