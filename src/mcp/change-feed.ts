@@ -58,37 +58,20 @@ export function createChangeFeed(caller: Caller, onDefect: (error: unknown) => v
     const abort = new AbortController();
     const { signal } = abort;
     const listChanged = paced(() => notify((subscriber) => subscriber.listChanged()), signal);
-    const follow = async (start: string): Promise<void> => {
-      for (let cursor: string | undefined = start; ; await setTimeout(AGAIN_MS, undefined, { signal })) {
-        try {
-          if (cursor === undefined) {
-            // Reads the position first: what changes after it is reported anyway.
-            cursor = await newestCursor(caller, signal);
-            publishAll();
-          }
-          const { service } = await caller.reach();
-          for await (const change of service.followChanges(cursor, signal)) {
-            cursor = change.cursor;
-            publish(change);
-          }
-        } catch (error) {
-          if (codeOf(error) === "cursor_expired") cursor = undefined;
-          else if (!(error instanceof KbsyncError) || !error.retryable) throw error;
-        }
-      }
-    };
-    const publish = ({ type, _id }: Change): void => {
-      const uri = documentUri(_id);
-      notify((subscriber) => {
-        for (const one of subscriber.uris()) if (one.replace(/\?.*$/s, "") === uri) subscriber.updated(one);
-      });
-      if (type !== "document.updated") listChanged();
-    };
-    const publishAll = (): void => {
-      notify((subscriber) => {
-        for (const uri of subscriber.uris()) subscriber.updated(uri);
-      });
-      listChanged();
+    const listener: FeedListener = {
+      changed: ({ type, _id }) => {
+        const uri = documentUri(_id);
+        notify((subscriber) => {
+          for (const one of subscriber.uris()) if (one.replace(/\?.*$/s, "") === uri) subscriber.updated(one);
+        });
+        if (type !== "document.updated") listChanged();
+      },
+      missed: () => {
+        notify((subscriber) => {
+          for (const uri of subscriber.uris()) subscriber.updated(uri);
+        });
+        listChanged();
+      },
     };
     const fail = (error: unknown): void => {
       if (signal.aborted) return;
@@ -97,7 +80,7 @@ export function createChangeFeed(caller: Caller, onDefect: (error: unknown) => v
     };
     const begin = async (): Promise<void> => {
       const cursor = await newestCursor(caller, signal);
-      follow(cursor).catch(fail);
+      followFeed(caller, cursor, listener, signal).catch(fail);
     };
     return { opened: begin(), abort };
   };
@@ -119,6 +102,39 @@ export function createChangeFeed(caller: Caller, onDefect: (error: unknown) => v
     },
     close,
   };
+}
+
+/** What a feed reports. */
+interface FeedListener {
+  changed(change: Change): void;
+  /** The cursor has expired: anything may have changed. */
+  missed(): void;
+}
+
+/** Reads the service's feed from a cursor on, and again after each disconnect. Ends by throwing: a refusal, or the signal's reason. */
+async function followFeed(
+  caller: Caller,
+  start: string,
+  listener: FeedListener,
+  signal: AbortSignal,
+): Promise<never> {
+  for (let cursor: string | undefined = start; ; await setTimeout(AGAIN_MS, undefined, { signal })) {
+    try {
+      if (cursor === undefined) {
+        // Reads the position first: what changes after it is reported anyway.
+        cursor = await newestCursor(caller, signal);
+        listener.missed();
+      }
+      const { service } = await caller.reach();
+      for await (const change of service.followChanges(cursor, signal)) {
+        cursor = change.cursor;
+        listener.changed(change);
+      }
+    } catch (error) {
+      if (codeOf(error) === "cursor_expired") cursor = undefined;
+      else if (!(error instanceof KbsyncError) || !error.retryable) throw error;
+    }
+  }
 }
 
 /** Throws the service's refusal, and `changes_unsupported`. */

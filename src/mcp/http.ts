@@ -14,7 +14,7 @@ import { listenFailure } from "../lib/listen-failure.ts";
 import { reachedAt } from "../lib/loopback.ts";
 import { bearerOf, keyRefusal, openBearerCheck } from "./bearer.ts";
 import type { Caller } from "./caller.ts";
-import { LISTENS_MAX, openHttpSubscriptions } from "./http-subscriptions.ts";
+import { type HttpSubscriptions, LISTENS_MAX, openHttpSubscriptions } from "./http-subscriptions.ts";
 import type { ReadDocument } from "./oauth/clients.ts";
 import { openOAuthServer, type OAuthServer } from "./oauth/oauth-server.ts";
 import { makeMcpServer, type McpParts } from "./server.ts";
@@ -65,6 +65,9 @@ export interface McpHttp {
   close(): Promise<void>;
 }
 
+/** Answers a request. `head` is the request without its body, which is read only for a valid key. */
+type AnswerRequest = (head: Request, incoming: IncomingMessage) => Promise<Response>;
+
 /**
  * Serves MCP over streamable HTTP, statelessly, for holders of a key of the service or of a token. Refuses requests from
  * pages of other sites by their Origin, and DNS rebinding by the Host header. Throws the errors of `listenFailure`.
@@ -85,6 +88,27 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     },
     { maxRequestBodySize: BODY_BYTES_MAX, maxSubscriptions: LISTENS_MAX, bus: subscriptions.bus },
   );
+  const server = serveRequests(openAnswering(options, handler, subscriptions), options.onDefect);
+  const host = options.host ?? "127.0.0.1";
+  const port = await listen(server, host, options.port);
+  return {
+    url: `http://${reachedAt(host)}:${port}${MCP_PATH}`,
+    close: async () => {
+      await handler.close();
+      subscriptions.close();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** Returns the function that answers requests: those that carry a key, and those of people and clients that sign in. */
+function openAnswering(
+  options: McpHttpOptions,
+  handler: ReturnType<typeof createMcpHandler>,
+  subscriptions: HttpSubscriptions,
+): AnswerRequest {
   const bearer = openBearerCheck(options.nowMs);
   const oauth = options.signIn === undefined ? undefined : openSignIn(options, options.signIn);
   const { hostname } = new URL(options.signIn?.publicUrl ?? "http://127.0.0.1");
@@ -95,10 +119,9 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       return refusal(status, headers, error.code, "The knowledge base cannot be reached.");
     return refusal(status, headers, error.code, error.message, error.hint);
   };
-  let underWay = 0;
   let signIns = 0;
 
-  const answerSignIn = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
+  const answerSignIn: AnswerRequest = async (head, incoming) => {
     if (signIns >= SIGN_INS_MAX) return overloaded(`More than ${SIGN_INS_MAX} sign-ins are in flight.`);
     signIns += 1;
     try {
@@ -109,8 +132,7 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     }
   };
 
-  /** `head` is the request without its body, which is read only for a valid key. */
-  const answer = async (head: Request, incoming: IncomingMessage): Promise<Response> => {
+  return async (head, incoming) => {
     const foreign =
       hostHeaderValidationResponse(head, [...localhostAllowedHostnames(), hostname]) ??
       originValidationResponse(head, [...localhostAllowedOrigins(), hostname]);
@@ -135,6 +157,11 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
       handler.fetch(served, { authInfo: { token: key, clientId: "key", scopes: ["read"] } }),
     );
   };
+}
+
+/** Creates a server that answers a bounded number of requests at once. */
+function serveRequests(answer: AnswerRequest, onDefect: (error: unknown) => void): Server {
+  let underWay = 0;
 
   const serve = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     if (underWay >= REQUESTS_MAX) {
@@ -156,31 +183,16 @@ export async function openMcpHttp(options: McpHttpOptions): Promise<McpHttp> {
     }
   };
 
-  const server = createServer(
-    { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
-    (incoming, outgoing) => {
-      serve(incoming, outgoing).catch((error: unknown) => {
-        // A client that disconnects during its request or answer is no defect. `incoming.destroyed` would not show that: a
-        // fully read request is destroyed, too.
-        if (outgoing.destroyed) return;
-        options.onDefect(error);
-        if (outgoing.headersSent) outgoing.destroy();
-        else outgoing.writeHead(500).end();
-      });
-    },
-  );
-  const host = options.host ?? "127.0.0.1";
-  const port = await listen(server, host, options.port);
-  return {
-    url: `http://${reachedAt(host)}:${port}${MCP_PATH}`,
-    close: async () => {
-      await handler.close();
-      subscriptions.close();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (incoming, outgoing) => {
+    serve(incoming, outgoing).catch((error: unknown) => {
+      // A client that disconnects during its request or answer is no defect. `incoming.destroyed` would not show that: a
+      // fully read request is destroyed, too.
+      if (outgoing.destroyed) return;
+      onDefect(error);
+      if (outgoing.headersSent) outgoing.destroy();
+      else outgoing.writeHead(500).end();
+    });
+  });
 }
 
 /** Converts the request, without its body, for the SDK. Undefined if fetch does not allow it, such as `TRACE` or `//`. */

@@ -59,6 +59,16 @@ export function makeMcpServer({ caller, version, notifies, onDefect }: McpParts)
         runTool(caller, (reached, files) => run(reached, files, args, signal), onDefect)) as ToolCallback<I>,
     );
   };
+  addTools(add);
+  addDocumentResources(server, caller, notifies, onDefect);
+  addPrompts(server);
+  return server;
+}
+
+/** Adds the tools, in the order in which clients list them. */
+function addTools(
+  add: <I extends StandardSchemaWithJSON, O extends z.ZodObject>(tool: ReadTool<I, O>) => void,
+): void {
   add({
     name: "search_passages",
     title: "Search passages",
@@ -118,9 +128,6 @@ export function makeMcpServer({ caller, version, notifies, onDefect }: McpParts)
     output: FetchOutput,
     run: fetchDocument,
   });
-  addDocumentResources(server, caller, notifies, onDefect);
-  addPrompts(server);
-  return server;
 }
 
 interface ReadTool<I extends StandardSchemaWithJSON, O extends z.ZodObject> {

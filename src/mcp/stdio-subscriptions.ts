@@ -10,7 +10,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { KbsyncError } from "../lib/failure.ts";
-import { createChangeFeed, type Subscriber, SUBSCRIBED_MAX } from "./change-feed.ts";
+import { type ChangeFeed, createChangeFeed, type Subscriber, SUBSCRIBED_MAX } from "./change-feed.ts";
 import type { Caller } from "./caller.ts";
 import { documentUri } from "./document-link.ts";
 import { errorText } from "./tool-result.ts";
@@ -35,80 +35,21 @@ export function openStdioSubscriptions(
   onDefect: (error: unknown) => void,
 ): StdioSubscriptions {
   const feed = createChangeFeed(caller, onDefect);
-  /** Documents by the id of the `subscriptions/listen` request. */
-  const listens = new Map<RequestId | typeof CONNECTION, Set<string>>();
   const closed = new AbortController();
   let current: Server | undefined;
   let wire: Transport | undefined;
-  let joined: Promise<() => void> | undefined;
-
   // The SDK passes a notification on to the listens that asked for it.
-  const subscriber: Subscriber = {
-    uris: () => new Set(listens.values().flatMap((uris) => uris.values())),
+  const listens = openListens(feed, {
     updated: (uri) => {
       current?.sendResourceUpdated({ uri }).catch(onDefect);
     },
     listChanged: () => {
       current?.sendResourceListChanged().catch(onDefect);
     },
-    ended: () => {
-      for (const id of listens.keys()) if (id !== CONNECTION) wire?.send(completion(id)).catch(onDefect);
-      listens.clear();
-      joined = undefined;
+    ended: (id) => {
+      wire?.send(completion(id)).catch(onDefect);
     },
-  };
-  const join = async (id: RequestId | typeof CONNECTION, uris: Iterable<string>): Promise<void> => {
-    listens.set(id, new Set(uris));
-    joined ??= feed.subscribe(subscriber);
-    try {
-      await joined;
-    } catch (error) {
-      listens.delete(id);
-      joined = undefined;
-      throw error;
-    }
-  };
-  const leave = (id: RequestId): void => {
-    if (!listens.delete(id) || listens.size > 0) return;
-    // A failure is thrown to those that joined.
-    joined?.then((leaveFeed) => leaveFeed()).catch(() => undefined);
-    joined = undefined;
-  };
-  const joinList = async (server: Server): Promise<void> => {
-    for (let isLate = false; !closed.signal.aborted; isLate = true) {
-      try {
-        await join(CONNECTION, listens.get(CONNECTION) ?? []);
-        if (isLate) await server.sendResourceListChanged();
-        return;
-      } catch (error) {
-        if (!(error instanceof KbsyncError) || !error.retryable) return;
-        await setTimeout(AGAIN_MS, undefined, { signal: closed.signal, ref: false }).catch(() => undefined);
-      }
-    }
-  };
-  const serveLegacy = (server: Server): void => {
-    server.oninitialized = () => {
-      joinList(server).catch(onDefect);
-    };
-    server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
-      if (!isDocument(uri)) throw new ResourceNotFoundError(uri);
-      const uris = new Set(listens.get(CONNECTION)).add(uri);
-      if (uris.size > SUBSCRIBED_MAX) {
-        const message = `More than ${SUBSCRIBED_MAX} documents are subscribed to.`;
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, undefined);
-      }
-      try {
-        await join(CONNECTION, uris);
-      } catch (error) {
-        throw new ProtocolError(ProtocolErrorCode.InternalError, errorText(error, onDefect), undefined);
-      }
-      return {};
-    });
-    server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
-      listens.get(CONNECTION)?.delete(uri);
-      return {};
-    });
-  };
+  });
 
   return {
     watch: (transport) => {
@@ -116,35 +57,137 @@ export function openStdioSubscriptions(
       return watched(transport, {
         received: (message) => {
           const cancelled = Cancelled.safeParse(message);
-          if (cancelled.success) leave(cancelled.data.params.requestId);
+          if (cancelled.success) listens.leave(cancelled.data.params.requestId);
         },
-        // An acknowledgement says that from now on no change is missed.
-        sending: async (message) => {
-          const acknowledged = Acknowledged.safeParse(message);
-          if (!acknowledged.success) return message;
-          const { _meta, notifications } = acknowledged.data.params;
-          const id = _meta[SUBSCRIPTION_ID_META_KEY];
-          const { resourceSubscriptions: uris = [], resourcesListChanged = false } = notifications;
-          if (uris.length === 0 && !resourcesListChanged) return message;
-          try {
-            await join(id, uris);
-            return message;
-          } catch (error) {
-            const refusal = { code: ProtocolErrorCode.InternalError, message: errorText(error, onDefect) };
-            return { jsonrpc: "2.0", id, error: refusal };
-          }
-        },
+        sending: (message) => joinAcknowledged(listens, message, onDefect),
       });
     },
     attach: (server, era) => {
       current = server;
-      if (era === "legacy") serveLegacy(server);
+      if (era === "legacy") serveLegacy(server, listens, closed.signal, onDefect);
     },
     close: () => {
       closed.abort();
       feed.close();
     },
   };
+}
+
+/** The open listens of a client: the documents of each, by the id of its request. */
+interface Listens {
+  readonly uris: ReadonlyMap<RequestId | typeof CONNECTION, Set<string>>;
+  /** Opens a listen, or replaces its documents. Resolves when it misses no later change; throws what the feed throws. */
+  join(id: RequestId | typeof CONNECTION, uris: Iterable<string>): Promise<void>;
+  leave(id: RequestId): void;
+}
+
+/** Opens the listens of a client. `ended` is called for each listen by request that the feed ends. */
+function openListens(
+  feed: ChangeFeed,
+  {
+    ended,
+    ...notified
+  }: Pick<Subscriber, "updated" | "listChanged"> & { readonly ended: (id: RequestId) => void },
+): Listens {
+  const listens = new Map<RequestId | typeof CONNECTION, Set<string>>();
+  let joined: Promise<() => void> | undefined;
+  const subscriber: Subscriber = {
+    ...notified,
+    uris: () => new Set(listens.values().flatMap((uris) => uris.values())),
+    ended: () => {
+      for (const id of listens.keys()) if (id !== CONNECTION) ended(id);
+      listens.clear();
+      joined = undefined;
+    },
+  };
+  return {
+    uris: listens,
+    join: async (id, uris) => {
+      listens.set(id, new Set(uris));
+      joined ??= feed.subscribe(subscriber);
+      try {
+        await joined;
+      } catch (error) {
+        listens.delete(id);
+        joined = undefined;
+        throw error;
+      }
+    },
+    leave: (id) => {
+      if (!listens.delete(id) || listens.size > 0) return;
+      // A failure is thrown to those that joined.
+      joined?.then((leaveFeed) => leaveFeed()).catch(() => undefined);
+      joined = undefined;
+    },
+  };
+}
+
+/**
+ * Opens the listen that a message acknowledges, and returns the message: an acknowledgement promises that from now on no change
+ * is missed. Returns an error in its place if the listen cannot be opened, and every other message as it is.
+ */
+async function joinAcknowledged(
+  listens: Listens,
+  message: JSONRPCMessage,
+  onDefect: (error: unknown) => void,
+): Promise<JSONRPCMessage> {
+  const acknowledged = Acknowledged.safeParse(message);
+  if (!acknowledged.success) return message;
+  const { _meta, notifications } = acknowledged.data.params;
+  const id = _meta[SUBSCRIPTION_ID_META_KEY];
+  const { resourceSubscriptions: uris = [], resourcesListChanged = false } = notifications;
+  if (uris.length === 0 && !resourcesListChanged) return message;
+  try {
+    await listens.join(id, uris);
+    return message;
+  } catch (error) {
+    const refusal = { code: ProtocolErrorCode.InternalError, message: errorText(error, onDefect) };
+    return { jsonrpc: "2.0", id, error: refusal };
+  }
+}
+
+/** Serves the subscriptions of the older protocol, whose connection is one listen. */
+function serveLegacy(
+  server: Server,
+  listens: Listens,
+  closed: AbortSignal,
+  onDefect: (error: unknown) => void,
+): void {
+  server.oninitialized = () => {
+    joinList(server, listens, closed).catch(onDefect);
+  };
+  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
+    if (!isDocument(uri)) throw new ResourceNotFoundError(uri);
+    const uris = new Set(listens.uris.get(CONNECTION)).add(uri);
+    if (uris.size > SUBSCRIBED_MAX) {
+      const message = `More than ${SUBSCRIBED_MAX} documents are subscribed to.`;
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message, undefined);
+    }
+    try {
+      await listens.join(CONNECTION, uris);
+    } catch (error) {
+      throw new ProtocolError(ProtocolErrorCode.InternalError, errorText(error, onDefect), undefined);
+    }
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+    listens.uris.get(CONNECTION)?.delete(uri);
+    return {};
+  });
+}
+
+/** Subscribes a connection of the older protocol to the list, as soon as a service runs. */
+async function joinList(server: Server, listens: Listens, closed: AbortSignal): Promise<void> {
+  for (let isLate = false; !closed.aborted; isLate = true) {
+    try {
+      await listens.join(CONNECTION, listens.uris.get(CONNECTION) ?? []);
+      if (isLate) await server.sendResourceListChanged();
+      return;
+    } catch (error) {
+      if (!(error instanceof KbsyncError) || !error.retryable) return;
+      await setTimeout(AGAIN_MS, undefined, { signal: closed, ref: false }).catch(() => undefined);
+    }
+  }
 }
 
 const RequestId = z.union([z.string(), z.number()]);
@@ -181,7 +224,7 @@ function isDocument(uri: string): boolean {
 /** Longest URI of a subscription. */
 const URI_CHARS_MAX = 500;
 
-/** Returns the transport with a look at each message that arrives and a filter of those that leave. */
+/** Returns the transport that passes each arriving message to `received`, and sends what `sending` returns for each leaving one. */
 function watched(
   wire: Transport,
   {
