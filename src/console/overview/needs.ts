@@ -23,83 +23,96 @@ export interface Need {
 
 /** Returns everything that needs a person, the most pressing first. Pure. */
 export function needsOf({ health, queues, daemon }: Whole): readonly Need[] {
+  return [
+    ...(daemon === undefined ? [] : daemonNeeds(daemon)),
+    ...(daemon?.sources ?? []).flatMap(sourceNeeds),
+    ...(daemon?.removed ?? []).filter(({ approved }) => !approved).map(removedNeed),
+    ...queueNeeds(queues, daemon),
+    ...healthNeeds(health),
+  ];
+}
+
+function need(key: string, title: string, detail?: string | null, action?: Need["action"]): Need {
+  return { key, title, detail: detail ?? undefined, action };
+}
+
+function daemonNeeds({ service }: LiveStatus): readonly Need[] {
+  if (service.kind === "key_refused")
+    return [need("key", "The knowledge base refuses the daemon's key", service.reason)];
+  if (service.kind === "waiting" && service.hint !== undefined)
+    return [need("service", "The knowledge base does not answer the daemon", service.hint)];
+  return [];
+}
+
+function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
   const needs: Need[] = [];
-  const add = (key: string, title: string, detail?: string | null, action?: Need["action"]): void => {
-    needs.push({ key, title, detail: detail ?? undefined, action });
-  };
-  if (daemon?.service.kind === "key_refused")
-    add("key", "The knowledge base refuses the daemon's key", daemon.service.reason);
-  if (daemon?.service.kind === "waiting" && daemon.service.hint !== undefined)
-    add("service", "The knowledge base does not answer the daemon", daemon.service.hint);
-  for (const source of daemon?.sources ?? []) {
-    const name = lastName(source.path);
-    const tab = (at: string, label: string): Need["action"] => ({
-      label,
-      address: addressOf(["folders"], { path: source.path, tab: at }),
-    });
-    const where = source.path;
-    const reason = [source.holdReason, source.remedy].filter((words) => words !== null).join(". ");
-    if (source.halted)
-      add(`halted ${where}`, `Nothing of ${name} is sent`, reason, tab("held", "Look at it"));
-    else if (source.held > 0)
-      add(
-        `held ${where}`,
-        `${counted(source.held, "delete")} of ${name} ${source.held === 1 ? "waits" : "wait"} for your approval`,
-        reason,
-        tab("held", "Review"),
-      );
-    if (source.failed > 0)
-      add(
-        `failed ${where}`,
-        `${counted(source.failed, "file")} of ${name} failed`,
-        "Searches do not find what they say.",
-        tab("failed", "See why"),
-      );
-    if (source.unreadable > 0)
-      add(
-        `unreadable ${where}`,
-        `${counted(source.unreadable, "path")} of ${name} cannot be read`,
-        `Nothing of them is changed: ${source.unreadablePaths.slice(0, 3).join(", ")}`,
-        tab("activity", "Open the folder"),
-      );
-    for (const mount of source.mounts)
-      add(
-        `mount ${mount.path}`,
-        `A mount of ${name} changed: ${mount.path}`,
-        `${mount.reason}. ${mount.remedy}`,
-      );
+  const { path } = source;
+  const name = lastName(path);
+  const tab = (at: string, label: string): Need["action"] => ({
+    label,
+    address: addressOf(["folders"], { path, tab: at }),
+  });
+  const reason = [source.holdReason, source.remedy].filter((words) => words !== null).join(". ");
+  if (source.halted)
+    needs.push(need(`halted ${path}`, `Nothing of ${name} is sent`, reason, tab("held", "Look at it")));
+  else if (source.held > 0) {
+    const waiting = `${counted(source.held, "delete")} of ${name} ${source.held === 1 ? "waits" : "wait"}`;
+    needs.push(need(`held ${path}`, `${waiting} for your approval`, reason, tab("held", "Review")));
   }
-  for (const { path, resources, approved } of daemon?.removed ?? []) {
-    if (approved) continue;
-    add(
-      `removed ${path}`,
-      `${lastName(path)} is no longer watched, and ${counted(resources, "document")} of it ${resources === 1 ? "stays" : "stay"}`,
-      "Delete them, or watch the folder again.",
-      { label: "Review", address: addressOf(["folders"]) },
+  if (source.failed > 0) {
+    const title = `${counted(source.failed, "file")} of ${name} failed`;
+    needs.push(
+      need(`failed ${path}`, title, "Searches do not find what they say.", tab("failed", "See why")),
     );
   }
-  if (queues.ingest.failed > 0 && daemon?.sources.some(({ failed }) => failed > 0) !== true)
-    add(
-      "documents",
-      `${counted(queues.ingest.failed, "document")} failed`,
-      "No search finds them, or their new text.",
-      {
-        label: "See why",
-        address: addressOf(["knowledge"]),
-      },
-    );
-  if (queues.webhooks.dead > 0)
-    add(
-      "webhooks",
-      `${counted(queues.webhooks.dead, "message")} to webhooks were given up`,
-      "`kbsync webhooks` sends them again.",
-    );
-  if (health.status === "damaged" || health.status === "failing")
-    add("store", "The store of the knowledge base does not work", "`kbsync doctor` says what to do.");
-  for (const model of [health.embedder, health.reranker, health.languageModel])
-    if (model.state === "failing" || model.state === "unavailable")
-      add(`model ${model.message}`, model.message, "hint" in model ? model.hint : undefined);
+  if (source.unreadable > 0) {
+    const title = `${counted(source.unreadable, "path")} of ${name} cannot be read`;
+    const detail = `Nothing of them is changed: ${source.unreadablePaths.slice(0, 3).join(", ")}`;
+    needs.push(need(`unreadable ${path}`, title, detail, tab("activity", "Open the folder")));
+  }
+  for (const mount of source.mounts) {
+    const title = `A mount of ${name} changed: ${mount.path}`;
+    needs.push(need(`mount ${mount.path}`, title, `${mount.reason}. ${mount.remedy}`));
+  }
   return needs;
+}
+
+function removedNeed({ path, resources }: LiveStatus["removed"][number]): Need {
+  const left = `${counted(resources, "document")} of it ${resources === 1 ? "stays" : "stay"}`;
+  return need(
+    `removed ${path}`,
+    `${lastName(path)} is no longer watched, and ${left}`,
+    "Delete them, or watch the folder again.",
+    { label: "Review", address: addressOf(["folders"]) },
+  );
+}
+
+function queueNeeds({ ingest, webhooks }: Whole["queues"], daemon: Whole["daemon"]): readonly Need[] {
+  const needs: Need[] = [];
+  if (ingest.failed > 0 && daemon?.sources.some(({ failed }) => failed > 0) !== true) {
+    const title = `${counted(ingest.failed, "document")} failed`;
+    const action = { label: "See why", address: addressOf(["knowledge"]) };
+    needs.push(need("documents", title, "No search finds them, or their new text.", action));
+  }
+  if (webhooks.dead > 0) {
+    const title = `${counted(webhooks.dead, "message")} to webhooks were given up`;
+    needs.push(need("webhooks", title, "`kbsync webhooks` sends them again."));
+  }
+  return needs;
+}
+
+function healthNeeds({ status, embedder, reranker, languageModel }: HealthAnswer): readonly Need[] {
+  const isBroken = status === "damaged" || status === "failing";
+  return [
+    ...(isBroken
+      ? [need("store", "The store of the knowledge base does not work", "`kbsync doctor` says what to do.")]
+      : []),
+    ...[embedder, reranker, languageModel]
+      .filter(({ state }) => state === "failing" || state === "unavailable")
+      .map((model) =>
+        need(`model ${model.message}`, model.message, "hint" in model ? model.hint : undefined),
+      ),
+  ];
 }
 
 /** Returns the one sentence that says how things are. Pure. */
