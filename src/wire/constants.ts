@@ -24,3 +24,6 @@ export const FACET_VALUES_MAX = 100;
 
 /** Largest upload by default, in bytes (32 MB, the specification's limit for images). */
 export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
+
+/** Characters of a text that a preview splits: a person compares settings by its first pages. */
+export const PREVIEW_CHARS_MAX = 50_000;

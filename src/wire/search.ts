@@ -35,9 +35,47 @@ export const SearchBody = z
     top_k: WireInteger.pipe(z.int().min(1).max(TOP_K_MAX)).default(TOP_K_DEFAULT),
     ...FreshnessFields,
     ...ContextFields,
+    explain: z
+      .boolean()
+      .optional()
+      .describe("Adds to each result what the search ranked it by (an addition)."),
   })
   .meta({ id: "SearchBody" });
 export type SearchBody = z.infer<typeof SearchBody>;
+
+/** What a search ranked a chunk by. */
+export const Explanation = z
+  .object({
+    matchedWords: z
+      .array(z.string())
+      .describe(
+        "Words of the question, as it has them, that the chunk, its headings, title, path or tags contain. Words that occur in nearly every text are left out, unless there are no others.",
+      ),
+    missingWords: z.array(z.string()).describe("The other words of the question, without those too."),
+    wordShare: z
+      .number()
+      .min(0)
+      .max(1)
+      .describe(
+        "Share of the matched words in the weight of all words of the question; rare words weigh more.",
+      ),
+    bm25Share: z.number().min(0).max(1).describe("BM25 of the chunk, divided by the highest of this search."),
+    cosine: z
+      .number()
+      .min(-1)
+      .max(1)
+      .nullable()
+      .describe("Nearness in meaning of the chunk to the question. Null: the search did not compare them."),
+    rerank: z
+      .object({
+        by: z.enum(["model", "sentences"]).describe("sentences: the cosine of the chunk's nearest sentence."),
+        value: z.number().min(-1).max(1),
+      })
+      .nullable()
+      .describe("How high_accuracy judged the chunk. Null: another tier, or the chunk was not judged."),
+  })
+  .meta({ id: "Explanation" });
+export type Explanation = z.infer<typeof Explanation>;
 
 /** One matching chunk. `score` in [0, 1]; `version` counts how often the resource was chunked, from 1. */
 export const SearchResult = z.object({
@@ -75,6 +113,8 @@ export const SearchResult = z.object({
     /** What was asked for beyond the hits (additions). */
     ...PassageFields,
   }),
+  /** With `explain` (an addition). */
+  explain: Explanation.optional().catch(undefined),
 });
 export type SearchResult = z.infer<typeof SearchResult>;
 

@@ -38,6 +38,7 @@ import { isDisconnect } from "./disconnect.ts";
 import { JSON_TYPE, sendJson } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
+import { addPreviewRoutes } from "./preview-routes.ts";
 import { addResourceRoutes } from "./resource-routes.ts";
 import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
@@ -151,6 +152,7 @@ export async function buildServer(
   addHealthRoute(server, health);
   addMonitoringRoutes(server, () => health().status, metrics);
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
+  addPreviewRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
   addChangeRoutes(server, parts);
   addFileRoutes(server, parts);

@@ -2,6 +2,7 @@ import type { ContextFields } from "../../wire/context.ts";
 import type { Receipt } from "../../wire/receipt.ts";
 import { TOP_K_MAX, type SearchBody } from "../../wire/search.ts";
 import { contextOf, withContext, type ContextOutcome } from "../passages/context.ts";
+import { explained } from "../search/explain.ts";
 import { search } from "../search/search.ts";
 import type { SearchOutcome } from "../search/search.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -23,8 +24,12 @@ export async function queryWithReceipt(
   const searched = await findSearched(kb, accountId, body);
   const before = await readBefore(kb, accountId, [searched], body, signal);
   const outcome = await during(() => queryResources(kb, accountId, searched, body));
+  const results =
+    body.explain === true
+      ? await explained(kb.index, { scope: searched.scope, query: body.query.toWellFormed() }, outcome)
+      : outcome.results;
   const cited = outcome.results.map(({ payload }) => payload.resourceId);
-  return { ...outcome, receipt: await receiptOf(kb, before, cited, outcome.fallback) };
+  return { ...outcome, results, receipt: await receiptOf(kb, before, cited, outcome.fallback) };
 }
 
 /** Searches what was found for a body. */

@@ -114,6 +114,7 @@ export const METHODS = {
     foundChunks: read,
     surroundings: scan,
     documentMatches: scan,
+    matchedTerms: scan,
     metadataFields: read,
     facet: read,
     unfinished: scan,

@@ -37,6 +37,8 @@ export interface Index {
    * chunks of long documents, which have many subjects.
    */
   documentMatches(query: DocumentQuery): Promise<readonly DocumentMatch[]>;
+  /** Returns the query's terms that each chunk is found by. Leaves out chunks that no longer exist. */
+  matchedTerms(query: DocumentQuery): Promise<readonly MatchedTerms[]>;
   /** Returns paths of metadata that resources of the scope have, ascending. Ignores the scope's filter. */
   metadataFields(query: FieldsQuery): Promise<readonly string[]>;
   /** Counts the values at a path of metadata, over the resources of the scope. */
@@ -233,6 +235,12 @@ export interface DocumentMatch {
   readonly bm25: number;
   /** Number of chunks of the document, from 1. */
   readonly chunks: number;
+}
+
+export interface MatchedTerms {
+  readonly ref: ChunkRef;
+  /** In the order of the query's terms. */
+  readonly terms: readonly string[];
 }
 
 export interface FieldsQuery {

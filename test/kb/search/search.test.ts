@@ -189,7 +189,7 @@ describe("search", () => {
   it("a search of an unknown scope returns nothing", async () => {
     const scope = { accountId: account.id, resourceId: "f".repeat(24) };
     const request = { scope, tier: "moderate", query: "cat", topK: 5, scoreMin: undefined } as const;
-    expect(await search(store.index, embedder, request)).toEqual({ results: [], text: "", chunks: [] });
+    expect(await search(store.index, embedder, request)).toMatchObject({ results: [], text: "", chunks: [] });
   });
 
   it("a search finds a resource at every moment of its updates", async () => {

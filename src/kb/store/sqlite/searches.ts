@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import { queryWords } from "../../lexical/word-match.ts";
-import type { DocumentQuery, Evidence, EvidenceQuery, Index, Scope } from "../search-index.ts";
+import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
 import type { prepareScopes, SearchTarget } from "./scopes/scopes.ts";
@@ -28,7 +28,7 @@ export function prepareSearches(
   scopes: ReturnType<typeof prepareScopes>,
   lookups: Pick<Lookups, "foundChunks">,
   sentences: Pick<SentenceReads, "cosines">,
-): Pick<Index, "evidence" | "documentMatches"> {
+): Pick<Index, "evidence" | "documentMatches" | "matchedTerms"> {
   const postings = preparePostings(db);
   const queryTerms = prepareQueryTerms(db, postings);
   const lexical = prepareLexical(db, postings, queryTerms);
@@ -90,7 +90,13 @@ export function prepareSearches(
     chunks: [],
   });
 
+  const matchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
+    const target = scopes.find(scope);
+    return target === undefined ? [] : lexical.matchedTerms(target, queryWords(query).terms, refs);
+  });
+
   return {
+    matchedTerms: async (query) => matchedTerms(query),
     evidence: inSlices(noEvidence, evidence),
     documentMatches: inSlices(
       (_query: DocumentQuery) => [],

@@ -1,7 +1,7 @@
 import { countTerms } from "../../../lexical/analyzer.ts";
 import { K1, saturation } from "../../../lexical/bm25.ts";
 import { matchOf, type QueryWords } from "../../../lexical/word-match.ts";
-import type { LexicalHit, LexicalHits, ChunkMatch } from "../../search-index.ts";
+import type { LexicalHit, LexicalHits, ChunkMatch, MatchedTerms } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareEstimate } from "./estimate.ts";
 import { indexedText, NAMES } from "../database/parts.ts";
@@ -28,6 +28,8 @@ export interface Lexical {
   search(target: SearchTarget, words: QueryWords, limit: number): LexicalHits | undefined;
   /** Matches these chunks against the query's words. Leaves out rows that no longer exist. */
   matches(target: SearchTarget, words: QueryWords, rows: readonly number[]): ChunkMatch[];
+  /** Returns those of the terms that these chunks are found by. Leaves out rows that no longer exist. */
+  matchedTerms(target: SearchTarget, terms: readonly string[], rows: readonly number[]): MatchedTerms[];
 }
 
 /**
@@ -46,13 +48,28 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     .raw();
   const estimate = prepareEstimate(postings);
 
-  const matches: Lexical["matches"] = ({ range }, query, rows) =>
+  /** Counts the terms in a chunk; undefined if the target has no such row. */
+  const countsIn = ({ range }: SearchTarget, terms: readonly string[], row: number) => {
+    const found = row < range.first || row > range.last ? undefined : selectText.get(row);
+    if (found === undefined) return undefined;
+    const [names, headings, text, words] = found;
+    return { counts: countTerms(indexedText(names, headings, text), terms), words };
+  };
+
+  const matches: Lexical["matches"] = (target, query, rows) =>
     rows.flatMap((row) => {
-      const found = row < range.first || row > range.last ? undefined : selectText.get(row);
-      if (found === undefined) return [];
-      const [names, headings, text, words] = found;
-      const counts = countTerms(indexedText(names, headings, text), query.terms);
-      return { ref: row, match: matchOf(query.weights, counts, words) };
+      const found = countsIn(target, query.terms, row);
+      return found === undefined
+        ? []
+        : { ref: row, match: matchOf(query.weights, found.counts, found.words) };
+    });
+
+  const matchedTerms: Lexical["matchedTerms"] = (target, terms, rows) =>
+    rows.flatMap((row) => {
+      const found = countsIn(target, terms, row);
+      return found === undefined
+        ? []
+        : { ref: row, terms: terms.filter((_, at) => (found.counts[at] ?? 0) > 0) };
     });
 
   const search: Lexical["search"] = (target, query, limit) => {
@@ -87,7 +104,7 @@ export function prepareLexical(db: Connection, postings: Postings, queryTerms: Q
     return { hits: best.sorted(), ceiling: total * (K1 + 1) };
   };
 
-  return { search, matches };
+  return { search, matches, matchedTerms };
 }
 
 /** The best hits so far, at most `limit`. */
