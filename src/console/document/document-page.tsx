@@ -16,8 +16,8 @@ import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
 import { go, place } from "../view/router.ts";
 import { may } from "../client/session.ts";
+import { ChunkedText } from "../chunks/chunked-text.tsx";
 import { EditForm } from "./edit-form.tsx";
-import { piecesOf } from "./spans.ts";
 
 type Chunks = ChunksAnswer["data"];
 
@@ -244,39 +244,10 @@ function Text({
   const named = place.value.query.get("chunk") ?? "";
   const byId = chunks.findIndex(({ id }) => id === named);
   const wanted = byId === -1 ? Number(named === "" ? Number.NaN : named) - 1 : byId;
-  const target = chunks[wanted];
-  const [until, setUntil] = useState(Math.max(SHOWN_CHARS, (target?.end ?? 0) + 1000));
-  useEffect(() => {
-    if (target !== undefined) document.getElementById(`chunk-${wanted}`)?.scrollIntoView({ block: "center" });
-  }, []);
   if (content === "") return <p class="muted">This document has no text.</p>;
   return (
     <section class="card" aria-label="Text">
-      <p class="hint legend">
-        <span class="chunk-number">1</span> begins a chunk. <span class="overlap">Shaded text</span> is in two
-        chunks.
-      </p>
-      <div class="document-text">
-        {piecesOf(chunks, content.length, until).map((piece) => (
-          <span
-            key={piece.start}
-            class={`${piece.chunks.length > 1 ? "overlap" : ""} ${piece.chunks.includes(wanted) ? "wanted" : ""}`}
-          >
-            {piece.begins.map((number) => (
-              <span class="chunk-number" id={`chunk-${number}`} key={number}>
-                <span class="hidden-visually">Chunk </span>
-                {number + 1}
-              </span>
-            ))}
-            {content.slice(piece.start, piece.end)}
-          </span>
-        ))}
-      </div>
-      {until < content.length ? (
-        <button type="button" class="button" onClick={() => setUntil(until + SHOWN_CHARS)}>
-          Show more: {count(content.length - until)} characters are left
-        </button>
-      ) : null}
+      <ChunkedText content={content} chunks={chunks} shownChars={SHOWN_CHARS} wanted={wanted} />
     </section>
   );
 }

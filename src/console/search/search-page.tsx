@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import type { SearchAnswer, SearchResult } from "../../wire/search.ts";
+import type { SearchAnswer } from "../../wire/search.ts";
 import { ask } from "../client/api.ts";
 import { counted, duration } from "../view/format.ts";
 import { loadOwners } from "../knowledge/documents.ts";
@@ -19,7 +19,8 @@ import { place, refine } from "../view/router.ts";
 import { may } from "../client/session.ts";
 import { asCurl, asMcp } from "./copies.ts";
 import type { SearchRequest } from "./copies.ts";
-import { markWords, wordsIn } from "./words.ts";
+import { Freshness } from "./freshness.tsx";
+import { Result } from "./result.tsx";
 
 /** Results of each tier: enough to see what a search of a program, which takes five, just misses. */
 const TOP_K = 10;
@@ -155,7 +156,8 @@ function TierResults({
 }): JSX.Element {
   const found = useLoad(JSON.stringify(request), async (signal): Promise<Timed> => {
     const startMs = performance.now();
-    const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body: request, signal });
+    const body = { ...request, explain: true };
+    const answer = await ask<SearchAnswer>(ROUTES.query, { method: "POST", body, signal });
     return { answer, ms: performance.now() - startMs };
   });
   const exact = { ...request, ...(scoreMin > 0 && { score: scoreMin }) };
@@ -206,6 +208,7 @@ function Results({
   const shown = answer.results.filter(({ score }) => score >= scoreMin);
   return (
     <>
+      {answer.receipt === undefined ? null : <Freshness receipt={answer.receipt} />}
       {answer.fallback === undefined ? null : <Notice kind="wait" title={FALLBACK_WORDS[answer.fallback]} />}
       {shown.length > 0 ? null : (
         <Empty title={answer.results.length > 0 ? "All results are below the lowest score" : "Nothing found"}>
@@ -219,90 +222,16 @@ function Results({
       <ol class="stack">
         {shown.map((result, at) => (
           <li key={result.id}>
-            <Result result={result} question={question} rank={at + 1} tier={tier} />
+            <Result
+              result={result}
+              question={question}
+              rank={at + 1}
+              isChanged={answer.receipt?.changed.includes(result.payload.resourceId) === true}
+            />
           </li>
         ))}
       </ol>
     </>
-  );
-}
-
-/** Characters of a chunk that are shown at first. */
-const SHOWN_CHARS = 420;
-
-function Result({
-  result: { id, score, payload, version },
-  question,
-  rank,
-  tier,
-}: {
-  readonly result: SearchResult;
-  readonly question: string;
-  readonly rank: number;
-  readonly tier: Tier;
-}): JSX.Element {
-  const [isWhole, setIsWhole] = useState(false);
-  const { content, title = "", headings = [], resourceId, lines, pages } = payload;
-  const { found, missing } = wordsIn([title, ...headings, content].join(" "), question);
-  const isCut = !isWhole && content.length > SHOWN_CHARS;
-  return (
-    <article class="card result">
-      <div class="row spread">
-        <h3>
-          <span class="muted numeric">{rank}. </span>
-          <a href={addressOf(["documents", resourceId], { chunk: id })}>
-            {title === "" ? resourceId : title}
-          </a>
-        </h3>
-        <Score score={score} />
-      </div>
-      {headings.length === 0 ? null : <p class="small muted">{headings.join(" › ")}</p>}
-      <p class="passage">
-        {markWords(isCut ? content.slice(0, SHOWN_CHARS) : content, question).map(({ text, isMatch }, at) =>
-          isMatch ? <mark key={at}>{text}</mark> : text,
-        )}
-        {isCut ? "…" : ""}
-      </p>
-      {content.length <= SHOWN_CHARS ? null : (
-        <button type="button" class="button small plain" onClick={() => setIsWhole(!isWhole)}>
-          {isWhole ? "Show less" : "Show all of this chunk"}
-        </button>
-      )}
-      <p class="small muted">
-        {[
-          found.length === 0
-            ? tier === "fastest"
-              ? "Found by another form of a word."
-              : "Found by meaning: it has none of the question's words."
-            : `Has ${found.join(", ")}${missing.length === 0 ? "" : `; lacks ${missing.join(", ")}`}.`,
-          lines === undefined ? "" : rangeWords("Line", lines),
-          pages === undefined ? "" : rangeWords("Page", pages),
-          `Version ${version}.`,
-        ].join(" ")}
-      </p>
-    </article>
-  );
-}
-
-/** `Line 3.`, `Lines 3–9.` */
-function rangeWords(
-  unit: string,
-  { first, last }: { readonly first: number; readonly last: number },
-): string {
-  return first === last ? `${unit} ${first}.` : `${unit}s ${first}–${last}.`;
-}
-
-function Score({ score }: { readonly score: number }): JSX.Element {
-  return (
-    <span class="score numeric">
-      <span class="bar" aria-hidden="true">
-        <i style={{ width: `${score * 100}%` }} />
-      </span>
-      <span>
-        <span class="hidden-visually">Score </span>
-        {score.toFixed(2)}
-      </span>
-    </span>
   );
 }
 

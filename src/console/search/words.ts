@@ -36,17 +36,6 @@ export function markWords(text: string, question: string): readonly MarkedPiece[
   return pieces;
 }
 
-/** Returns the words of the question that a text has, in any form, and those that it lacks. */
-export function wordsIn(
-  text: string,
-  question: string,
-): { readonly found: readonly string[]; readonly missing: readonly string[] } {
-  const present = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu));
-  const words = questionWords(question);
-  const found = words.filter((word) => [...present].some((each) => isForm(word, each)));
-  return { found, missing: words.filter((word) => !found.includes(word)) };
-}
-
 /** Whether two words are forms of one: equal, or alike but for an ending. */
 function isForm(a: string, b: string): boolean {
   if (a === b) return true;

@@ -139,6 +139,29 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await find("wick", "Lighthouse keeping")).toBe(1);
     });
 
+    it("shows the chunks as they will be, and follows size and overlap", async () => {
+      await page.getByRole("radio", { name: "Content" }).check();
+      await page.getByLabel("Text (required)").fill("One sentence stands here. ".repeat(20));
+      await page.getByText("Advanced: chunking, owner, metadata").click();
+      const preview = page.getByRole("region", { name: "Preview of the chunks" });
+      await preview.getByText("1 chunk", { exact: true }).waitFor();
+      await page.getByLabel("Chunk size").fill("150");
+      await page.getByLabel("Overlap").fill("30");
+      await preview.getByText("5 chunks", { exact: true }).waitFor();
+      expect(await preview.locator(".overlap").count()).toBeGreaterThan(3);
+      expect(await violations(page)).toEqual([]);
+      // A file is read when a person asks for it.
+      await page.getByRole("radio", { name: "Upload File" }).check();
+      const file = {
+        name: "terns.md",
+        mimeType: "text/markdown",
+        buffer: Buffer.from("# Terns\n\nThey dive."),
+      };
+      await page.getByLabel("Files (required)").setInputFiles([file]);
+      await page.getByRole("button", { name: "Preview the chunks" }).click();
+      await preview.getByText("They dive.").waitFor();
+    });
+
     it("takes several files, each with its own end", async () => {
       await page.getByLabel("Description (required)").fill("Two files");
       await page.getByRole("radio", { name: "Upload File" }).check();
@@ -243,7 +266,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await page.locator(".document-text .chunk-number").count()).toBeGreaterThan(1);
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Edit" }).click();
+      await page.getByLabel("Chunk size").fill("30");
+      await page.getByRole("region", { name: "Preview of the chunks" }).getByText("4 chunks").waitFor();
       await page.getByLabel("Text (required)").fill("Otters juggle stones.");
+      await page
+        .getByRole("region", { name: "Preview of the chunks" })
+        .getByText("1 chunk", { exact: true })
+        .waitFor();
       expect(await violations(page)).toEqual([]);
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByText("Version").locator("..").getByText("2, with 1 chunk").waitFor();
@@ -276,8 +305,15 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       });
     await signIn(page, running.url, key);
     await open("/search?owner=puffins&q=burrow+nests");
-    await page.getByRole("region", { name: "Results of Fastest" }).getByText("Has burrow, nests").waitFor();
+    const fastest = page.getByRole("region", { name: "Results of Fastest" });
+    await fastest.getByText("Has burrow, nests").waitFor();
     await page.getByRole("region", { name: "Results of High accuracy" }).getByText("Has burrow").waitFor();
+    await fastest.getByText("Nothing is known to be missing").waitFor();
+    await fastest.getByText("Why this result").click();
+    await fastest.getByText("BM25", { exact: true }).waitFor();
+    expect(await fastest.getByText("1.00").count()).toBe(2); // all words, and the best match
+    await fastest.getByRole("button", { name: "Show its section" }).click();
+    await fastest.locator(".section", { hasText: "Puffins nest in burrows." }).waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("slider").fill("1");
     await page.getByText("All results are below the lowest score").first().waitFor();

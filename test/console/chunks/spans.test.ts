@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
-import { piecesOf } from "../../../src/console/document/spans.ts";
+import { piecesOf } from "../../../src/console/chunks/spans.ts";
 
 it("cuts a text at each boundary of its chunks, and says which chunks share a piece", () => {
   const chunks = [

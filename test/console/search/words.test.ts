@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { asCurl, asMcp } from "../../../src/console/search/copies.ts";
-import { markWords, questionWords, wordsIn } from "../../../src/console/search/words.ts";
+import { markWords, questionWords } from "../../../src/console/search/words.ts";
 
 it.each([
   ["who may switch off the heater?", ["may", "switch", "off", "heater"]],
@@ -16,13 +16,6 @@ it("marks words of the question also in another form, and joins to the text agai
   const pieces = markWords(text, "tide");
   expect(pieces.filter(({ isMatch }) => isMatch).map((piece) => piece.text)).toEqual(["Tides", "tide"]);
   expect(pieces.map((piece) => piece.text).join("")).toBe(text);
-});
-
-it("says which words a result has and lacks", () => {
-  expect(wordsIn("Cleaning the coffee machine", "clean coffee beans")).toEqual({
-    found: ["clean", "coffee"],
-    missing: ["beans"],
-  });
 });
 
 const REQUEST = { query: "it's late", collection_id: "c", owner_id: "o", top_k: 10 };

@@ -1,0 +1,95 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { SearchResult } from "../../wire/search.ts";
+import { addressOf } from "../view/address.ts";
+import { Section } from "./section.tsx";
+import { WhyResult, wordsText } from "./why-result.tsx";
+import { markWords } from "./words.ts";
+
+/** Characters of a chunk that are shown at first. */
+const SHOWN_CHARS = 420;
+
+/** A chunk that a search found, why, and on demand the section around it. */
+export function Result({
+  result,
+  question,
+  rank,
+  isChanged,
+}: {
+  readonly result: SearchResult;
+  readonly question: string;
+  readonly rank: number;
+  /** Its file was changed or deleted since it was sent. */
+  readonly isChanged: boolean;
+}): JSX.Element {
+  const [isWhole, setIsWhole] = useState(false);
+  const { id, score, payload, version, explain } = result;
+  const { content, title = "", headings = [], resourceId, lines, pages } = payload;
+  const isCut = content.length > SHOWN_CHARS;
+  return (
+    <article class="card result">
+      <div class="row spread">
+        <h3>
+          <span class="muted numeric">{rank}. </span>
+          <a href={addressOf(["documents", resourceId], { chunk: id })}>
+            {title === "" ? resourceId : title}
+          </a>
+        </h3>
+        <Score score={score} />
+      </div>
+      {headings.length === 0 ? null : <p class="small muted">{headings.join(" › ")}</p>}
+      {isWhole ? (
+        <Section result={result} question={question} />
+      ) : (
+        <p class="passage">
+          {markWords(isCut ? content.slice(0, SHOWN_CHARS) : content, question).map(({ text, isMatch }, at) =>
+            isMatch ? <mark key={at}>{text}</mark> : text,
+          )}
+          {isCut ? "…" : ""}
+        </p>
+      )}
+      <p class="small muted">
+        {[
+          explain === undefined ? "" : wordsText(explain),
+          lines === undefined ? "" : rangeWords("Line", lines),
+          pages === undefined ? "" : rangeWords("Page", pages),
+          `Version ${version}.`,
+          isChanged ? "Its file has changed since." : "",
+        ].join(" ")}
+      </p>
+      <div class="row">
+        <button
+          type="button"
+          class="button small"
+          aria-expanded={isWhole}
+          onClick={() => setIsWhole(!isWhole)}
+        >
+          {isWhole ? "Show the chunk" : "Show its section"}
+        </button>
+      </div>
+      {explain === undefined ? null : <WhyResult explain={explain} />}
+    </article>
+  );
+}
+
+/** `Line 3.`, `Lines 3–9.` */
+function rangeWords(
+  unit: string,
+  { first, last }: { readonly first: number; readonly last: number },
+): string {
+  return first === last ? `${unit} ${first}.` : `${unit}s ${first}–${last}.`;
+}
+
+function Score({ score }: { readonly score: number }): JSX.Element {
+  return (
+    <span class="score numeric">
+      <span class="bar" aria-hidden="true">
+        <i style={{ width: `${score * 100}%` }} />
+      </span>
+      <span>
+        <span class="hidden-visually">Score </span>
+        {score.toFixed(2)}
+      </span>
+    </span>
+  );
+}
