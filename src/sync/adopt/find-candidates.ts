@@ -184,6 +184,9 @@ function hasChanged(entry: ScanEntry, row: KnownFile): boolean {
 /**
  * Gives the rows of an old ledger the names that their files have now, as the next pass would. A row must not be
  * compared with the file that took its place. Reports whether any has another name now.
+ *
+ * A path whose create has no answer yet is in flight, as in a pass: a row that moved there would count as what the
+ * create replaces, and its resource would be deleted.
  */
 async function followFiles(
   { ledger, moved }: ActionContext,
@@ -192,11 +195,9 @@ async function followFiles(
   signal: AbortSignal,
 ): Promise<boolean> {
   const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
-  const difference = await inSlices(
-    reconcileInSteps(scan, ledger.files.all(id), { rulesKey }),
-    signal,
-    moved,
-  );
+  const unanswered = new Set(ledger.intents.creates(id).map(({ path }) => path));
+  const options = { rulesKey, busy: (path: RelativePath) => unanswered.has(path) };
+  const difference = await inSlices(reconcileInSteps(scan, ledger.files.all(id), options), signal, moved);
   const more = await findMoves(sourceFiles, difference.candidates, difference.gone);
   const followed = followMoves(difference, difference.candidates, more);
   await applyMoves(sourceFiles, followed);
