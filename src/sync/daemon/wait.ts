@@ -58,30 +58,17 @@ export async function waitFor(
       await parts.lifecycle.until(() => parts.lifecycle.isEnding() || condition(), signal);
       if (parts.lifecycle.isEnding()) throw stopping();
     };
-    const asks = targets.map(({ source, below }) => ({ source, ask: source.ask(below) }));
-    await until(() => asks.every(({ source, ask }) => source.answered() >= ask));
-
-    const open = targets.map(({ source, below }) => ({ source, left: new Set(source.pending(below)) }));
+    const open: Waiting[] = targets.map((target) => ({ ...target, ask: target.source.ask(target.below) }));
     let reported = Infinity;
     await until(() => {
-      for (const { source, left } of open) {
-        for (const file of left) {
-          const isDone =
-            !source.isPending(file) ||
-            acknowledged.has(`${rootOf(source)}\n${file}`) ||
-            source.isPaused() ||
-            isUnreadable(parts, source, file);
-          // The other files need no check before this one is done.
-          if (!isDone) break;
-          left.delete(file);
-        }
-      }
-      const files = open.reduce((sum, { left }) => sum + left.size, 0);
+      for (const each of open) settle(parts, each, acknowledged);
+      if (!open.every(({ left }) => left !== undefined)) return false;
+      const files = open.reduce((sum, { left }) => sum + (left?.size ?? 0), 0);
       if (files < reported && files > 0) onWaiting?.((reported = files));
       return files === 0;
     });
     parts.ledger.flush();
-    const reasons = targets.flatMap((target) => reasonsAt(parts, target, acknowledged));
+    const reasons = open.flatMap((each) => each.halt ?? reasonsAt(parts, each, acknowledged));
     const agreed = reasons.length === 0;
     const unknown = agreed && !isKnown && path !== undefined && kindOnDisk(path) === undefined;
     return {
@@ -92,6 +79,41 @@ export async function waitFor(
     };
   } finally {
     stopListening();
+  }
+}
+
+/** What is waited for in a source. */
+interface Waiting extends SourceTarget<SourceSync> {
+  /** What a check answers that began after the call. */
+  ask: number;
+  /** Files that are not done; undefined: no such check has ended. */
+  left?: Set<RelativePath> | undefined;
+  /** The source was halted, so that nobody knows which files are not done. */
+  halt?: WaitReason | undefined;
+}
+
+/** Removes what is done from the files that are waited for. */
+function settle(parts: Parts, waiting: Waiting, acknowledged: ReadonlySet<string>): void {
+  const { source, below } = waiting;
+  if (waiting.halt !== undefined || source.answered() < waiting.ask) return;
+  if (source.isHalted()) {
+    parts.ledger.flush();
+    waiting.halt = haltOf(parts, source);
+    waiting.left = waiting.halt && new Set();
+    // The halt has just ended, and its files are found by a check that has yet to end.
+    if (waiting.halt === undefined) waiting.ask = source.ask(below);
+    return;
+  }
+  const left = (waiting.left ??= new Set(source.pending(below)));
+  for (const file of left) {
+    const isDone =
+      !source.isPending(file) ||
+      acknowledged.has(`${rootOf(source)}\n${file}`) ||
+      source.isPaused() ||
+      isUnreadable(parts, source, file);
+    // The other files need no check before this one is done.
+    if (!isDone) break;
+    left.delete(file);
   }
 }
 
@@ -145,21 +167,20 @@ function isUnreadable({ ledger }: Parts, source: SourceSync, path: RelativePath)
 
 /** The reasons why files at a target are not in agreement, from ledger and disk. */
 function reasonsAt(
-  { ledger }: Parts,
+  parts: Parts,
   { source, below }: SourceTarget<SourceSync>,
   acknowledged: ReadonlySet<string>,
 ): WaitReason[] {
+  const { ledger } = parts;
   const root = rootOf(source);
-  const row = ledger.sources.get(source.id);
   const reason = (path: RelativePath, code: string, message: string): WaitReason => ({
     source: root,
     path,
     code,
     message,
   });
-  const halt = standstillsOf(row).find(({ kind }) => kind !== "held");
-  if (halt !== undefined)
-    return [reason("", "halted", `halted, nothing is sent: ${halt.reason} (${halt.remedy})`)];
+  const halt = haltOf(parts, source);
+  if (halt !== undefined) return [halt];
   const reasons: WaitReason[] = [];
   for (const { path, code, message } of ledger.files.troubledAt(source.id, below))
     reasons.push(reason(path, code, withRemedy(code, message)));
@@ -172,6 +193,14 @@ function reasonsAt(
   if (below !== undefined && reasons.length === 0 && !acknowledged.has(`${root}\n${below}`))
     reasons.push(...fileReasons(ledger, source, below, reason));
   return reasons;
+}
+
+/** Why nothing of a source is sent; undefined: it is not halted. */
+function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {
+  const halt = standstillsOf(ledger.sources.get(source.id)).find(({ kind }) => kind !== "held");
+  if (halt === undefined) return undefined;
+  const message = `halted, nothing is sent: ${halt.reason} (${halt.remedy})`;
+  return { source: rootOf(source), path: "", code: "halted", message };
 }
 
 function withRemedy(code: string, message: string): string {

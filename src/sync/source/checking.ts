@@ -3,7 +3,7 @@ import type { Adoption } from "../adopt/adopt.ts";
 import type { Agenda } from "../agenda/agenda.ts";
 import type { Due } from "../agenda/checks.ts";
 import type { PassPlan, Passes } from "../pass/pass.ts";
-import type { Candidate } from "../plan/model.ts";
+import type { Candidate, RelativePath } from "../plan/model.ts";
 import type { LossGuard } from "../reconcile-service/loss.ts";
 import type { Rules } from "../rules/rules.ts";
 import { openIgnoreWarnings } from "./ignore-warnings.ts";
@@ -17,6 +17,8 @@ export interface Checking {
   /** Checks the whole source, to find changes without an event. */
   rescan(): void;
   isPassing(): boolean;
+  /** Reports whether the last check compared nothing because the source is halted. Until the next one, work may be unknown. */
+  isHalted(): boolean;
   /** Reports whether the whole source was checked in this run. Before that, nobody knows whether it is idle. */
   isPlanned(): boolean;
   /**
@@ -63,8 +65,9 @@ export function openChecking(options: CheckingOptions): Checking {
   let passing = false;
   let planned = false;
   let adoptingSinceMs: number | undefined;
+  let isHalted = false;
   /** The last check found the folder missing or another one. Its watcher may watch nothing any more. */
-  let halted = false;
+  let isRootLost = false;
   /** See `checkedMs`. `isBlocked`: the last check compared nothing. */
   let checkedMs: number | undefined;
   let isBlocked = false;
@@ -77,6 +80,10 @@ export function openChecking(options: CheckingOptions): Checking {
     if (rest !== undefined) agenda.awaitIgnoreFile(rest);
     return rest?.isOverdue === false;
   };
+  /** Paths that were not compared are not at rest before the check that follows. */
+  const awaitCheck = (paths: Iterable<RelativePath>, atMs: number): void => {
+    for (const path of paths) if (!states.hasJob(path)) agenda.checkAgain(path, atMs);
+  };
   const passPaused = async (due: Due, answers: number): Promise<void> => {
     isBlocked = true;
     states.forgetMissing();
@@ -84,19 +91,24 @@ export function openChecking(options: CheckingOptions): Checking {
     // It is running already. The check that came with the resume finds all of it again, and answers.
     if (!isPaused()) return;
     states.notePaused(candidates, inScope);
+    isHalted = false;
     if (due.all) planned = true;
     if (!awaitsIgnoreFile()) agenda.answer(answers);
   };
   /** The loss guard lets nothing pass. */
   const passHeld = (due: Due, answers: number): void => {
     isBlocked = true;
+    const open = new Set([...due.paths, ...states.missing().keys()]);
     states.forgetMissing();
     // Until the list has shown whether something is lost, nobody knows what must be sent.
-    if (ledger.drift.loss(row.id) !== undefined) {
+    isHalted = ledger.drift.loss(row.id) !== undefined;
+    if (isHalted) {
       planned ||= due.all;
       agenda.answer(answers);
     }
-    agenda.scanAt(guard.nextCheckMs());
+    const againMs = guard.nextCheckMs();
+    agenda.scanAt(againMs);
+    awaitCheck(open, againMs);
   };
   /** Begins what a pass found that began at `startMs`, by the time of day at `wallMs`. */
   const begin = async (
@@ -113,6 +125,7 @@ export function openChecking(options: CheckingOptions): Checking {
     // Candidates are matched all at once, so adoption waits for those that cannot be seen yet.
     const isPostponed = isAwaiting && adoption.hasCandidates();
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
+    isHalted = false;
     // A partial check may find nothing while files of the last whole one wait.
     const isAdopting = admitted.length < plan.candidates.length || adoption.waiting() > 0;
     adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
@@ -121,14 +134,13 @@ export function openChecking(options: CheckingOptions): Checking {
     if (due.all) deletes.beginLeft();
     // Only now is all pending work counted.
     if (due.all && !isAwaiting) planned = true;
-    if (halted || (plan.newFiles && periodic && due.all)) options.onUnwatched();
-    halted = false;
+    if (isRootLost || (plan.newFiles && periodic && due.all)) options.onUnwatched();
+    isRootLost = false;
     if (due.all) periodic = false;
     if (isAdopting || isAwaiting) {
-      // What was not admitted returns with another check, and is not at rest before it.
+      // What was not admitted returns with another check.
       const againMs = states.nextDueMs();
-      const open = againMs === undefined ? [] : due.paths.filter((path) => !states.hasJob(path));
-      for (const path of open) agenda.checkAgain(path, againMs);
+      if (againMs !== undefined) awaitCheck(due.paths, againMs);
       return;
     }
     if (due.all) checkedMs = wallMs;
@@ -157,7 +169,8 @@ export function openChecking(options: CheckingOptions): Checking {
       return;
     }
     if (!once) agenda.scanAt(now() + ROOT_RETRY_MS);
-    halted = true;
+    isHalted = true;
+    isRootLost = true;
     isBlocked = true;
     planned ||= due.all;
     agenda.answer(answers);
@@ -187,6 +200,7 @@ export function openChecking(options: CheckingOptions): Checking {
       agenda.hint(undefined);
     },
     isPassing: () => passing,
+    isHalted: () => isHalted,
     isPlanned: () => planned,
     checkedMs: () => (isBlocked ? undefined : checkedMs),
     adoptingSinceMs: () => adoptingSinceMs,

@@ -83,6 +83,8 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   isScanning(): boolean;
   /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
   isIdle(): boolean;
+  /** See `Checking`. */
+  isHalted(): boolean;
   isPaused(): boolean;
   /** Sends nothing until it is resumed. Planned work is given up and found again then. */
   pause(): void;
@@ -205,6 +207,7 @@ function progressOf({
   | "oldestWaitingMs"
   | "isSending"
   | "isScanning"
+  | "isHalted"
   | "isIdle"
 > {
   const openedMs = now();
@@ -252,6 +255,7 @@ function progressOf({
       const nextMs = states.nextDueMs();
       return !state.recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
     },
+    isHalted: () => checking.isHalted(),
     isIdle,
   };
 }

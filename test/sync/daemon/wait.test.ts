@@ -25,6 +25,8 @@ let pending: Set<string>;
 let asked: number;
 let answered: number;
 let paused: boolean;
+/** The last check compared nothing. */
+let halted: boolean;
 let unreadable: string[];
 let abort: AbortController;
 
@@ -36,7 +38,7 @@ beforeEach(() => {
   lifecycle = openLifecycle((error) => error as Error);
   listeners = new Set();
   pending = new Set();
-  [asked, answered, paused, unreadable] = [0, Infinity, false, []];
+  [asked, answered, paused, halted, unreadable] = [0, Infinity, false, false, []];
   abort = new AbortController();
 });
 afterEach(() => {
@@ -56,6 +58,7 @@ const wait = async (path?: string, more: Partial<WaitOptions> = {}): Promise<Wai
     pending: (below: string | undefined) => [...pending].filter(isIn(below)),
     isPending: (each: string) => [...pending].some(isIn(each)),
     isPaused: () => paused,
+    isHalted: () => halted,
     isInFlight: () => false,
     unreadable: (below: string | undefined) => unreadable.filter(isIn(below)),
   } as unknown as SourceSync; // What a wait asks of a source.
@@ -169,6 +172,32 @@ describe("what keeps from agreement", () => {
       source: root,
       message: expect.stringContaining("no folder") as string,
     });
+  });
+
+  it("returns a standstill at once, though a file that was noticed before is not done", async () => {
+    await ledger.write(() => ledger.drift.setLoss(id, "the lists differ"));
+    halted = true;
+    pending.add("a.md");
+    expect(codes(await wait())).toEqual([" halted"]);
+  });
+
+  it("asks again when a standstill ends, because no check has found what is waited for", async () => {
+    halted = true;
+    answered = 1;
+    const waiting = wait();
+    await turn();
+    expect(asked).toBe(2);
+    // The check that follows finds a new file.
+    [halted, answered] = [false, 2];
+    pending.add("a.md");
+    let ended = false;
+    void waiting.then(() => (ended = true));
+    lifecycle.changed();
+    await turn();
+    expect(ended).toBe(false);
+    pending.clear();
+    lifecycle.changed();
+    expect(await waiting).toMatchObject({ agreed: true });
   });
 
   it("does not return held deletes of a source as a standstill", async () => {
