@@ -58,7 +58,11 @@ export async function waitFor(
       await parts.lifecycle.until(() => parts.lifecycle.isEnding() || condition(), signal);
       if (parts.lifecycle.isEnding()) throw stopping();
     };
-    const open: Waiting[] = targets.map((target) => ({ ...target, ask: target.source.ask(target.below) }));
+    const open: Waiting[] = targets.map(({ source, below }) => ({
+      source,
+      below,
+      ask: source.ask(below),
+    }));
     let reported = Infinity;
     await until(() => {
       for (const each of open) settle(parts, each, acknowledged);
