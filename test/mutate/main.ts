@@ -18,7 +18,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { describeMutation, mutate, type Mutation, mutationsOf, sample } from "./mutations.ts";
 import { isLong, openNearby } from "./nearby.ts";
-import { isSlower, type Ran, runTests } from "./runs.ts";
+import { isSlower, type Limits, type Ran, runTests } from "./runs.ts";
+import { openTypeCheck } from "./type-check.ts";
 
 const REPOSITORY = fileURLToPath(new URL("../..", import.meta.url));
 /** Tests that run first: most mutations are noticed by them. */
@@ -41,6 +42,8 @@ const { values, positionals: folders } = parseArgs({
     tests: { type: "string", default: "20" },
     /** Longest run of the tests of one mutation, in seconds. */
     timeout: { type: "string", default: "180" },
+    /** Longest test, in seconds, on a machine too busy for the limits of the suites. */
+    "test-timeout": { type: "string" },
     /** Mutations that run side by side, each in a copy of its own. */
     workers: { type: "string", default: "1" },
   },
@@ -63,6 +66,10 @@ interface Verdict {
 
 /** Whether a test file passes without a mutation, as far as that was tried. */
 const sound = new Map<string, boolean>();
+const limits: Limits = {
+  runSeconds: Number(values.timeout),
+  ...(values["test-timeout"] !== undefined && { testSeconds: Number(values["test-timeout"]) }),
+};
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 await main();
@@ -105,19 +112,26 @@ function wordsOf({ file, mutation, words }: Mutant): string {
   return `${file}:${mutation.line}  ${words}`;
 }
 
-/** The sample of all mutations of the folders, in the order in which it was drawn. */
+/** The sample of all mutations of the folders that compile, in the order in which it was drawn. */
 function drawMutants(): Mutant[] {
   const files = folders.flatMap((folder) => sourcesBelow(folder)).toSorted();
   const all = files.flatMap((file) => {
     const text = readFileSync(join(REPOSITORY, file), "utf8");
-    return mutationsOf(text).map((mutation) => ({ file, mutation, words: describeMutation(text, mutation) }));
+    return mutationsOf(text).map((mutation) => ({ file, text, mutation }));
   });
   const nearby = openNearby(REPOSITORY);
   const limit = Number(values.tests);
-  return sample(all, Number(values.sample), Number(values.seed)).map(({ file, mutation, words }) => {
+  const types = openTypeCheck(REPOSITORY);
+  const drawn: Mutant[] = [];
+  for (const { file, text, mutation } of sample(all, all.length, Number(values.seed))) {
+    if (drawn.length === Number(values.sample)) break;
+    if (!types.compiles(file, mutate(text, mutation))) continue;
     const whole = file.startsWith(DAEMON) ? [HISTORIES] : [];
-    return { file, mutation, words, tests: [...nearby.testsOf(file, limit), ...whole] };
-  });
+    const tests = [...nearby.testsOf(file, limit), ...whole];
+    drawn.push({ file, mutation, words: describeMutation(text, mutation), tests });
+  }
+  types.close();
+  return drawn;
 }
 
 function sourcesBelow(path: string): string[] {
@@ -152,10 +166,10 @@ async function judge(copy: string, mutant: Mutant): Promise<Verdict> {
       if (run.failed.length === 0) break;
       if (run.isLate) {
         // On a machine that is busy the tests may take as long without it.
-        const asIs = await runTests(copy, run.failed, Number(values.timeout));
+        const asIs = await runTests(copy, run.failed, limits);
         if (isSlower(run, asIs)) return { kind: "timed out", by: run.failed };
         if (++lateTries < LATE_TRIES) continue;
-        if (asIs.failed.length === 0) return { kind: "undecided", by: run.failed };
+        if (asIs.failed.length === 0 || asIs.isLate) return { kind: "undecided", by: run.failed };
         for (const test of asIs.failed) leaveOut(test);
         continue;
       }
@@ -163,6 +177,7 @@ async function judge(copy: string, mutant: Mutant): Promise<Verdict> {
       for (const test of run.failed) await checkSound(copy, test);
       const by = run.failed.filter((test) => sound.get(test) === true);
       if (by.length > 0) return { kind: "noticed", by };
+      if (run.failed.some((test) => !sound.has(test))) return { kind: "undecided", by: run.failed };
     }
   }
   return { kind: "SURVIVED", by: [] };
@@ -175,11 +190,13 @@ function partsOf(tests: readonly string[]): readonly string[][] {
   return [short.slice(0, FIRST_TESTS), short.slice(FIRST_TESTS), ...long];
 }
 
+/** Finds out whether a test passes without a mutation. One that only lacks time, however often it is tried, stays open. */
 async function checkSound(copy: string, test: string): Promise<void> {
-  if (sound.has(test)) return;
-  const { failed } = await runTests(copy, [test], Number(values.timeout));
-  if (failed.length > 0) leaveOut(test);
-  else sound.set(test, true);
+  for (let tries = 0; tries < LATE_TRIES && !sound.has(test); tries++) {
+    const { failed, isLate } = await runTests(copy, [test], limits);
+    if (failed.length === 0) sound.set(test, true);
+    else if (!isLate) leaveOut(test);
+  }
 }
 
 function leaveOut(test: string): void {
@@ -192,7 +209,7 @@ async function runMutated(copy: string, { file, mutation }: Mutant, tests: reado
   const text = readFileSync(path, "utf8");
   writeFileSync(path, mutate(text, mutation));
   try {
-    return await runTests(copy, tests, Number(values.timeout));
+    return await runTests(copy, tests, limits);
   } finally {
     writeFileSync(path, text);
   }

@@ -7,18 +7,29 @@ const mutants = (text: string): string[] => mutationsOf(text).map((mutation) => 
 
 describe("the mutations of a module", () => {
   it.each<[string, string, readonly string[]]>([
-    ["negate a condition", "if (ready) go;", ["if (!(ready)) go;", "if (ready) ;"]],
-    ["take a negation away", "while (!ready) wait;", ["while (ready) wait;", "while (!ready) ;"]],
+    ["negate a condition", "if (ready) go;", ["if (!(ready)) go;", "if (ready) {}"]],
+    ["take a negation away", "while (!ready) wait;", ["while (ready) wait;", "while (!ready) {}"]],
     ["swap a comparison", "const a = b <= c;", ["const a = b < c;"]],
     ["swap && and ||", "const a = b && c || d;", ["const a = b || c || d;", "const a = b && c && d;"]],
-    ["leave out a statement", "function f() { go(); }", ["function f() { ; }"]],
+    ["leave out a statement", "function f() { go(); }", ["function f() { {} }"]],
     [
       "leave out an early return, not the last one",
       "function f() { if (a === b) return; return g; }",
-      ["function f() { if (a !== b) return; return g; }", "function f() { if (a === b) ; return g; }"],
+      ["function f() { if (a !== b) return; return g; }", "function f() { if (a === b) {} return g; }"],
     ],
     ["change small numbers by one", "const a = [0, 7];", ["const a = [1, 7];", "const a = [0, 8];"]],
     ["change large numbers to nothing", "const LIMIT = 10_000;", ["const LIMIT = 0;"]],
+    ["take arithmetic of numbers alone for one number", "const LIMIT = 8 * 1024;", ["const LIMIT = 0;"]],
+    [
+      "change what stands in for a value that may lack",
+      "const a = sizes.get(b) ?? 0;",
+      ["const a = sizes.get(b) ?? 1;"],
+    ],
+    [
+      "leave out a timer, which is more than whether it keeps a process from its end",
+      "setTimeout(() => go(), 50).unref();",
+      ["{}", "setTimeout(() => go(), 0).unref();"],
+    ],
     ["turn true and false", "const a = true;", ["const a = false;"]],
     ["empty words that programs read", 'const a = { kind: "gone" };', ['const a = { kind: "" };']],
   ])("%s", (_name, text, expected) => {
@@ -30,7 +41,10 @@ describe("the mutations of a module", () => {
     ["types", 'type A = "one" | 2; interface B { readonly c: true }'],
     ["imports", 'import { a } from "./b.ts"; export * from "./c.ts";'],
     ["sentences for people", 'const words = "it is not there";'],
-    ["lines of a log", 'log.warn("stopped");'],
+    ["lines of a log", 'log.warn("stopped"); const a = () => parts.log.warn({ code: "a" });'],
+    ["checks of what cannot be", "assert(a === b); assert.equal(a, 1);"],
+    ["whether a timer keeps a process from its end", "timer.unref();"],
+    ["what stands in for an element of a list", "const a = list[at]?.size ?? 0;"],
     ["joined texts", 'const a = b + "one two";'],
     ["what takes several lines", "go(\n  a,\n);"],
   ])("leave %s alone", (_name, text) => {

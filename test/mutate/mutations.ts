@@ -37,10 +37,18 @@ const SWAPPED: Readonly<Record<string, string>> = {
 };
 /** Nodes of TypeScript that hold code. All others of its own are types, and change nothing when a program runs. */
 const TYPED_CODE = new Set(["TSAsExpression", "TSNonNullExpression", "TSSatisfiesExpression"]);
-/** Words for people are no behaviour: what a log says may change. */
-const REPORTS = /^(?:await )?(?:log\.|process\.std(?:out|err)\.|console\.)/;
+/**
+ * Calls that no test of behaviour can judge: what a log says, and at which level; checks of what cannot be; whether a timer
+ * alone would keep the process from its end.
+ */
+const UNJUDGED =
+  /^(?:(?:\w+\.)*log\.\w+|process\.std(?:out|err)\.\w+|console\.\w+|assert(?:\.\w+)?|[\w.?]+\.unref)$/;
 /** From here on a number is a bound or a time, which one more or less would not change by much. */
-const LARGE = 100;
+const LARGE = 10;
+/** What stands in for an element that a list always has: the type of `list[at]` asks for it, and nothing ever takes it. */
+const ELEMENT = /^\(*[\w.?!]+\[(?!["'\d]).*\](?:\??\.\w+)*\)*$/;
+/** A product or sum of numbers alone is one number: `8 * 1024`. */
+const ARITHMETIC = new Set(["+", "-", "*", "/"]);
 
 /**
  * Every mutation of a module that keeps to one line, in the order of its text: negated conditions, swapped operators,
@@ -65,6 +73,9 @@ export function mutationsOf(text: string): Mutation[] {
       add("negated condition", test, `!(${words})`);
   };
   const visit = (node: Node, parents: readonly Node[]): void => {
+    const number = numberOf(node);
+    if (number !== undefined) return add("other literal", node, String(number >= LARGE ? 0 : number + 1));
+    if (isUnjudged(text, node)) return;
     switch (node.type) {
       case "IfStatement":
       case "ConditionalExpression":
@@ -75,6 +86,8 @@ export function mutationsOf(text: string): Mutation[] {
       case "LogicalExpression": {
         const { left, right } = node;
         const operator = String(node["operator"]);
+        if (operator === "??" && isNode(left) && isNode(right) && right.type === "Literal")
+          if (ELEMENT.test(text.slice(left.start, left.end))) return visit(left, [...parents, node]);
         const swapped = SWAPPED[operator];
         if (swapped === undefined || !isNode(left) || !isNode(right)) break;
         if (operator === "+" && (isText(left) || isText(right))) break;
@@ -83,14 +96,14 @@ export function mutationsOf(text: string): Mutation[] {
         break;
       }
       case "ExpressionStatement":
-        if (REPORTS.test(text.slice(node.start, node.end))) return;
-        add("removed statement", node, ";");
+        // An empty statement below an `if` would not compile.
+        if (!isUnjudged(text, node)) add("removed statement", node, "{}");
         break;
       case "ReturnStatement":
       case "ContinueStatement":
       case "BreakStatement":
       case "ThrowStatement":
-        if (isEarly(parents)) add("removed early end", node, ";");
+        if (isEarly(parents)) add("removed early end", node, "{}");
         break;
       case "Literal":
         other(node, parents.at(-1));
@@ -101,7 +114,6 @@ export function mutationsOf(text: string): Mutation[] {
   const other = (node: Node, parent: Node | undefined): void => {
     const { value } = node;
     if (typeof value === "boolean") add("other literal", node, String(!value));
-    else if (typeof value === "number") add("other literal", node, String(value >= LARGE ? 0 : value + 1));
     // One without a space is a word that programs read: a kind, a state, a code.
     else if (typeof value === "string" && /^[\w:/.-]+$/.test(value) && parent?.["key"] !== node)
       add("other literal", node, '""');
@@ -147,6 +159,33 @@ function randomOf(seed: number): () => number {
 function isEarly(parents: readonly Node[]): boolean {
   const inner = parents.findLastIndex(({ type }) => /Function/.test(type));
   return parents.slice(inner + 1).some(({ type }) => type === "IfStatement");
+}
+
+/** What an expression of numbers alone comes to. */
+function numberOf(node: Node): number | undefined {
+  if (node.type === "Literal") return typeof node["value"] === "number" ? node["value"] : undefined;
+  const { left, right, operator } = node;
+  if (
+    node.type !== "BinaryExpression" ||
+    !ARITHMETIC.has(String(operator)) ||
+    !isNode(left) ||
+    !isNode(right)
+  )
+    return undefined;
+  const [a, b] = [numberOf(left), numberOf(right)];
+  if (a === undefined || b === undefined) return undefined;
+  return operator === "+" ? a + b : operator === "-" ? a - b : operator === "*" ? a * b : a / b;
+}
+
+/** Whether a node is a call, or a statement of one, that no test can judge. */
+function isUnjudged(text: string, node: Node): boolean {
+  const inner = node["expression"] ?? node["argument"];
+  if (/^(?:ExpressionStatement|AwaitExpression|UnaryExpression)$/.test(node.type))
+    return isNode(inner) && isUnjudged(text, inner);
+  const { callee } = node;
+  return (
+    node.type === "CallExpression" && isNode(callee) && UNJUDGED.test(text.slice(callee.start, callee.end))
+  );
 }
 
 function isText(node: Node): boolean {

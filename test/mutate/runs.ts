@@ -30,6 +30,14 @@ const WAITED_IN_VAIN = /timed out in|waited in vain|did not succeed in time/i;
 /** A run ended for lack of time only where the same tests take at most this share of it without the mutation. */
 const QUICK_SHARE = 1 / 3;
 
+/** How long tests may take. */
+export interface Limits {
+  /** All files of a run together. */
+  readonly runSeconds: number;
+  /** One test; without it what its suite allows. */
+  readonly testSeconds?: number;
+}
+
 /** What came of a run of test files. */
 export interface Ran {
   /** The files that failed, or did not end in time. */
@@ -57,12 +65,13 @@ export function isSlower(mutated: Ran, asIs: Ran): boolean {
 }
 
 /** Runs test files in a copy of the repository, either long ones or others, until the first fails. */
-export async function runTests(copy: string, files: readonly string[], timeoutSeconds: number): Promise<Ran> {
+export async function runTests(copy: string, files: readonly string[], limits: Limits): Promise<Ran> {
   const startMs = performance.now();
   const report = join(copy, "mutate-report.json");
   rmSync(report, { force: true });
   const vitest = join(copy, "node_modules/vitest/vitest.mjs");
   const options = ["--reporter=json", `--outputFile=${report}`, "--maxWorkers=1", "--bail=1"];
+  if (limits.testSeconds !== undefined) options.push(`--testTimeout=${limits.testSeconds * 1000}`);
   // A group of its own: what a test started and a mutation left running ends with it.
   const child = spawn(process.execPath, [vitest, "run", ...options, ...files], {
     cwd: copy,
@@ -81,7 +90,7 @@ export async function runTests(copy: string, files: readonly string[], timeoutSe
   const timer = setTimeout(() => {
     timedOut = true;
     endGroup();
-  }, timeoutSeconds * 1000);
+  }, limits.runSeconds * 1000);
   const { promise, resolve } = Promise.withResolvers<number | null>();
   child.once("close", resolve);
   const code = await promise;
