@@ -11,7 +11,7 @@ import { openRestDetector } from "./settle.ts";
  * | --- | --- | --- | --- |
  * | at rest | this process knows of nothing to do | | |
  * | waiting | it is checked at a later time: a retry | `checkAgain`, `rested` | `take`, `event` |
- * | paused | a file to send, found during a pause | `notePaused` | `notePaused`, `endPause` |
+ * | paused | a file to send, or one that is gone, found during a pause | `notePaused` | `notePaused`, `endPause` |
  * | missing | a row without a file; its delete waits for the end of a burst | `miss` | `decide`, `forgetMissing` |
  * | settling | it is checked soon: something happened | `event`, `checkAgain`, `rested` | `take` |
  * | checking | a pass has taken it | `take` | `endPass` |
@@ -62,8 +62,15 @@ export interface PathStates extends Jobs, Pick<Checks, "checkAll" | "take" | "ne
   /** Forgets what is missing, because nothing may be decided now. It is found missing again, and waits anew. */
   forgetMissing(): void;
   missing(): ReadonlyMap<RelativePath, MissingRow>;
-  /** Records what a check found during a pause. It replaces what was known in the scope of the check. */
-  notePaused(candidates: readonly Candidate[], inScope: (path: RelativePath) => boolean): void;
+  /**
+   * Records what a check found during a pause: files to send, and paths whose file is gone. It replaces what was known
+   * in the scope of the check.
+   */
+  notePaused(
+    candidates: readonly Candidate[],
+    gone: Iterable<RelativePath>,
+    inScope: (path: RelativePath) => boolean,
+  ): void;
   /** Forgets what was found during a pause: the whole source is checked. */
   endPause(): void;
   /** Records that the file's job has ended. Its own path is checked if something happened there since. */
@@ -106,8 +113,8 @@ export function openPathStates(
    */
   const heldBack = new Set<RelativePath>();
   const missing = new Map<RelativePath, MissingRow>();
-  /** Files to send that were found during a pause, and how their rows count. */
-  const paused = new Map<RelativePath, Counted>();
+  /** Files to send that were found during a pause, and how their rows count; undefined: the file is gone. */
+  const paused = new Map<RelativePath, Counted | undefined>();
   /** Paths to check when the job of another one has ended. */
   const followers = new Map<RelativePath, Set<RelativePath>>();
 
@@ -168,8 +175,9 @@ export function openPathStates(
     decide: (path) => void missing.delete(path),
     forgetMissing: () => missing.clear(),
     missing: () => missing,
-    notePaused: (candidates, inScope) => {
+    notePaused: (candidates, gone, inScope) => {
       for (const path of paused.keys()) if (inScope(path)) paused.delete(path);
+      for (const path of gone) paused.set(path, undefined);
       for (const { entry, known } of candidates) paused.set(entry.path, countedAs(known?.state));
     },
     endPause: () => paused.clear(),
@@ -187,7 +195,7 @@ export function openPathStates(
       checks.isQuiet(butMissing ? (path) => missing.has(path) : undefined),
     counts: (countedNow, isPaused) => {
       const counts = jobs.counts(countedNow);
-      for (const counted of paused.values()) counts[counted] += 1;
+      for (const counted of paused.values()) if (counted !== undefined) counts[counted] += 1;
       // During a pause they are among what the checks found.
       if (isPaused) return counts;
       for (const path of heldBack)

@@ -75,6 +75,8 @@ export interface PassPreview extends Pick<Difference, "refused" | "skipped"> {
 /** What a pass would have to do. */
 export interface Unsent {
   readonly candidates: readonly Candidate[];
+  /** Paths whose file is gone, and whose delete no person has to approve. */
+  readonly gone: readonly RelativePath[];
   /** Reports whether a path was checked. */
   readonly inScope: (path: RelativePath) => boolean;
 }
@@ -245,9 +247,10 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
         ? await scanSource(root, rules, scanning)
         : await scanPaths(root, rules, due.paths, scanning);
       // Nothing is known about a missing folder.
-      if (scan.root === undefined) return { candidates: [], inScope: () => false };
-      const { candidates } = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
-      return { candidates, inScope: scopeTest(scan.scope) };
+      if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
+      const found = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
+      const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
+      return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
     },
     preview,
   };

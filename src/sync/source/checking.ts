@@ -87,10 +87,10 @@ export function openChecking(options: CheckingOptions): Checking {
   const passPaused = async (due: Due, answers: number): Promise<void> => {
     isBlocked = true;
     states.forgetMissing();
-    const { candidates, inScope } = await passes.unsent(due);
+    const { candidates, gone, inScope } = await passes.unsent(due);
     // It is running already. The check that came with the resume finds all of it again, and answers.
     if (!isPaused()) return;
-    states.notePaused(candidates, inScope);
+    states.notePaused(candidates, gone, inScope);
     isHalted = false;
     if (due.all) planned = true;
     if (!awaitsIgnoreFile()) agenda.answer(answers);

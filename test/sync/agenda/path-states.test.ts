@@ -19,7 +19,7 @@ const noRow = (): Counted => "nothing";
 const REACH: Record<PathState, (states: PathStates) => void> = {
   "at rest": () => undefined,
   waiting: (states) => states.checkAgain("a", LATER_MS, 0),
-  paused: (states) => states.notePaused([candidate("a")], always),
+  paused: (states) => states.notePaused([candidate("a")], [], always),
   missing: (states) => states.miss("a", 1, 0),
   settling: (states) => states.event("a", 0),
   checking: (states) => {
@@ -172,7 +172,7 @@ describe("files found during a pause", () => {
       candidate("c", "agreed"),
       candidate("d", "failed"),
     ];
-    states.notePaused(found, always);
+    states.notePaused(found, [], always);
     states.queue([candidate("e", "agreed")], 0);
     expect(states.counts(noRow, true)).toEqual({ agreed: 3, trouble: 1, nothing: 1 });
     expect([...states.paths()].toSorted()).toEqual(["a", "b", "c", "d", "e"]);
@@ -182,8 +182,8 @@ describe("files found during a pause", () => {
 
   it("are replaced in the scope of a check, and nowhere else", () => {
     const states = openPathStates(SETTLE_MS);
-    states.notePaused([candidate("a"), candidate("b"), candidate("c")], always);
-    states.notePaused([candidate("b", "agreed")], (path) => path !== "c");
+    states.notePaused([candidate("a"), candidate("b"), candidate("c")], [], always);
+    states.notePaused([candidate("b", "agreed")], [], (path) => path !== "c");
     expect(["a", "b", "c"].map((path) => states.stateOf(path))).toEqual(["at rest", "paused", "paused"]);
     expect(states.counts(noRow, true)).toEqual({ agreed: 1, trouble: 0, nothing: 1 });
   });
@@ -244,7 +244,7 @@ describe("laws of path states", () => {
         states.decide(path);
         return {};
       case "pause":
-        if (!states.hasJob(path)) states.notePaused([candidate(path)], (each) => each === path);
+        if (!states.hasJob(path)) states.notePaused([candidate(path)], [], (each) => each === path);
         return {};
       case "endPause":
         states.endPause();

@@ -79,6 +79,22 @@ describe("pause", () => {
     expect(readStatus(world.stateDir, 1)?.sources).toMatchObject([{ paused: false }]);
   });
 
+  it("keeps a wait from reporting agreement while the document of a deleted file is there", async () => {
+    world.write("a.txt", "text");
+    world.write("b.txt", "another text");
+    const daemon = await run();
+    await daemon.pause();
+    unlinkSync(join(world.root, "a.txt"));
+    expect(await daemon.wait({ signal: never })).toMatchObject({
+      agreed: false,
+      reasons: [{ path: "a.txt", code: "paused" }],
+    });
+    expect(daemon.status().sources).toMatchObject([{ paused: true, waiting: 0, inAgreement: 2 }]);
+    await daemon.resume();
+    expect(await daemon.wait({ signal: never })).toMatchObject({ agreed: true });
+    expect(titles()).toEqual(["b.txt"]);
+  });
+
   it("applies a pause set without a daemon to the next pass, which reports what waits", async () => {
     world.write("a.txt", "a");
     await world.sync();
