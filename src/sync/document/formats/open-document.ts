@@ -65,9 +65,9 @@ function sheetOf(sheet: MarkupElement, progress: Progress): LocatedText[] {
   const rows: TableRow[] = [];
   let row = 1;
   let isCut = false;
-  for (const element of rowsOf(sheet)) {
-    const count = repeatsOf(element.attributes["table:number-rows-repeated"]);
-    const cells = cellsOf(element, progress).map(({ children }) => markdownOf(children));
+  for (const each of rowsOf(sheet)) {
+    const count = repeatsOf(each.attributes["table:number-rows-repeated"]);
+    const cells = cellsOf(each, progress).map(({ children }) => markdownOf(children));
     const isEmpty = cells.every((cell) => cell === "");
     const written = isEmpty ? 0 : Math.min(count, REPEATS_MAX);
     isCut = rows.length + written > ROWS_MAX;
