@@ -70,8 +70,8 @@ export interface Ingest {
   close(): Promise<void>;
 }
 
-/** The text of a file with its locations, and a warning if it is incomplete. */
-export type ReadText = Pick<Extraction, "text" | "locations" | "warning">;
+/** The text of a file with its locations and metadata, and a warning if it is incomplete. */
+export type ReadText = Pick<Extraction, "text" | "locations" | "fileMetadata" | "warning">;
 
 /** The document that a text belongs to. */
 export interface About {

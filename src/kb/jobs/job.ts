@@ -9,7 +9,7 @@ import { WaitLimitReached } from "./job-slots.ts";
 import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../resources/knowledge-base.ts";
 import type { JobBody } from "../resources/new-job.ts";
 import { Refusal } from "../resources/refusal.ts";
-import { contentSource, urlSource } from "../resources/source.ts";
+import { contentSource, textChange, urlSource } from "../resources/source.ts";
 import { applyUpdate } from "../resources/update.ts";
 
 /** How often a job is retried after a temporary failure: some two hours, with growing delays. */
@@ -156,8 +156,7 @@ async function completeCreate(
     {
       accountId: at.accountId,
       id: at.id,
-      content: source.content,
-      locations: source.locations,
+      ...textChange(source),
       ...(source.url === null ? {} : { url: source.url }),
       nowIso: nowIso(kb),
       completesCreate: true,

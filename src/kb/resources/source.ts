@@ -17,8 +17,15 @@ export interface Source {
   readonly content: string;
   /** Where the source file has the parts of `content`, if that is known. */
   readonly locations?: LocatedText["locations"];
+  /** What the file or link says about itself. */
+  readonly fileMetadata?: ReadText["fileMetadata"];
   /** A message about parts of the document that the text does not contain. */
   readonly warning?: string | undefined;
+}
+
+/** Returns what a new text changes of a resource, its chunks aside. */
+export function textChange({ content, locations, fileMetadata }: Source) {
+  return { content, locations, fileMetadata };
 }
 
 /** Returns the text of the request. Throws if it is too long, or if a location lies beyond it. */
@@ -73,18 +80,18 @@ export async function changedSource(
     case "elsewhere": {
       const found = await linkText(kb, owner, given, before);
       if (found === "unchanged") return undefined;
-      const content = found.text;
+      const { text: content, ...about } = found;
       refuseTooLong(kb, content, "url");
-      return { origin: "link", url: given, content, locations: found.locations, warning: found.warning };
+      return { origin: "link", url: given, content, ...about };
     }
     case "inside":
       throw notIssued(given);
     case "token": {
       const file = await issuedFile(kb, owner.accountId, given, address.token);
       const fileUrl = kb.addresses.urlOf(file);
-      const { text: content, locations, warning } = await readFileText(kb, owner, file);
+      const { text: content, ...about } = await readFileText(kb, owner, file);
       refuseTooLong(kb, content, "url");
-      return { origin: "file", url: fileUrl, content, locations, warning };
+      return { origin: "file", url: fileUrl, content, ...about };
     }
   }
 }

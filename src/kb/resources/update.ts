@@ -6,7 +6,7 @@ import { refuseUnexpected, type RequestContext } from "./request-context.ts";
 import { fileTokenOf } from "./file-token.ts";
 import { requesterOf, nowIso, type KnowledgeBase } from "./knowledge-base.ts";
 import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
-import { changedSource, contentSource, refuseAddress, refuseLocations } from "./source.ts";
+import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
 import type { Source } from "./source.ts";
 
 /**
@@ -151,7 +151,7 @@ function changeOf(
     ...(body.description === undefined ? {} : { description: body.description.toWellFormed() }),
     ...(settings === undefined ? {} : { settings }),
     ...(body.metadata === undefined ? {} : { metadata: body.metadata }),
-    ...(source === undefined ? {} : { content: source.content, locations: source.locations }),
+    ...(source === undefined ? {} : textChange(source)),
     ...(url === null ? {} : { url }),
   };
 }

@@ -127,6 +127,8 @@ export interface NewResource extends ResourceKey {
   readonly createdAt: string;
   /** Default: none. */
   readonly metadata?: Metadata;
+  /** Found by filters beside `metadata`, which overrides it. Default: none. */
+  readonly fileMetadata?: Metadata | undefined;
   /** The uploaded file that the url names. It stays as long as a resource uses it. */
   readonly fileToken?: string | null;
 }
@@ -176,8 +178,10 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly content?: string;
   /** Where the source file has the parts of the new `content`. Default: unknown. */
   readonly locations?: LocatedText["locations"];
+  /** The metadata of the file of the new `content`. Default: none. */
+  readonly fileMetadata?: Metadata | undefined;
   readonly settings?: Settings;
-  /** Replaces all metadata. */
+  /** Replaces all metadata but the file's. */
   readonly metadata?: Metadata;
   readonly fileToken?: string | null;
   /** Becomes `refreshedAt` and `updatedAt`. */
@@ -188,8 +192,9 @@ export interface ResourceChange extends ResourceKey, Expected {
   readonly clearsError?: boolean;
 }
 
-export interface Resource extends Omit<NewResource, "fileToken" | "locations"> {
+export interface Resource extends Omit<NewResource, "fileToken" | "locations" | "fileMetadata"> {
   readonly collectionId: string;
+  /** With that of its file. */
   readonly metadata: Metadata;
   /** Number of chunkings, from 1; 0 while a resource created in the background has no text. */
   readonly version: number;

@@ -80,7 +80,7 @@ describe("an uploaded mail", { timeout: 120_000 }, () => {
   it("lists unread attachments of a mail with the reason", async () => {
     const strokes = await drawing().png().toBuffer();
     const text = await textOf([
-      ["locked.pdf", "application/pdf", buildPdf([textPage(["Secret"])], true)],
+      ["locked.pdf", "application/pdf", buildPdf([textPage(["Secret"])], { isEncrypted: true })],
       ["broken.pdf", "application/pdf", "%PDF-1.4 broken"],
       ["strokes.png", "image/png", strokes],
       ["letter.docx", "application/octet-stream", Buffer.from("504b0304140000000800", "hex")],

@@ -1,5 +1,6 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { joinLocated, locatedAt, type LocatedText } from "../../../lib/markup/located-text.ts";
+import type { UserMetadata } from "../../../wire/metadata.ts";
 import { openPageReader, type PageReader } from "../page/page-reader.ts";
 import { looksLikePage } from "../page/page-text.ts";
 import type { MediaType } from "./media-type.ts";
@@ -43,6 +44,8 @@ export interface Extraction extends LocatedText {
   readonly text: string;
   /** The pages of a PDF, or of an image with several; the rows of a declared table. */
   readonly locations?: LocatedText["locations"];
+  /** What the file says about itself: of a PDF the number of `pages`, and the `author` if it names one. Default: nothing. */
+  readonly fileMetadata?: UserMetadata;
   /** Says which parts of the document may be missing from the text, and why. */
   readonly warning?: string;
 }
@@ -166,7 +169,9 @@ async function extractPdf(
   signal: AbortSignal | undefined,
 ): Promise<Extraction> {
   const ask = { signal, tenant };
-  const texts = [...(await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0))];
+  const pdf = await whileWaiting(() => pool.extract({ path, charsMax }, ask), 0);
+  const texts = [...pdf.texts];
+  const fileMetadata = { ...(pdf.author !== undefined && { author: pdf.author }), pages: texts.length };
   const pictures = texts.flatMap((text, at) => (text === "" ? [at + 1] : []));
   let unread: readonly UnreadPage[] = [];
   let scraps: readonly number[] = [];
@@ -182,10 +187,10 @@ async function extractPdf(
   const { text, locations } = bounded(joinPages(texts), charsMax, path);
   const words = `${pictures.length} pages have no text layer`;
   const warning = warningOf(scraps, unreadWords(unread, { count: pictures.length, words }));
-  if (text !== "") return { text, locations, ...warning };
+  if (text !== "") return { text, locations, fileMetadata, ...warning };
   const failure = failureOf({ unread });
   if (failure !== undefined) throw failure;
-  if (scraps.length > 0) return { text, ...warning };
+  if (scraps.length > 0) return { text, fileMetadata, ...warning };
   const examined = unread.length === 0 ? "its pictures" : `${pictures.length - unread.length} of them`;
   const recognised = ocr.pagesMax > 0 ? `, and none was recognised in ${examined}` : "";
   throw new KbsyncError(

@@ -3,6 +3,8 @@ import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
+import { METADATA_STRING_CHARS_MAX } from "../../../wire/metadata.ts";
+import { oneLine } from "../../../lib/one-line.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
@@ -24,8 +26,12 @@ export type PdfFailure =
   | "unable"
   | "text_too_large";
 
-/** Texts of pages, in order. One message for each page would be slow; one for the document would be a second copy. */
-export type PdfPart = readonly string[];
+/** Some pages, in order. One message for each page would be slow; one for the document would be a second copy. */
+export interface PdfPart {
+  readonly texts: readonly string[];
+  /** Who wrote the document, if it says so. In the first part. */
+  readonly author?: string;
+}
 
 /** Characters of the pages in one message. */
 const MESSAGE_CHARS = 256 * 1024;
@@ -62,6 +68,7 @@ async function sendPages(
   try {
     if (document.numPages > pdfPagesMax(bytes))
       throw new CappedRefusal<PdfFailure>("too_many_pages", `${document.numPages} pages`);
+    give({ texts: [], ...authorOf(await document.getMetadata()) });
     let texts: string[] = [];
     let unsent = 0;
     let chars = 0;
@@ -73,15 +80,32 @@ async function sendPages(
       unsent += text.length + 1; // so that a million empty pages are not one message
       texts.push(text);
       if (unsent >= MESSAGE_CHARS) {
-        give(texts);
+        give({ texts });
         texts = [];
         unsent = 0;
       }
     }
-    give(texts);
+    give({ texts });
   } finally {
     await document.loadingTask.destroy();
   }
+}
+
+/** Returns the author that a PDF states: in its information, or as its creators in XMP. */
+function authorOf({ info, metadata }: PdfMetadata): Pick<PdfPart, "author"> {
+  const stated = [
+    Object.entries(info).find(([name]) => name === "Author")?.[1],
+    metadata?.get("dc:creator"),
+  ].flat();
+  const names = stated.filter((name) => typeof name === "string").map(oneLine);
+  const author = names.find((name) => name !== "");
+  return author === undefined ? {} : { author: author.slice(0, METADATA_STRING_CHARS_MAX).toWellFormed() };
+}
+
+/** The part of PDF.js's answer that is read. Its type leaves the information open. */
+interface PdfMetadata {
+  readonly info: object;
+  readonly metadata: { get(name: string): unknown } | null;
 }
 
 async function readPage(

@@ -11,8 +11,8 @@ import { pdfError } from "./pdf-error.ts";
 
 /** Child processes that read PDFs, started on demand. */
 export interface PdfPool {
-  /** Returns the text of each page. Rejects with an error of `pdfError`, `extractor_busy`, or the signal's reason. */
-  extract(request: Omit<PdfRequest, "bytes">, options: AskOptions): Promise<readonly string[]>;
+  /** Returns the text of each page, and the author. Rejects with an error of `pdfError`, `extractor_busy`, or the signal's reason. */
+  extract(request: Omit<PdfRequest, "bytes">, options: AskOptions): Promise<PdfPart>;
   /** Terminates all processes. Documents in flight fail. */
   close(): void;
 }
@@ -30,7 +30,9 @@ export function openPdfPool(options: CappedPoolOptions): PdfPool {
   return {
     extract: async (request, ask) => {
       const bytes = await bytesOfFile(request.path);
-      return (await pool.ask({ ...request, bytes }, ask)).flat();
+      const parts = await pool.ask({ ...request, bytes }, ask);
+      const author = parts[0]?.author;
+      return { texts: parts.flatMap(({ texts }) => texts), ...(author !== undefined && { author }) };
     },
     close: () => pool.close(),
   };

@@ -165,17 +165,22 @@ describe("PDFs", () => {
     expect(await extractPdf(pdf, shared)).toEqual({
       text: "Title\n\nFirst line,\nsecond (line).\n\nNext page",
       locations: pagesAt([0, 35]),
+      fileMetadata: { pages: 2 },
     });
   });
 
   it("counts pages of a PDF without text, which add nothing and begin nowhere", async () => {
     const pdf = buildPdf([textPage([]), textPage(["text"]), textPage([])]);
-    expect(await extractPdf(pdf, shared)).toEqual({ text: "text", locations: pagesAt([null, 0, null]) });
+    expect(await extractPdf(pdf, shared)).toEqual({
+      text: "text",
+      locations: pagesAt([null, 0, null]),
+      fileMetadata: { pages: 3 },
+    });
   });
 
   it.each<[string, Buffer, string, RegExp]>([
     ["no text", buildPdf([textPage([]), textPage([])]), "pdf_without_text", /no text on its 2 pages/],
-    ["a password", buildPdf([textPage(["secret"])], true), "encrypted_pdf", /password/],
+    ["a password", buildPdf([textPage(["secret"])], { isEncrypted: true }), "encrypted_pdf", /password/],
     ["nothing after the signature", Buffer.from("%PDF-1.7\n%%EOF\n"), "damaged_pdf", /damaged/],
     [
       "random bytes",

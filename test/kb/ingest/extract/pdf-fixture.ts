@@ -11,8 +11,11 @@ export function textPage(lines: readonly string[]): PageContent {
   return { bytes: Buffer.from(`BT /F1 12 Tf 72 720 Td ${shown.join("\n")} ET`, "latin1") };
 }
 
-/** Builds the smallest PDF with the given pages. `encrypted`: it requires a password. */
-export function buildPdf(pages: readonly PageContent[], encrypted = false): Buffer {
+/** Builds the smallest PDF with the given pages. `isEncrypted`: it requires a password. */
+export function buildPdf(
+  pages: readonly PageContent[],
+  { isEncrypted = false, author }: { isEncrypted?: boolean; author?: string | undefined } = {},
+): Buffer {
   const pageNumber = (index: number): number => 4 + 2 * index;
   const objects: Buffer[] = [
     Buffer.from("<< /Type /Catalog /Pages 2 0 R >>"),
@@ -32,7 +35,9 @@ export function buildPdf(pages: readonly PageContent[], encrypted = false): Buff
       ]),
     );
   }
-  return assemble(objects, encrypted ? ENCRYPTION : "");
+  if (author !== undefined) objects.push(Buffer.from(`<< /Author (${author}) >>`));
+  const info = author === undefined ? "" : `/Info ${objects.length} 0 R`;
+  return assemble(objects, `${info} ${isEncrypted ? ENCRYPTION : ""}`);
 }
 
 /** Builds a PDF with one line in a font outside the file, with a predefined character map (PDF 32000-1, 9.7.5.2). */

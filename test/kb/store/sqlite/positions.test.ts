@@ -57,6 +57,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE api_key DROP COLUMN family_sha256;
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
+      ALTER TABLE resource DROP COLUMN file_metadata;
       PRAGMA user_version = 18`),
   );
 
@@ -108,6 +109,7 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE api_key DROP COLUMN family_sha256;
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
+      ALTER TABLE resource DROP COLUMN file_metadata;
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

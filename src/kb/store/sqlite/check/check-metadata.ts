@@ -1,4 +1,4 @@
-import type { UserMetadata } from "../../../../wire/metadata.ts";
+import { metadataOf } from "../database/records.ts";
 import { metadataEntries } from "../../metadata.ts";
 import { sumWith } from "./check-sums.ts";
 import type { Connection } from "../database/connection.ts";
@@ -19,14 +19,13 @@ export function* wrongMetadata(db: Connection): Generator<string> {
     sums.set(resource, sumWith(sums.get(resource) ?? 0, JSON.stringify(value)));
 
   const documents = db
-    .prepare<[], [number: number, scope: number, id: string, metadata: string]>(
-      "SELECT number, scope, id, metadata FROM resource WHERE is_deleted = 0",
+    .prepare<[], [number: number, scope: number, id: string, metadata: string, file_metadata: string]>(
+      "SELECT number, scope, id, metadata, file_metadata FROM resource WHERE is_deleted = 0",
     )
     .raw();
-  for (const [number, scope, id, metadata] of documents.iterate()) {
+  for (const [number, scope, id, metadata, file_metadata] of documents.iterate()) {
     let expected = 0;
-    const object = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
-    for (const { path, value } of metadataEntries(object)) {
+    for (const { path, value } of metadataEntries(metadataOf({ metadata, file_metadata }))) {
       const stored = storedValue(value);
       expected = sumWith(expected, JSON.stringify([scope, path, stored.kind, stored.value] satisfies Value));
     }

@@ -31,6 +31,7 @@ export interface ResourceRow {
   readonly status_message: string | null;
   readonly status_error: string | null;
   readonly metadata: string;
+  readonly file_metadata: string;
   readonly file_token: string | null;
   readonly strategy_used: Strategy | null;
   readonly warning: string | null;
@@ -44,7 +45,7 @@ export const SELECT_RESOURCE = `
   SELECT resource.number, resource.id, resource.account_id, resource.scope, scope.collection_id, collection.tier,
     scope.owner_id, origin, title, description, url, head, settings, created_at, refreshed_at, updated_at, is_deleted,
     version, first_row, resource.chunks, revision, status, status_message, status_error, resource.metadata,
-    file_token, strategy_used, warning, sha256, locations, label
+    file_metadata, file_token, strategy_used, warning, sha256, locations, label
   FROM resource JOIN scope ON scope.number = resource.scope JOIN collection ON collection.id = scope.collection_id`;
 
 /** Converts a row to a resource with the given content. */
@@ -74,7 +75,16 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     statusError: row.status === "error" ? row.status_error : null,
     strategyUsed: row.version === 0 ? null : (row.strategy_used ?? settings.strategy),
     warning: row.warning,
-    metadata: JSON.parse(row.metadata) as UserMetadata, // written by this store from such an object
+    metadata: metadataOf(row),
+  };
+}
+
+/** Returns the metadata of a resource: that of its file, overridden by its own. */
+export function metadataOf(row: Pick<ResourceRow, "metadata" | "file_metadata">): UserMetadata {
+  // Both were written by this store from such objects.
+  return {
+    ...(JSON.parse(row.file_metadata) as UserMetadata),
+    ...(JSON.parse(row.metadata) as UserMetadata),
   };
 }
 

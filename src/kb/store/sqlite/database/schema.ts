@@ -371,5 +371,9 @@ export const SCHEMA: Schema = {
   ALTER TABLE api_key ADD COLUMN refresh_sha256 TEXT;
   ALTER TABLE api_key ADD COLUMN access_until TEXT;
   `,
+    `
+  -- What the document's file says about itself; metadata overrides it. Filters find both.
+  ALTER TABLE resource ADD COLUMN file_metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(file_metadata));
+  `,
   ],
 };

@@ -32,15 +32,15 @@ export function prepareResourceRows(db: Connection) {
   );
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
-      updated_at, first_row, chunks, version, status, metadata, file_token, strategy_used, warning,
+      updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
       sha256, locations, label)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
-      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileToken, @strategyUsed, @warning, @sha256,
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileMetadata, @fileToken, @strategyUsed, @warning, @sha256,
       @locations, @label)`);
   const update = db.prepare<ChangedColumns>(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
-      status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_token = @fileToken,
+      status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_metadata = @fileMetadata, file_token = @fileToken,
       strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, locations = @locations, label = @label,
       revision = revision + 1
     WHERE number = @number`);
@@ -111,6 +111,7 @@ export function newColumns(resource: NewResource, chunking: Chunking | undefined
     createdAt,
     settings: JSON.stringify(resource.settings),
     metadata: JSON.stringify(resource.metadata ?? {}),
+    fileMetadata: JSON.stringify(resource.fileMetadata ?? {}),
     fileToken: resource.fileToken ?? null,
     status: chunking === undefined ? "queued" : "chunked",
     strategyUsed: chunking?.strategyUsed ?? null,
@@ -139,6 +140,8 @@ export function changedColumns(
     url: change.url ?? before.url,
     settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),
     metadata: change.metadata === undefined ? before.metadata : JSON.stringify(change.metadata),
+    fileMetadata:
+      change.content === undefined ? before.file_metadata : JSON.stringify(change.fileMetadata ?? {}),
     statusMessage: clearsError ? null : before.status_message,
     statusError: clearsError ? null : before.status_error,
     fileToken: change.fileToken === undefined ? before.file_token : change.fileToken,

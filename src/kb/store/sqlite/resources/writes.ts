@@ -24,7 +24,7 @@ import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { AccountWrites } from "../accounts/accounts.ts";
 import { splitText } from "../database/parts.ts";
-import { resourceOf, type ResourceRow } from "../database/records.ts";
+import { metadataOf, resourceOf, type ResourceRow } from "../database/records.ts";
 import { changedColumns, newColumns, prepareResourceRows, type TextColumns } from "./rows.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
 import type { VectorWrites } from "../vectors/vector-writes.ts";
@@ -93,13 +93,13 @@ export function prepareResourceWrites(
       const status = jobs.statusOf(change, columns.statusMessage);
       rows.update({ ...columns, status, ...reindex(tables, before, columns, text, chunking) });
       rows.releaseFile(before, columns.fileToken, change.nowIso);
-      if (change.metadata !== undefined) {
-        metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
-        metadata.add(before.scope, before.number, change.metadata);
+      const written = rows.written(change);
+      if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {
+        metadata.remove(before.scope, before.number, metadataOf(before));
+        metadata.add(before.scope, before.number, metadataOf(written));
       }
       if (change.metadata !== undefined || chunking !== undefined) metadata.noteChange(before.scope);
       forgetLink(traces, before, columns.url);
-      const written = rows.written(change);
       changes.add("updated", written, change.nowIso);
       const after = resourceOf(written, text);
       if (chunking !== undefined) deliveries.publish("resource.chunked", after, change.nowIso);
@@ -134,7 +134,7 @@ export function prepareResourceWrites(
       const text = content.of(before);
       scopes.count(before.scope, -1, -before.chunks, -chunks.remove(before));
       jobs.remove(at);
-      metadata.remove(before.scope, before.number, resourceOf(before, "").metadata);
+      metadata.remove(before.scope, before.number, metadataOf(before));
       metadata.noteChange(before.scope);
       rows.releaseFile(before, null, at.nowIso);
       rows.markDeleted(before, at.nowIso);
@@ -179,9 +179,9 @@ function insert(
   const words =
     chunking === undefined ? 0 : chunks.add({ ...columns, number, scope }, parts, chunking, firstRow);
   scopes.count(scope, 1, parts.length, words);
-  metadata.add(scope, number, resource.metadata ?? {});
-  metadata.noteChange(scope);
   const written = rows.written(resource);
+  metadata.add(scope, number, metadataOf(written));
+  metadata.noteChange(scope);
   changes.add("created", written, resource.createdAt);
   const { content: _, ...created } = resourceOf(written, "");
   return created;
