@@ -35,8 +35,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "actions/create.ts",
-        "    const answer =\n      uploaded.kind",
-        "    ledger.note(() => ledger.intents.remove(intent.id));\n    const answer =\n      uploaded.kind",
+        "  const answer = await remote.create(",
+        "  ledger.note(() => ledger.intents.remove(intent.id));\n  const answer = await remote.create(",
       ),
     ],
   },
@@ -239,7 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch(
         "actions/create.ts",
         "  let intent = first;\n",
-        "  let intent = first;\n  if (departure.row?.docId) await remote.delete(departure.row.docId, context.signal);\n",
+        "  let intent = first;\n  if (departure.row?.docId) await context.remote.delete(departure.row.docId, context.signal);\n",
       ),
     ],
   },

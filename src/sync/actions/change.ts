@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMetadata } from "../../wire/metadata.ts";
-import type { ResourceChange } from "../remote/remote.ts";
+import type { LedgerFile } from "../plan/model.ts";
+import type { ResourceChange, Taken } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";
@@ -15,8 +16,7 @@ export async function sendChange(
   source: ActionSource,
   departure: Departure,
 ): Promise<void> {
-  const { ledger, remote } = context;
-  const { action, candidate, document, observed, row } = departure;
+  const { action, candidate, row } = departure;
   const docId = row?.docId ?? undefined;
   if (row === undefined || docId === undefined) throw new Error("an update needs a resource");
   const { path } = candidate.entry;
@@ -32,76 +32,34 @@ export async function sendChange(
   let metadataRefusal: string | undefined;
   // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
-  const isCurrent = (): boolean => !source.isStale(path);
   /** The address of the file's bytes, once they are uploaded: only the rest is sent again. */
   let sentUrl: string | undefined;
 
-  if (departure.mayBeThere) {
-    const found = await followFound(context, docId, () => source.isStale(path));
-    if (found?.kind === "outdated") return;
-    if (found !== undefined && holds(found.value.record, observed, row.fileUrl)) {
-      const { warning, record } = found.value;
-      ledger.note(() => {
-        const fileUrl = observed.fileUrl ?? row.fileUrl ?? undefined;
-        ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(record, observed));
-        ledger.files.warn(docId, warning);
-        ledger.intents.forgetFound(docId);
-      });
-      // The service has this version now, whichever request it came with.
-      reportAction(context, source, candidate, action, departure.startedMs, docId);
-      return;
-    }
-  }
+  if (departure.mayBeThere && (await isThere(context, source, departure, { row, docId }))) return;
 
   for (;;) {
-    if (!isCurrent()) return; // The row stays unsure, so that the next check sends it whole.
+    if (source.isStale(path)) return; // The row stays unsure, so that the next check sends it whole.
     const metadata = metadataRefusal === undefined ? departure.metadata : undefined;
-    const full = action === "update";
     const isOldUpload = sentUrl !== undefined;
-    const uploaded = full
-      ? await prepareBody(context, source, departure, uploadKey, sentUrl)
-      : { kind: "done" as const, value: "" };
-    if (uploaded.kind === "torn") {
+    const sent = await sendOnce(context, source, departure, {
+      docId,
+      metadata,
+      fileUrl: sentUrl,
+      uploadKey,
+      key,
+    });
+    if (sent === "torn") {
       source.checkTorn(path);
       return;
     }
-    if (uploaded.kind === "done" && full && document.kind === "file") sentUrl = uploaded.value;
-    const answer =
-      uploaded.kind === "done"
-        ? await remote.update(
-            docId,
-            changeOf(context, departure, metadata, full, uploaded.value),
-            context.signal,
-            key,
-            isCurrent,
-          )
-        : uploaded;
-    const isFollowed = answer.kind === "done" && answer.value.isInFlight;
-    const reply = isFollowed ? await follow(context, docId, () => source.isStale(path)) : answer;
+    const { reply, isSent, isFollowed } = sent;
+    sentUrl = sent.fileUrl;
     switch (reply.kind) {
-      case "done": {
-        const fileUrl = sentUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
-        const { atMs, label, digest } = storedOf(reply.value.record, observed);
-        // A change of the title alone sends no text. Another one than the row's shows no stored form either.
-        const form = {
-          ...(label !== undefined && { label }),
-          ...(full && digest !== undefined && { digest }),
-        };
-        // An earlier update without an answer may have taken effect after this one. The result is then no stored form
-        // of what was sent, and the next audit sends it again.
-        const isEarlier = row.state === "unsure" || form.label === row.label || form.digest === row.digest;
-        const isForm = !isFollowed || !isEarlier;
-        const stored = { ...(atMs !== undefined && { atMs }), ...(isForm && form) };
-        ledger.note(() => {
-          ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
-          // Another title does not change the text.
-          if (full) ledger.files.warn(docId, reply.value.warning);
-          if (departure.mayBeThere) ledger.intents.forgetFound(docId);
-        });
+      case "done":
+        finishChange(context, departure, { row, docId }, { ...reply.value, isFollowed, fileUrl: sentUrl });
         if (metadataRefusal !== undefined) context.capabilities.metadataRefused(path, metadataRefusal);
         reportAction(context, source, candidate, action, departure.startedMs, docId);
         return;
-      }
       case "outdated":
         return; // The row stays unsure, and the next change follows this one at the service.
       case "gone": {
@@ -119,7 +77,7 @@ export async function sendChange(
         // still exist, it is deleted after that. If many are gone, the row stays unsure until the list has shown
         // whether the service lost them.
         if (!source.mayRecreate(row.id)) return;
-        ledger.note(() => ledger.files.lose(row.id));
+        context.ledger.note(() => context.ledger.files.lose(row.id));
         source.checkAgain(path);
         return;
       }
@@ -132,7 +90,7 @@ export async function sendChange(
           key = randomUUID();
           continue;
         }
-        if (uploaded.kind === "done" && metadata !== undefined) {
+        if (isSent && metadata !== undefined) {
           // It may be the metadata that the service refuses. A refusal without it is the file's own.
           metadataRefusal = reply.message;
           key = randomUUID();
@@ -149,6 +107,101 @@ export async function sendChange(
         }
     }
   }
+}
+
+/** A file's row and its resource. */
+interface Owned {
+  readonly row: LedgerFile;
+  readonly docId: string;
+}
+
+/** Checks whether the resource already holds the file's version, and notes it. Also true if the file has changed since. */
+async function isThere(
+  context: ActionContext,
+  source: ActionSource,
+  { action, candidate, observed, startedMs }: Departure,
+  { row, docId }: Owned,
+): Promise<boolean> {
+  const { ledger } = context;
+  const found = await followFound(context, docId, () => source.isStale(candidate.entry.path));
+  if (found?.kind === "outdated") return true;
+  if (found === undefined || !holds(found.value.record, observed, row.fileUrl)) return false;
+  const { warning, record } = found.value;
+  ledger.note(() => {
+    const fileUrl = observed.fileUrl ?? row.fileUrl ?? undefined;
+    ledger.files.agree(row.id, docId, { ...observed, fileUrl }, storedOf(record, observed));
+    ledger.files.warn(docId, warning);
+    ledger.intents.forgetFound(docId);
+  });
+  // The service has this version now, whichever request it came with.
+  reportAction(context, source, candidate, action, startedMs, docId);
+  return true;
+}
+
+/**
+ * Uploads the file unless `fileUrl` has it, sends the update and waits for its end. `isSent`: the update itself was sent.
+ * Returns `torn` if the file changed while it was uploaded.
+ */
+async function sendOnce(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  request: {
+    readonly docId: string;
+    readonly metadata: UserMetadata | undefined;
+    readonly fileUrl: string | undefined;
+    readonly uploadKey: string;
+    readonly key: string;
+  },
+) {
+  const { docId, metadata, uploadKey, key } = request;
+  const isStale = (): boolean => source.isStale(departure.candidate.entry.path);
+  const isFull = departure.action === "update";
+  let { fileUrl } = request;
+  let url = "";
+  if (isFull) {
+    const uploaded = await prepareBody(context, source, departure, uploadKey, fileUrl);
+    if (uploaded.kind === "torn") return uploaded.kind;
+    if (uploaded.kind !== "done") return { reply: uploaded, fileUrl, isSent: false, isFollowed: false };
+    url = uploaded.value;
+    if (departure.document.kind === "file") fileUrl = url;
+  }
+  const change = changeOf(context, departure, metadata, isFull, url);
+  const answer = await context.remote.update(docId, change, context.signal, key, () => !isStale());
+  const isFollowed = answer.kind === "done" && answer.value.isInFlight;
+  const reply = isFollowed ? await follow(context, docId, isStale) : answer;
+  return { reply, fileUrl, isSent: true, isFollowed };
+}
+
+/** Notes that the resource holds what was sent. `fileUrl`: the address of its bytes, if they were uploaded. */
+function finishChange(
+  { ledger }: ActionContext,
+  { action, observed, mayBeThere }: Departure,
+  { row, docId }: Owned,
+  sent: Pick<Taken, "record" | "warning"> & {
+    readonly isFollowed: boolean;
+    readonly fileUrl: string | undefined;
+  },
+): void {
+  const isFull = action === "update";
+  const fileUrl = sent.fileUrl ?? observed.fileUrl ?? row.fileUrl ?? undefined;
+  const { atMs, label, digest } = storedOf(sent.record, observed);
+  // A change of the title alone sends no text. Another one than the row's shows no stored form either.
+  const form = {
+    ...(label !== undefined && { label }),
+    ...(isFull && digest !== undefined && { digest }),
+  };
+  // An earlier update without an answer may have taken effect after this one. The result is then no stored form
+  // of what was sent, and the next audit sends it again.
+  const isEarlier = row.state === "unsure" || form.label === row.label || form.digest === row.digest;
+  const isForm = !sent.isFollowed || !isEarlier;
+  const stored = { ...(atMs !== undefined && { atMs }), ...(isForm && form) };
+  ledger.note(() => {
+    ledger.files.agree(row.id, docId, { ...observed, fileUrl }, stored);
+    // Another title does not change the text.
+    if (isFull) ledger.files.warn(docId, sent.warning);
+    if (mayBeThere) ledger.intents.forgetFound(docId);
+  });
 }
 
 function changeOf(

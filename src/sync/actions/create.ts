@@ -39,8 +39,7 @@ async function createOnce(
   first: CreateIntent,
   followed: Set<string>,
 ): Promise<void> {
-  const { ledger, remote, following } = context;
-  const { document } = departure;
+  const { ledger, following } = context;
   const tries = countTries(context);
   const patience = openPatience(context);
   let intent = first;
@@ -50,7 +49,6 @@ async function createOnce(
     dropCreate(ledger, intent);
     if (intent.attempts > 1) source.doubt();
   };
-  const isCurrent = (): boolean => !source.isStale(first.path);
   const renewKey = async (): Promise<void> => {
     const { id } = intent;
     const key = randomUUID();
@@ -59,32 +57,15 @@ async function createOnce(
   };
 
   for (;;) {
-    if (!isCurrent()) {
+    if (source.isStale(first.path)) {
       ledger.note(drop);
       return;
     }
     const metadata = metadataRefusal === undefined ? departure.metadata : undefined;
-    const isOldUpload = document.kind === "file" && intent.observed.fileUrl !== undefined;
-    const uploaded = await prepareBody(context, source, departure, intent.key, intent.observed.fileUrl);
-    if (uploaded.kind === "done" && document.kind === "file" && intent.observed.fileUrl === undefined) {
-      // The create will be recognised by this address, so it must be on disk before the create leaves.
-      intent = withFileUrl(intent, uploaded.value);
-      await ledger.write(() => ledger.intents.setFileUrl(intent.id, uploaded.value));
-    }
-    const answer =
-      uploaded.kind === "done"
-        ? await remote.create(
-            newResource(context, departure, metadata, uploaded.value),
-            intent.key,
-            context.signal,
-            isCurrent,
-          )
-        : uploaded;
-    if (answer.kind === "done" && answer.value.isInFlight) {
-      followed.add(answer.value._id);
-      following.add(answer.value._id);
-    }
-    const reply = answer.kind === "done" ? await endOf(context, source, departure, answer.value) : answer;
+    const isOldUpload = departure.document.kind === "file" && intent.observed.fileUrl !== undefined;
+    const sent = await sendOnce(context, source, departure, intent, metadata, followed);
+    const { reply, isSent } = sent;
+    ({ intent } = sent);
     switch (reply.kind) {
       case "torn":
         ledger.note(drop);
@@ -100,17 +81,12 @@ async function createOnce(
         if (metadataRefusal !== undefined) context.capabilities.metadataRefused(intent.path, metadataRefusal);
         finishCreate(context, source, departure, intent, reply);
         return;
-      case "failed": {
-        // A create that fails at once leaves nothing behind. This one would leave a document without its text.
-        const { docId } = reply;
+      case "failed":
         refuse(context, source, departure, reply, true, () => {
           drop();
-          if (ledger.files.ownsDoc(docId)) return;
-          const { path } = intent;
-          source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
+          deleteFailed(ledger, source, intent, reply.docId);
         });
         return;
-      }
       case "gone":
       case "refused": {
         // An upload that nothing refers to is eventually collected, which an outage may outlast. It is then sent once
@@ -119,7 +95,7 @@ async function createOnce(
           intent = await withFreshUpload(context, source, intent);
           continue;
         }
-        if (reply.kind === "refused" && uploaded.kind === "done" && metadata !== undefined) {
+        if (reply.kind === "refused" && isSent && metadata !== undefined) {
           // It may be the metadata that the service refuses. A refusal without it is the file's own.
           metadataRefusal = reply.message;
           await renewKey();
@@ -131,7 +107,7 @@ async function createOnce(
       }
       case "later": {
         if (await patience.wait(reply)) continue;
-        if (uploaded.kind === "done" && reply.acted === "maybe") {
+        if (isSent && reply.acted === "maybe") {
           for (const docId of followed) following.delete(docId);
           if ((await source.settle(intent)) === "adopted") {
             if (intent.attempts > 1) source.doubt();
@@ -150,6 +126,44 @@ async function createOnce(
       }
     }
   }
+}
+
+/**
+ * Uploads the file unless the intent has its address, sends the create and waits for its end. Returns the intent with the
+ * address. `isSent`: the create itself was sent. Adds a resource that the service is still processing to `followed`.
+ */
+async function sendOnce(
+  context: ActionContext,
+  source: ActionSource,
+  departure: Departure,
+  unsent: CreateIntent,
+  metadata: UserMetadata | undefined,
+  followed: Set<string>,
+) {
+  const { ledger, remote } = context;
+  let intent = unsent;
+  const uploaded = await prepareBody(context, source, departure, intent.key, intent.observed.fileUrl);
+  if (uploaded.kind !== "done") return { reply: uploaded, intent, isSent: false };
+  if (departure.document.kind === "file" && intent.observed.fileUrl === undefined) {
+    // The create will be recognised by this address, so it must be on disk before the create leaves.
+    intent = withFileUrl(intent, uploaded.value);
+    await ledger.write(() => ledger.intents.setFileUrl(intent.id, uploaded.value));
+  }
+  const resource = newResource(context, departure, metadata, uploaded.value);
+  const isCurrent = (): boolean => !source.isStale(intent.path);
+  const answer = await remote.create(resource, intent.key, context.signal, isCurrent);
+  if (answer.kind !== "done") return { reply: answer, intent, isSent: true };
+  if (answer.value.isInFlight) {
+    followed.add(answer.value._id);
+    context.following.add(answer.value._id);
+  }
+  return { reply: await endOf(context, source, departure, answer.value), intent, isSent: true };
+}
+
+/** Deletes the resource of a create that failed later. One that fails at once leaves nothing; this one has a document without text. */
+function deleteFailed(ledger: Ledger, source: ActionSource, { path }: CreateIntent, docId: string): void {
+  if (ledger.files.ownsDoc(docId)) return;
+  source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
 }
 
 /** Forgets a create that is not sent. One that was sent before, or resumed, is in doubt as before. */
