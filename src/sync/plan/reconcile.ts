@@ -39,6 +39,90 @@ export function* reconcileInSteps(
   options: ReconcileOptions,
 ): Steps<Difference> {
   const busy = options.busy ?? (() => false);
+  const { entries, uncompared, refusals, skips, ...rows } = yield* compareRows(scan, known, options, busy);
+  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now,
+  // unless it is the file of a living row under a new name: a document keeps its id with its file.
+  const { back, restored, displaced } = assignHeld(rows.heldHere, entries, options);
+  const isRenamed = restored.length === 0 ? () => false : renamedTest(rows.missing, rows.changed);
+  const [renamed, kept] = [restored.filter(isRenamed), restored.filter((each) => !isRenamed(each))];
+  const fresh = [...entries.values()];
+  const renamedBusy = countRenamed(rows.missingBusy, fresh);
+
+  const { assigned, left } = assignBlocked(rows.blocked);
+  const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
+  const pairs = yield* pairInSteps(
+    [...rows.missing, ...displaced, ...left, ...assignedRows],
+    [...rows.changed, ...renamed],
+    fresh,
+  );
+  // A row whose file has another name now moved there. The file at its old path has no row.
+  const movedIds = new Set(assigned.length === 0 ? [] : pairs.moves.map(({ known: { id } }) => id));
+  const stuck = assigned.filter(({ row }) => !movedIds.has(row.id));
+  const stuckIds = new Set(stuck.map(({ row }) => row.id));
+  const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
+  for (const { row } of stuck) {
+    refusals.delete(row.path);
+    skips.delete(row.path);
+  }
+  const { refused, skipped } = yield* noteStuck(stuck, options);
+  for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
+  for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
+  const candidates: Candidate[] = kept.map(({ entry, known: row }) => ({ entry, known: row }));
+  for (const { entry, known: row } of pairs.moves) candidates.push({ entry, known: row, from: row.path });
+  let items = 0;
+  for (const { entry, known: row } of pairs.stayed) {
+    if (++items % STEP_ITEMS === 0) yield;
+    if (isBlank(entry, row)) skipped.push({ entry, reason: EMPTY_FILE, known: row });
+    else candidates.push({ entry, known: row });
+  }
+  for (const entry of pairs.fresh) {
+    if (++items % STEP_ITEMS === 0) yield;
+    if (isBlank(entry, undefined)) skipped.push({ entry, reason: EMPTY_FILE });
+    else candidates.push({ entry, known: undefined });
+  }
+
+  return {
+    moves: pairs.moves,
+    candidates: yield* sortInSteps(candidates, byPath),
+    returned: back,
+    gone: gone.filter((row) => row.docId !== null),
+    forgotten: gone.filter((row) => row.docId === null),
+    refused,
+    skipped: yield* sortInSteps(skipped, byPath),
+    uncompared,
+    missingBusy: rows.missingBusy.length - renamedBusy,
+    renamedBusy,
+    hidden: rows.hidden,
+  };
+}
+
+/** What the rows of a scan's scope say of its paths, each compared with the entry at its own path. */
+interface ComparedRows {
+  /** Entries without a living row. */
+  readonly entries: TextMap<ScanEntry>;
+  /** Entries with work in flight. */
+  readonly uncompared: readonly ScanEntry[];
+  readonly refusals: Map<RelativePath, Scan["refused"][number]>;
+  readonly skips: Map<RelativePath, Skip>;
+  readonly changed: readonly { readonly entry: ScanEntry; readonly known: KnownFile }[];
+  /** Held rows whose path has an entry. */
+  readonly heldHere: readonly KnownFile[];
+  /** Rows whose path has a file that is not taken, with the reason: their own file, or another one in its place. */
+  readonly blocked: readonly Blocked[];
+  readonly missing: readonly KnownFile[];
+  /** Rows with work in flight whose path has nothing. */
+  readonly missingBusy: readonly KnownFile[];
+  /** How many rows have a resource and a path that the scan could not read. */
+  readonly hidden: number;
+}
+
+/** Compares each row with what the scan found at its path. */
+function* compareRows(
+  scan: Scan,
+  known: Iterable<KnownFile>,
+  options: ReconcileOptions,
+  busy: (path: RelativePath) => boolean,
+): Steps<ComparedRows> {
   const inScope = scopeTest(scan.scope);
   const unseen = unseenTest(scan);
   const entries = openTextMap<ScanEntry>();
@@ -51,16 +135,11 @@ export function* reconcileInSteps(
   }
   const refusals = new Map(scan.refused.map(({ path, reason }) => [path, { path, reason }]));
   const skips = new Map(scan.skipped.map((skip) => [skip.entry.path, skip]));
-
+  const alone = new Set(uncompared.map(({ path }) => path));
   const changed: { entry: ScanEntry; known: KnownFile }[] = [];
-  /** Held rows whose path has an entry. */
   const heldHere: KnownFile[] = [];
-  /** Rows whose path has a file that is not taken, with the reason: their own file, or another one in its place. */
   const blocked: Blocked[] = [];
   const missing: KnownFile[] = [];
-  const refused: Difference["refused"][number][] = [];
-  const skipped: Difference["skipped"][number][] = [];
-  const alone = new Set(uncompared.map(({ path }) => path));
   const missingBusy: KnownFile[] = [];
   let hidden = 0;
 
@@ -84,73 +163,42 @@ export function* reconcileInSteps(
         if (skip !== undefined && !isHeld(row)) skips.delete(row.path);
         if (skip !== undefined || (inScope(row.path) && !unseen(row.path))) missing.push(row);
       }
-      continue;
+    } else if (isHeld(row)) heldHere.push(row);
+    else {
+      entries.delete(row.path);
+      if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
     }
-    if (isHeld(row)) {
-      heldHere.push(row);
-      continue;
-    }
-    entries.delete(row.path);
-    if (!isSettled(row, entry, options)) changed.push({ entry, known: row });
   }
-  // What remains in `entries` has no living row of its own. A held row of that path takes it, whatever it holds now,
-  // unless it is the file of a living row under a new name: a document keeps its id with its file.
-  const { back, restored, displaced } = assignHeld(heldHere, entries, options);
-  const isRenamed = restored.length === 0 ? () => false : renamedTest(missing, changed);
-  const [renamed, kept] = [restored.filter(isRenamed), restored.filter((each) => !isRenamed(each))];
-  const fresh = [...entries.values()];
-  const renamedBusy = countRenamed(missingBusy, fresh);
+  return {
+    entries,
+    uncompared,
+    refusals,
+    skips,
+    changed,
+    heldHere,
+    blocked,
+    missing,
+    missingBusy,
+    hidden,
+  };
+}
 
-  const { assigned, left } = assignBlocked(blocked);
-  const assignedRows = assigned.map(({ row }) => row).filter(({ docId }) => docId !== null);
-  const pairs = yield* pairInSteps(
-    [...missing, ...displaced, ...left, ...assignedRows],
-    [...changed, ...renamed],
-    fresh,
-  );
-  // A row whose file has another name now moved there. The file at its old path has no row.
-  const movedIds = assigned.length === 0 ? undefined : new Set(pairs.moves.map(({ known: { id } }) => id));
-  const stuckIds = new Set<number>();
-  for (const { row, refusal, skip } of assigned) {
+/** Returns what to note of rows whose path has a file that is not taken, and whose own file is nowhere else. */
+function* noteStuck(
+  stuck: readonly Blocked[],
+  options: ReconcileOptions,
+): Steps<{ refused: Difference["refused"][number][]; skipped: Difference["skipped"][number][] }> {
+  const refused: Difference["refused"][number][] = [];
+  const skipped: Difference["skipped"][number][] = [];
+  let items = 0;
+  for (const { row, refusal, skip } of stuck) {
     if (++items % STEP_ITEMS === 0) yield;
-    if (movedIds?.has(row.id) === true) continue;
-    stuckIds.add(row.id);
-    refusals.delete(row.path);
-    skips.delete(row.path);
     const reason = refusal?.reason ?? skip?.reason ?? "";
     // This version may no longer take the kind. The resource stays, and a person is notified.
     if (refusal !== undefined || row.docId !== null) refused.push({ path: row.path, reason, known: row });
     else if (skip !== undefined && !isKnownSkip(row, skip, options)) skipped.push({ ...skip, known: row });
   }
-  const gone = stuckIds.size === 0 ? pairs.gone : pairs.gone.filter(({ id }) => !stuckIds.has(id));
-  for (const refusal of refusals.values()) if (!busy(refusal.path)) refused.push(refusal);
-  for (const skip of skips.values()) if (!busy(skip.entry.path)) skipped.push(skip);
-  const candidates: Candidate[] = kept.map(({ entry, known: row }) => ({ entry, known: row }));
-  for (const { entry, known: row } of pairs.moves) candidates.push({ entry, known: row, from: row.path });
-  for (const { entry, known: row } of pairs.stayed) {
-    if (++items % STEP_ITEMS === 0) yield;
-    if (isBlank(entry, row)) skipped.push({ entry, reason: EMPTY_FILE, known: row });
-    else candidates.push({ entry, known: row });
-  }
-  for (const entry of pairs.fresh) {
-    if (++items % STEP_ITEMS === 0) yield;
-    if (isBlank(entry, undefined)) skipped.push({ entry, reason: EMPTY_FILE });
-    else candidates.push({ entry, known: undefined });
-  }
-
-  return {
-    moves: pairs.moves,
-    candidates: yield* sortInSteps(candidates, byPath),
-    returned: back,
-    gone: gone.filter((row) => row.docId !== null),
-    forgotten: gone.filter((row) => row.docId === null),
-    refused,
-    skipped: yield* sortInSteps(skipped, byPath),
-    uncompared,
-    missingBusy: missingBusy.length - renamedBusy,
-    renamedBusy,
-    hidden,
-  };
+  return { refused, skipped };
 }
 
 /** Returns how many of the rows have their file under another name now. */
