@@ -97,12 +97,8 @@ function assemble(
   failure: { readonly ledger: boolean },
   unlock: () => void,
 ): Parts {
-  const { stateDir, service, sync, sources: watched } = options;
-  const now = steadyClock();
-  const timing = { ...TIMING, ...options.timing };
-  const step = options.step ?? (() => undefined);
+  const { stateDir, sync } = options;
   const world = options.world ?? REAL_WORLD;
-  const warn = options.onWarning ?? (() => undefined);
   const hard = new AbortController();
   const paths = new Map<number, string>();
   const held = new WeakMap<AbortSignal, () => boolean>();
@@ -115,46 +111,14 @@ function assemble(
     widthMax: sync.concurrency,
     patienceMs: () => patienceMs,
     random: world.random,
-    retryMs: timing.retryMs,
+    retryMs: { ...TIMING, ...options.timing }.retryMs,
     onWidth: (width) => work.setWidth(width),
-    onTrouble: warn,
+    onTrouble: options.onWarning ?? (() => undefined),
   });
   lifecycle.onFatal((error) => pacer.close(error));
-  const remote: Remote = openRemote({
-    address: service,
-    pacer,
-    connections: sync.concurrency + 2,
-    timeoutMs: sync.requestTimeoutMs,
-    now,
-    step,
-    onRequest: options.observer?.request,
-    onMoved: () => void (steps.requests += 1),
-    onClock: (offsetMs) =>
-      ledger.note(() => {
-        ledger.drift.noteOffset(offsetMs);
-        ledger.intents.setClockOffset(offsetMs);
-      }),
-    onCapabilities: (declared) => capabilities.learn(declared),
-    isHeld: (signal) => held.get(signal)?.() === true,
-    connect: world.connect,
-  });
-  const capabilities: Capabilities = openCapabilities(ledger, remote, {
-    hasIds: () => watched.some(({ collection }) => collections.id(collection) !== undefined),
-    now,
-    nowMs: () => Date.now(),
-    metadataAgainMs: timing.metadataAgainMs,
-    onWarning: warn,
-  });
-  const configured = new Map<Tier, string>(
-    watched.flatMap(({ collection, collectionId }) =>
-      collectionId === undefined ? [] : [[collection, collectionId] as const],
-    ),
-  );
-  const collections = openCollections(ledger, remote, configured);
   const reader = world.openReader();
   const context: ActionContext = {
-    ledger,
-    remote,
+    ...openService(options, ledger, pacer, steps, (signal) => held.get(signal)?.() === true),
     reader: {
       read: async (...args) => {
         const read = await reader.read(...args);
@@ -162,20 +126,7 @@ function assemble(
         return read;
       },
     },
-    secretReason: sync.blockSecrets === true ? secretReason : undefined,
-    pacer,
-    collections,
-    capabilities,
-    twins: openTurns(),
-    adoptions: openTurns(),
-    peers: new Set(),
-    following: new Set(),
-    trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
-    now,
-    timing,
-    random: world.random,
     signal: hard.signal,
-    yieldSlot: (wait) => wait(() => 1),
     moved: () => void (steps.scans += 1),
     report: (activity) => {
       const { source, ...facts } = { ...activity, atMs: Date.now() };
@@ -196,7 +147,7 @@ function assemble(
   return {
     options,
     world,
-    warn,
+    warn: options.onWarning ?? (() => undefined),
     inform: options.onNotice ?? (() => undefined),
     lifecycle,
     ledger,
@@ -226,7 +177,7 @@ function assemble(
       );
       await Promise.all([work.stop(), ...alsoClose]);
       clearTimeout(cut);
-      await Promise.all([remote.close(), reader.close()]);
+      await Promise.all([context.remote.close(), reader.close()]);
       try {
         if (!failure.ledger) last();
         closed = true;
@@ -236,5 +187,67 @@ function assemble(
         unlock();
       }
     },
+  };
+}
+
+/** Opens what actions need of the service. Counts its answers in `steps`. */
+function openService(
+  options: DaemonOptions,
+  ledger: Ledger,
+  pacer: Pacer,
+  steps: { requests: number },
+  isHeld: (signal: AbortSignal) => boolean,
+): Omit<ActionContext, "reader" | "signal" | "moved" | "report"> {
+  const { stateDir, service, sync, sources: watched } = options;
+  const now = steadyClock();
+  const timing = { ...TIMING, ...options.timing };
+  const world = options.world ?? REAL_WORLD;
+  const remote: Remote = openRemote({
+    address: service,
+    pacer,
+    connections: sync.concurrency + 2,
+    timeoutMs: sync.requestTimeoutMs,
+    now,
+    step: options.step ?? (() => undefined),
+    onRequest: options.observer?.request,
+    onMoved: () => void (steps.requests += 1),
+    onClock: (offsetMs) =>
+      ledger.note(() => {
+        ledger.drift.noteOffset(offsetMs);
+        ledger.intents.setClockOffset(offsetMs);
+      }),
+    onCapabilities: (declared) => capabilities.learn(declared),
+    isHeld,
+    connect: world.connect,
+  });
+  const capabilities: Capabilities = openCapabilities(ledger, remote, {
+    hasIds: () => watched.some(({ collection }) => collections.id(collection) !== undefined),
+    now,
+    nowMs: () => Date.now(),
+    metadataAgainMs: timing.metadataAgainMs,
+    onWarning: options.onWarning ?? (() => undefined),
+  });
+  const configured = new Map<Tier, string>(
+    watched.flatMap(({ collection, collectionId }) =>
+      collectionId === undefined ? [] : [[collection, collectionId] as const],
+    ),
+  );
+  const collections = openCollections(ledger, remote, configured);
+  return {
+    ledger,
+    remote,
+    secretReason: sync.blockSecrets === true ? secretReason : undefined,
+    pacer,
+    collections,
+    capabilities,
+    twins: openTurns(),
+    adoptions: openTurns(),
+    peers: new Set(),
+    following: new Set(),
+    trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
+    now,
+    timing,
+    random: world.random,
+    yieldSlot: (wait) => wait(() => 1),
   };
 }
