@@ -75,8 +75,7 @@ const SECOND_CHECK_MS = 10;
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** `once`: a scan is the truth and no event may follow, so nothing waits. */
-export function openDeletes(options: {
+export interface DeletesOptions {
   /** How often saving a deleted file's text is tried; 0: it is not saved. */
   readonly keepTries: number;
   readonly source: number;
@@ -84,10 +83,94 @@ export function openDeletes(options: {
   readonly sync: SyncConfig;
   readonly states: Pick<PathStates, "missing" | "miss" | "decide">;
   readonly now: () => number;
+  /** A scan is the truth and no event may follow, so nothing waits. */
   readonly once: boolean;
   readonly timing: Pick<Timing, "burstGapMs">;
-}): Deletes {
-  const { source, ledger, sync, states, now, once, keepTries, timing } = options;
+}
+
+/** Opens the deletes of a source. */
+export function openDeletes(options: DeletesOptions): Deletes {
+  const { source, ledger, sync, now, keepTries } = options;
+  return {
+    ...openBurst(options),
+    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
+      rootBefore: row.root,
+      missingBusy,
+      missingNew,
+      hidden,
+      filesBefore: ledger.sources.withResource(source),
+      deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
+      heldBefore: row.held,
+      holdDeletesOver: sync.holdDeletesOver,
+      holdDeletesPercent: sync.holdDeletesPercent,
+      holdReason: row.holdReason ?? undefined,
+      approval:
+        row.approved && row.haltRoot !== undefined ? { root: row.haltRoot, files: row.haltFiles } : undefined,
+      leftOut,
+      madeLately,
+    }),
+    missingInDoubt: (scan) => {
+      const inScope = scopeTest(scan.scope);
+      const creates = [...ledger.intents.creates(source), ...ledger.intents.doubts(source)];
+      const paths = creates
+        .filter(({ path, docId }) => docId === null && inScope(path) && !ledger.files.living(source, path))
+        .map(({ path }) => path);
+      return absentFrom({ ...scan, scope: undefined }, paths).size;
+    },
+    madeLately: () => {
+      const made = ledger.activity.madeSince(source, now() - LATELY_MS);
+      return new Set(made.filter((docId) => ledger.drift.byDoc(docId)?.source === source));
+    },
+    begin: async ({ deletes, counted }) => {
+      if (deletes.length === 0) return [];
+      const deletions: Deletion[] = [];
+      await ledger.write(() => {
+        const nowMs = now();
+        if (counted > 0) ledger.sources.countDeletes(source, nowMs, counted, nowMs - LATELY_MS);
+        for (const { id, path, docId } of deletes) {
+          if (docId !== null) deletions.push({ id: ledger.intents.deleteFile(id, keepTries), path, docId });
+          ledger.files.remove(id);
+        }
+      });
+      return deletions;
+    },
+    hold: (held, reason) => {
+      ledger.flush();
+      const before = ledger.sources.get(source);
+      const fresh = held.filter(({ state }) => state !== "held");
+      if (fresh.length > 0) {
+        ledger.note(() => {
+          for (const { id } of fresh) ledger.files.hold(id);
+        });
+      }
+      // A partial pass that holds nothing does not know what is held elsewhere.
+      const words = reason ?? (before.held > 0 ? before.holdReason : null);
+      if (before.halted === null && before.holdReason === words) return;
+      ledger.note(() => ledger.sources.setHold(source, { halted: null, reason: words }));
+    },
+    halt: ({ reason: halted = null, ...cause }, root, files) => {
+      ledger.flush();
+      const before = ledger.sources.get(source);
+      const isSame = isSameRoot(before.haltRoot, root) && before.haltFiles === files;
+      if (before.halted === halted && isSame && !before.approved) return;
+      ledger.note(() => {
+        ledger.sources.setHold(source, { halted, ...cause, reason: before.holdReason, root, files });
+        ledger.sources.approvalUsed(source);
+      });
+    },
+  };
+}
+
+/** Opens the burst of files that are missing and that no pass has decided about. */
+function openBurst({
+  source,
+  ledger,
+  sync,
+  states,
+  now,
+  once,
+  timing,
+}: DeletesOptions): Pick<Deletes, "ripe" | "isBurstOver" | "missingWith"> {
   const missing = states.missing();
   /**
    * Paths without a row, or in flight, at which nothing was found during this burst, and when they were added, oldest
@@ -96,7 +179,6 @@ export function openDeletes(options: {
   const others = new Map<RelativePath, number>();
   let lastOtherMs = -Infinity;
 
-  const isDecided = ({ state }: KnownFile): boolean => state === "held" || state === "doomed";
   /** Returns when no further file will have gone missing for the length of the gap. */
   const burstEndMs = (): number => {
     let firstMs = Infinity;
@@ -169,72 +251,12 @@ export function openDeletes(options: {
       const more = gone.filter(({ path }) => !missing.has(path)).length;
       return missing.size + more;
     },
-    facts: (row, { leftOut = NONE, madeLately, missingBusy = 0, missingNew = 0, hidden = 0 } = {}) => ({
-      rootBefore: row.root,
-      missingBusy,
-      missingNew,
-      hidden,
-      filesBefore: ledger.sources.withResource(source),
-      deletedLately: ledger.sources.deletedSince(source, now() - LATELY_MS),
-      heldBefore: row.held,
-      holdDeletesOver: sync.holdDeletesOver,
-      holdDeletesPercent: sync.holdDeletesPercent,
-      holdReason: row.holdReason ?? undefined,
-      approval:
-        row.approved && row.haltRoot !== undefined ? { root: row.haltRoot, files: row.haltFiles } : undefined,
-      leftOut,
-      madeLately,
-    }),
-    missingInDoubt: (scan) => {
-      const inScope = scopeTest(scan.scope);
-      const creates = [...ledger.intents.creates(source), ...ledger.intents.doubts(source)];
-      const paths = creates
-        .filter(({ path, docId }) => docId === null && inScope(path) && !ledger.files.living(source, path))
-        .map(({ path }) => path);
-      return absentFrom({ ...scan, scope: undefined }, paths).size;
-    },
-    madeLately: () => {
-      const made = ledger.activity.madeSince(source, now() - LATELY_MS);
-      return new Set(made.filter((docId) => ledger.drift.byDoc(docId)?.source === source));
-    },
-    begin: async ({ deletes, counted }) => {
-      if (deletes.length === 0) return [];
-      const deletions: Deletion[] = [];
-      await ledger.write(() => {
-        const nowMs = now();
-        if (counted > 0) ledger.sources.countDeletes(source, nowMs, counted, nowMs - LATELY_MS);
-        for (const { id, path, docId } of deletes) {
-          if (docId !== null) deletions.push({ id: ledger.intents.deleteFile(id, keepTries), path, docId });
-          ledger.files.remove(id);
-        }
-      });
-      return deletions;
-    },
-    hold: (held, reason) => {
-      ledger.flush();
-      const before = ledger.sources.get(source);
-      const fresh = held.filter(({ state }) => state !== "held");
-      if (fresh.length > 0) {
-        ledger.note(() => {
-          for (const { id } of fresh) ledger.files.hold(id);
-        });
-      }
-      // A partial pass that holds nothing does not know what is held elsewhere.
-      const words = reason ?? (before.held > 0 ? before.holdReason : null);
-      if (before.halted === null && before.holdReason === words) return;
-      ledger.note(() => ledger.sources.setHold(source, { halted: null, reason: words }));
-    },
-    halt: ({ reason: halted = null, ...cause }, root, files) => {
-      ledger.flush();
-      const before = ledger.sources.get(source);
-      const isSame = isSameRoot(before.haltRoot, root) && before.haltFiles === files;
-      if (before.halted === halted && isSame && !before.approved) return;
-      ledger.note(() => {
-        ledger.sources.setHold(source, { halted, ...cause, reason: before.holdReason, root, files });
-        ledger.sources.approvalUsed(source);
-      });
-    },
   };
+}
+
+/** Reports whether a delete is held, or a person agreed to it. */
+function isDecided({ state }: KnownFile): boolean {
+  return state === "held" || state === "doomed";
 }
 
 /** Returns paths that a scan had to cover, or did cover in flight, and where it found nothing. */

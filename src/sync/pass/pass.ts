@@ -106,15 +106,12 @@ const FEW_DELETES = 10;
 const RENAME_WAIT_MS = 60_000;
 
 /** Opens the passes of a source. */
-export function openPasses({ source, context, sync, once, states, signal }: PassOptions): Passes {
-  const { ledger, now, moved, timing } = context;
+export function openPasses(options: PassOptions): Passes {
+  const { source, context, once, states } = options;
+  const { ledger } = context;
   const { id, root, rules } = source;
-  const scanning = { signal, onSlice: moved };
-  const judging = { ...scanning, judgesMounts: true };
-  const comparison = openComparison({ source, context, states, signal });
-  const sourceFiles: SourceFiles = { source: id, rules, ledger, signal, moved };
-  const keepTries = context.trash?.tries ?? 0;
-  const deletes = openDeletes({ source: id, ledger, sync, states, now, once, keepTries, timing });
+  const parts = openParts(options);
+  const { scanning, judging, comparison, deletes, sourceFiles } = parts;
   let first = true;
   /** The last pass was halted because of its root. */
   let wasHalted = false;
@@ -134,23 +131,9 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
 
   const plan = async (due: Due, busy: BusyPaths): Promise<PassPlan> => {
     const isBurstOver = deletes.isBurstOver();
-    const burst = states.missing();
     // Files in flight count as well: their own jobs may find them missing minutes apart.
     const inFlight = isBurstOver ? [...busy.known()] : [];
-    // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
-    const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
-    // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.
-    let whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
-    let scan = whole
-      ? await scanSource(root, rules, judging)
-      : await scanPaths(root, rules, due.paths, scanning);
-    ledger.flush();
-    // Two spellings of one file may come from either scan.
-    if (!whole)
-      scan = withoutOtherSpellings(
-        root,
-        await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, states.due()),
-      );
+    let { scan, whole } = await scanDue(options, parts, due, { inFlight, isBurstOver, wasHalted });
     if (scan.root === undefined) return halt(rootless(scan, rules), undefined, 0);
 
     let difference: Compared;
@@ -197,45 +180,17 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
     if (isAgreed) states.forgetMissing();
     const deletions = await deletes.begin(braked);
     deletes.hold(braked.held, braked.reason);
-    const unreadableNow = unreadable.count(scan);
-    // Also the same one under another device number: without a time of birth nothing else identifies it.
-    const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
-    const isHidden =
-      before.root !== undefined && scan.unreadable.some(({ path }) => ledger.tree.hasFiles(id, path));
-    const settled = rules.takeSettled(whole);
-    const mounts = rules.mounts?.takeNoted() ?? [];
-    ledger.note(() => {
-      for (const file of settled) ledger.tree.setIgnoreFile(id, file);
-      for (const mount of mounts) ledger.tree.setMount(id, mount);
-      if (isAnother) ledger.drift.distrust(id);
-      // While deletes are held because of another root, or while files may be hidden, it is not the agreed one. A scan
-      // of a few paths does not show that.
-      if (whole && rootIsNew && decided.held.length === 0 && !isHidden) ledger.sources.setRoot(id, identity);
-      if (unreadableNow !== before.unreadable) ledger.sources.setUnreadable(id, unreadableNow);
-      if (whole && before.approved) ledger.sources.approvalUsed(id);
+    const isHolding = decided.held.length > 0;
+    notePass(options, scan, identity, {
+      before,
+      whole,
+      isAnother,
+      isHolding,
+      unreadable: unreadable.count(scan),
     });
     if (whole) first = false;
     const newFiles = candidates.some(({ known }) => known === undefined);
     return { candidates, deletions, halted: false, newFiles, newRoot: isAnother };
-  };
-
-  const preview: Passes["preview"] = async (before) => {
-    let scan = await scanSource(root, rules, judging);
-    for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
-      await setTimeout(Math.max(0, rest.atMs - now()), undefined, { signal });
-      scan = await scanSource(root, rules, judging);
-    }
-    const { difference } = await withBusy(states, (busy) => comparison.compareJudged(scan, busy, true));
-    const facts = await factsOf(rules, deletes, scan, before, difference);
-    const judged = brake(scan, difference.gone, facts);
-    if (judged.halted) {
-      const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
-      return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
-    }
-    const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
-    const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
-    const { refused, skipped } = difference;
-    return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
   };
 
   return {
@@ -252,8 +207,116 @@ export function openPasses({ source, context, sync, once, states, signal }: Pass
       const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
       return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
     },
-    preview,
+    preview: (before) => previewPass(options, parts, before),
   };
+}
+
+/** What all passes of a source share. */
+interface PassParts {
+  readonly scanning: { readonly signal: AbortSignal; readonly onSlice: () => void };
+  readonly judging: PassParts["scanning"] & { readonly judgesMounts: boolean };
+  readonly comparison: ReturnType<typeof openComparison>;
+  readonly sourceFiles: SourceFiles;
+  readonly deletes: Deletes;
+}
+
+function openParts({ source, context, sync, once, states, signal }: PassOptions): PassParts {
+  const { ledger, now, moved, timing } = context;
+  const scanning = { signal, onSlice: moved };
+  const keepTries = context.trash?.tries ?? 0;
+  return {
+    scanning,
+    judging: { ...scanning, judgesMounts: true },
+    comparison: openComparison({ source, context, states, signal }),
+    sourceFiles: { source: source.id, rules: source.rules, ledger, signal, moved },
+    deletes: openDeletes({ source: source.id, ledger, sync, states, now, once, keepTries, timing }),
+  };
+}
+
+/** Scans what is due: these paths, or the `whole` source. */
+async function scanDue(
+  { source: { root, rules }, context, states }: PassOptions,
+  { scanning, judging, sourceFiles }: PassParts,
+  due: Due,
+  when: {
+    readonly inFlight: readonly RelativePath[];
+    readonly isBurstOver: boolean;
+    readonly wasHalted: boolean;
+  },
+): Promise<{ readonly scan: Scan; readonly whole: boolean }> {
+  const { inFlight, isBurstOver, wasHalted } = when;
+  const burst = states.missing();
+  // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
+  const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
+  // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.
+  const whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
+  const scan = whole
+    ? await scanSource(root, rules, judging)
+    : await scanPaths(root, rules, due.paths, scanning);
+  context.ledger.flush();
+  if (whole) return { scan, whole };
+  // Two spellings of one file may come from either scan.
+  const wider = await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, states.due());
+  return { scan: withoutOtherSpellings(root, wider), whole };
+}
+
+/** Records what a pass found out about the source. `identity` is the root's. */
+function notePass(
+  { source: { id, rules }, context: { ledger } }: PassOptions,
+  scan: Scan,
+  identity: NonNullable<Scan["root"]>,
+  pass: {
+    readonly before: SourceRow;
+    readonly whole: boolean;
+    /** The root is another folder than before. */
+    readonly isAnother: boolean;
+    /** Deletes are held. */
+    readonly isHolding: boolean;
+    /** How many paths are unreadable. */
+    readonly unreadable: number;
+  },
+): void {
+  const { before, whole, isAnother, isHolding, unreadable } = pass;
+  // Also the same one under another device number: without a time of birth nothing else identifies it.
+  const rootIsNew = before.root?.dev !== identity.dev || before.root.ino !== identity.ino;
+  const isHidden =
+    before.root !== undefined && scan.unreadable.some(({ path }) => ledger.tree.hasFiles(id, path));
+  const settled = rules.takeSettled(whole);
+  const mounts = rules.mounts?.takeNoted() ?? [];
+  ledger.note(() => {
+    for (const file of settled) ledger.tree.setIgnoreFile(id, file);
+    for (const mount of mounts) ledger.tree.setMount(id, mount);
+    if (isAnother) ledger.drift.distrust(id);
+    // While deletes are held because of another root, or while files may be hidden, it is not the agreed one. A scan
+    // of a few paths does not show that.
+    if (whole && rootIsNew && !isHolding && !isHidden) ledger.sources.setRoot(id, identity);
+    if (unreadable !== before.unreadable) ledger.sources.setUnreadable(id, unreadable);
+    if (whole && before.approved) ledger.sources.approvalUsed(id);
+  });
+}
+
+/** See `Passes.preview`. */
+async function previewPass(
+  { source: { root, rules }, context, states, signal }: PassOptions,
+  { judging, comparison, deletes, sourceFiles }: PassParts,
+  before: SourceRow,
+): Promise<PassPreview> {
+  let scan = await scanSource(root, rules, judging);
+  for (let rest = rules.takeIgnoreRest(); rest?.isOverdue === false; rest = rules.takeIgnoreRest()) {
+    await setTimeout(Math.max(0, rest.atMs - context.now()), undefined, { signal });
+    scan = await scanSource(root, rules, judging);
+  }
+  const { difference } = await withBusy(states, (busy) => comparison.compareJudged(scan, busy, true));
+  const facts = await factsOf(rules, deletes, scan, before, difference);
+  const judged = brake(scan, difference.gone, facts);
+  if (judged.halted) {
+    const reason = scan.root === undefined ? rootless(scan, rules).reason : judged.reason;
+    return { candidates: [], refused: [], skipped: [], braked: { ...judged, reason } };
+  }
+  const byHash = await findMoves(sourceFiles, difference.candidates, difference.gone);
+  const { candidates, gone } = followMoves(difference, difference.candidates, byHash);
+  const { refused, skipped } = difference;
+  return { candidates, refused, skipped, braked: brake(scan, gone, facts) };
 }
 
 /**
