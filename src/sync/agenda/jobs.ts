@@ -104,8 +104,6 @@ export function openJobs(): Jobs & {
   const sizes: Record<Counted, number> = { agreed: 0, trouble: 0, nothing: 0 };
   const sending = new Set<RelativePath>();
   const busyFiles = openInodeIndex();
-  /** How many files were parked at the last search for those that are gone. */
-  let parkedBefore = 0;
   /** Collects what has ended, for each open snapshot. */
   const ended = new Set<(entry: ScanEntry) => void>();
 
@@ -122,45 +120,6 @@ export function openJobs(): Jobs & {
     busyFiles.remove(job.entry);
     job.hasEnded = true;
     return job;
-  };
-
-  const busyPaths = (): BusyPaths => {
-    const since = new Map<RelativePath, ScanEntry>();
-    const sinceFiles = openInodeIndex();
-    const note = (entry: ScanEntry): void => {
-      since.set(entry.path, entry);
-      sinceFiles.add(entry);
-    };
-    ended.add(note);
-    return {
-      has: (path) => hasJob(path) || since.has(path),
-      *known() {
-        for (const [path, { counted, hasEnded }] of jobs)
-          if (!hasEnded && (counted !== "nothing" || sending.has(path))) yield path;
-      },
-      otherPath: (entry, isSame) => {
-        const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
-        const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
-        return found?.path;
-      },
-      changed: function* (seen, inScope) {
-        const found: RelativePath[] = [];
-        const entries = new Map<RelativePath, ScanEntry>();
-        const taken = [...since.values()];
-        for (const { entry, hasEnded } of jobs.values()) if (!hasEnded) taken.push(entry);
-        let items = 0;
-        for (const entry of seen) {
-          if (++items % STEP_ITEMS === 0) yield;
-          entries.set(entry.path, entry);
-        }
-        for (const entry of taken) {
-          if (++items % STEP_ITEMS === 0) yield;
-          if (inScope(entry.path) && !isAsTaken(entry, entries.get(entry.path))) found.push(entry.path);
-        }
-        return found;
-      },
-      close: () => void ended.delete(note),
-    };
   };
 
   return {
@@ -213,25 +172,83 @@ export function openJobs(): Jobs & {
       for (const [path, { hasEnded }] of jobs) if (!hasEnded) yield path;
     },
     hasJobs: () => sizes.agreed + sizes.trouble + sizes.nothing > 0,
-    busyPaths,
+    busyPaths: () => {
+      const { note, ...busy } = openSnapshot(jobs, sending, busyFiles, () => void ended.delete(note));
+      ended.add(note);
+      return busy;
+    },
     counts: (countedNow) => {
       const counts = { ...sizes };
       for (const path of sending)
         if (jobOf(path)?.counted === "nothing" && countedNow(path) !== "nothing") counts.nothing -= 1;
       return counts;
     },
-    oldestMs: (stillParked) => {
-      const countParked = (): number => jobs.size - sizes.agreed - sizes.trouble - sizes.nothing;
-      if (countParked() > 2 * parkedBefore + GONE_MAX) {
-        for (const [path, { hasEnded }] of jobs) if (hasEnded && !stillParked(path)) jobs.delete(path);
-        parkedBefore = countParked();
-      }
-      for (const [path, { sinceMs, hasEnded }] of jobs) {
-        if (!hasEnded || stillParked(path)) return sinceMs;
-        jobs.delete(path);
-      }
-      return undefined;
+    oldestMs: openOldest(jobs, sizes),
+  };
+}
+
+/** Opens a snapshot. `note` adds what ends until it is closed. */
+function openSnapshot(
+  jobs: ReadonlyMap<RelativePath, Job>,
+  sending: ReadonlySet<RelativePath>,
+  busyFiles: ReturnType<typeof openInodeIndex>,
+  close: () => void,
+): BusyPaths & { note(this: void, entry: ScanEntry): void } {
+  const since = new Map<RelativePath, ScanEntry>();
+  const sinceFiles = openInodeIndex();
+  return {
+    note: (entry) => {
+      since.set(entry.path, entry);
+      sinceFiles.add(entry);
     },
+    has: (path) => jobs.get(path)?.hasEnded === false || since.has(path),
+    *known() {
+      for (const [path, { counted, hasEnded }] of jobs)
+        if (!hasEnded && (counted !== "nothing" || sending.has(path))) yield path;
+    },
+    otherPath: (entry, isSame) => {
+      const isOther = (each: ScanEntry): boolean => each.path !== entry.path && isSame(each);
+      const found = busyFiles.get(entry.ino).find(isOther) ?? sinceFiles.get(entry.ino).find(isOther);
+      return found?.path;
+    },
+    changed: function* (seen, inScope) {
+      const found: RelativePath[] = [];
+      const entries = new Map<RelativePath, ScanEntry>();
+      const taken = [...since.values()];
+      for (const { entry, hasEnded } of jobs.values()) if (!hasEnded) taken.push(entry);
+      let items = 0;
+      for (const entry of seen) {
+        if (++items % STEP_ITEMS === 0) yield;
+        entries.set(entry.path, entry);
+      }
+      for (const entry of taken) {
+        if (++items % STEP_ITEMS === 0) yield;
+        if (inScope(entry.path) && !isAsTaken(entry, entries.get(entry.path))) found.push(entry.path);
+      }
+      return found;
+    },
+    close,
+  };
+}
+
+/** Returns a function that finds since when the oldest job waits, or is parked. Removes parked jobs whose file is gone. */
+function openOldest(
+  jobs: Map<RelativePath, Job>,
+  sizes: Readonly<Record<Counted, number>>,
+): (stillParked: (path: RelativePath) => boolean) => number | undefined {
+  /** How many files were parked at the last search for those that are gone. */
+  let parkedBefore = 0;
+  const countParked = (): number => jobs.size - sizes.agreed - sizes.trouble - sizes.nothing;
+  return (stillParked) => {
+    if (countParked() > 2 * parkedBefore + GONE_MAX) {
+      for (const [path, { hasEnded }] of jobs) if (hasEnded && !stillParked(path)) jobs.delete(path);
+      parkedBefore = countParked();
+    }
+    for (const [path, { sinceMs, hasEnded }] of jobs) {
+      if (!hasEnded || stillParked(path)) return sinceMs;
+      jobs.delete(path);
+    }
+    return undefined;
   };
 }
 

@@ -54,14 +54,7 @@ export function openRestDetector(settleMs: number): RestDetector {
   >();
   /** How often a file was found unrested or torn since `firstMs`. */
   let recent = new Map<RelativePath, { count: number; firstMs: number; lastMs: number }>();
-  /**
-   * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
-   * `gapMs`: the longest gap between two of its appends.
-   */
-  let read = new Map<
-    RelativePath,
-    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number }
-  >();
+  const appends = openAppends(settleMs);
   let forgetAbove = RECENT_MAX;
 
   /**
@@ -89,50 +82,12 @@ export function openRestDetector(settleMs: number): RestDetector {
   const forgetOld = (nowMs: number): void => {
     recent = new Map([...recent].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     restless = new Map([...restless].filter(([, each]) => isCurrent(each, nowMs)));
-    read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
-    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size, read.size));
+    appends.forgetOld(nowMs);
+    forgetAbove = Math.max(RECENT_MAX, 2 * Math.max(recent.size, restless.size, appends.size()));
   };
   /** Reports false for a file that disappeared before it rested: a later one of its name is another. */
   const isCurrent = ({ lastMs }: { readonly lastMs: number }, nowMs: number): boolean =>
     nowMs - lastMs < 2 * Math.max(CEILING_MS, settleMs);
-
-  /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
-  const appendedRestMs = ({ path, sizeBytes }: ScanEntry, nowMs: number): number | undefined => {
-    const before = read.get(path);
-    const isAppended =
-      before !== undefined &&
-      before.appends >= APPENDS &&
-      sizeBytes > before.sizeBytes &&
-      nowMs - before.lastMs < 2 * CEILING_MS;
-    return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
-  };
-  /** `restedMs`: how long a released file has rested; `isAppended`: it was appended to. */
-  const noteRead = (
-    { path, sizeBytes, mtimeMs }: ScanEntry,
-    { nowMs, restedMs, isAppended }: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>,
-  ): void => {
-    const before = read.get(path);
-    const gapMsMax = settleMs + APPEND_GAP_MS;
-    if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
-    const sinceMs = nowMs - (before?.lastMs ?? -Infinity);
-    const isSoon = sinceMs <= gapMsMax;
-    // A version that was released and not sent comes again. It says nothing about growth.
-    const isSame = before?.sizeBytes === sizeBytes && isSoon;
-    // A file that rested longer than that is complete for now.
-    const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
-    const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
-    // Sending may take longer than a gap. Then only the file's times show how far its appends are apart.
-    const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs, gapMsMax) : 0;
-    const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
-    read.set(path, {
-      sizeBytes,
-      mtimeMs,
-      appends: isSame ? before.appends : isAppend ? before.appends + 1 : 0,
-      gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, gapMs) : 0,
-      lastMs: nowMs,
-    });
-    if (read.size > forgetAbove) forgetOld(nowMs);
-  };
 
   return {
     restsAtMs: (entry, nowMs, forced, wallMs = nowMs) => {
@@ -141,7 +96,7 @@ export function openRestDetector(settleMs: number): RestDetector {
       const before = found !== undefined && isCurrent(found, nowMs) ? found : undefined;
       const same = before?.sizeBytes === sizeBytes && before.mtimeMs === mtimeMs;
       const ageMs = wallMs - mtimeMs;
-      const appendedMs = appendedRestMs(entry, nowMs);
+      const appendedMs = appends.restMs(entry, nowMs);
       const isAppended = appendedMs !== undefined;
       const restMs =
         appendedMs ?? (sizeBytes === 0 && settleMs > 0 ? Math.max(settleMs, EMPTY_MS) : settleMs);
@@ -152,7 +107,8 @@ export function openRestDetector(settleMs: number): RestDetector {
       const heldUntilMs = heldBackMs(path, nowMs);
       if (((old || seenLong) && heldUntilMs === undefined) || tooLong || forced) {
         restless.delete(path);
-        noteRead(entry, { nowMs, restedMs: seenLong ? nowMs - before.sinceMs : ageMs, isAppended });
+        appends.released(entry, { nowMs, restedMs: seenLong ? nowMs - before.sinceMs : ageMs, isAppended });
+        if (appends.size() > forgetAbove) forgetOld(nowMs);
         return undefined;
       }
       if (old || seenLong) return heldUntilMs ?? nowMs;
@@ -164,9 +120,69 @@ export function openRestDetector(settleMs: number): RestDetector {
       return nowMs + Math.ceil(waitMs);
     },
     torn: remember,
+    ended: appends.ended,
+  };
+}
+
+/** Files that are appended to, by how they grew between the times at which they were released for reading. */
+interface Appends {
+  /** Returns how long a due file must have rested because it is appended to: it grew repeatedly, and still grows. */
+  restMs(entry: ScanEntry, nowMs: number): number | undefined;
+  /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
+  released(entry: ScanEntry, how: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>): void;
+  ended(path: RelativePath, nowMs: number): void;
+  size(): number;
+  forgetOld(nowMs: number): void;
+}
+
+function openAppends(settleMs: number): Appends {
+  /**
+   * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
+   * `gapMs`: the longest gap between two of its appends.
+   */
+  let read = new Map<
+    RelativePath,
+    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number }
+  >();
+  return {
+    restMs: ({ path, sizeBytes }, nowMs) => {
+      const before = read.get(path);
+      const isAppended =
+        before !== undefined &&
+        before.appends >= APPENDS &&
+        sizeBytes > before.sizeBytes &&
+        nowMs - before.lastMs < 2 * CEILING_MS;
+      return isAppended ? Math.max(settleMs, APPENDED_REST_MS + 2 * before.gapMs) : undefined;
+    },
+    released: ({ path, sizeBytes, mtimeMs }, { nowMs, restedMs, isAppended }) => {
+      const before = read.get(path);
+      const gapMsMax = settleMs + APPEND_GAP_MS;
+      if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
+      const sinceMs = nowMs - (before?.lastMs ?? -Infinity);
+      const isSoon = sinceMs <= gapMsMax;
+      // A version that was released and not sent comes again. It says nothing about growth.
+      const isSame = before?.sizeBytes === sizeBytes && isSoon;
+      // A file that rested longer than that is complete for now.
+      const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
+      const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
+      // Sending may take longer than a gap. Then only the file's times show how far its appends are apart.
+      const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs, gapMsMax) : 0;
+      const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
+      read.set(path, {
+        sizeBytes,
+        mtimeMs,
+        appends: isSame ? before.appends : isAppend ? before.appends + 1 : 0,
+        gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, gapMs) : 0,
+        lastMs: nowMs,
+      });
+    },
     ended: (path, nowMs) => {
       const before = read.get(path);
       if (before !== undefined) before.lastMs = nowMs;
+    },
+    size: () => read.size,
+    forgetOld: (nowMs) => {
+      read = new Map([...read].filter(([, { lastMs }]) => nowMs - lastMs < 2 * CEILING_MS));
     },
   };
 }
