@@ -60,35 +60,20 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
 
   const auditScope = async (
     group: readonly SourceSync[],
-    { repair = false, byPerson = false }: AuditOptions,
+    options: AuditOptions,
     report: Reporting,
     found: Sweep | undefined,
   ): Promise<void> => {
     const [first] = group;
     if (first === undefined) return;
-    const resending = new Map<number, Resending>();
-    for (const source of group) {
-      const counts = found?.counts.get(source.id) ?? NO_COUNTS;
-      const lost = found && (await judgeLoss(context, found, source.id, { signal: source.signal }));
-      if (repair && lost !== undefined) source.guard.hold(lost);
-      if (repair && lost === undefined) {
-        const isGone = found && (await areGone(context, found, source.id, source.signal));
-        if (found !== undefined && isGone !== undefined)
-          source.guard.allow(isGone ? found.missing : openNumberSet());
-        resending.set(source.id, openResending(context, source));
-      }
-      const { acknowledged: resources, missing, altered } = counts;
-      const path = pathOf(source);
-      const unjudged = found?.unjudged.get(source.id)?.rows ?? 0;
-      const listed = found !== undefined;
-      report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
-    }
+    const resending = await judgeSources(context, group, options, report, found);
     if (found === undefined) return;
     for (const claimed of found.claims.claimed) {
       const owner = ownerOf(claimed) ?? { source: first, path: "" };
       if (!group.includes(owner.source)) continue;
-      const mayGo = repair && resending.has(owner.source.id) && (byPerson || claimed.claim === "upload");
-      const goes = mayGo && (await settleClaim(claimed, owner));
+      const mayGo =
+        resending.has(owner.source.id) && (options.byPerson === true || claimed.claim === "upload");
+      const goes = mayGo && (await settleClaim(context, claimed, owner));
       report.claimed(pathOf(owner.source), owner.path, claimed, goes);
     }
     for await (const drifted of found.drifted()) {
@@ -102,25 +87,8 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
     report.foreign(pathOf(first), found.claims.foreign);
   };
 
-  /**
-   * Deletes a second resource of ours once the first was confirmed by its own answer: a stale list may show a first one
-   * that is gone. Then the second replaces it. Returns false if both stay for now.
-   */
-  const settleClaim = async (
-    { resource, claim, by }: Claimed,
-    { source, path }: { source: SourceSync; path: RelativePath },
-  ): Promise<boolean> => {
-    const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
-    const presence = row && (await askPresence(context, row, source.signal));
-    if (presence === "unanswered") return false;
-    if (row === undefined || presence === "there")
-      return await deleteExtra(context, source, { path, docId: resource.docId, words: WORDS[claim] });
-    const words = `it replaces ${row.docId}, which the service no longer has`;
-    return await takeInstead(context, source, { row, resource, words }, source.signal);
-  };
-
   /** Returns the file that a resource duplicates. */
-  const ownerOf = ({ by }: Claimed): { source: SourceSync; path: RelativePath } | undefined => {
+  const ownerOf = ({ by }: Claimed): Owner | undefined => {
     const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
     const source = row && sourceOf(row.source);
     return row && source && { source, path: row.path };
@@ -178,6 +146,61 @@ export function openAudits({ context, sources, lagMs }: AuditsOptions): Audits {
         };
       }),
   };
+}
+
+/** A source and the path of one of its files. */
+interface Owner {
+  readonly source: SourceSync;
+  readonly path: RelativePath;
+}
+
+/**
+ * Judges for each source whether the service lost its resources, and reports it. For a repair, returns what sends them again;
+ * a source that lost too many waits for a person instead.
+ */
+async function judgeSources(
+  context: ActionContext,
+  group: readonly SourceSync[],
+  { repair = false }: AuditOptions,
+  report: Reporting,
+  found: Sweep | undefined,
+): Promise<ReadonlyMap<number, Resending>> {
+  const resending = new Map<number, Resending>();
+  for (const source of group) {
+    const counts = found?.counts.get(source.id) ?? NO_COUNTS;
+    const lost = found && (await judgeLoss(context, found, source.id, { signal: source.signal }));
+    if (repair && lost !== undefined) source.guard.hold(lost);
+    if (repair && lost === undefined) {
+      const isGone = found && (await areGone(context, found, source.id, source.signal));
+      if (found !== undefined && isGone !== undefined)
+        source.guard.allow(isGone ? found.missing : openNumberSet());
+      resending.set(source.id, openResending(context, source));
+    }
+    const { acknowledged: resources, missing, altered } = counts;
+    const path = pathOf(source);
+    const unjudged = found?.unjudged.get(source.id)?.rows ?? 0;
+    const listed = found !== undefined;
+    report.source({ path, resources, missing, altered, unjudged, lost: lost ?? null, listed });
+  }
+  return resending;
+}
+
+/**
+ * Deletes a second resource of ours once the first was confirmed by its own answer: a stale list may show a first one
+ * that is gone. Then the second replaces it. Returns false if both stay for now.
+ */
+async function settleClaim(
+  context: ActionContext,
+  { resource, claim, by }: Claimed,
+  { source, path }: Owner,
+): Promise<boolean> {
+  const row = by === undefined ? undefined : context.ledger.drift.byDoc(by);
+  const presence = row && (await askPresence(context, row, source.signal));
+  if (presence === "unanswered") return false;
+  if (row === undefined || presence === "there")
+    return await deleteExtra(context, source, { path, docId: resource.docId, words: WORDS[claim] });
+  const words = `it replaces ${row.docId}, which the service no longer has`;
+  return await takeInstead(context, source, { row, resource, words }, source.signal);
 }
 
 const WORDS: Readonly<Record<Claimed["claim"], string>> = {

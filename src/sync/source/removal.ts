@@ -41,25 +41,6 @@ export function openRemovals(options: RemovalsOptions): Removals {
   const timers = new Set<NodeJS.Timeout>();
   const busy = new Set<number>();
 
-  /**
-   * Turns the rows of a source into delete intents, a batch at a time. A crash in between leaves rows that the next
-   * start takes.
-   */
-  const begin = async (source: number): Promise<void> => {
-    for (;;) {
-      stopping.signal.throwIfAborted();
-      ledger.flush();
-      const rows = ledger.files.some(source, BATCH_ROWS);
-      if (rows.length === 0) return;
-      await ledger.write(() => {
-        for (const { id, docId } of rows) {
-          if (docId !== null) ledger.intents.deleteFile(id, context.trash?.tries ?? 0);
-          ledger.files.remove(id);
-        }
-      });
-    }
-  };
-
   const remove = async (row: SourceRow): Promise<void> => {
     // An interrupted create may have made a resource that no row owns yet. The list shows it.
     const settler = openSettler({
@@ -72,7 +53,7 @@ export function openRemovals(options: RemovalsOptions): Removals {
     });
     await settler.recover();
     settler.stop();
-    await begin(row.id);
+    await beginDeletes(context, row.id, stopping.signal);
     const open = ledger.intents.deletes(row.id);
     if (open.length === 0) finish(row.id);
     else send(row, open);
@@ -141,4 +122,27 @@ export function openRemovals(options: RemovalsOptions): Removals {
       for (const timer of timers) clearTimeout(timer);
     },
   };
+}
+
+/**
+ * Turns the rows of a source into delete intents, a batch at a time. A crash in between leaves rows that the next start
+ * takes.
+ */
+async function beginDeletes(
+  { ledger, trash }: ActionContext,
+  source: number,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    ledger.flush();
+    const rows = ledger.files.some(source, BATCH_ROWS);
+    if (rows.length === 0) return;
+    await ledger.write(() => {
+      for (const { id, docId } of rows) {
+        if (docId !== null) ledger.intents.deleteFile(id, trash?.tries ?? 0);
+        ledger.files.remove(id);
+      }
+    });
+  }
 }
