@@ -10,13 +10,17 @@ import { askTitle } from "../reconcile-service/presence.ts";
 export interface DoubtedResources {
   /**
    * Decides on what the list shows of doubts. Returns the doubts that may end, and the keys of those with a resource whose fate
-   * depends on an answer that is still to come.
+   * depends on an answer that is still to come: that of one of the resources in `unanswered`.
    */
   decide(
     doubts: readonly CreateIntent[],
     settlement: Settlement,
     nowMs: number,
-  ): Promise<{ readonly safe: readonly CreateIntent[]; readonly undecided: ReadonlySet<string> }>;
+  ): Promise<{
+    readonly safe: readonly CreateIntent[];
+    readonly undecided: ReadonlySet<string>;
+    readonly unanswered: ReadonlySet<string>;
+  }>;
   /** When a resource that no list had shown before last turned up. */
   turnedUpMs(): number;
   /** Forgets the resources that were seen: no doubt is left. */
@@ -39,6 +43,7 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
   let turnedUpMs = -Infinity;
   /** The newest activity entry when a possibly surplus resource was first seen. */
   const seenAt = new Map<string, number>();
+  let unanswered = new Set<string>();
 
   /**
    * Decides on a resource that a doubt has made. Returns false while it is unknown which one stays. A resource with
@@ -62,7 +67,10 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
       return true;
     }
     if (!found.described && ledger.drift.byDoc(own.docId)?.storedLabel !== found.label) return true;
-    if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;
+    if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) {
+      unanswered.add(own.docId);
+      return false;
+    }
     ledger.flush();
     // Read again: the confirmed resource must still be the file's.
     if (ownResourceOf(options, doubt)?.docId !== own.docId) return false;
@@ -78,13 +86,14 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
       const safe = doubts.filter((doubt) => !inFlight.has(twinKey(doubt)));
       const byId = new Map(safe.map((doubt) => [doubt.id, doubt]));
       const undecided = new Set<string>();
+      unanswered = new Set();
       for (const found of [...settlement.adopted, ...settlement.extra]) {
         const doubt = byId.get(found.id);
         if (doubt === undefined) continue;
         if (!seenAt.has(found.docId)) turnedUpMs = nowMs;
         if (!(await decideOn(doubt, found))) undecided.add(doubt.key);
       }
-      return { safe, undecided };
+      return { safe, undecided, unanswered };
     },
     turnedUpMs: () => turnedUpMs,
     forget: () => seenAt.clear(),

@@ -17,6 +17,8 @@ export interface Doubts {
   check(): Promise<boolean>;
   /** The same, some time later. */
   checkIn(ms: number): void;
+  /** A request for the resource has succeeded. If a doubt waits for that, it is checked again soon. */
+  answered(docId: string): void;
   stop(): void;
 }
 
@@ -47,6 +49,8 @@ const ADOPTING_MS_MAX = 60_000;
  * on.
  */
 const WAIT_MS = 1000;
+/** After a resource has answered that a doubt waits for, the list is read this soon. Others may answer meanwhile. */
+const ANSWERED_MS = 1000;
 /** A file that the service has refused since may never be sent again, and each check costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
@@ -69,6 +73,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   let adoptingMs = ADOPTING_MS;
   /** When doubts were first checked, by their keys: the ledger reuses ids. */
   let doubtedSinceMs = new Map<string, number>();
+  /** Resources that must answer before a second one is deleted. */
+  let awaited: ReadonlySet<string> = new Set();
   const resources = openDoubtedResources({ context, source, isRemoval, isBusy });
 
   const wait = (maxMs: number): void => {
@@ -119,7 +125,9 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       wait(CHECK_MS);
       return false;
     }
-    const { safe, undecided } = await resources.decide(doubts, settlement, nowMs);
+    const decided = await resources.decide(doubts, settlement, nowMs);
+    const { safe, undecided } = decided;
+    awaited = decided.unanswered;
     const quietMs = once ? Infinity : nowMs - resources.turnedUpMs();
     const ageMs = (doubt: CreateIntent): number =>
       once ? serviceAgeMs(context, doubt, startedMs) : nowMs - (doubtedSinceMs.get(doubt.key) ?? nowMs);
@@ -155,7 +163,14 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     timer.unref();
   };
 
-  return { check, checkIn, stop: () => clearTimeout(timer) };
+  return {
+    check,
+    checkIn,
+    answered: (docId) => {
+      if (!once && awaited.has(docId)) checkIn(ANSWERED_MS);
+    },
+    stop: () => clearTimeout(timer),
+  };
 }
 
 /** Returns a create's age by the service's clock: ours may have been set since its intent was written. */

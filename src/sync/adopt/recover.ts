@@ -22,6 +22,8 @@ export interface Settler {
   checkDoubts(): Promise<boolean>;
   /** The same, some time later. */
   checkDoubtsIn(ms: number): void;
+  /** A request for the resource has succeeded: a second one may be waiting for that. */
+  answered(docId: string): void;
   stop(): void;
 }
 
@@ -109,6 +111,7 @@ export function openSettler(options: SettlerOptions): Settler {
       }),
     checkDoubts: () => doubts.check(),
     checkDoubtsIn: (ms) => doubts.checkIn(ms),
+    answered: (docId) => doubts.answered(docId),
     stop: () => doubts.stop(),
   };
 }

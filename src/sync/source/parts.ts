@@ -83,6 +83,7 @@ export function openSourceParts(options: PartOptions, begin: Begin): SourceParts
       // A delete is that of an older file of the path.
       if (activity.action !== "delete") states.reported(activity.path, activity.outcome);
       options.context.report(activity);
+      if (activity.outcome === "done" && activity.docId !== undefined) settler.answered(activity.docId);
     },
   };
   const scanAt = (atMs: number): void => agenda.scanAt(atMs);
