@@ -4,10 +4,13 @@ import { hashUpload } from "../reconcile-service/uploads.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import { observedOf } from "../ledger/files.ts";
 import { hasSettings } from "../plan/decide.ts";
-import type { LedgerFile, ListedResource } from "../plan/model.ts";
+import type { FileState, LedgerFile, ListedResource } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";
 import { askPresence } from "../reconcile-service/presence.ts";
 import type { Older } from "../reconcile-service/sweep.ts";
+
+/** States of files whose resource may be exchanged: a file that failed or waits keeps its resource, too. */
+const EXCHANGED: ReadonlySet<FileState> = new Set(["agreed", "failed", "parked", "skipped"]);
 
 /**
  * Gives a file the resource that a former ledger made of it and that no list showed when the source was adopted; the one
@@ -60,29 +63,33 @@ async function exchange(
 ): Promise<boolean> {
   const { ledger } = context;
   const { docId, label, digest, updatedMs, settings, url, metadataHash } = resource;
+  /** With other chunk settings it is replaced by a new resource. A file that failed is not sent before it changes. */
+  let isReplaced = false;
   let left: { readonly id: number; readonly path: string; readonly docId: string } | undefined;
   await ledger.write(() => {
-    // The file may have been sent since, or be in flight.
+    // The file may have been sent since, or be in flight. One that is gone, or is on its way to the service, has no
+    // use for another resource.
     const now = ledger.files.get(before.id);
     if (now?.docId === undefined || now.docId === null || now.docId !== before.docId) return;
-    if (now.state !== "agreed" || now.hash !== before.hash || source.isBusy(now.path)) return;
+    if (!EXCHANGED.has(now.state) || now.hash !== before.hash || source.isBusy(now.path)) return;
     if (ledger.drift.ownerOf(docId) !== undefined) return;
     const shape = { ...now.shape, settings: { ...now.shape.settings, ...settings } };
     const known = observedOf(now, shape);
     const observed = withListedMetadata({ ...known, fileUrl: url ?? known.fileUrl }, metadataHash);
     left = { id: ledger.intents.delete(source.id, now.path, now.docId), path: now.path, docId: now.docId };
-    ledger.files.agree(now.id, docId, observed, {
+    ledger.files.exchange(now.id, docId, observed, {
       ...(label !== now.label && { label }),
       ...(now.shape.kind === "content" && digest !== now.digest && { digest }),
       ...(updatedMs !== undefined && { atMs: updatedMs }),
     });
-    // With other chunk settings it is replaced by a new resource.
-    if (!hasSettings(now.shape, settings)) ledger.files.setState(now.id, "unsure");
+    if (resource.warning !== undefined) ledger.files.warn(docId, resource.warning);
+    isReplaced = now.state === "agreed" && !hasSettings(now.shape, settings);
+    if (isReplaced) ledger.files.setState(now.id, "unsure");
   });
   if (left === undefined) return false;
   const { path } = left;
   reportCompared(context, source, path, docId, words);
   source.deleteLater(left);
-  if (!hasSettings(before.shape, settings)) source.hint(path);
+  if (isReplaced) source.hint(path);
   return true;
 }

@@ -138,6 +138,16 @@ interface FileChanges {
    * deleted then.
    */
   lose(id: number): void;
+  /**
+   * Gives the row another resource that holds what its own was acknowledged with. The row keeps its state and its
+   * trouble.
+   */
+  exchange(
+    id: number,
+    docId: string,
+    observed: Pick<Observed, "shape" | "fileUrl" | "metadataHash">,
+    stored: Stored,
+  ): void;
   /** Records that somebody changed the resource's title or description. Its file is checked again. */
   relabel(id: number, title: string, label: string): void;
   /** Reports whether some mail was sent as text. */
@@ -190,7 +200,7 @@ export function openFiles(db: Sqlite): Files {
   return {
     ...rows,
     ...prepareOutcomes(db, shapes, rows),
-    ...prepareChanges(db),
+    ...prepareChanges(db, shapes),
     ...prepareTroubles(db),
   };
 }
@@ -322,7 +332,7 @@ function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, 
   };
 }
 
-function prepareChanges(db: Sqlite): FileChanges {
+function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
   const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
   const hold = db.prepare(
     `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
@@ -336,6 +346,10 @@ function prepareChanges(db: Sqlite): FileChanges {
   // Without a shape: no update can give it the right one.
   const lose = db.prepare(
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
+  );
+  const exchange = db.prepare(
+    `UPDATE files SET doc_id = ?, shape = ?, file_url = ?, metadata_hash = ?, warning = NULL, stored_label = ?,
+       found_digest = ?, stored_ms = ? WHERE id = ?`,
   );
   const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
   // The index contains only mails.
@@ -363,6 +377,10 @@ function prepareChanges(db: Sqlite): FileChanges {
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
+    exchange: (id, docId, { shape, fileUrl, metadataHash }, stored) => {
+      const facts = [docId, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
+      exchange.run(...facts, ...storedColumns(stored), id);
+    },
     relabel: (id, title, label) => void relabel.run(title, label, id),
     hasTextMails: () => hasTextMails.get() === 1,
     rereadTextMails: () => void rereadTextMails.run(),
