@@ -112,12 +112,13 @@ export async function adoptSource(
 async function conclude(
   { context, source, found, whole, isAgreedTo }: Attempt,
   { before, isFirst, candidateRows, rows, unreadable, hasFollowed }: Candidates,
-  { confirmed, differing, unread, unseen }: ReadFiles,
+  { confirmed, unread, unseen }: ReadFiles,
   { matches, files, resources }: Matched,
   startedMs: number,
 ): Promise<SourceAdoption> {
   const { ledger } = context;
-  const missing = files.flatMap(({ path }) => (whole ? (candidateRows.get(path) ?? []) : []));
+  const unmatched = files.flatMap(({ path }) => (whole ? (candidateRows.get(path) ?? []) : []));
+  const missing = unmatched.filter(({ id }) => !found.altered.has(id));
   const lost = isAgreedTo
     ? undefined
     : lossReason({ acknowledged: rows, missing: missing.length, altered: 0 });
@@ -154,7 +155,7 @@ async function conclude(
     unsearched,
     unreadable,
     adopted: confirmed + exact,
-    differing: differing + matches.length - exact,
+    differing: unmatched.length - missing.length + matches.length - exact,
     missing: missing.length,
     approvedRows,
     hasFollowed,

@@ -21,8 +21,8 @@ export interface Candidates {
   readonly entries: readonly ScanEntry[];
   readonly candidateRows: ReadonlyMap<string, AcknowledgedFile>;
   /**
-   * Files that changed since the old ledger saw them, or whose rules did, while their resource did not. They may have
-   * received another resource, as when their kind or chunk settings changed.
+   * Files that changed since the old ledger saw them, or whose rules did, while their resource did not, and files that
+   * were not in agreement. They may have received another resource, as when their kind or chunk settings changed.
    */
   readonly changed: ReadonlySet<string>;
   /** Titles and descriptions of rows that keep their resource and that a resource without a row also has. */
@@ -107,10 +107,12 @@ export async function findCandidates(
       if (keepsResource && isLike) borne.add(row.label);
       if (!keepsResource && entries.has(row.path)) candidateRows.set(row.path, row);
       else if (!isSound && !(isAgain && row.state === "agreed")) unmatchedRows.push(row);
-      const known = whole && isSound && unowned.length > 0 ? ledger.files.get(row.id) : undefined;
+      const isCompared = whole && unowned.length > 0 && (isSound || (keepsResource && altered.has(row.id)));
+      const known = isCompared ? ledger.files.get(row.id) : undefined;
       const hasOtherRules = isLike && known?.rulesKey !== source.rulesKey(row.path);
       const entry = entries.get(row.path);
-      if (known !== undefined && entry !== undefined && (hasOtherRules || hasChanged(entry, known)))
+      const mayHaveOther = row.state !== "agreed" || hasOtherRules;
+      if (known !== undefined && entry !== undefined && (mayHaveOther || hasChanged(entry, known)))
         changed.add(row.path);
       else if (keepsResource) entries.delete(row.path);
     }

@@ -2,7 +2,13 @@ import type { ActionContext } from "../actions/context.ts";
 import { withListedMetadata } from "../actions/observe.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { Observed } from "../ledger/files.ts";
-import { matchFiles, uploadGroups, type AdoptableResource, type Match } from "../plan/adoption.ts";
+import {
+  matchFiles,
+  uploadGroups,
+  type AdoptableResource,
+  type Match,
+  type Matches,
+} from "../plan/adoption.ts";
 import { alterationsOf } from "../plan/audit.ts";
 import { hasSettings, sameShape } from "../plan/decide.ts";
 import type { ListedResource, RelativePath } from "../plan/model.ts";
@@ -31,8 +37,6 @@ export interface ReadFiles {
   readonly candidates: readonly AdoptionCandidate[];
   /** Number of rows of an old ledger whose resource was changed since, to what the file holds. */
   readonly confirmed: number;
-  /** Number of those whose resource was changed to something else. */
-  readonly differing: number;
   /** Parts of the folder whose files are matched another time. */
   readonly unread: readonly RelativePath[];
   /** Rows whose resource is in question and whose file was not read. */
@@ -41,7 +45,7 @@ export interface ReadFiles {
 
 /** The result of matching. */
 export interface Matched {
-  readonly matches: readonly Match<AdoptionCandidate, AdoptableResource>[];
+  readonly matches: readonly Pair[];
   /** Files without a match. */
   readonly files: readonly AdoptionCandidate[];
   /** Resources that no row owned and that match no file. */
@@ -56,7 +60,6 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
   const { ledger } = context;
   const { candidateRows, changed, unmatchedRows } = found;
   let confirmed = 0;
-  let differing = 0;
   const candidates: AdoptionCandidate[] = [];
   const read = new Set<number>();
   const unread = [...(found.isThere ? found.unreadable : WHOLE_FOLDER)];
@@ -78,14 +81,15 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
     // The resource was changed since, by the daemon that an old ledger forgot or by somebody else.
     const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
     confirmed += Number(isEqual);
-    differing += Number(!isEqual);
     await ledger.write(() => {
       if (isEqual) ledger.files.agree(row.id, row.docId, asListed(candidate.observed, altered));
       else ledger.files.setState(row.id, "unsure");
     });
+    // The file may have another resource by now, as when the row's own went on under another name.
+    if (!isEqual) candidates.push({ ...candidate, hasOther: true });
   }
   const unseen = [...unmatchedRows, ...[...candidateRows.values()].filter(({ id }) => !read.has(id))];
-  return { candidates, confirmed, differing, unread, unseen };
+  return { candidates, confirmed, unread, unseen };
 }
 
 /**
@@ -94,14 +98,58 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
  */
 export async function matchResources(
   attempt: Attempt,
-  { candidateRows, borne, goneRows, isFirst }: Candidates,
-  candidates: readonly AdoptionCandidate[],
+  candidates: Candidates,
+  read: readonly AdoptionCandidate[],
 ): Promise<Matched | "unanswered"> {
-  const { context, source, found, whole, isAgreedTo, signal } = attempt;
+  const { context, source, found, signal } = attempt;
+  const { candidateRows, goneRows } = candidates;
   const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
+  const matched = await matchEach(attempt, candidates, read, adoptable);
+  const altered = matched.matches.filter(({ exact }) => !exact);
+  const mayBePeers = await openPeerTest(context, source, altered, { sound: found.sound, signal });
+  const peers = matched.matches.filter(mayBePeers);
+  const confirmed = await confirm(
+    attempt,
+    candidates,
+    matched.matches.filter((each) => !peers.includes(each)),
+  );
+  if (confirmed === "unanswered") return confirmed;
+  const { matches } = confirmed;
+  let files = [...matched.files, ...[...peers, ...confirmed.refuted].map(({ file }) => file)];
+  // A resource that its row gives up may be another file's by now.
+  const released = matches.flatMap(({ file }) => {
+    const row = file.hasOther ? candidateRows.get(file.path) : undefined;
+    return (row && found.altered.get(row.id)) ?? [];
+  });
+  if (released.length > 0) {
+    const others = await matchEach(attempt, candidates, files, released);
+    const taken = await confirm(attempt, candidates, others.matches);
+    if (taken === "unanswered") return taken;
+    matches.push(...taken.matches);
+    files = [...others.files, ...taken.refuted.map(({ file }) => file)];
+  }
+  const isUnowned = new Set(found.unowned);
+  const resources = [...matched.resources, ...peers.map(({ resource }) => resource)];
+  const docIds = new Set(matches.map(({ resource }) => resource.docId));
+  return {
+    matches,
+    files,
+    resources: resources.filter((each) => isUnowned.has(each)),
+    former: new Map(goneRows.filter(({ docId }) => docIds.has(docId)).map((row) => [row.docId, row.id])),
+  };
+}
+
+type Pair = Match<AdoptionCandidate, AdoptableResource>;
+
+async function matchEach(
+  { context, found, whole, signal }: Attempt,
+  { candidateRows, borne, isFirst }: Candidates,
+  files: readonly AdoptionCandidate[],
+  resources: readonly AdoptableResource[],
+): Promise<Matches<AdoptionCandidate, AdoptableResource>> {
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
-  const hashes = await hashUploads(context, uploadGroups(candidates, adoptable, hostsFile), signal);
-  const matched = matchFiles(candidates, adoptable, hashes, {
+  const hashes = await hashUploads(context, uploadGroups(files, resources, hostsFile), signal);
+  return matchFiles(files, resources, hashes, {
     fits,
     isBorne: (label) => borne.has(label),
     // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
@@ -111,29 +159,24 @@ export async function matchResources(
       createdMs >
         Math.min((isFirst ? candidateRows.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
   });
-  const isUnowned = new Set(found.unowned);
-  const resources = matched.resources.filter((each) => isUnowned.has(each));
-  const altered = matched.matches.filter(({ exact }) => !exact);
-  const mayBePeers = await openPeerTest(context, source, altered, { sound: found.sound, signal });
-  const files = [...matched.files];
-  const matches: (typeof matched.matches)[number][] = [];
-  for (const match of matched.matches) {
-    if (mayBePeers(match)) {
-      files.push(match.file);
-      if (isUnowned.has(match.resource)) resources.push(match.resource);
-      continue;
-    }
-    // The row's own resource will be deleted in favour of this one, and a list also shows deleted ones.
-    const presence = candidateRows.has(match.file.path)
-      ? await askPresence(context, match.resource, signal)
-      : "there";
+}
+
+/** Queries each resource in whose favour a row's own will be deleted: a list also shows deleted ones. */
+async function confirm(
+  { context, isAgreedTo, signal }: Attempt,
+  { candidateRows }: Candidates,
+  pairs: readonly Pair[],
+): Promise<{ readonly matches: Pair[]; readonly refuted: readonly Pair[] } | "unanswered"> {
+  const matches: Pair[] = [];
+  const refuted: Pair[] = [];
+  for (const pair of pairs) {
+    const { file, resource } = pair;
+    const isInstead = file.hasOther || candidateRows.has(file.path);
+    const presence = isInstead ? await askPresence(context, resource, signal) : "there";
     if (presence === "unanswered" && !isAgreedTo) return "unanswered";
-    if (presence === "there") matches.push(match);
-    else files.push(match.file);
+    (presence === "there" ? matches : refuted).push(pair);
   }
-  const taken = new Set(matches.map(({ resource }) => resource.docId));
-  const former = new Map(goneRows.filter(({ docId }) => taken.has(docId)).map((row) => [row.docId, row.id]));
-  return { matches, files, resources, former };
+  return { matches, refuted };
 }
 
 /** Reports whether a row's resource was made as the file would be now: with the same chunks, in the same scope. */

@@ -44,14 +44,18 @@ export async function takeOver(
     });
     for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
   }
-  const ofFiles = matches.filter((match) => !ofRows.has(match));
+  // A row gives up its resource before another file takes that.
+  const givenUp = new Set(matches.map(({ resource }) => resource.docId));
+  const ofFiles = matches
+    .filter((match) => !ofRows.has(match))
+    .sort((a, b) => Number(b.file.hasOther) - Number(a.file.hasOther));
   for (let at = 0; at < ofFiles.length; at += WRITE_ROWS) {
     const group = ofFiles.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
       for (const match of group) {
         const formerRow = former.get(match.resource.docId);
         if (formerRow !== undefined) ledger.files.remove(formerRow);
-        adopt(context, source, match, formerRow !== undefined);
+        adopt(context, source, match, formerRow !== undefined, givenUp);
       }
     });
     for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);
@@ -60,12 +64,14 @@ export async function takeOver(
 
 /**
  * Runs inside a group commit. `isFreed`: the row that owned the resource was just removed. A doubt may still name it.
+ * `givenUp`: resources that other files receive.
  */
 function adopt(
   { ledger }: ActionContext,
   source: AdoptingSource,
   match: Match<AdoptionCandidate, AdoptableResource>,
   isFreed = false,
+  givenUp: ReadonlySet<string> = new Set(),
 ): void {
   const { file, resource } = match;
   if (!isFreed && ledger.files.ownsDoc(resource.docId)) return;
@@ -84,7 +90,7 @@ function adopt(
     return;
   }
   // The file has two now: the one that was found, and the one its row knew, which is ours to delete.
-  if (row.docId !== null) ledger.intents.delete(source.id, file.path, row.docId);
+  if (row.docId !== null && !givenUp.has(row.docId)) ledger.intents.delete(source.id, file.path, row.docId);
   ledger.files.agree(row.id, resource.docId, observed, stored);
   ledger.files.warn(resource.docId, resource.warning);
   if (state === "unsure") ledger.files.setState(row.id, state);
