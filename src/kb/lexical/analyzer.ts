@@ -5,7 +5,7 @@ export interface Terms {
   readonly terms: readonly string[];
   /** Occurrences of each of `terms`, from 1. */
   readonly counts: readonly number[];
-  /** Sum of the counts: the length that BM25 normalises by. */
+  /** Words without their parts and other spellings (fold.ts): the length that BM25 normalises by. */
   readonly words: number;
 }
 
@@ -43,9 +43,9 @@ export function analyze(text: string): Terms {
 /** Like `analyze`, but returns term numbers, for callers that run a thousand times a second. */
 export function tally(text: string): Tally {
   clear();
-  const { ids: read, length: words } = vocabulary.read(text);
-  if (ids.length < words) ids = new Uint32Array(words * 2);
-  for (let at = 0; at < words; at++) {
+  const { ids: read, length, words } = vocabulary.read(text);
+  if (ids.length < length) ids = new Uint32Array(length * 2);
+  for (let at = 0; at < length; at++) {
     const id = read[at] ?? 0;
     if (id >= counts.length) growCounts(id);
     const count = counts[id] ?? 0;

@@ -13,18 +13,73 @@ export function stemmed(word: string): string {
   return cut(stem(word));
 }
 
+/** Parts that a word may have. A word of more is data, such as a line of base64. */
+const PARTS_MAX = 8;
+/** Where a part begins in `getUserName`, `utf8Text` and `HTTPServer`; not in `PDFs` or `H2O`. */
+const PART_START = /(?<=\p{Ll}\p{N}*)(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})/u;
+/** How German writes umlauts and ß on a keyboard without them. */
+const SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ["ä", "ae"],
+  ["ö", "oe"],
+  ["ü", "ue"],
+  ["ß", "ss"],
+]);
+
+/** A term of a text. */
+export interface FoldedTerm {
+  readonly term: string;
+  /** A part or another spelling of the word before, which does not count as a word of its own. */
+  readonly isExtra: boolean;
+  /** Number of spellings by which this occurrence is found: 2 for `Möhren`, found as `mohren` and as `moehren`. */
+  readonly spellings: number;
+}
+
 /**
  * Returns the terms of a text, in order: runs of letters, digits and marks, stemmed, with case, compatibility forms and
- * diacritics folded. Scripts without spaces yield single characters and pairs, so that any part of a run is found. Pure.
+ * diacritics folded. A word in mixed case is followed by its parts, and one with an umlaut by its other spelling. Scripts
+ * without spaces yield single characters and pairs, so that any part of a run is found. Pure.
  */
+export function readTerms(text: string): FoldedTerm[] {
+  return (text.normalize("NFKC").match(WORD) ?? []).flatMap((word) =>
+    UNSPACED.test(word)
+      ? unspaced(folded(word)).map((term) => ({ term, isExtra: false, spellings: 1 }))
+      : [word, ...partsOf(word)].flatMap((part, at) => spellingsOf(part, at > 0)),
+  );
+}
+
+/** Returns the terms of `readTerms`. */
 export function foldedTerms(text: string): string[] {
+  return readTerms(text).map(({ term }) => term);
+}
+
+/** Folds case, compatibility forms and diacritics. */
+function folded(text: string): string {
   // Recomposes at the end: a Hangul syllable, or a kana with its mark, is one character to search for.
-  const folded = text
+  return text
     .normalize("NFKD")
     .toLowerCase()
     .replaceAll(/[\u0300-\u036f]/gu, "")
     .normalize("NFC");
-  return (folded.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? unspaced(word) : stemmed(word)));
+}
+
+/** Returns the parts of a word in mixed case, of two characters at least; none for other words. */
+function partsOf(word: string): readonly string[] {
+  if (word.length > TERM_CHARS_MAX) return [];
+  const parts = word.split(PART_START);
+  if (parts.length === 1 || parts.length > PARTS_MAX) return [];
+  return parts.filter((part) => part.length > 1);
+}
+
+function spellingsOf(word: string, isExtra: boolean): FoldedTerm[] {
+  const term = stemmed(folded(word));
+  if (term === "") return [];
+  const written = word.toLowerCase().replaceAll(/[äöüß]/g, (letter) => SPELLINGS.get(letter) ?? letter);
+  const other = written === word.toLowerCase() ? term : stemmed(folded(written));
+  if (other === term) return [{ term, isExtra, spellings: 1 }];
+  return [
+    { term, isExtra, spellings: 2 },
+    { term: other, isExtra: true, spellings: 2 },
+  ];
 }
 
 function unspaced(word: string): string[] {

@@ -1,10 +1,13 @@
-import { foldedTerms, stemmed } from "./fold.ts";
+import { readTerms, stemmed } from "./fold.ts";
 
 /**
  * Capacity in words; a full vocabulary is cleared. A language has about 50,000 words in use, the rest are names and numbers.
  * Takes up to about 15 MB.
  */
 const WORDS_MAX = 2 ** 17;
+/** Capacity of the cache for words in mixed case or with other than ASCII letters, and the longest that it holds. */
+const MIXED_MAX = 2 ** 14;
+const MIXED_CHARS_MAX = 32;
 /** Slots of the hash table: a power of two, at most half full. */
 const SLOTS = WORDS_MAX * 2;
 
@@ -23,8 +26,11 @@ for (const character of "abcdefghijklmnopqrstuvwxyz0123456789") {
  * equal 64-bit hashes would share a term: at full capacity the chance is one in a billion, and it only blurs a search.
  */
 export interface Vocabulary {
-  /** Returns the numbers of a text's terms, in order. The next call reuses the array. */
-  read(text: string): { readonly ids: Uint32Array; readonly length: number };
+  /**
+   * Returns the numbers of a text's terms, in order. `words` of them are words, the others parts and spellings of these
+   * (fold.ts). The next call reuses the array.
+   */
+  read(text: string): { readonly ids: Uint32Array; readonly length: number; readonly words: number };
   /** Returns the term of a number that the latest `read` returned. */
   termOf(id: number): string;
   /** Returns the number of a term; undefined if no text contained it since the cache was last cleared. */
@@ -38,17 +44,21 @@ export function makeVocabulary(): Vocabulary {
   // Three numbers a slot: both hashes of a word and the number of its term plus one; 0 is free. Adjacent, so that a
   // lookup touches one cache line.
   const slots = new Int32Array(SLOTS * 3);
-  let words = 0;
+  let known = 0;
+  /** The numbers of the terms of words that `slots` cannot hold: it knows no case, and no letters but ASCII. */
+  let mixed = new Map<string, { readonly ids: readonly number[]; readonly words: number }>();
   let generation = 0;
   let terms: string[] = [];
   let termIds = new Map<string, number>();
   let bytes = Buffer.alloc(2 ** 14);
   let ids = new Uint32Array(2 ** 12);
   let length = 0;
+  let words = 0;
 
   function clear(): void {
     slots.fill(0);
-    words = 0;
+    known = 0;
+    mixed = new Map();
     generation++;
     terms = [];
     termIds = new Map();
@@ -74,8 +84,8 @@ export function makeVocabulary(): Vocabulary {
       at = at + 3 === slots.length ? 0 : at + 3;
     }
     const id = idOfTerm(stemmed(bytes.toString("latin1", start, end).toLowerCase()));
-    if (words < WORDS_MAX) {
-      words++;
+    if (known < WORDS_MAX) {
+      known++;
       slots[at] = hash;
       slots[at + 1] = check;
       slots[at + 2] = id + 1;
@@ -83,36 +93,59 @@ export function makeVocabulary(): Vocabulary {
     return id;
   }
 
+  /** Adds the terms of a run in mixed case or with other than ASCII characters. */
+  function addTerms(run: string): void {
+    let found = mixed.get(run);
+    if (found === undefined) {
+      const read = readTerms(run);
+      found = {
+        ids: read.map(({ term }) => idOfTerm(term)),
+        words: read.filter(({ isExtra }) => !isExtra).length,
+      };
+      if (run.length <= MIXED_CHARS_MAX && mixed.size < MIXED_MAX) mixed.set(run, found);
+    }
+    for (const id of found.ids) ids[length++] = id;
+    words += found.words;
+  }
+
   return {
     read(text) {
-      if (words >= WORDS_MAX || terms.length >= WORDS_MAX) clear();
+      if (known >= WORDS_MAX || terms.length >= WORDS_MAX) clear();
       // UTF-8 takes at most three bytes per code unit, and a text yields at most two terms per byte.
       if (bytes.length < text.length * 3) bytes = Buffer.alloc(text.length * 4);
       const end = bytes.write(text);
       if (ids.length < end * 2) ids = new Uint32Array(end * 2);
       length = 0;
+      words = 0;
       let at = 0;
       while (at < end) {
         const start = at;
         let hash = 0;
         let check = 0x811c9dc5;
         let folded = 0;
+        // The sum of the differences between upper and lower case.
+        let cases = 0;
         for (; at < end; at++) {
-          folded = FOLDED[bytes[at] ?? 0] ?? 0;
+          const byte = bytes[at] ?? 0;
+          folded = FOLDED[byte] ?? 0;
           if (folded === 0 || folded === NOT_ASCII) break;
+          cases += byte ^ folded;
           hash = (Math.imul(hash, 31) + folded) | 0;
           check = Math.imul(check ^ folded, 0x01000193);
         }
         if (folded === NOT_ASCII && at < end) {
           while (at < end && FOLDED[bytes[at] ?? 0] !== 0) at++;
           // A run with non-ASCII characters takes the slow path as a whole.
-          for (const term of foldedTerms(bytes.toString("utf8", start, at))) ids[length++] = idOfTerm(term);
+          addTerms(bytes.toString("utf8", start, at));
+        } else if (cases > ((bytes[start] ?? 0) ^ (FOLDED[bytes[start] ?? 0] ?? 0))) {
+          addTerms(bytes.toString("latin1", start, at));
         } else if (at > start) {
           ids[length++] = lookUp(start, at, hash, check);
+          words++;
         }
         at++;
       }
-      return { ids, length };
+      return { ids, length, words };
     },
     termOf: (id) => terms[id] ?? "",
     idOf: (term) => termIds.get(term),

@@ -1,6 +1,6 @@
-import { analyze } from "./analyzer.ts";
 import { K1, queryFactor, saturation } from "./bm25.ts";
 import { termWeight } from "./common-words.ts";
+import { readTerms } from "./fold.ts";
 
 /** Number of distinct query terms that a search uses, the first ones. A longer query is a text; these terms suffice. */
 export const QUERY_TERMS_MAX = 256;
@@ -27,11 +27,16 @@ export interface WordMatch {
   readonly strength: number;
 }
 
-/** Weighs the terms of a query. Pure. */
+/** Weighs the terms of a query. The spellings of one word share its weight. Pure. */
 export function queryWords(query: string): QueryWords {
-  const { terms: all, counts } = analyze(query);
-  const terms = all.slice(0, QUERY_TERMS_MAX);
-  const factors = terms.map((_, at) => queryFactor(counts[at] ?? 0));
+  const times = new Map<string, number>();
+  const spelled = new Map<string, number>();
+  for (const { term, spellings } of readTerms(query)) {
+    times.set(term, (times.get(term) ?? 0) + 1);
+    spelled.set(term, Math.min(spellings, spelled.get(term) ?? spellings));
+  }
+  const terms = [...times.keys()].slice(0, QUERY_TERMS_MAX);
+  const factors = terms.map((term) => queryFactor(times.get(term) ?? 0) / (spelled.get(term) ?? 1));
   const weights = terms.map((term, at) => (factors[at] ?? 0) * termWeight(term));
   return { terms, factors, weights, total: weights.reduce((sum, weight) => sum + weight, 0) };
 }

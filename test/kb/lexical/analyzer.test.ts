@@ -41,10 +41,25 @@ describe("analyze", () => {
       { vue3: 1, 中: 1, 文: 1, 版: 1, 中文: 1, 文版: 1 },
     ],
     ["no words", " ?! ", {}],
+    ["words in capitals", "HTTP PDFs H2O Go", { http: 1, pdf: 1, h2o: 1, go: 1 }],
+    ["mixed case too long for a name", `${"aB".repeat(40)} ${"Ab".repeat(9)}`, null],
   ])("analyze returns the terms of a text: %s", (_name, input, expected) => {
     const { terms, counts, words } = analyze(input);
-    expect(Object.fromEntries(terms.map((term, at) => [term, counts[at]]))).toEqual(expected);
+    if (expected === null) expect(terms).toHaveLength(2);
+    else expect(Object.fromEntries(terms.map((term, at) => [term, counts[at]]))).toEqual(expected);
     expect(words).toBe(counts.reduce((sum, count) => sum + count, 0));
+  });
+
+  it.each([
+    ["a name in mixed case", "getUserName", ["getusernam", "get", "user", "name"]],
+    ["an acronym in a name", "HTTPServer", ["httpserver", "http", "server"]],
+    ["digits in a name", "utf8Text", ["utf8text", "utf8", "text"]],
+    ["single letters", "iPhone", ["iphon", "phone"]],
+    ["an umlaut", "Müller", ["muller", "mueller"]],
+    ["a sharp s", "Straße", ["straße", "strass"]],
+    ["both", "alleMöhren", ["allemohren", "allemoehren", "all", "mohren", "moehren"]],
+  ])("analyze adds parts and other spellings, which are no words of their own: %s", (_name, input, terms) => {
+    expect(analyze(input)).toMatchObject({ terms, words: 1 });
   });
 
   it("analyze truncates an overlong word between characters", () => {

@@ -26,6 +26,43 @@ export function wordsContract(fixture: StoreFixture): void {
       expect(await texts("検索")).toEqual(["データベースの検索"]);
     });
 
+    it("finds words in mixed case and with underscores by their parts and as a whole", async () => {
+      await create("call getUserName here");
+      await create("call set_user_age here");
+      expect(await texts("user")).toHaveLength(2);
+      expect(await texts("name")).toEqual(["call getUserName here"]);
+      expect(await texts("getusername")).toEqual(["call getUserName here"]);
+      expect(await texts("age")).toEqual(["call set_user_age here"]);
+    });
+
+    it("finds words with umlauts and without, in either spelling", async () => {
+      await create("Möhren und Klöße");
+      await create("Moehren roh");
+      expect(await texts("Moehren")).toHaveLength(2);
+      expect(await texts("MÖHREN")).toHaveLength(2);
+      expect(await texts("Mohren")).toEqual(["Möhren und Klöße"]);
+      expect(await texts("Kloesse")).toEqual(["Möhren und Klöße"]);
+    });
+
+    it("finds a mistyped word by a word with one difference, only if no chunk of the owner has the word itself", async () => {
+      await create("please receive the invoice");
+      expect(await texts("recieve")).toEqual(["please receive the invoice"]);
+      expect(await texts("invoces unheard")).toEqual(["please receive the invoice"]);
+      expect(await texts("inviocse")).toEqual([]);
+      await create("recieve is misspelled", { ownerId: "other" });
+      expect(await texts("recieve")).toEqual(["please receive the invoice"]);
+      await create("recieve is misspelled");
+      expect(await texts("recieve")).toEqual(["recieve is misspelled"]);
+    });
+
+    it("gives a mistyped word less weight than the word itself", async () => {
+      await create("please receive the invoice");
+      const matched = async (query: string) =>
+        (await byWords(fixture.store, { scope: await scope(), query, limit: 1 })).hits[0]?.match.matched ?? 0;
+      expect(await matched("recieve")).toBeGreaterThan(0);
+      expect(await matched("recieve")).toBeLessThan(await matched("receive"));
+    });
+
     it("returns a chunk with its resource's title and its offset in the text", async () => {
       await create("First words here.\n\nThe second paragraph.", { title: "Two" });
       expect(await find("second")).toMatchObject([{ title: "Two", start: 19, end: 40 }]);
@@ -49,7 +86,7 @@ export function wordsContract(fixture: StoreFixture): void {
         expect(hits.length).toBe(/plain|words/.test(query) ? 1 : 0);
       }
       expect(await texts('NOT "plain" OR (')).toEqual(["plain words only"]);
-      expect(await texts("plai*")).toEqual([]);
+      expect(await texts("pla*")).toEqual([]);
     });
 
     it("returns no hits for a query without words", async () => {

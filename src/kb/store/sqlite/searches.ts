@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
-import { queryWords } from "../../lexical/word-match.ts";
+import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
@@ -9,6 +9,7 @@ import type { SentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
 import { prepareDocumentWords } from "./words/document-words.ts";
 import { prepareLexical } from "./words/lexical.ts";
+import { prepareNearWords, type NearFound } from "./words/near-words.ts";
 import { preparePostings } from "./words/postings.ts";
 import { prepareQueryTerms } from "./words/query-terms.ts";
 
@@ -33,6 +34,7 @@ export function prepareSearches(
   const queryTerms = prepareQueryTerms(db, postings);
   const lexical = prepareLexical(db, postings, queryTerms);
   const documentWords = prepareDocumentWords(db, queryTerms);
+  const nearWords = prepareNearWords(db);
   const vectors = prepareVectors(db);
 
   /**
@@ -40,33 +42,52 @@ export function prepareSearches(
    */
   const inSlices = <Q extends { readonly scope: Scope }, T>(
     nothing: (query: Q) => T,
-    search: (target: SearchTarget, query: Q, isLast: boolean) => T | undefined,
+    search: (target: SearchTarget, query: Q, isLast: boolean, near: NearFound) => T | undefined,
   ) => {
-    const attempt = read((query: Q, isLast: boolean) => {
+    const attempt = read((query: Q, isLast: boolean, near: NearFound) => {
       postings.beginSlice(isLast);
       const target = scopes.find(query.scope);
-      return target === undefined ? nothing(query) : search(target, query, isLast);
+      return target === undefined ? nothing(query) : search(target, query, isLast, near);
     });
     return async (query: Q): Promise<T> => {
+      const near: NearFound = new Map();
       for (let slice = 1; slice < SLICES_MAX; slice++) {
-        const found = attempt(query, false);
+        const found = attempt(query, false, near);
         if (found !== undefined) return found;
         await setImmediate();
       }
-      const found = attempt(query, true);
+      const found = attempt(query, true, near);
       assert(found !== undefined, "a search without a bound did not finish");
       return found;
     };
   };
 
-  const evidence = (target: SearchTarget, query: EvidenceQuery, isLast: boolean): Evidence | undefined => {
+  /** Reads a query, with its typing errors replaced. */
+  const wordsOf = (
+    target: SearchTarget,
+    query: string,
+    isLast: boolean,
+    near: NearFound,
+  ): QueryWords | undefined => {
+    const words = queryWords(query);
+    const terms = queryTerms(target, words);
+    const known = terms && nearWords(target, words, terms, near);
+    return isLast ? (known ?? words) : known;
+  };
+
+  const evidence = (
+    target: SearchTarget,
+    query: EvidenceQuery,
+    isLast: boolean,
+    nearFound: NearFound,
+  ): Evidence | undefined => {
     const { range, chunks: scopeChunks } = target;
     const { fingerprint = "", vector = new Float32Array(), limit = 0 } = query.nearest ?? {};
     const nearest = query.nearest && vectors.nearest(target, fingerprint, vector, limit, isLast);
     if (query.nearest !== undefined && nearest === undefined) return undefined;
-    const words = queryWords(query.lexical.query);
-    const found = lexical.search(target, words, query.lexical.limit);
-    if (found === undefined) return undefined;
+    const words = wordsOf(target, query.lexical.query, isLast, nearFound);
+    const found = words && lexical.search(target, words, query.lexical.limit);
+    if (words === undefined || found === undefined) return undefined;
     const near = new Set(nearest?.map(({ ref }) => ref));
     const hits = new Set(found.hits.map(({ ref }) => ref));
     const first = found.hits.slice(0, query.depth).map(({ ref }) => ref);
@@ -100,7 +121,10 @@ export function prepareSearches(
     evidence: inSlices(noEvidence, evidence),
     documentMatches: inSlices(
       (_query: DocumentQuery) => [],
-      (target, { query, refs }) => documentWords(target, query, refs),
+      (target, { query, refs }, isLast, near) => {
+        const words = wordsOf(target, query, isLast, near);
+        return words && documentWords(target, words, refs);
+      },
     ),
   };
 }

@@ -1,4 +1,14 @@
+import type Database from "better-sqlite3";
 import type { Schema } from "../../../../lib/upgrade.ts";
+import { indexEntry } from "../../../lexical/index-text.ts";
+import { indexedText, NAMES } from "./parts.ts";
+
+/** Defines the functions that the scripts use. */
+export function defineFunctions(db: Database.Database): void {
+  db.function("index_entry", { directOnly: true }, (names: string, headings: string, text: string) => {
+    return indexEntry(indexedText(names, headings, text)).text;
+  });
+}
 
 /** Tables of the store. A release that changes them adds a script; a released script never changes. */
 export const SCHEMA: Schema = {
@@ -374,6 +384,13 @@ export const SCHEMA: Schema = {
     `
   -- What the document's file says about itself; metadata overrides it. Filters find both.
   ALTER TABLE resource ADD COLUMN file_metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(file_metadata));
+  `,
+    `
+  -- Words in mixed case are indexed by their parts too, and words with umlauts by their other spelling (fold.ts).
+  INSERT INTO chunk_index (chunk_index) VALUES ('delete-all');
+  INSERT INTO chunk_index (rowid, terms)
+    SELECT row, index_entry(${NAMES}, headings, text) FROM chunk JOIN resource ON resource.number = chunk.resource
+    ORDER BY row;
   `,
   ],
 };

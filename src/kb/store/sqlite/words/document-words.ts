@@ -1,6 +1,6 @@
 import { countTerms } from "../../../lexical/analyzer.ts";
 import { documentScores, type WholeDocument } from "../../../lexical/documents.ts";
-import { queryWords } from "../../../lexical/word-match.ts";
+import type { QueryWords } from "../../../lexical/word-match.ts";
 import type { DocumentMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText, NAMES } from "../database/parts.ts";
@@ -16,7 +16,7 @@ const DOCUMENT_CHUNKS_MAX = 8;
 /** Scores the documents of rows by the words of a query; undefined: call again (postings.ts). */
 export type DocumentWords = (
   target: SearchTarget,
-  query: string,
+  words: QueryWords,
   rows: readonly number[],
 ) => DocumentMatch[] | undefined;
 
@@ -49,8 +49,8 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
     return { counts, words, chunks };
   }
 
-  return (target, query, rows) => {
-    const terms = queryTerms(target, queryWords(query));
+  return (target, words, rows) => {
+    const terms = queryTerms(target, words);
     if (terms === undefined) return undefined;
     const known = knownTerms(terms);
     const names = known.map(({ term }) => term);

@@ -135,6 +135,6 @@ function mayLag({ chunks, rangeChunks, nextSequence }: SearchTarget, list: List)
 }
 
 /** Quotes a term as an FTS5 string, in which no character has a special meaning. */
-function quoted(term: string): string {
+export function quoted(term: string): string {
   return `"${term.replaceAll('"', '""')}"`;
 }

@@ -1,10 +1,11 @@
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
 import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
-import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
 it("bounds the waiting messages to an account's own addresses without affecting other accounts", () => {
   const db = new Database(":memory:");
+  defineFunctions(db);
   try {
     for (const step of SCHEMA.scripts) db.exec(step);
     // This test needs no rows of accounts.
