@@ -46,7 +46,7 @@ export interface ExactHit {
 export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   const words = new Map(part.map((chunk) => [chunk.id, wordsOf(textOf(chunk))]));
   const query = wordsOf(asked.query);
-  const terms = [...query.counts];
+  const terms = factorsOf(asked.query, query);
   const chunks = part.filter(asked.within);
   const holding = (term: string): number =>
     part.filter(({ id }) => (words.get(id)?.counts.get(term) ?? 0) > 0).length;
@@ -56,8 +56,8 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   for (const { id } of chunks) {
     const { counts, length } = words.get(id) ?? NO_WORDS;
     let sum = 0;
-    for (const [term, times] of terms) {
-      const weight = Math.sqrt(times) * idf(holding(term), part.length);
+    for (const [term, factor] of terms) {
+      const weight = factor * idf(holding(term), part.length);
       sum += weight * saturation(counts.get(term) ?? 0, length, mean);
     }
     if (sum > 0) byWords.set(id, sum);
@@ -70,7 +70,7 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   const bestWords = Math.max(...byWords.values());
   const bestCosine = Math.max(0, ...cosineOf.values());
   const half = byWords.size > 0 ? 0.5 : 0;
-  const total = terms.reduce((sum, [term, times]) => sum + Math.sqrt(times) * termWeight(term), 0);
+  const total = terms.reduce((sum, [term, factor]) => sum + factor * termWeight(term), 0);
   let hits = chunks.flatMap(({ id, resourceId, content }) => {
     const share = (byWords.get(id) ?? 0) / (byWords.size > 0 ? bestWords : 1);
     const cosine = cosineOf.get(id);
@@ -144,9 +144,9 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
     return new Map(
       documents.map((document) => {
         let score = 0;
-        for (const [term, times] of terms) {
+        for (const [term, factor] of terms) {
           const share = holding(term) / all.length;
-          const weight = Math.sqrt(times) * idf((1 - (1 - share) ** chunksMean) * count, count);
+          const weight = factor * idf((1 - (1 - share) ** chunksMean) * count, count);
           score += weight * saturation(document.count(term), document.length, lengthMean);
         }
         return [document.resourceId, { score, chunks: document.chunks }];
@@ -186,6 +186,12 @@ function wordsOf(text: string): Words {
   return { counts: new Map(terms.map((term, at) => [term, counts[at] ?? 0])), length: words };
 }
 
+/** The terms of a query with their factors. The two spellings of a word with an umlaut share its factor. */
+function factorsOf(query: string, { counts }: Words): readonly (readonly [term: string, factor: number])[] {
+  const spelled = new Set((query.match(/\S*[äöüßÄÖÜ]\S*/g) ?? []).flatMap((word) => analyze(word).terms));
+  return [...counts].map(([term, times]) => [term, Math.sqrt(times) / (spelled.has(term) ? 2 : 1)]);
+}
+
 function textOf({ title, headings, content }: ExactChunk): string {
   return [title, ...headings, content].join("\n");
 }
@@ -199,16 +205,16 @@ function saturation(times: number, length: number, mean: number): number {
 }
 
 function ownScore(
-  terms: readonly (readonly [term: string, times: number])[],
+  terms: readonly (readonly [term: string, factor: number])[],
   { counts, length }: Words,
   total: number,
   cosine: number | undefined,
 ): number {
   let matched = 0;
   let strength = 0;
-  for (const [term, times] of terms) {
+  for (const [term, factor] of terms) {
     const count = counts.get(term) ?? 0;
-    const weight = Math.sqrt(times) * termWeight(term);
+    const weight = factor * termWeight(term);
     if (count > 0) matched += weight;
     strength += (weight * saturation(count, length, 150)) / 2.2;
   }
