@@ -12,9 +12,22 @@ describe("the tests near a module", () => {
       "src/kb/resources/mail.ts",
       "test/kb/http/mails.test.ts",
     ],
+    [
+      "begin with the one named like its subject, not with one of another part named like its folder",
+      "src/kb/http/file-routes.ts",
+      "test/kb/http/files.test.ts",
+    ],
     ["begin with the one named like its folder", "src/kb/models/openai.ts", "test/kb/chat/models.test.ts"],
   ])("%s", (_name, source, expected) => {
     expect(nearby.testsOf(source, 1)).toEqual([expected]);
+  });
+
+  it("continue with those that use most of its rare words", () => {
+    const near = nearby.testsOf("src/kb/http/client-error.ts", 4);
+    expect(near).toContain("test/kb/http/raw-requests.test.ts");
+    expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain(
+      "test/kb/store/sqlite/words/estimate.test.ts",
+    );
   });
 
   it("include the long ones of the folder that mirrors its own, and no others", () => {

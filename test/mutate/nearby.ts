@@ -9,6 +9,11 @@ const FAR = [
   "test/sync/scenarios/**",
 ];
 
+/** Ends of names that say which part of a subject a module has: the tests of `upload-routes.ts` speak of uploads. */
+const ROLE = /-(?:routes|reads|writes|child|worker)$/;
+
+/** Folders that the tests of one part have in common: `test/kb`. */
+const PART_FOLDERS = 2;
 /** Up to this rank a test mirrors a module, by its own name or its folder's. */
 const MIRROR_RANK = 2;
 
@@ -16,8 +21,8 @@ const MIRROR_RANK = 2;
 export interface Nearby {
   /**
    * Test files of a source file, both relative to the repository: those that mirror it (its name, then its folder's), then
-   * those that import it, of the same part of the tree first, the fewer steps the sooner, and those that name it most before
-   * others. Long tests only where they mirror it or its folder. At most `limit`.
+   * those that import it, of the same part of the tree first, and of these the ones that are most alike in their words. Long
+   * tests only where they mirror it or its folder. At most `limit`.
    */
   testsOf(source: string, limit: number): readonly string[];
 }
@@ -50,11 +55,7 @@ export function openNearby(root: string): Nearby {
       for (const next of importsOf(file)) if (!steps.has(next)) steps.set(next, count + 1);
     return steps;
   };
-  /** How often a test names a module: of dozens that run the whole daemon, these are the ones about it. */
-  const mentions = (test: string, source: string): number => {
-    const name = basename(source, ".ts").replaceAll("-", "[- ]?");
-    return readFileSync(join(root, test), "utf8").match(new RegExp(`\\b${name}`, "gi"))?.length ?? 0;
-  };
+  const likeness = openLikeness(tests.map((test) => [test, readFileSync(join(root, test), "utf8")]));
   const reach = new Map(tests.map((test) => [test, stepsFrom(test)]));
 
   return {
@@ -64,31 +65,60 @@ export function openNearby(root: string): Nearby {
         if (test === `${mirror}.test.ts`) return 0;
         // `builtin-images.test.ts` is about a side of `builtin.ts`.
         const isPart = test.startsWith(`${mirror}/`) || test.startsWith(`${mirror}-`);
-        // `http/mails.test.ts` sends the requests that `resources/mail.ts` answers.
-        if (isPart || isNamesake(test, mirror)) return 1;
-        return isNamesake(test, dirname(mirror)) ? MIRROR_RANK : MIRROR_RANK + steps;
+        // `http/mails.test.ts` sends the requests that `resources/mail.ts` answers; `mcp/http.test.ts` is about another part.
+        const isSamePart = sharedFolders(test, mirror) >= PART_FOLDERS;
+        if (isPart || (isSamePart && isNamesake(test, mirror.replace(ROLE, "")))) return 1;
+        return isSamePart && isNamesake(test, dirname(mirror)) ? MIRROR_RANK : MIRROR_RANK + steps;
       };
+      const alike = likeness(readFileSync(join(root, source), "utf8"));
       const ranked = tests.flatMap((test) => {
         const steps = reach.get(test)?.get(source);
         if (steps === undefined) return [];
-        const each = { test, rank: rank(test, steps), shared: sharedFolders(test, mirror) };
+        const isSamePart = sharedFolders(test, mirror) >= PART_FOLDERS;
+        const each = { test, rank: rank(test, steps), isSamePart, alike: alike(test) };
         const isFar = each.rank > MIRROR_RANK && dirname(test) !== dirname(mirror);
-        return isLong(test) && isFar ? [] : [{ ...each, mentions: mentions(test, source) }];
+        return isLong(test) && isFar ? [] : [each];
       });
       const isMirror = (each: { readonly rank: number }): number => (each.rank <= MIRROR_RANK ? 0 : 1);
       return ranked
         .toSorted(
           (a, b) =>
             isMirror(a) - isMirror(b) ||
-            b.shared - a.shared ||
-            a.rank - b.rank ||
-            b.mentions - a.mentions ||
+            Number(b.isSamePart) - Number(a.isSamePart) ||
+            (isMirror(a) === 0 ? a.rank - b.rank : 0) ||
+            b.alike - a.alike ||
             a.test.localeCompare(b.test),
         )
         .slice(0, limit)
         .map(({ test }) => test);
     },
   };
+}
+
+/**
+ * How alike tests are to a module by their words: names, codes and headers that few tests have count most. Of dozens that run
+ * the whole service or daemon, these are the ones about it.
+ */
+function openLikeness(
+  tests: readonly (readonly [string, string])[],
+): (source: string) => (test: string) => number {
+  const words = new Map(tests.map(([test, text]) => [test, wordsOf(text)]));
+  const having = new Map<string, number>();
+  for (const each of words.values()) for (const word of each) having.set(word, (having.get(word) ?? 0) + 1);
+  return (source) => {
+    const own = wordsOf(source);
+    return (test) => {
+      const its = words.get(test) ?? new Set();
+      let sum = 0;
+      for (const word of own.intersection(its)) sum += Math.log(tests.length / (having.get(word) ?? 1));
+      // A long test has some of everything.
+      return sum / Math.sqrt(its.size + 1);
+    };
+  };
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.match(/[A-Za-z_][\w-]{3,}/g));
 }
 
 /** Whether a test is named like a module or a folder, in the singular or the plural. */
