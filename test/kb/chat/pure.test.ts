@@ -240,6 +240,18 @@ describe("the prompt", () => {
     );
   });
 
+  it("the prompt leaves passages out for the tokens of images, and never refuses an image", () => {
+    const image = { mediaType: "image/png", bytes: new Uint8Array(1) } as const;
+    const taken = [0, 1, 2, 5].map((count) => {
+      const prompt = makePrompt(
+        parts({ images: Array.from({ length: count }, () => image), passages: Array(9).fill(passage) }),
+      );
+      expect(prompt?.messages.at(-1)?.images).toHaveLength(count);
+      return prompt?.passages.length;
+    });
+    expect(taken).toEqual([5, 3, 1, 0]);
+  });
+
   it("there is no prompt if the question alone is too long", () => {
     expect(makePrompt(parts({ question: "x".repeat(20_000) }))).toBeUndefined();
   });

@@ -16,6 +16,10 @@ beforeAll(async () => {
       const unchanged = request.headers["if-none-match"] === '"v1"';
       response.writeHead(unchanged ? 304 : 200, { etag: '"v1"' }).end(unchanged ? undefined : "hello");
     },
+    "/long-validator": (_request, response) =>
+      response
+        .writeHead(200, { etag: `"${"x".repeat(1022)}"`, "last-modified": "x".repeat(1025) })
+        .end("hello"),
     "/always-304": (_request, response) => response.writeHead(304).end(),
     "/gzip": (_request, response) =>
       response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("packed")),
@@ -148,6 +152,12 @@ describe("responses", () => {
     });
     expect(web.requests.at(-1)?.headers).toMatchObject({ "if-none-match": '"v0"', "if-modified-since": "x" });
   });
+});
+
+it("a fetch returns the validators that are short enough to be stored", async () => {
+  expect(await get("/page")).toMatchObject({ validators: { etag: '"v1"' } });
+  const { validators } = (await get("/long-validator")) as { validators: Validators };
+  expect(Object.keys(validators)).toEqual(["etag"]);
 });
 
 describe("failures", () => {

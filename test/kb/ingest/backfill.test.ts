@@ -240,4 +240,31 @@ describe("noticeMissingVectors", () => {
     );
     expect(woken).toBe(wakes);
   });
+
+  it.each<[string, Tier, object, number]>([
+    ["a new title wakes the backfill, whose vectors it makes stale", "moderate", { title: "New" }, 1],
+    ["a new title does not wake it in fastest", "fastest", { title: "New" }, 0],
+    ["a new description does not wake it", "moderate", { description: "New" }, 0],
+  ])("%s", async (_title, tier, change, wakes) => {
+    let woken = 0;
+    const noticing = noticeMissingVectors(
+      store,
+      () => woken++,
+      () => false,
+    );
+    const { id: accountId } = await store.records.ensureAccount("local");
+    const id = (++made).toString().padStart(24, "0");
+    const texts = { title: "", description: "", url: null, content: CONTENT, settings: DEFAULT_SETTINGS };
+    const createdAt = "2026-01-01T00:00:00.000Z";
+    await store.records.createResource(
+      { accountId, id, ...texts, tier, ownerId: "docs", origin: "content", createdAt },
+      { ...wordsOnly(CONTENT), vectors: await embedder.embed([CONTENT]), fingerprint: embedder.fingerprint },
+    );
+    const updated = await noticing.records.updateResource(
+      { accountId, id, ...change, nowIso: "2026-01-02T00:00:00.000Z" },
+      undefined,
+    );
+    expect(updated?.id).toBe(id);
+    expect(woken).toBe(wakes);
+  });
 });

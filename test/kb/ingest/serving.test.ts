@@ -81,3 +81,23 @@ it("vectors are of an earlier model if the current one has another fingerprint",
   expect(serving.isEarlier("old")).toBe(true);
   expect(serving.isEarlier("new")).toBe(false);
 });
+
+it("opens two earlier models at most, and serves scopes of a third with the present one", async () => {
+  const store = {
+    servingFingerprints: async () => ["one", "two", "three"],
+    servingFingerprint: async ({ resourceId }: { readonly resourceId: string }) => resourceId,
+  };
+  const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
+  const opened: string[] = [];
+  const openEarlier = async (fingerprint: string): Promise<FoundModel> => {
+    opened.push(fingerprint);
+    return hashedEmbedder(fingerprint);
+  };
+  const serving = openServing(model, store, openEarlier, () => 0, WAITS);
+  const served: unknown[] = [];
+  for (const resourceId of ["one", "two", "three", "two"])
+    served.push((await serving.embedderFor({ accountId: "local", resourceId }))?.fingerprint);
+  expect(served).toEqual(["one", "two", "new", "two"]);
+  expect(opened).toEqual(["one", "two"]);
+  await serving.close();
+});

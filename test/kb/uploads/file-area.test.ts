@@ -75,3 +75,9 @@ it("recovers recorded files after a crash, and removes the rest", async () => {
   expect([await again.holds("recorded"), await again.holds("other")]).toEqual([true, false]);
   expect(await readdir(join(folder, "incoming"))).toEqual([]);
 });
+
+it("knows whether it holds a file, and does not take a failure for an absence", async () => {
+  await store("one");
+  expect([await area.holds("one"), await area.holds("other")]).toEqual([true, false]);
+  await expect(area.holds("x".repeat(300))).rejects.toMatchObject({ code: "ENAMETOOLONG" });
+});
