@@ -1,6 +1,7 @@
 import { expect, it, vi } from "vitest";
 import type { FoundModel, Model, ModelEmbedder } from "../../../src/kb/ingest/model.ts";
 import { openServing } from "../../../src/kb/ingest/serving.ts";
+import type { ModelScope } from "../../../src/kb/store/search-index.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const PLACE = { accountId: "local", resourceId: "one" };
@@ -85,7 +86,7 @@ it("vectors are of an earlier model if the current one has another fingerprint",
 it("opens two earlier models at most, and serves scopes of a third with the present one", async () => {
   const store = {
     servingFingerprints: async () => ["one", "two", "three"],
-    servingFingerprint: async ({ resourceId }: { readonly resourceId: string }) => resourceId,
+    servingFingerprint: async (scope: ModelScope) => ("resourceId" in scope ? scope.resourceId : "new"),
   };
   const model: Pick<Model, "get"> = { get: async () => hashedEmbedder("new") };
   const opened: string[] = [];

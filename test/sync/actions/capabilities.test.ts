@@ -37,7 +37,7 @@ function open(conditions: Conditions = {}) {
     askedMs: conditions.askedMs,
     rereads: 0,
   };
-  const world = { asked: 0, begun: 0, nowMs: 5 * DAY_MS, warnings: [] as string[] };
+  const world = { asked: 0, begun: 0, nowMs: 5 * DAY_MS, warnings: [] as Error[] };
   const collections: Remote["collections"] = async () => {
     world.asked += 1;
     await answers;
@@ -70,7 +70,7 @@ function open(conditions: Conditions = {}) {
       now: () => world.nowMs,
       nowMs: () => world.nowMs,
       metadataAgainMs,
-      onWarning: ({ message }) => world.warnings.push(message),
+      onWarning: (error) => world.warnings.push(error),
     },
   );
   capabilities.onBegin(() => (world.begun += 1));
@@ -194,8 +194,13 @@ describe("taking metadata", () => {
     const { capabilities, world } = open({ takesMetadata: true });
     capabilities.metadataRefused("a.md", "too odd");
     capabilities.metadataRefused("b.md", "too odd");
-    expect(world.warnings).toEqual([
-      "the service refuses the metadata of a.md, which is sent without it: too odd",
+    expect(world.warnings).toMatchObject([
+      {
+        code: "metadata_refused",
+        subject: "a.md",
+        retryable: false,
+        message: "the service refuses the metadata of a.md, which is sent without it: too odd",
+      },
     ]);
   });
 });

@@ -87,10 +87,16 @@ describe.each([{ collections: true }, { collections: true, paged: true }, {}])(
       world.write("a.txt", "another text");
       world.write("d.pdf", Buffer.concat([PDF, Buffer.from("more")]));
       world.write("new.txt", "new");
-      const warnings: string[] = [];
-      await world.sync({ onWarning: ({ message }) => warnings.push(message) });
-      expect(warnings).toEqual([
-        expect.stringMatching(/had 4 resources .* taken over, 2 of them with another text/),
+      const warnings: Error[] = [];
+      await world.sync({ onWarning: (error) => warnings.push(error) });
+      expect(warnings).toMatchObject([
+        {
+          code: "taken_over",
+          subject: world.root,
+          message: expect.stringMatching(
+            /had 4 resources .* taken over, 2 of them with another text/,
+          ) as string,
+        },
       ]);
       expect(ids()).toEqual({ ...before, "new.txt": expect.any(String) as string });
       expect(world.service.live().find(({ title }) => title === "a.txt")?.content).toBe("another text");

@@ -554,7 +554,11 @@ describe("a running daemon", () => {
       () => warnings.length > 0,
       () => "a warning",
     );
-    expect(warnings[0]?.message).toContain("1 missing");
+    expect(warnings[0]).toMatchObject({
+      code: "drift_found",
+      message: expect.stringContaining("1 missing") as string,
+      hint: expect.stringContaining("they are being put right") as string,
+    });
     stop.abort();
     await ended;
   });

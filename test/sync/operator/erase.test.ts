@@ -5,7 +5,10 @@ import { erase } from "../../../src/sync/operator/erase.ts";
 import { changeLedger } from "../../../src/sync/operator/offline.ts";
 import { openServiceEraser } from "../../../src/sync/remote/erasure.ts";
 import type { Erased, RequestOf } from "../../../src/wire/daemon.ts";
+import { openIntents } from "../../../src/sync/ledger/intents.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
+import { openSqlite } from "../../../src/sync/ledger/open.ts";
+import { observedAt } from "../actions/fixture.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 
 let world: World;
@@ -69,6 +72,22 @@ it("leaves the document of a file that was moved away, and removes the old path"
 it("refuses a file while the source's folder is missing, because it may return", async () => {
   rmSync(world.root, { recursive: true });
   await expect(run({ path: at("gone.txt") })).rejects.toMatchObject({ code: "source_missing" });
+});
+
+it("refuses a file whose create was not answered, because the service may have it under an unknown id", async () => {
+  rmSync(at("gone.txt"));
+  const db = openSqlite(ledgerFile(world.stateDir));
+  const intents = openIntents(db);
+  const source = db.prepare<[], number>("SELECT id FROM sources").pluck().get() ?? 0;
+  const intent = intents.create(source, "key", 1, observedAt("gone.txt"));
+  await expect(run({ path: at("gone.txt") })).rejects.toMatchObject({
+    code: "erase_unsettled",
+    retryable: true,
+  });
+  expect(world.service.live()).toHaveLength(3);
+  intents.remove(intent);
+  db.close();
+  expect(await run({ path: at("gone.txt") })).toMatchObject({ files: 1, service: { documents: 1 } });
 });
 
 it("refuses a path outside of all sources", async () => {

@@ -195,10 +195,14 @@ describe("tokens", () => {
     expect((await sync())?.approvalToken).toBe(shown);
     drop(10, 30);
     expect(await sync()).toMatchObject({ held: 30 });
-    await expect(world.offline.approve(undefined, shown)).rejects.toThrow(
-      /nothing was approved: .* it is now .*: 30 deletes/,
-    );
-    await expect(world.offline.approve(world.root, shown)).rejects.toThrow(/nothing was approved/);
+    await expect(world.offline.approve(undefined, shown)).rejects.toMatchObject({
+      code: "approval_changed",
+      subject: shown,
+      message: expect.stringMatching(/nothing was approved: .* it is now .*: 30 deletes/) as string,
+    });
+    await expect(world.offline.approve(world.root, shown)).rejects.toMatchObject({
+      code: "approval_changed",
+    });
     await sync();
     expect([live(), deletes()]).toEqual([40, 0]);
     expect(await world.offline.approve(undefined, token())).toMatchObject([{ held: 30 }]);
@@ -230,7 +234,7 @@ describe("tokens", () => {
     renameSync(world.root, `${world.root}-second`);
     mkdirSync(world.root);
     expect(await sync()).toMatchObject({ halted: true, held: 4 });
-    await expect(world.offline.approve(undefined, shown)).rejects.toThrow(/nothing was approved/);
+    await expect(world.offline.approve(undefined, shown)).rejects.toMatchObject({ code: "approval_changed" });
   });
 
   it("a running daemon refuses a token, too, when more has joined", async () => {
@@ -241,7 +245,7 @@ describe("tokens", () => {
     const shown = state(daemon)?.approvalToken ?? "none";
     drop(10, 30);
     await until(() => state(daemon)?.held === 30 && daemon.status().idle);
-    await expect(daemon.approve(undefined, shown)).rejects.toThrow(/nothing was approved/);
+    await expect(daemon.approve(undefined, shown)).rejects.toMatchObject({ code: "approval_changed" });
     expect(await daemon.approve(world.root, state(daemon)?.approvalToken ?? "none")).toMatchObject([
       { held: 30 },
     ]);

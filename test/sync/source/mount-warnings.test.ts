@@ -4,12 +4,12 @@ import { openRules } from "../../../src/sync/rules/rules.ts";
 import { MOUNTED_OVER, UNMOUNTED } from "../../../src/sync/rules/sub-mounts.ts";
 import { sourceAt } from "../scan/tree.ts";
 
-let warnings: string[];
+let warnings: Error[];
 let warn: ReturnType<typeof openMountWarnings>;
 beforeEach(() => {
   warnings = [];
-  warn = openMountWarnings(openRules(sourceAt("/nowhere", { exclude: ["left-out/**"] })), ({ message }) =>
-    warnings.push(message),
+  warn = openMountWarnings(openRules(sourceAt("/nowhere", { exclude: ["left-out/**"] })), (error) =>
+    warnings.push(error),
   );
 });
 
@@ -19,9 +19,14 @@ it("each changed mount is reported once, and again if it was in order meanwhile"
     { path: "a", code: UNMOUNTED },
     { path: "b", code: MOUNTED_OVER },
   ]);
-  expect(warnings).toEqual([
-    expect.stringContaining("/nowhere/a: what was mounted there is no longer mounted"),
-    expect.stringContaining("/nowhere/b: something is mounted over it"),
+  const facts = { code: "mount_changed", retryable: true };
+  expect(warnings).toMatchObject([
+    {
+      ...facts,
+      subject: "/nowhere/a",
+      message: expect.stringContaining("/nowhere/a: what was mounted there is no longer mounted") as string,
+    },
+    { ...facts, message: expect.stringContaining("/nowhere/b: something is mounted over it") as string },
   ]);
   warn([]);
   warn([{ path: "a", code: UNMOUNTED }]);

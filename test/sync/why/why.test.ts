@@ -145,7 +145,10 @@ const cases: readonly Case[] = [
       await world.sync();
       await world.offline.approve();
     },
-    expected: { held: [{ state: "doomed" }] },
+    expected: {
+      held: [{ state: "doomed" }],
+      next: { action: "hold", why: expect.stringContaining("it is agreed to") as string },
+    },
   },
   {
     name: "a file that never was",
