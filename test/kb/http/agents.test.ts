@@ -96,6 +96,15 @@ describe("agents", () => {
     expect((await send("GET", "/default")).json.data).toEqual(before);
   });
 
+  it("says of an agent that cannot be changed here where it can be", async () => {
+    const hints = [];
+    for (const path of ["/desk", "/default"]) hints.push((await send("DELETE", path)).json.error.hint);
+    expect(hints).toEqual([
+      "The configuration defines it in kb.agents.",
+      "It always exists; change it with PUT, or in kb.agents if the configuration defines it.",
+    ]);
+  });
+
   it.each<[string, string, string, object | undefined, number, string]>([
     ["a change of a configured agent", "PUT", "/desk", { name: "Mine" }, 409, "agent_fixed"],
     ["the removal of a configured agent", "DELETE", "/desk", undefined, 409, "agent_fixed"],

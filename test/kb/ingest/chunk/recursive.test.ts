@@ -31,6 +31,17 @@ describe("texts that make no chunk, or one", () => {
 });
 
 describe("where a text is cut", () => {
+  it.each([1, 2, 3, 4, 5])(
+    "at a heading of level %i rather than at one of the next, before or after it",
+    (level) => {
+      const [high, low] = ["#".repeat(level), "#".repeat(level + 1)];
+      const section = (marks: string, name: string): string => `${marks} ${name}\n\n${sentence(36)}`;
+      const [first, second, third] = [section("#", "A"), section(high, "B"), section(low, "C")];
+      expect(chunksOf(`${first}\n\n${second}\n\n${third}`, 110)).toEqual([first, `${second}\n\n${third}`]);
+      expect(chunksOf(`${first}\n\n${third}\n\n${second}`, 110)).toEqual([`${first}\n\n${third}`, second]);
+    },
+  );
+
   it.each<[name: string, text: string, size: number, chunks: readonly string[]]>([
     [
       "at headings first",
