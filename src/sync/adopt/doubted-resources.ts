@@ -10,17 +10,15 @@ import { askTitle } from "../reconcile-service/presence.ts";
 export interface DoubtedResources {
   /**
    * Decides on what the list shows of doubts. Returns the doubts that may end, and the keys of those with a resource whose fate
-   * depends on an answer that is still to come: that of one of the resources in `unanswered`.
+   * depends on an answer that is still to come.
    */
   decide(
     doubts: readonly CreateIntent[],
     settlement: Settlement,
     nowMs: number,
-  ): Promise<{
-    readonly safe: readonly CreateIntent[];
-    readonly undecided: ReadonlySet<string>;
-    readonly unanswered: ReadonlySet<string>;
-  }>;
+  ): Promise<{ readonly safe: readonly CreateIntent[]; readonly undecided: ReadonlySet<string> }>;
+  /** Reports whether a decision depends on an answer of this resource. */
+  awaits(docId: string): boolean;
   /** When a resource that no list had shown before last turned up. */
   turnedUpMs(): number;
   /** Forgets the resources that were seen: no doubt is left. */
@@ -43,6 +41,7 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
   let turnedUpMs = -Infinity;
   /** The newest activity entry when a possibly surplus resource was first seen. */
   const seenAt = new Map<string, number>();
+  /** Resources that have yet to answer before a second one is deleted. */
   let unanswered = new Set<string>();
 
   /**
@@ -67,10 +66,10 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
       return true;
     }
     if (!found.described && ledger.drift.byDoc(own.docId)?.storedLabel !== found.label) return true;
-    if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) {
-      unanswered.add(own.docId);
-      return false;
-    }
+    // Its answer may come before this is known.
+    unanswered.add(own.docId);
+    if (!(await hasAnswered(options, { id: own.id, docId: own.docId }, since))) return false;
+    unanswered.delete(own.docId);
     ledger.flush();
     // Read again: the confirmed resource must still be the file's.
     if (ownResourceOf(options, doubt)?.docId !== own.docId) return false;
@@ -93,10 +92,14 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
         if (!seenAt.has(found.docId)) turnedUpMs = nowMs;
         if (!(await decideOn(doubt, found))) undecided.add(doubt.key);
       }
-      return { safe, undecided, unanswered };
+      return { safe, undecided };
     },
     turnedUpMs: () => turnedUpMs,
-    forget: () => seenAt.clear(),
+    awaits: (docId) => unanswered.has(docId),
+    forget: () => {
+      seenAt.clear();
+      unanswered.clear();
+    },
   };
 }
 

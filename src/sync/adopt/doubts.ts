@@ -73,8 +73,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   let adoptingMs = ADOPTING_MS;
   /** When doubts were first checked, by their keys: the ledger reuses ids. */
   let doubtedSinceMs = new Map<string, number>();
-  /** Resources that must answer before a second one is deleted. */
-  let awaited: ReadonlySet<string> = new Set();
+  /** A resource answered for which a check waits that has begun or follows. */
+  let isAnswered = false;
   const resources = openDoubtedResources({ context, source, isRemoval, isBusy });
 
   const wait = (maxMs: number): void => {
@@ -125,9 +125,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       wait(CHECK_MS);
       return false;
     }
-    const decided = await resources.decide(doubts, settlement, nowMs);
-    const { safe, undecided } = decided;
-    awaited = decided.unanswered;
+    isAnswered = false;
+    const { safe, undecided } = await resources.decide(doubts, settlement, nowMs);
     const quietMs = once ? Infinity : nowMs - resources.turnedUpMs();
     const ageMs = (doubt: CreateIntent): number =>
       once ? serviceAgeMs(context, doubt, startedMs) : nowMs - (doubtedSinceMs.get(doubt.key) ?? nowMs);
@@ -149,7 +148,8 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     else if (undecided.size === 0) waitMs = WAIT_MS;
     const youngestMs = Math.min(...doubts.map(ageMs));
     // A document may be processed for hours.
-    if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
+    if (isAnswered) checkIn(ANSWERED_MS);
+    else if (isLong || undecided.size > 0) wait(ANSWER_MS_MAX);
     else if (over.size < doubts.length)
       checkIn(Math.max(CHECK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
     return undecided.size > 0;
@@ -167,7 +167,9 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     check,
     checkIn,
     answered: (docId) => {
-      if (!once && awaited.has(docId)) checkIn(ANSWERED_MS);
+      if (once || !resources.awaits(docId)) return;
+      isAnswered = true;
+      checkIn(ANSWERED_MS);
     },
     stop: () => clearTimeout(timer),
   };
