@@ -111,7 +111,7 @@ export function openPasses(options: PassOptions): Passes {
   const { ledger } = context;
   const { id, root, rules } = source;
   const parts = openParts(options);
-  const { scanning, judging, comparison, deletes, sourceFiles } = parts;
+  const { judging, comparison, deletes, sourceFiles } = parts;
   let first = true;
   /** The last pass was halted because of its root. */
   let wasHalted = false;
@@ -196,17 +196,7 @@ export function openPasses(options: PassOptions): Passes {
   return {
     plan: (due) => withBusy(states, (busy) => plan(due, busy)),
     unreadable: unreadable.paths,
-    unsent: async (due) => {
-      const whole = due.all || due.paths.length > PATHS_MAX;
-      const scan = whole
-        ? await scanSource(root, rules, scanning)
-        : await scanPaths(root, rules, due.paths, scanning);
-      // Nothing is known about a missing folder.
-      if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
-      const found = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
-      const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
-      return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
-    },
+    unsent: (due) => findUnsent(options, parts, due),
     preview: (before) => previewPass(options, parts, before),
   };
 }
@@ -293,6 +283,23 @@ function notePass(
     if (unreadable !== before.unreadable) ledger.sources.setUnreadable(id, unreadable);
     if (whole && before.approved) ledger.sources.approvalUsed(id);
   });
+}
+
+/** See `Passes.unsent`. */
+async function findUnsent(
+  { source: { root, rules }, states }: PassOptions,
+  { scanning, comparison }: PassParts,
+  due: Due,
+): Promise<Unsent> {
+  const whole = due.all || due.paths.length > PATHS_MAX;
+  const scan = whole
+    ? await scanSource(root, rules, scanning)
+    : await scanPaths(root, rules, due.paths, scanning);
+  // Nothing is known about a missing folder.
+  if (scan.root === undefined) return { candidates: [], gone: [], inScope: () => false };
+  const found = await withBusy(states, (busy) => comparison.compare(scan, busy, true));
+  const gone = found.gone.filter(({ state }) => state !== "held").map(({ path }) => path);
+  return { candidates: found.candidates, gone, inScope: scopeTest(scan.scope) };
 }
 
 /** See `Passes.preview`. */
