@@ -106,7 +106,7 @@ const PATIENCE_MS = 30_000;
 /** Opens a daemon. Throws `state_locked`, `state_unusable` and what `openLedger` throws. */
 export function openDaemon(options: DaemonOptions): Daemon {
   const parts = openParts(options);
-  const { context, ledger, lifecycle } = parts;
+  const { context, lifecycle } = parts;
   const statusReporter = openStatusReporter(parts, (): DaemonSources => sources);
   const changedSoon = (): void => {
     statusReporter.persistSoon();
@@ -119,42 +119,15 @@ export function openDaemon(options: DaemonOptions): Daemon {
   let closing: Promise<void> | undefined;
   let notices: Notices | undefined;
 
-  /** Uncommitted notes may bring more work: a replaced resource is deleted once its successor is recorded. */
-  const rests = (): boolean => {
-    if (!sources.isIdle()) return false;
-    ledger.flush();
-    return sources.isIdle();
-  };
   const whenIdle = (signal?: AbortSignal): Promise<void> =>
-    lifecycle.until(() => rests() && (sources.all().length > 0 || options.sources.length === 0), signal);
-  const close = async (): Promise<void> => {
-    closing ??= (async () => {
-      lifecycle.end();
-      statusReporter.stop();
-      const stopped = sources.stop();
-      await parts.close([stopped, ...[...sources.watches.values()].map((watch) => watch.close())], () => {
-        statusReporter.persist();
-        statusReporter.status();
-      });
-    })();
-    await closing;
-  };
+    lifecycle.until(
+      () => rests(parts, sources) && (sources.all().length > 0 || options.sources.length === 0),
+      signal,
+    );
+  const close = (): Promise<void> => (closing ??= closeDaemon(parts, sources, statusReporter));
 
-  const passOnce = async (signal: AbortSignal | undefined): Promise<void> => {
-    await context.capabilities.askAgain(signal ?? context.signal);
-    for (const source of sources.all()) source.hint(undefined);
-    sources.start();
-    await whenIdle(signal);
-    for (let rounds = 0, isOpen = true; isOpen && rounds < DOUBT_ROUNDS; rounds += 1) {
-      isOpen = false;
-      for (const source of sources.all())
-        if (!source.isPaused() && (await source.checkDoubts())) isOpen = true;
-      await whenIdle(signal);
-    }
-    await audits.rechecks.check();
-    await whenIdle(signal);
-    ledger.flush();
-  };
+  const passOnce = (signal: AbortSignal | undefined): Promise<void> =>
+    runPass(parts, sources, audits, whenIdle, signal);
 
   const daemon: Daemon = {
     status: () => statusReporter.status(),
@@ -220,6 +193,49 @@ export function openDaemon(options: DaemonOptions): Daemon {
     },
   };
   return daemon;
+}
+
+/** Uncommitted notes may bring more work: a replaced resource is deleted once its successor is recorded. */
+function rests({ ledger }: Parts, sources: DaemonSources): boolean {
+  if (!sources.isIdle()) return false;
+  ledger.flush();
+  return sources.isIdle();
+}
+
+async function closeDaemon(
+  parts: Parts,
+  sources: DaemonSources,
+  statusReporter: ReturnType<typeof openStatusReporter>,
+): Promise<void> {
+  parts.lifecycle.end();
+  statusReporter.stop();
+  const stopped = sources.stop();
+  await parts.close([stopped, ...[...sources.watches.values()].map((watch) => watch.close())], () => {
+    statusReporter.persist();
+    statusReporter.status();
+  });
+}
+
+/** Checks every source once, and what its pass left in doubt. Resolves when nothing is in flight. */
+async function runPass(
+  { context, ledger }: Parts,
+  sources: DaemonSources,
+  audits: DaemonAudits,
+  whenIdle: Daemon["whenIdle"],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await context.capabilities.askAgain(signal ?? context.signal);
+  for (const source of sources.all()) source.hint(undefined);
+  sources.start();
+  await whenIdle(signal);
+  for (let rounds = 0, isOpen = true; isOpen && rounds < DOUBT_ROUNDS; rounds += 1) {
+    isOpen = false;
+    for (const source of sources.all()) if (!source.isPaused() && (await source.checkDoubts())) isOpen = true;
+    await whenIdle(signal);
+  }
+  await audits.rechecks.check();
+  await whenIdle(signal);
+  ledger.flush();
 }
 
 function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonStatus): DaemonFigures {

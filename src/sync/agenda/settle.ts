@@ -130,7 +130,7 @@ interface Appends {
   restMs(entry: ScanEntry, nowMs: number): number | undefined;
   /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
   released(entry: ScanEntry, how: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>): void;
-  ended(path: RelativePath, nowMs: number): void;
+  ended(this: void, path: RelativePath, nowMs: number): void;
   size(): number;
   forgetOld(nowMs: number): void;
 }

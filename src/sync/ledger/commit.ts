@@ -54,9 +54,6 @@ export function groupCommits(
   let changes: (() => void)[] = [];
   let last = new Set<() => void>();
   let waiting: Waiter[] = [];
-  /** Committed and not yet flushed. */
-  let unflushed: Waiter[] = [];
-  let flushing = false;
   let failure: Error | undefined;
   let soon: NodeJS.Immediate | undefined;
   let later: NodeJS.Timeout | undefined;
@@ -69,25 +66,7 @@ export function groupCommits(
     for (const { reject } of waiters) reject(failure);
     onFailure(failure);
   };
-  const flushToDisk = (): void => {
-    if (flushing || unflushed.length === 0 || abandoned) return;
-    flushing = true;
-    const waiters = unflushed;
-    unflushed = [];
-    fdatasync(wal, (error) => {
-      flushing = false;
-      if (abandoned) return;
-      try {
-        if (error !== null) throw error;
-        step("committed");
-      } catch (cause) {
-        fail(cause, [...waiters, ...unflushed]);
-        return;
-      }
-      for (const { resolve } of waiters) resolve();
-      flushToDisk();
-    });
-  };
+  const disk = openDiskFlush(wal, step, fail);
   const flush = (): void => {
     if (soon !== undefined) clearImmediate(soon);
     clearTimeout(later);
@@ -110,8 +89,7 @@ export function groupCommits(
       fail(error, waiters);
       return;
     }
-    unflushed.push(...waiters);
-    flushToDisk();
+    disk.flush(waiters);
   };
 
   return {
@@ -138,14 +116,60 @@ export function groupCommits(
     },
     abandon: () => {
       abandoned = true;
-      const gone = [...waiting, ...unflushed];
+      const gone = [...waiting, ...disk.abandon()];
       changes = [];
       last = new Set();
       waiting = [];
-      unflushed = [];
       for (const { reject } of gone) reject(failure ?? new Error("the ledger was closed"));
       if (soon !== undefined) clearImmediate(soon);
       clearTimeout(later);
+    },
+  };
+}
+
+/** Flushes the log to disk. A flush serves all transactions that were committed before it began. */
+function openDiskFlush(
+  wal: number,
+  step: GroupCommitOptions["step"],
+  fail: (error: unknown, waiters: readonly Waiter[]) => void,
+): {
+  /** Resolves those who wait for a committed transaction once it is on disk. */
+  flush(waiters: readonly Waiter[]): void;
+  /** Ends, and returns those whose transaction was not being flushed yet. */
+  abandon(): readonly Waiter[];
+} {
+  let unflushed: Waiter[] = [];
+  let flushing = false;
+  let abandoned = false;
+  const flush = (): void => {
+    if (flushing || unflushed.length === 0 || abandoned) return;
+    flushing = true;
+    const waiters = unflushed;
+    unflushed = [];
+    fdatasync(wal, (error) => {
+      flushing = false;
+      if (abandoned) return;
+      try {
+        if (error !== null) throw error;
+        step("committed");
+      } catch (cause) {
+        fail(cause, [...waiters, ...unflushed]);
+        return;
+      }
+      for (const { resolve } of waiters) resolve();
+      flush();
+    });
+  };
+  return {
+    flush: (waiters) => {
+      unflushed.push(...waiters);
+      flush();
+    },
+    abandon: () => {
+      abandoned = true;
+      const left = unflushed;
+      unflushed = [];
+      return left;
     },
   };
 }

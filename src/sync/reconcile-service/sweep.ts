@@ -104,46 +104,11 @@ export async function sweepScope(
   ledger.flush();
   const started = drift.lastActivity();
   const settledMs = Date.now() - lagMs;
-  const youngMs = Math.min(adopted?.boundMs ?? Infinity, adopted?.bornMs ?? Infinity);
-  let seen = openNumberSet();
-  let altered = openNumberSet();
-  let asStored = openNumberSet();
-  /** Rows whose resource was made by this ledger. */
-  let young = openNumberSet();
-  let details = new Map<number, Pick<Drifted, "alterations" | "found">>();
-  let unowned = gatherUnowned();
-
-  const visit = ({ resource, owner: row }: Listed): void => {
-    if (row === "inFlight") return;
-    if (row === undefined || row === "deleted") {
-      unowned.add(resource, row === "deleted");
-      return;
-    }
-    seen.add(row.id);
-    if (adopted?.source === row.source && (resource.createdMs ?? 0) >= youngMs) young.add(row.id);
-    const alterations = alterationsOf(row, resource);
-    if (alterations.length === 0) return;
-    altered.add(row.id);
-    if (isAsStored(row.storedMs, resource)) asStored.add(row.id);
-    const { digest, label } = resource;
-    if (details.size < DETAILS_MAX) details.set(row.id, { alterations, found: { digest, label } });
-  };
-  const compared = await compareWithService(
-    context,
-    scope,
-    () => {
-      [seen, altered, asStored] = [openNumberSet(), openNumberSet(), openNumberSet()];
-      young = openNumberSet();
-      [details, unowned] = [new Map(), gatherUnowned()];
-      return visit;
-    },
-    signal,
-  );
-  if (compared === undefined) return undefined;
+  const list = await readList(context, scope, adopted, signal);
+  if (list === undefined) return undefined;
+  const { seen, altered, asStored, young, details, unowned } = list;
 
   const recent = openRecent(context, started, settledMs);
-  /** An unsure row counts as well: the list shows nevertheless that its resource is missing. */
-  const isAcknowledged = ({ state }: AcknowledgedFile): boolean => state === "agreed" || state === "unsure";
   const kindOf = (row: AcknowledgedFile): Drifted["kind"] | "agrees" | undefined => {
     if (!isAcknowledged(row) || recent.row(row)) return undefined;
     if (!seen.has(row.id)) return "missing";
@@ -188,7 +153,7 @@ export async function sweepScope(
       row,
       resources: resources.filter((each) => !isUndecided(each)),
     })),
-    claims: unowned.finish(drift.bornThereMs(compared.clockOffsetMs ?? 0), isUndecided),
+    claims: unowned.finish(drift.bornThereMs(list.clockOffsetMs ?? 0), isUndecided),
     unlisted: async function* () {
       for await (const row of asTheyAre()) if (!seen.has(row.id)) yield row;
     },
@@ -201,6 +166,62 @@ export async function sweepScope(
       }
     },
   };
+}
+
+/** What a list shows of the rows of a scope, by their numbers, and of what no row owns. */
+interface ReadList {
+  readonly seen: NumberSet;
+  readonly altered: NumberSet;
+  readonly asStored: NumberSet;
+  /** Rows whose resource was made by this ledger. */
+  readonly young: NumberSet;
+  readonly details: Map<number, Pick<Drifted, "alterations" | "found">>;
+  readonly unowned: ReturnType<typeof gatherUnowned>;
+}
+
+/** Reads the list of a scope, anew if it must begin again. Returns undefined if the collection's id is unknown. */
+async function readList(
+  context: ActionContext,
+  scope: Scope,
+  adopted: Adopted | undefined,
+  signal: AbortSignal | undefined,
+): Promise<(ReadList & { readonly clockOffsetMs: number | undefined }) | undefined> {
+  const youngMs = Math.min(adopted?.boundMs ?? Infinity, adopted?.bornMs ?? Infinity);
+  const openList = (): ReadList => ({
+    seen: openNumberSet(),
+    altered: openNumberSet(),
+    asStored: openNumberSet(),
+    young: openNumberSet(),
+    details: new Map(),
+    unowned: gatherUnowned(),
+  });
+  let list = openList();
+  const visit = ({ resource, owner: row }: Listed): void => {
+    if (row === "inFlight") return;
+    if (row === undefined || row === "deleted") {
+      list.unowned.add(resource, row === "deleted");
+      return;
+    }
+    list.seen.add(row.id);
+    if (adopted?.source === row.source && (resource.createdMs ?? 0) >= youngMs) list.young.add(row.id);
+    const alterations = alterationsOf(row, resource);
+    if (alterations.length === 0) return;
+    list.altered.add(row.id);
+    if (isAsStored(row.storedMs, resource)) list.asStored.add(row.id);
+    const { digest, label } = resource;
+    if (list.details.size < DETAILS_MAX) list.details.set(row.id, { alterations, found: { digest, label } });
+  };
+  const begin = (): typeof visit => {
+    list = openList();
+    return visit;
+  };
+  const compared = await compareWithService(context, scope, begin, signal);
+  return compared && { ...list, clockOffsetMs: compared.clockOffsetMs };
+}
+
+/** An unsure row counts as well: the list shows nevertheless that its resource is missing. */
+function isAcknowledged({ state }: AcknowledgedFile): boolean {
+  return state === "agreed" || state === "unsure";
 }
 
 /** The service reports its time in whole seconds, and answers some time after the request. */

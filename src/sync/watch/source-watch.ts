@@ -56,7 +56,6 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
   let target = "";
   let watcher: FolderWatcher | undefined;
   let closed = false;
-  let reported = new Set<string>();
   const isClosed = (): boolean => closed;
   const { mark } = openDirtyPaths(hints, isClosed);
 
@@ -67,10 +66,10 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     if (name === basename(watched)) returns.add(watched);
     const absolutePath = typeof name === "string" ? join(watched, name) : watched;
     const path = below(root, absolutePath);
-    if (path === undefined) {
-      // The root is missing, and chokidar waits for it in a folder above.
-      if (below(absolutePath, root) !== undefined) mark("");
-    } else if (path !== "" && rules.isRulesFile(path)) {
+    // If the root is missing, chokidar waits for it in a folder above.
+    if (path === undefined && below(absolutePath, root) !== undefined) mark("");
+    if (path === undefined) return;
+    if (path !== "" && rules.isRulesFile(path)) {
       rules.reload();
       mark("");
       renewal.soon();
@@ -89,31 +88,26 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     mark(path);
   };
 
-  const onError = (error: unknown): void => {
-    const code = codeOf(error) ?? "UNKNOWN";
-    if (closed || reported.has(code)) return; // a limit affects every folder: one report is enough
-    reported.add(code);
-    hints.onError(explain(error, code, source.absolutePath));
-  };
+  const problems = openProblems((error) => hints.onError(error), source.absolutePath, isClosed);
 
   const linked = openLinkedFolders((absolutePath) => {
     flood.count();
     const path = below(root, absolutePath);
     if (path !== undefined && !closed) mark(path);
-  }, onError);
+  }, problems.report);
   const links = openLinks(rules, linked);
 
   const open = (): void => {
-    reported = new Set();
+    problems.reset();
     root = realRoot(source.absolutePath);
     target = watchTargetOf(source.absolutePath);
     watcher = watcherOf((absolutePath) => below(root, absolutePath), rules);
     watcher.on("raw", (_event, name, details) => onRaw(name, details));
     watcher.on("addDir", onFolder);
     watcher.on("unlinkDir", onFolder);
-    watcher.on("error", onError);
+    watcher.on("error", problems.report);
     watcher.on("ready", () => {
-      if (!closed) hints.onReady(reported.size === 0);
+      if (!closed) hints.onReady(!problems.has());
     });
     watcher.add(root);
   };
@@ -131,15 +125,13 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
     if (!closed) renewal.soon();
   });
 
-  const checkTarget = (): void => {
+  const checks = setInterval(() => {
     const now = watchTargetOf(source.absolutePath);
     if (now === target) return;
     target = now;
     mark("");
     renewal.soon();
-  };
-  const checks = setInterval(checkTarget, TARGET_CHECK_MS).unref();
-
+  }, TARGET_CHECK_MS).unref();
   const stopListening = flood.listen(renewal.soon);
   open();
   return {
@@ -154,6 +146,27 @@ export function openSourceWatch(source: WatchedSource, hints: Hints, flood: Floo
       stopListening();
       linked.close();
       await watcher?.close();
+    },
+  };
+}
+
+/** Reports each kind of problem once until `reset`: a limit affects every folder. */
+function openProblems(
+  onError: Hints["onError"],
+  path: string,
+  isClosed: () => boolean,
+): { report(this: void, error: unknown): void; has(): boolean; reset(): void } {
+  let reported = new Set<string>();
+  return {
+    report: (error) => {
+      const code = codeOf(error) ?? "UNKNOWN";
+      if (isClosed() || reported.has(code)) return;
+      reported.add(code);
+      onError(explain(error, code, path));
+    },
+    has: () => reported.size > 0,
+    reset: () => {
+      reported = new Set();
     },
   };
 }
