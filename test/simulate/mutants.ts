@@ -46,8 +46,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "ledger/commit.ts",
-        "    unflushed.push(...waiters);\n    flushToDisk();",
-        "    unflushed.push(...waiters);\n    for (const { resolve } of waiters) resolve();\n    flushToDisk();",
+        "      unflushed.push(...waiters);\n      flush();",
+        "      unflushed.push(...waiters);\n      for (const { resolve } of waiters) resolve();\n      flush();",
       ),
     ],
   },
@@ -658,8 +658,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       patch(
         "daemon/wait.ts",
-        "await until(() => asks.every(({ source, ask }) => source.answered() >= ask));",
-        "await until(() => asks.every(({ source, ask }) => source.answered() >= ask - 1));",
+        "source.answered() < waiting.ask) return;",
+        "source.answered() < waiting.ask - 1) return;",
       ),
     ],
   },
