@@ -100,6 +100,7 @@ export default defineConfig({
           exclude: [...NOT_UNIT, ...ALONE],
           // Loading the same modules for each of a hundred files would take a third of the time.
           isolate: false,
+          setupFiles: ["test/idle-threads.ts"],
           testTimeout: 20_000,
           retry: RETRIES,
           maxWorkers: unitWorkers,
@@ -122,7 +123,7 @@ export default defineConfig({
       {
         test: {
           name: "long",
-          ...ownRegistry,
+          setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
           include: LONG_TESTS,
           testTimeout: 120_000,
           hookTimeout: 60_000,

@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { KbsyncError } from "../../lib/failure.ts";
+import { endThread, takeThread } from "../../lib/idle-threads.ts";
 import { siblingModule } from "../../lib/sibling.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules/rules.ts";
@@ -11,6 +12,8 @@ import type { Hints, SourceWatch } from "./source-watch.ts";
  * with them (78 MB instead of 90 MB for the process at 100,000 files).
  */
 const YOUNG_GENERATION_MB = 4;
+
+const MODULE = siblingModule(import.meta.url, "worker");
 
 /** Pause before a dead watcher thread is restarted; doubles up to the maximum. */
 const RESTART_MS = 1_000;
@@ -58,7 +61,7 @@ function ask(request: Request): void {
 function start(): void {
   clearTimeout(restart);
   restart = undefined;
-  const started = new Worker(siblingModule(import.meta.url, "worker"), {
+  const started = takeThread(MODULE, {
     name: "kbsync-watch",
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
@@ -129,5 +132,5 @@ async function close(id: number): Promise<void> {
   clearTimeout(restart);
   const last = worker;
   worker = undefined;
-  await last?.terminate();
+  if (last !== undefined) await endThread(last, MODULE);
 }

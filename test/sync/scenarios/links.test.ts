@@ -11,6 +11,7 @@ import {
 import { join } from "node:path";
 import type { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
+import { startOwnThreads } from "../../idle-threads.ts";
 import { SINGLE_DELETES, until } from "../daemon/harness.ts";
 import { makeTree, removeTree } from "../scan/tree.ts";
 import { openFollowed, type Followed } from "./followed.ts";
@@ -32,6 +33,8 @@ async function openLinked(
 }
 
 describe("symbolic links", () => {
+  startOwnThreads();
+
   it("leaves links out by default, reports them, and deletes the resource of a file that becomes a link", async () => {
     const elsewhere = makeTree({ "secret.txt": "secret" });
     try {

@@ -21,7 +21,10 @@ import { openRules } from "../../../src/sync/rules/rules.ts";
 import { scanSource } from "../../../src/sync/scan/scan.ts";
 import { watchSource, type Watch } from "../../../src/sync/watch/watch.ts";
 import { remoteFileSystem } from "../../../src/sync/watch/network.ts";
+import { startOwnThreads } from "../../idle-threads.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "../scan/tree.ts";
+
+startOwnThreads();
 
 /** A watched folder and its hints. */
 interface Watched {

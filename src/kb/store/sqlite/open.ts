@@ -49,9 +49,9 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
   const writer = startStoreThread<WriterMethods>("writer-worker", path, options);
   const reader = startStoreThread<ReaderMethods>("reader-worker", path, options);
   try {
-    const upgraded = await writer.call("open", undefined);
+    const upgraded = await writer.call("open", path);
     if (upgraded !== undefined) options.onUpgraded?.(upgraded);
-    await reader.call("open", undefined);
+    await reader.call("open", path);
   } catch (error) {
     await Promise.all([writer.terminate(), reader.terminate()]);
     if (temporary !== undefined) rmSync(temporary, { recursive: true });
@@ -120,11 +120,13 @@ export async function openSqliteStore(options: SqliteStoreOptions = {}): Promise
     try {
       db.close();
       // The writer closes last, so that SQLite checkpoints the write-ahead log. A thread that ended has closed its connection.
-      if (reader.problem() === undefined) await reader.call("close", undefined);
-      if (writer.problem() === undefined) await writer.call("close", undefined);
-    } finally {
+      await reader.close();
+      await writer.close();
+    } catch (error) {
       // A thread that still runs would keep the process alive.
       await Promise.all([writer.terminate(), reader.terminate()]);
+      throw error;
+    } finally {
       if (temporary !== undefined) rmSync(temporary, { recursive: true });
     }
   }

@@ -1,11 +1,11 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { answerMethods, type MethodCall } from "../methods.ts";
 import { openReader, type Reader } from "./reader.ts";
 
 /** The calls of the reader thread. The first one is `open`. */
 export type ReaderMethods = Pick<Reader, "completeScopes" | "close"> & {
-  open(nothing: undefined): void;
+  open(path: string): void;
   /** Calls a method of the ports. */
   run(call: MethodCall): unknown;
 };
@@ -13,8 +13,8 @@ export type ReaderMethods = Pick<Reader, "completeScopes" | "close"> & {
 if (parentPort === null) throw new Error("reader-worker.ts runs as a worker only");
 
 const methods: Partial<ReaderMethods> = {
-  open: () => {
-    const reader = openReader(workerData as string); // the path; open.ts starts this worker
+  open: (path: string) => {
+    const reader = openReader(path);
     Object.assign(methods, { ...reader, run: answerMethods(reader) });
   },
 };

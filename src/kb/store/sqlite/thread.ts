@@ -1,5 +1,6 @@
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { codeOf, KbsyncError } from "../../../lib/failure.ts";
+import { endThread, takeThread } from "../../../lib/idle-threads.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
 import { callWorker, type WorkerCalls } from "../../../lib/worker-calls.ts";
 import type { ReaderMethods } from "./reader-worker.ts";
@@ -15,6 +16,9 @@ const RESTART_MS = 1000;
 export interface StoreThread<M extends ReaderMethods | WriterMethods> extends Pick<WorkerCalls<M>, "call"> {
   /** Why the thread takes no calls at present; undefined: it takes calls, or was never opened. */
   problem(): KbsyncError | undefined;
+  /** Closes the store in the thread, unless the thread is gone, and ends the thread. If that fails, `terminate` it. */
+  close(): Promise<void>;
+  /** Ends a thread that was not closed. */
   terminate(): Promise<void>;
 }
 
@@ -31,6 +35,7 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
   path: string,
   { restartMs = RESTART_MS, onProblem }: StoreThreadOptions,
 ): StoreThread<M> {
+  const module = siblingModule(import.meta.url, name);
   let isClosed = false;
   let problem: KbsyncError | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -42,41 +47,55 @@ export function startStoreThread<M extends ReaderMethods | WriterMethods>(
       retryable: true,
       cause,
     });
-  const start = (): WorkerCalls<M> => {
-    const thread = new Worker(siblingModule(import.meta.url, name), { workerData: path });
-    const started = callWorker<M>(thread, `store ${name}`);
+  const start = (): { thread: Worker; calls: WorkerCalls<M> } => {
+    const thread = takeThread(module, {});
+    const calls = callWorker<M>(thread, `store ${name}`);
     thread.once("exit", (code) => {
       if (isClosed) return;
       problem = ended(new Error(`exit code ${code}`));
       onProblem?.(problem);
       timer = setTimeout(() => void restart(), restartMs);
     });
-    return started;
+    return { thread, calls };
   };
   const restart = async (): Promise<void> => {
-    calls = start();
+    current = start();
     try {
-      await calls.call("open", undefined);
+      await current.calls.call("open", path);
       problem = undefined;
     } catch {
       // The exit event starts the next thread.
-      await calls.terminate();
+      await current.calls.terminate();
     }
   };
-  let calls = start();
+  let current = start();
+
+  const call: StoreThread<M>["call"] = (method, argument, transfer) => {
+    // A closed store's thread may have its next user.
+    const refusal = isClosed ? ended(new Error("the store was closed")) : problem;
+    return refusal === undefined
+      ? current.calls.call(method, argument, transfer).catch((error: unknown) => {
+          throw codeOf(error) === "worker_gone" ? ended(error) : error;
+        })
+      : Promise.reject(refusal);
+  };
+  const terminate = async (): Promise<void> => {
+    if (isClosed) return;
+    isClosed = true;
+    clearTimeout(timer);
+    await current.calls.terminate();
+  };
 
   return {
     problem: () => problem,
-    call: (method, argument, transfer) =>
-      problem === undefined
-        ? calls.call(method, argument, transfer).catch((error: unknown) => {
-            throw codeOf(error) === "worker_gone" ? ended(error) : error;
-          })
-        : Promise.reject(problem),
-    terminate: async () => {
+    call,
+    close: async () => {
+      if (problem === undefined) await call("close", undefined);
+      // A call that still runs would answer the thread's next user.
+      if (problem !== undefined || current.calls.pending() > 0) return terminate();
       isClosed = true;
-      clearTimeout(timer);
-      await calls.terminate();
+      await endThread(current.thread, module);
     },
+    terminate,
   };
 }

@@ -1,11 +1,11 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort } from "node:worker_threads";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { answerMethods, type MethodCall } from "../methods.ts";
 import { openWriter, type Writer } from "./writer.ts";
 
 /** The calls of the writer thread. The first one is `open`; it returns a message for the log if it upgraded the store. */
 export type WriterMethods = Pick<Writer, "serve" | "scrub" | "close"> & {
-  open(nothing: undefined): string | undefined;
+  open(path: string): string | undefined;
   /** Calls a method of the ports. */
   run(call: MethodCall): unknown;
 };
@@ -14,9 +14,8 @@ if (parentPort === null) throw new Error("writer-worker.ts runs as a worker only
 
 const methods: Partial<WriterMethods> = {
   // Opened by a call, so that a damaged file fails that call instead of ending the thread.
-  open: () => {
+  open: (path: string) => {
     let upgraded: string | undefined;
-    const path = workerData as string; // open.ts starts this worker
     const writer = openWriter(path, { done: (message) => (upgraded = message) });
     Object.assign(methods, { ...writer, run: answerMethods(writer) });
     return upgraded;

@@ -4,7 +4,10 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { codeOf, KbsyncError } from "../../../../src/lib/failure.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../../src/kb/store/store.ts";
+import { startOwnThreads } from "../../../idle-threads.ts";
 import { openRunning } from "../../service/running.ts";
+
+startOwnThreads();
 
 /** Threads started during the test. The store starts its writer first. */
 let threads: Worker[] = [];
