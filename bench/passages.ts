@@ -16,7 +16,7 @@ import { embeddingText } from "../src/kb/embed/embedding-text.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";
-import { firstOfEach } from "../src/kb/passages/duplicates.ts";
+import { firstOfEach } from "../src/lib/near-duplicates.ts";
 import { search, type SearchOutcome } from "../src/kb/search/search.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";

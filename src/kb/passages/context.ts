@@ -12,7 +12,7 @@ import { positionOf } from "../search/position.ts";
 import { resultOf, type SearchOutcome } from "../search/search.ts";
 import type { FoundChunk, Index, Scope } from "../store/search-index.ts";
 import { fitPassages, PASSAGE_SHARE, SEPARATOR, type Fitted } from "./budget.ts";
-import { firstOfEach } from "./duplicates.ts";
+import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { expandHits, passageOf, type Hit, type Passage } from "./passages.ts";
 
 /** What a search says in addition to its hits. */

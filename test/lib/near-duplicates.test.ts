@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { firstOfEach } from "../../../src/kb/passages/duplicates.ts";
+import { firstOfEach } from "../../src/lib/near-duplicates.ts";
 
 const TEXT =
   "The harbour master opens the outer gate two hours before high water, and closes it when the ebb begins, except in gales from the north.";
