@@ -17,6 +17,7 @@ import {
 } from "../wire/search.ts";
 import { ANSWER_TOKENS, cutText, fitsAlone, fitting } from "./budget.ts";
 import type { Reached } from "./caller.ts";
+import { type Duplicates, duplicatesAmong, withDuplicates } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
 import { withDocument } from "./named-document.ts";
 import {
@@ -176,14 +177,18 @@ export async function searchPassages(
       : await withDocument(reached, files, document, (doc_id) => find([{ doc_id }]));
   const answers = searched.map(({ answer }) => answer);
   const ranked = answers.flatMap((answer) => answer.results).toSorted(byRank);
-  const hits = ranked.slice(offset, top_k);
-  const shown = await showHits(searched, ranked.slice(0, offset), hits, input, files, ask);
+  const duplicates = duplicatesAmong(collapse ? ranked : []);
+  const [earlier, hits] = [ranked.slice(0, offset), ranked.slice(offset, top_k)];
+  const shown = await showHits(searched, { earlier, hits, duplicates }, input, files, ask);
   const marked = shown.map((each) =>
-    receipt.changed.includes(each.document_id) ? Object.assign(each, { file_changed: true }) : each,
+    Object.assign(
+      withDuplicates(each, duplicates.of(hitIds(each))),
+      receipt.changed.includes(each.document_id) && { file_changed: true },
+    ),
   );
   const results = [...fitting(marked, input.max_tokens)];
-  const covered = new Set(results.flatMap((result) => [result.chunk_id, ...hitIds(result)]));
-  const missing = hits.findIndex(({ id }) => !covered.has(id));
+  const covered = new Set(results.flatMap(hitIds));
+  const missing = hits.findIndex((hit) => !covered.has(hit.id) && !duplicates.has(hit));
   const next = offset + (missing === -1 ? hits.length : Math.max(1, missing));
   // A full page may be the last one as well; the next one is empty then.
   const isEnd = next >= TOP_K_MAX || (missing === -1 && next < top_k);
@@ -242,18 +247,25 @@ type Ask = (
   more: Pick<SearchRequest, "top_k" | "offset" | "expand" | "max_tokens" | "freshness" | "wait_seconds">,
 ) => Promise<SearchAnswer>;
 
+/** The hits of a page, and those of the pages before it, of all sources. */
+interface Page {
+  readonly earlier: readonly SearchResult[];
+  readonly hits: readonly SearchResult[];
+  readonly duplicates: Duplicates;
+}
+
 /**
  * Returns the hits as entries of the answer, with the text around them if the input asks for it. Each service is asked again
  * for its own hits, behind those of earlier pages. If the first entry alone is too long, asks for less text.
  */
 async function showHits(
   searched: readonly Searched[],
-  earlier: readonly SearchResult[],
-  hits: readonly SearchResult[],
+  { earlier, hits, duplicates }: Page,
   { expand, max_tokens: tokensMax }: SearchInput,
   files: KnownFiles,
   ask: Ask,
 ): Promise<Found[]> {
+  const isNew = (hit: Pick<SearchResult, "id">): boolean => !duplicates.has(hit);
   const within = async ({ target, answer }: Searched, max_tokens: number): Promise<SearchResult[]> => {
     const own = hits.filter((hit) => answer.results.includes(hit));
     if (own.length === 0) return own;
@@ -262,20 +274,22 @@ async function showHits(
     // A service without these additions answers from its first hit on.
     return budget === undefined ? own : results;
   };
-  let shown = expand === undefined ? hits.map((hit) => foundAt(hit, files)) : undefined;
+  let shown = expand === undefined ? hits.filter(isNew).map((hit) => foundAt(hit, files)) : undefined;
   for (let tokens = Math.floor(tokensMax * TEXT_SHARE); tokens >= ANSWER_TOKENS_MIN; tokens >>= 1) {
     if (shown !== undefined && (shown[0] === undefined || fitsAlone(shown[0], tokensMax))) return shown;
     const results = await Promise.all(searched.map((each) => within(each, tokens)));
     shown = results
       .flat()
+      .filter((result) => (result.payload.hits ?? [result]).some(isNew))
       .toSorted(byRank)
       .map((hit) => foundAt(hit, files));
   }
   return shown ?? [];
 }
 
-function hitIds({ hits = [] }: Found): string[] {
-  return hits.map(({ chunk_id }) => chunk_id);
+/** Returns the ids of the hits of an entry, each once. */
+function hitIds({ chunk_id: best, hits = [] }: Found): string[] {
+  return [...new Set([best, ...hits.map(({ chunk_id }) => chunk_id)])];
 }
 
 /** Orders results of several answers as each of them is ordered. */

@@ -84,12 +84,12 @@ describe("the tool search", () => {
   });
 
   it("search omits a document that was deleted after it was found", async () => {
-    const payload = { resourceId: "", collectionId: "c", content: "moon", ownerId: "o", title: "Moon" };
+    const payload = { resourceId: "", collectionId: "c", content: "", ownerId: "o", title: "Moon" };
     const results = ["kept", "erased", "deleted"].map((id) => ({
       id,
       version: 1,
       score: 0.5,
-      payload: { ...payload, resourceId: id },
+      payload: { ...payload, resourceId: id, content: `the ${id} moon` },
     }));
     const owner = { ownerId: "o", collectionId: "c", details: "fastest", resources: 3, chunks: 3 };
     const changing = {

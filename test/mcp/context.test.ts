@@ -60,6 +60,45 @@ it("search_passages returns one of the passages with the same text, and names th
   expect(all.data.results[0].text).toBe(all.data.results[1].text);
 });
 
+it.each([[undefined], ["section"]])(
+  "search_passages collapses near-duplicates of different sources, with expand %s",
+  async (expand) => {
+    const key = await service.issueKey(`copies ${expand}`);
+    const { call: ask } = await mcp.connect(key);
+    const text = "The harbour master rings the bell twice when the fog comes in from the west.";
+    for (const owner of ["first", "second", "third"]) {
+      const body = createBody({ owner_id: owner, title: `Bell, ${owner}`, content: text });
+      await service.send("POST", "/api/rag/resource", { key, body });
+    }
+    const other = createBody({ owner_id: "second", title: "Fog", content: "The bell is silent in fog." });
+    await service.send("POST", "/api/rag/resource", { key, body: other });
+    const fields = { query: "the bell in fog", top_k: 10, expand };
+    const { data } = await ask("search_passages", fields);
+    expect(data.results.map((result: { text: string }) => result.text).toSorted()).toEqual([
+      "The bell is silent in fog.",
+      text,
+    ]);
+    const bell = data.results.find((result: { text: string }) => result.text === text);
+    expect(bell.duplicates).toBe(2);
+    expect(bell.duplicate_documents).toHaveLength(2);
+    expect(data.next_offset).toBe(null);
+    const all = await ask("search_passages", { ...fields, collapse: false });
+    expect(all.data.results).toHaveLength(4);
+    const seen: string[] = [];
+    for (let offset: number | null = 0; offset !== null;) {
+      const page: { data: { results: { text: string }[]; next_offset: number | null } } = await ask(
+        "search_passages",
+        { ...fields, top_k: 1, offset },
+      );
+      seen.push(...page.data.results.map((result) => result.text));
+      offset = page.data.next_offset;
+    }
+    expect(seen.toSorted()).toEqual(["The bell is silent in fog.", text]);
+    const { results } = (await ask("search", { query: "the bell in fog" })).data;
+    expect(results).toHaveLength(2);
+  },
+);
+
 it("search_passages returns so many passages of a document", async () => {
   const fields = { query: QUERY, source: "south", top_k: 10 };
   expect((await call("search_passages", { ...fields, max_per_document: 2 })).data.results).toHaveLength(2);
@@ -81,7 +120,8 @@ it.each([["section"], [1], [undefined]])(
     }
     const all = await call("search_passages", { ...fields, top_k: 100, max_tokens: 25_000 });
     expect(all.data.next_offset).toBeNull();
-    expect(seen).toEqual(new Set(all.data.results.map(({ chunk_id }: { chunk_id: string }) => chunk_id)));
+    // Text around a hit may hold one that is left out as a near-duplicate.
+    for (const { chunk_id } of all.data.results) expect(seen).toContain(chunk_id);
   },
 );
 
