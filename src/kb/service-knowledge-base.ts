@@ -23,7 +23,10 @@ import { fileAddresses } from "./uploads/file-address.ts";
 import { openFileArea } from "./uploads/file-area.ts";
 
 /** What the knowledge base takes from the service. */
-type Given = Pick<KnowledgeBase, "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "steadyMs"> & {
+type Given = Pick<
+  KnowledgeBase,
+  "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "steadyMs" | "usage"
+> & {
   /** Returns the address of the service; undefined before it listens. */
   readonly resourcesUrl: () => string | undefined;
 };

@@ -18,6 +18,7 @@ import { buildServer } from "./http/server.ts";
 import { openUrgent } from "./http/urgent.ts";
 import { noticeMissingVectors } from "./ingest/backfill.ts";
 import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions } from "./options.ts";
+import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
@@ -81,8 +82,15 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const store = listenToCommits(options, models, (topic, accountId) => {
     if (topic === "change") changeWaits.notify(accountId);
     else work.wake(topic);
+    if (topic === "change" || topic === "ingest") usage.noteChange(accountId);
   });
   const { records, queue } = store;
+  const usage = openUsage({
+    records,
+    queue,
+    nowMs,
+    onProblem: fail("what accounts use was not stored; retrying"),
+  });
   const worker = randomUUID();
   const leases = openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
   let resourcesUrl = options.resourcesUrl;
@@ -90,6 +98,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const kb = await openKnowledgeBase(options, store, models, {
     leases,
     changeWaits,
+    usage,
     limits,
     resourcesUrl: () => resourcesUrl,
     isEnding: () => admission.state() === "draining",
@@ -108,10 +117,13 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       isDamaged,
       isFailing: store.problem() !== undefined,
     });
+  const { id: localAccountId } = await records.ensureAccount(LOCAL_ACCOUNT);
   const server = await buildServer(
     {
       ...httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
-      daemonAccountId: options.daemon && (await records.ensureAccount(LOCAL_ACCOUNT)).id,
+      localAccountId,
+      hasBudget: models.budget !== undefined,
+      daemonAccountId: options.daemon && localAccountId,
     },
     work.webhooks,
     work.answering,
@@ -209,6 +221,7 @@ async function closeService(
   await work.close(Math.max(0, endMs - performance.now()));
   await kb.leases.close().catch(fail("interrupted jobs were not handed back"));
   await work.housekeeping.close();
+  await kb.usage.close();
   kb.pages.close();
   kb.mails.close();
   // Closed together: a backfill in progress ends with its model.
@@ -239,7 +252,7 @@ function httpParts(
   admission: Admission,
   limits: ServiceLimits,
   rate: ReturnType<typeof rateKeys>,
-): Omit<HttpParts, "daemonAccountId"> {
+): Omit<HttpParts, "daemonAccountId" | "localAccountId" | "hasBudget"> {
   return {
     ...limits,
     kb,

@@ -27,3 +27,7 @@ export const UPLOAD_BYTES_MAX = 32 * 1024 * 1024;
 
 /** Characters of a text that a preview splits: a person compares settings by its first pages. */
 export const PREVIEW_CHARS_MAX = 50_000;
+
+/** Longest series of hours and of days: a week, and as long as the service keeps them. */
+export const USAGE_HOURS_MAX = 168;
+export const USAGE_DAYS_MAX = 90;

@@ -4,11 +4,12 @@ import { addressOf } from "../view/address.ts";
 import { place } from "../view/router.ts";
 import { AgentsTab } from "./agents-tab.tsx";
 import { KeysTab } from "./keys-tab.tsx";
+import { UsageTab } from "./usage-tab.tsx";
 import { WebhooksTab } from "./webhooks-tab.tsx";
 
-const TABS = ["keys", "webhooks", "agents"] as const;
-const LABELS = { keys: "Keys", webhooks: "Webhooks", agents: "Agents" } as const;
-const CONTENT = { keys: KeysTab, webhooks: WebhooksTab, agents: AgentsTab } as const;
+const TABS = ["keys", "webhooks", "agents", "usage"] as const;
+const LABELS = { keys: "Keys", webhooks: "Webhooks", agents: "Agents", usage: "Usage" } as const;
+const CONTENT = { keys: KeysTab, webhooks: WebhooksTab, agents: AgentsTab, usage: UsageTab } as const;
 
 /** Who and what may use the account: keys, endpoints for events, agents. */
 export function AccessPage(): JSX.Element {
@@ -16,8 +17,8 @@ export function AccessPage(): JSX.Element {
   const Content = CONTENT[chosen];
   return (
     <Page
-      title="Access"
-      intro="Keys of programs and people, addresses that receive events, and agents that answer questions."
+      title="Access and usage"
+      intro="Keys of programs and people, addresses that receive events, agents that answer questions, and what the account used."
     >
       <nav class="tabs" aria-label="Parts of this page">
         {TABS.map((tab) => (

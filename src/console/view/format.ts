@@ -1,6 +1,7 @@
 const COUNT = new Intl.NumberFormat("en");
 const TIME = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
 const DAY = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short", hour12: false });
+const UTC_DAY = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
 
 /** 12431 → `12,431`. */
 export function count(value: number): string {
@@ -28,6 +29,11 @@ export function clock(ms: number): string {
 /** `Nov 21, 2026, 14:02`. */
 export function moment(ms: number): string {
   return DAY.format(ms);
+}
+
+/** `Nov 21, 2026`, the day of UTC. */
+export function dayOf(ms: number): string {
+  return UTC_DAY.format(ms);
 }
 
 /** How long ago: `just now`, `5 min ago`, `3 h ago`, then the day. */

@@ -35,6 +35,10 @@ export interface HttpParts {
   readonly sessions: Sessions;
   /** The address at which other machines reach the service, if there is one. */
   readonly publicUrl: string | undefined;
+  /** The account of whoever runs the service. */
+  readonly localAccountId: string;
+  /** Whether what models cost is counted. */
+  readonly hasBudget: boolean;
   /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */
   readonly daemonAccountId: string | undefined;
   readonly idempotency: Idempotency;

@@ -40,6 +40,7 @@ import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
 import { addPreviewRoutes } from "./preview-routes.ts";
 import { addResourceRoutes } from "./resource-routes.ts";
+import { addUsageRoutes } from "./usage-routes.ts";
 import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
@@ -154,6 +155,7 @@ export async function buildServer(
   addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addPreviewRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
   addSearchRoutes(server, parts);
+  addUsageRoutes(server, parts);
   addChangeRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);

@@ -1,5 +1,6 @@
 import type { Queue } from "../queue/queue.ts";
 import type { Records } from "../store/store.ts";
+import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 
 /** How long unused data is retained. */
@@ -35,11 +36,14 @@ export interface Swept {
   readonly turns: number;
   readonly files: number;
   readonly deadLetters: number;
+  /** Hours of the use of accounts. */
+  readonly usage: number;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
 /** Time between sweeps: data may stay an hour longer than configured. */
-const INTERVAL_MS = 60 * 60 * 1000;
+const INTERVAL_MS = HOUR_MS;
 /** Least age of a removed upload, an hour, whatever the configuration: the create that uses the file needs time to arrive. */
 const UPLOADED_FOR_DAYS = 1 / 24;
 /** Time for which changes stay in the feed: a reader may be away for that long. */
@@ -56,6 +60,7 @@ export interface HousekeepingParts {
     | "sweepAnswers"
     | "purgeDeleted"
     | "purgeChanges"
+    | "purgeUsage"
     | "purgeThreads"
     | "purgeThreadImages"
   >;
@@ -117,6 +122,9 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     files: await all(removeFiles),
     deadLetters: await all(() =>
       queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
+    ),
+    usage: await all(() =>
+      records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
     ),
   });
   const start = (): void => {

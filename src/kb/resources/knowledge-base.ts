@@ -19,6 +19,7 @@ import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
+import type { Usage } from "../usage/usage.ts";
 
 /** The dependencies of the operations. The service creates them once. */
 export interface KnowledgeBase {
@@ -57,6 +58,8 @@ export interface KnowledgeBase {
   readonly jobWaits: Waits;
   /** Requests that wait for changes of an account, by its id. */
   readonly changeWaits: Waits;
+  /** Counts what accounts use. */
+  readonly usage: Usage;
   readonly collections: Collections;
   readonly limits: ContentLimits;
   /** Converts a failure into its answer. `retryAfterSeconds` is undefined if a retry cannot succeed by itself. */

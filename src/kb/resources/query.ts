@@ -23,7 +23,12 @@ export async function queryWithReceipt(
 ): Promise<SearchOutcome & { readonly receipt: Receipt }> {
   const searched = await findSearched(kb, accountId, body);
   const before = await readBefore(kb, accountId, [searched], body, signal);
-  const outcome = await during(() => queryResources(kb, accountId, searched, body));
+  const outcome = await during(async () => {
+    const startMs = performance.now();
+    const found = await queryResources(kb, accountId, searched, body);
+    kb.usage.noteSearch(accountId, (performance.now() - startMs) / 1000);
+    return found;
+  });
   const results =
     body.explain === true
       ? await explained(kb.index, { scope: searched.scope, query: body.query.toWellFormed() }, outcome)

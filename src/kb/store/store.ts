@@ -29,6 +29,7 @@ import type {
 } from "./records.ts";
 import type { Index } from "./search-index.ts";
 import type { SpendingRecords } from "./spending.ts";
+import type { UsageRecords } from "./usage.ts";
 import type { WebhookRecords } from "./webhooks.ts";
 
 /** The ports to one database. */
@@ -63,7 +64,8 @@ export interface Store extends Ports {
  * - A write adds its change of a document to the feed (`ChangeRecords`) in its own transaction.
  * - Reads never wait for writes.
  */
-export interface Records extends WebhookRecords, ChatRecords, ErasureRecords, SpendingRecords, ChangeRecords {
+export interface Records
+  extends WebhookRecords, ChatRecords, ErasureRecords, SpendingRecords, UsageRecords, ChangeRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */

@@ -109,6 +109,19 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
   });
 
   describe("the page Access", () => {
+    it("shows what the account used, as charts and as a table, over the time that is chosen", async () => {
+      await open("/access?tab=usage");
+      await page.getByRole("region", { name: "Documents" }).getByText("1", { exact: true }).waitFor();
+      await page.getByRole("img", { name: /^Searches: / }).waitFor();
+      await page.getByText("As a table").click();
+      expect(await page.getByRole("row").count()).toBe(25);
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole("button", { name: "90 days" }).focus();
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.getByRole("row").count()).toBe(91);
+      expect(page.url()).toContain("span=90d");
+    });
+
     it("makes a key that works, is shown once, and ends when it is revoked", async () => {
       await open("/access");
       await page.getByLabel("Name (required)").fill("search page");

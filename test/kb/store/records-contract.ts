@@ -5,6 +5,7 @@ import { chatContract } from "./contract-chat.ts";
 import { keysContract } from "./contract-keys.ts";
 import { resourceContract } from "./contract-resources.ts";
 import { retentionContract } from "./contract-retention.ts";
+import { usageContract } from "./contract-usage.ts";
 import { openFixture } from "./store-fixture.ts";
 
 /** The contract suite of the port `Records`, for every implementation. `open` returns an empty store. */
@@ -16,5 +17,6 @@ export function recordsContract(name: string, open: () => Promise<Store>): void 
     keysContract(fixture);
     chatContract(fixture);
     changesContract(fixture);
+    usageContract(fixture);
   });
 }

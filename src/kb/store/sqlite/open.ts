@@ -7,6 +7,7 @@ import { accountOf, deriveMethods, makeMethods, type Inside } from "../methods.t
 import type { Store } from "../store.ts";
 import { prepareAccountReads } from "./accounts/accounts.ts";
 import { prepareSpendingReads } from "./accounts/spending.ts";
+import { prepareUsageReads } from "./accounts/usage.ts";
 import { prepareSessionReads } from "./accounts/sessions.ts";
 import { prepareChatReads } from "./chat/chat-reads.ts";
 import { openForReading, type Connection } from "./database/connection.ts";
@@ -139,6 +140,7 @@ function lookupsOf(db: Connection): Inside<"lookup"> {
       ...prepareChangeReads(db),
       ...prepareAccountReads(db),
       ...prepareSpendingReads(db),
+      ...prepareUsageReads(db),
       ...prepareSessionReads(db),
       ...prepareFileReads(db),
       ...prepareWebhookReads(db),

@@ -9,6 +9,7 @@ import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
 import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareSpendingWrites } from "./accounts/spending.ts";
+import { prepareUsageWrites } from "./accounts/usage.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
 import { prepareSessionWrites } from "./accounts/sessions.ts";
 import { prepareFileWrites } from "./resources/files.ts";
@@ -84,6 +85,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       deleteResource: (at) => resources.remove(at),
       ...erasures,
       ...prepareSpendingWrites(db),
+      ...prepareUsageWrites(db),
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);

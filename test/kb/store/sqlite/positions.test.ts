@@ -52,6 +52,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;
+      DROP TABLE usage;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
       ALTER TABLE api_key DROP COLUMN family_sha256;
@@ -104,6 +105,7 @@ it("the pages of a store of version 20 are locations", async () => {
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;
+      DROP TABLE usage;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
       ALTER TABLE api_key DROP COLUMN family_sha256;

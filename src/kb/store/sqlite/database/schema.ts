@@ -392,5 +392,16 @@ export const SCHEMA: Schema = {
     SELECT row, index_entry(${NAMES}, headings, text) FROM chunk JOIN resource ON resource.number = chunk.resource
     ORDER BY row;
   `,
+    `
+  -- What accounts used, by hour since 1970 (UTC); see HourUsage. Searches is a JSON array of counts.
+  CREATE TABLE usage (
+    account_id TEXT NOT NULL REFERENCES account (id),
+    hour INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    queued INTEGER NOT NULL,
+    searches TEXT NOT NULL CHECK (json_valid(searches)),
+    PRIMARY KEY (account_id, hour)
+  ) STRICT, WITHOUT ROWID;
+  `,
   ],
 };

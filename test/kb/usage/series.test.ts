@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { LATENCY_MS, percentileOf, rangeOf, seriesOf } from "../../../src/kb/usage/series.ts";
+
+const HOUR_MS = 3_600_000;
+/** Tuesday 2026-11-24, 12:30. */
+const NOW_MS = Date.UTC(2026, 10, 24, 12, 30);
+const HOUR = Math.floor(NOW_MS / HOUR_MS);
+const hourOf = (ago: number, facts: object = {}) => ({
+  hour: HOUR - ago,
+  documents: 0,
+  queued: 0,
+  searches: [],
+  ...facts,
+});
+
+describe("a series of what an account used", () => {
+  it("has a point for every hour, the last of which has not ended", () => {
+    const points = seriesOf(
+      { step: "hour", count: 3 },
+      [hourOf(1, { searches: [0, 0, 4], queued: 7 })],
+      null,
+      NOW_MS,
+    );
+    expect(points.map(({ at, searches, queued }) => [at, searches, queued])).toEqual([
+      ["2026-11-24T10:00:00.000Z", 0, 0],
+      ["2026-11-24T11:00:00.000Z", 4, 7],
+      ["2026-11-24T12:00:00.000Z", 0, 0],
+    ]);
+  });
+
+  it("keeps the number of documents through hours in which nothing happened, and does not know it before", () => {
+    const hours = [hourOf(2, { documents: 5 }), hourOf(0, { documents: 8 })];
+    const documents = (count: number) =>
+      seriesOf({ step: "hour", count }, hours, null, NOW_MS).map((point) => point.documents);
+    expect(documents(4)).toEqual([null, 5, 5, 8]);
+    expect(documents(2)).toEqual([5, 8]); // the hour before the series says it
+  });
+
+  it("sums days of UTC, with what models cost if that is to be shown", () => {
+    const hours = [
+      hourOf(13, { searches: [1], queued: 3 }),
+      hourOf(12, { searches: [2] }),
+      hourOf(0, { searches: [4], queued: 1 }),
+    ];
+    const spending = [{ day: "2026-11-24", nanos: 1_250_000_000 }];
+    const points = seriesOf({ step: "day", count: 2 }, hours, spending, NOW_MS);
+    expect(points.map(({ at, searches, queued, cost }) => [at, searches, queued, cost])).toEqual([
+      ["2026-11-23T00:00:00.000Z", 1, 3, 0],
+      ["2026-11-24T00:00:00.000Z", 6, 1, 1.25],
+    ]);
+    expect(seriesOf({ step: "day", count: 1 }, hours, null, NOW_MS)[0]?.cost).toBeNull();
+    expect(seriesOf({ step: "hour", count: 1 }, hours, spending, NOW_MS)[0]?.cost).toBeNull();
+  });
+
+  it("estimates the latency from ranges", () => {
+    const counts = LATENCY_MS.concat(0).map(() => 0);
+    expect(percentileOf(counts, 0.5)).toBe(0);
+    counts[rangeOf(15)] = 100; // from 10 to 20
+    expect(percentileOf(counts, 0.5)).toBe(15);
+    expect(percentileOf(counts, 0.95)).toBe(19.5);
+    counts[rangeOf(60_000)] = 100;
+    expect(percentileOf(counts, 0.95)).toBe(10_000); // of the last range only the start is known
+  });
+});
