@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { recoverLedger, type RecoverReport } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
@@ -564,7 +564,13 @@ describe("recover", () => {
     await world.sync();
     spoil();
     const files = readdirSync(world.stateDir).toSorted();
+    const temporary = join(world.stateDir, "..", "temporary");
+    mkdirSync(temporary);
+    vi.stubEnv("TMPDIR", temporary);
     expect(await recover(true)).toMatchObject({ sources: [{ adopted: 4, differing: 0 }], planned: [] });
+    vi.unstubAllEnvs();
+    // The copy of the ledger is gone.
+    expect(readdirSync(temporary)).toEqual([]);
     expect(readdirSync(world.stateDir).toSorted()).toEqual(files);
     expect(() => world.daemon()).toThrow(expect.objectContaining({ code }) as Error);
   });
