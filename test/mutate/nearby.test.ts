@@ -30,7 +30,8 @@ describe("the tests near a module", () => {
     );
   });
 
-  it("include the long ones of the folder that mirrors its own, and no others", () => {
+  it("include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
+    expect(nearby.testsOf("src/kb/http/chat-routes.ts", 20)).toContain("test/kb/chat/webhook.test.ts");
     const near = nearby.testsOf("src/kb/chat/image-reader.ts", 100);
     expect(near).toContain("test/kb/chat/images.test.ts");
     expect(near).not.toContain("test/kb/http/mails.test.ts");

@@ -12,6 +12,8 @@ const FAR = [
 /** Ends of names that say which part of a subject a module has: the tests of `upload-routes.ts` speak of uploads. */
 const ROLE = /-(?:routes|reads|writes|child|worker)$/;
 
+/** Long tests of other folders of the same part that run nevertheless: some promises are kept by a long test alone. */
+const FAR_LONG_MAX = 2;
 /** Folders that the tests of one part have in common: `test/kb`. */
 const PART_FOLDERS = 2;
 /** Up to this rank a test mirrors a module, by its own name or its folder's. */
@@ -22,7 +24,7 @@ export interface Nearby {
   /**
    * Test files of a source file, both relative to the repository: those that mirror it (its name, then its folder's), then
    * those that import it, of the same part of the tree first, and of these the ones that are most alike in their words. Long
-   * tests only where they mirror it or its folder. At most `limit`.
+   * tests where they mirror it or its folder, or are the most alike of the same part. At most `limit`.
    */
   testsOf(source: string, limit: number): readonly string[];
 }
@@ -76,11 +78,19 @@ export function openNearby(root: string): Nearby {
         if (steps === undefined) return [];
         const isSamePart = sharedFolders(test, mirror) >= PART_FOLDERS;
         const each = { test, rank: rank(test, steps), isSamePart, alike: alike(test) };
-        const isFar = each.rank > MIRROR_RANK && dirname(test) !== dirname(mirror);
-        return isLong(test) && isFar ? [] : [each];
+        return [each];
       });
+      /** Long tests that neither mirror the module nor stand in its folder, the most alike first. */
+      const farLong = ranked
+        .filter(({ test, rank }) => isLong(test) && rank > MIRROR_RANK && dirname(test) !== dirname(mirror))
+        .toSorted((a, b) => b.alike - a.alike);
+      const leftOut = new Set([
+        ...farLong.filter(({ isSamePart }) => !isSamePart),
+        ...farLong.filter(({ isSamePart }) => isSamePart).slice(FAR_LONG_MAX),
+      ]);
       const isMirror = (each: { readonly rank: number }): number => (each.rank <= MIRROR_RANK ? 0 : 1);
       return ranked
+        .filter((each) => !leftOut.has(each))
         .toSorted(
           (a, b) =>
             isMirror(a) - isMirror(b) ||

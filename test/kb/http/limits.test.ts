@@ -63,6 +63,8 @@ it("bounds the memory of unread long answers, still answers short ones, and refu
   const create = () => running.send("POST", "/api/rag/resource", { body: createBody({ content, settings }) });
   const { data } = (await create()).json;
   const path = `/api/rag/resource/${data._id}`;
+  const keyed = { body: { title: data.title }, headers: { "idempotency-key": "k" } };
+  expect((await running.send("PUT", path, keyed)).status).toBe(200);
   const list = `/api/rag/resource/by-collection?collectionId=${data.collectionId}&ownerId=${data.ownerId}`;
   const stalled = connect(Number(new URL(running.url).port), "127.0.0.1");
   stalled.on("error", () => undefined);
@@ -86,6 +88,8 @@ it("bounds the memory of unread long answers, still answers short ones, and refu
     };
     expect(seen).toEqual({ at, status: 503, code: "overloaded", wait: "1" });
   }
+  // A repeated request answers with the whole record, too.
+  expect((await running.send("PUT", path, keyed)).status).toBe(503);
   const found = await running.send("POST", "/rag/query", { body: { query: "sea", doc_id: data._id } });
   expect(found.status).toBe(200);
   expect((await running.send("POST", "/api/rag/resource", { body: createBody() })).status).toBe(201);
