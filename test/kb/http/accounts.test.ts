@@ -116,10 +116,12 @@ describe("scopes", () => {
       const key = await running.issueKey("local", [scope]);
       for (const { method, path } of others) {
         const answer = await running.send(method, path, { key });
-        expect({ path, status: answer.status, code: answer.json.error.code }).toEqual({
+        const { code, hint } = answer.json.error;
+        expect({ path, status: answer.status, code, hint }).toEqual({
           path,
           status: 403,
           code: "scope_missing",
+          hint: `It has: ${scope}.`,
         });
       }
     },
