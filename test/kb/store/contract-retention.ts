@@ -94,6 +94,82 @@ export function retentionContract(fixture: StoreFixture): void {
       }));
   });
 
+  describe("erasure", () => {
+    const EARLIER = "2000-01-01T00:00:00.000Z";
+    const ann = () => ({ accountId: fixture.account.id, ownerId: "ann" });
+
+    it("returns the resources of an owner, live or deleted, up to a limit", () =>
+      alone(async (store) => {
+        const ids = [(await create("one")).id, (await create("two")).id].toSorted();
+        await create("of another", { ownerId: "bob" });
+        await store.records.deleteResource({ ...at(ids[0] ?? ""), nowIso: LATER });
+        expect([...(await store.records.resourcesOf({ ...ann(), limit: 10 }))].toSorted()).toEqual(ids);
+        expect(await store.records.resourcesOf({ ...ann(), limit: 1 })).toHaveLength(1);
+        expect(await store.records.resourcesOf({ ...ann(), ownerId: "nobody", limit: 10 })).toEqual([]);
+      }));
+
+    it("removes resources and their chunks, once, and nothing of others", () =>
+      alone(async (store) => {
+        const [gone, kept] = [await create("one"), await create("two")];
+        const erase = () =>
+          store.records.eraseResources({
+            accountId: fixture.account.id,
+            ids: [gone.id, "unknown"],
+            hidesOwner: false,
+            nowIso: LATER,
+          });
+        expect(await erase()).toMatchObject({
+          documents: 1,
+          chunks: 1,
+          requests: 0,
+          messages: 0,
+          turns: 0,
+          images: 0,
+        });
+        expect(await erase()).toMatchObject({ documents: 0, chunks: 0 });
+        expect(await store.records.resourcesOf({ ...ann(), limit: 10 })).toEqual([kept.id]);
+        expect(await store.records.resource(at(gone.id))).toBeUndefined();
+        expect(await store.records.deletedResource(at(gone.id))).toBeUndefined();
+        expect(await store.records.resource(at(kept.id))).toBeDefined();
+      }));
+
+    it("names the files that erased resources released, and those that nothing ever used", () =>
+      alone(async (store) => {
+        for (const token of ["released", "of another", "used", "never used"])
+          await store.records.addFile(file(token));
+        const [gone, other] = [
+          await create("one", { fileToken: "released", origin: "file" }),
+          await create("two", { fileToken: "of another", origin: "file" }),
+        ];
+        await create("three", { fileToken: "used", origin: "file" });
+        for (const { id } of [gone, other]) await store.records.deleteResource({ ...at(id), nowIso: LATER });
+        const named = async (beforeIso: string) =>
+          [
+            ...(await store.records.filesToErase({
+              accountId: fixture.account.id,
+              resourceIds: [gone.id],
+              beforeIso,
+            })),
+          ].toSorted();
+        expect(await named(EARLIER)).toEqual(["released"]);
+        expect(await named(FAR)).toEqual(["never used", "released"]);
+      }));
+
+    it("removes the record of a file that nothing uses, and reports that of another as used or gone", () =>
+      alone(async (store) => {
+        for (const token of ["free", "used"]) await store.records.addFile(file(token));
+        await create("one", { fileToken: "used", origin: "file" });
+        const done = [];
+        for (const token of ["free", "free", "used", "unknown"])
+          done.push(await store.records.eraseFile(token));
+        expect(done).toEqual([true, false, false, false]);
+        expect([await store.records.file("free"), (await store.records.file("used"))?.token]).toEqual([
+          undefined,
+          "used",
+        ]);
+      }));
+  });
+
   describe("a change of a resource", () => {
     it("releases the previous file of a resource that gets another one", () =>
       alone(async (store) => {
