@@ -34,12 +34,18 @@ export async function takeOver(
   startedMs: number,
 ): Promise<void> {
   const { ledger } = context;
+  // What a create without an answer has made may turn up later. It must not replace what its file receives now.
+  const unanswered = Map.groupBy(ledger.intents.creates(source.id), ({ path }) => path);
+  const give = (match: (typeof matches)[number], isFreed?: boolean, givenUp?: ReadonlySet<string>): void => {
+    adopt(context, source, match, isFreed, givenUp);
+    for (const { id } of unanswered.get(match.file.path) ?? []) ledger.intents.doubt(id, null);
+  };
   // A new ledger has few rows, and each is a candidate only once. So theirs are written first, together with the record
   // that the comparison started: after a crash in between, only files without a resource are candidates.
   const ofRows = new Set(whole ? [] : matches.filter(({ file }) => candidateRows.has(file.path)));
   if (!whole) {
     await ledger.write(() => {
-      for (const match of ofRows) adopt(context, source, match);
+      for (const match of ofRows) give(match);
       if (isFirst) ledger.drift.setUnsearched(source.id, { parts: WHOLE_FOLDER, sinceMs: startedMs });
     });
     for (const { file, resource } of ofRows) reportCompared(context, source, file.path, resource.docId);
@@ -55,7 +61,7 @@ export async function takeOver(
       for (const match of group) {
         const formerRow = former.get(match.resource.docId);
         if (formerRow !== undefined) ledger.files.remove(formerRow);
-        adopt(context, source, match, formerRow !== undefined, givenUp);
+        give(match, formerRow !== undefined, givenUp);
       }
     });
     for (const { file, resource } of group) reportCompared(context, source, file.path, resource.docId);

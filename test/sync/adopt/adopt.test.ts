@@ -440,6 +440,34 @@ describe("recover", () => {
     expect(sentSince(number)).toEqual([]);
   });
 
+  it("recover leaves a file its document that was renamed onto a path whose create had no answer in the old ledger", async () => {
+    world.write("m.txt", "text m");
+    await world.sync();
+    const { "m.txt": kept } = ids();
+    const crashAt = async (step: string): Promise<void> => {
+      const daemon = world.daemon({
+        step: (name) => {
+          if (name.startsWith(step)) throw new Error("a crash");
+        },
+      });
+      await daemon.syncOnce().catch(() => undefined);
+      await daemon.close().catch(() => undefined);
+    };
+    world.write("z.txt", "text z");
+    await crashAt("create:answered");
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    await world.sync();
+    renameSync(join(world.root, "m.txt"), join(world.root, "z.txt"));
+    await crashAt("delete");
+    expect(world.service.live()).toMatchObject([{ title: "z.txt" }, { title: "z.txt" }]);
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    await recover();
+    await world.sync();
+    expect(world.service.live()).toMatchObject([{ _id: kept, content: "text m" }]);
+  });
+
   it("recover finds the resource of a file whose kind has changed since", async () => {
     world.write("a.txt", PDF);
     await world.sync();
