@@ -165,6 +165,22 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(agreement()).toMatchObject([{ halted: false, inAgreement: 2 }]);
   });
 
+  it("a file that fails before its older resource is found gets that one back, and still counts as failed", async () => {
+    const before = await begin(options);
+    adoptBy(() => []);
+    const { url, key } = world.service;
+    await world.sync({ service: { apiUrl: url, dbUrl: url, pauthkey: key, listLagMs: HOUR_MS } });
+    expect(world.service.live()).toHaveLength(6);
+    world.write("a.txt", Buffer.from([0, 1, 2, 0, 255]));
+    await sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    expect(agreement()).toMatchObject([{ inAgreement: 2, failed: 1 }]);
+    world.write("a.txt", "text a, changed");
+    await world.sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    expect(agreement()).toMatchObject([{ inAgreement: 3 }]);
+  });
+
   it("a file gets back the older resource though the service answers for it only later", async () => {
     const [a] = await begin({ ...options, collections: false });
     if (a === undefined) throw new Error("no resource");
