@@ -342,6 +342,29 @@ describe("recover", () => {
     db.close();
   });
 
+  it("recover gives each file its own resource when one took another's name since a backup", async () => {
+    world.write("a.txt", "text a");
+    await world.sync();
+    const backup = `${world.stateDir}-backup`;
+    cpSync(world.stateDir, backup, { recursive: true });
+    renameSync(join(world.root, "a.txt"), join(world.root, "b.txt"));
+    await world.sync();
+    world.write("a.txt", "text of another file");
+    // Another inode and text: nothing on the disk shows that this file was once the other one.
+    world.write("new.txt", "text a, changed");
+    renameSync(join(world.root, "new.txt"), join(world.root, "b.txt"));
+    await world.sync();
+    const before = world.service.live().map(({ _id, content }) => ({ _id, content }));
+    expect(before).toHaveLength(2);
+    rmSync(world.stateDir, { recursive: true });
+    renameSync(backup, world.stateDir);
+    const creates = world.service.count("create");
+    await recover();
+    await world.sync();
+    expect(world.service.live()).toMatchObject(before);
+    expect(world.service.count("create")).toBe(creates);
+  });
+
   it("a file that was renamed onto a held one's path since a backup keeps its resource", async () => {
     world.write("a.txt", "text a");
     world.write("b.txt", "text of b");

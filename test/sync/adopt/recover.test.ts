@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AskedId } from "../../../src/sync/actions/collections.ts";
 import type { ActionContext, ActionSource } from "../../../src/sync/actions/context.ts";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
@@ -193,6 +193,19 @@ describe("extra resources of a create", () => {
     expect(await settler.checkDoubts()).toBe(false);
     settler.stop();
     expect(deletions).toMatchObject([{ docId: "doc" }]);
+  });
+
+  it("an extra resource is deleted soon after the file's own has answered, however long that took", async () => {
+    const id = await doubtOf();
+    const { settler, deletions } = settlerOf(id, done, false);
+    // The interval between checks has grown to half a minute.
+    for (let checks = 0; checks < 5; checks += 1) expect(await settler.checkDoubts()).toBe(true);
+    await ledger.write(() => ledger.files.agree(1, "kept", observed()));
+    await answered(id, "kept");
+    settler.answered("another");
+    settler.answered("kept");
+    await vi.waitFor(() => expect(deletions).toMatchObject([{ docId: "doc" }]), { timeout: 5000 });
+    settler.stop();
   });
 
   it("an extra resource lets an update finish whose answer confirms the file's own", async () => {
