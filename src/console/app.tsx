@@ -11,6 +11,7 @@ import { Page } from "./parts/page.tsx";
 import { Toasts } from "./parts/toast.tsx";
 import { addressOf } from "./view/address.ts";
 import { place } from "./view/router.ts";
+import { lostSinceMs } from "./client/live.ts";
 import { may, me, signOut } from "./client/session.ts";
 import { SignInAgain, SignInPage } from "./sign-in.tsx";
 
@@ -147,6 +148,7 @@ function Side({ current }: { readonly current: string | undefined }): JSX.Elemen
         </ul>
       </nav>
       <div class="side-end">
+        <LiveLink />
         <div class="who">
           Signed in with the key “{me.value?.key.name}” ({me.value?.key.scopes.join(", ")})
         </div>
@@ -157,6 +159,17 @@ function Side({ current }: { readonly current: string | undefined }): JSX.Elemen
         </div>
       </div>
     </header>
+  );
+}
+
+/** Says so if what happens is not followed at present. */
+function LiveLink(): JSX.Element | null {
+  const sinceMs = lostSinceMs.value;
+  if (sinceMs === null) return null;
+  return (
+    <p class="small muted live-link" role="status">
+      <Icon name="alert" size={13} /> Live link lost. As of {clock(sinceMs)}.
+    </p>
   );
 }
 

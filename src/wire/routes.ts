@@ -39,6 +39,8 @@ export const ROUTES = {
   changes: "/v1/changes",
   /** api: an addition, the queues of the account. */
   queues: "/v1/queues",
+  /** api: an addition, follows the account as server-sent events. */
+  events: "/v1/events",
   /** api: an addition, what the account used over time. */
   usage: "/v1/usage",
   /** api: an addition, the key of the caller. */

@@ -15,6 +15,7 @@ import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
 import { go, place } from "../view/router.ts";
+import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { ChunkedText } from "../chunks/chunked-text.tsx";
 import { EditForm } from "./edit-form.tsx";
@@ -35,12 +36,13 @@ const SHOWN_CHARS = 100_000;
 /** One document: its text with the boundaries of its chunks, what is known about it, and its changes. */
 export function DocumentPage(): JSX.Element {
   const id = place.value.path[1] ?? "";
-  const loaded = useLoad(`document ${id}`, (signal) => loadDocument(id, signal));
+  const loaded = useLoad(`document ${id}`, (signal) => loadDocument(id, signal), undefined, liveTurn);
   const title = loaded.value?.record.title ?? "Document";
   const waits = loaded.value?.record.metadata?.status === "queued";
   useEffect(() => {
+    // In case that the live link is lost.
     if (!waits) return undefined;
-    const timer = setTimeout(loaded.reload, 2000);
+    const timer = setTimeout(loaded.reload, 5000);
     return () => clearTimeout(timer);
   }, [loaded.atMs]);
   return (

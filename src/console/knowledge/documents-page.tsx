@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ago, count, counted } from "../view/format.ts";
 import { useLoad, useNow } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
@@ -8,6 +8,7 @@ import { Page } from "../parts/page.tsx";
 import { Rows } from "../parts/rows.tsx";
 import { addressOf } from "../view/address.ts";
 import { place, refine } from "../view/router.ts";
+import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { bulk, onBulkEnd, startBulk } from "./bulk.ts";
 import { folderOf, useDocuments } from "./documents.ts";
@@ -41,10 +42,22 @@ export function DocumentsPage(scope: Scope): JSX.Element {
   );
   const waits = documents.some(({ status }) => status === "waiting");
   useEffect(() => {
+    // In case that the live link is lost.
     if (!waits) return undefined;
-    const timer = setTimeout(reload, 3000);
+    const timer = setTimeout(reload, 5000);
     return () => clearTimeout(timer);
   }, [documents]);
+  const turn = liveTurn.value;
+  const changedAt = useRef(turn);
+  useEffect(() => {
+    if (!isComplete || turn === changedAt.current) return undefined;
+    // A long list takes its time to load, so that one that is being filled is not loaded all the time.
+    const timer = setTimeout(() => {
+      changedAt.current = turn;
+      reload();
+    }, documents.length);
+    return () => clearTimeout(timer);
+  }, [documents, turn > changedAt.current]);
 
   return (
     <Page

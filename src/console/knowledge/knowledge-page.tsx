@@ -6,11 +6,15 @@ import { Empty, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
 import { place } from "../view/router.ts";
+import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { DocumentsPage } from "./documents-page.tsx";
 import { loadOwners } from "./documents.ts";
 import { ownerWords } from "./owner-words.ts";
 import { TIER_WORDS } from "./tiers.ts";
+
+/** How often the page asks in case that the live link is lost. */
+const EVERY_MS = 30_000;
 
 /** Collections and owners, or the documents of one. */
 export function KnowledgePage(): JSX.Element {
@@ -22,7 +26,7 @@ export function KnowledgePage(): JSX.Element {
 }
 
 function OwnersPage(): JSX.Element {
-  const owners = useLoad("owners", loadOwners, 10_000);
+  const owners = useLoad("owners", loadOwners, EVERY_MS, liveTurn);
   return (
     <Page
       title="Knowledge"

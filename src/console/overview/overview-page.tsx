@@ -3,6 +3,7 @@ import type { CollectionsAnswer } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
 import { ask } from "../client/api.ts";
+import { liveTurn } from "../client/live.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { clock, count, counted } from "../view/format.ts";
 import { FolderCards } from "../folders/folder-cards.tsx";
@@ -16,14 +17,14 @@ import type { HealthAnswer, ModelHealth } from "./health.ts";
 import { needsOf, sentenceOf } from "./needs.ts";
 import type { Whole } from "./needs.ts";
 
-/** How often the page asks: a person who watches a folder fill sees it move. */
-const EVERY_MS = 2000;
+/** How often the page asks beside what events report: of folders and models there are none. */
+const EVERY_MS = 5000;
 
 type Loaded = Whole & { readonly collections: CollectionsAnswer["data"]["collections"] };
 
 /** The whole in one sentence, what needs a person, and the figures. */
 export function OverviewPage(): JSX.Element {
-  const loaded = useLoad("overview", loadWhole, EVERY_MS);
+  const loaded = useLoad("overview", loadWhole, EVERY_MS, liveTurn);
   const { value, error, atMs, reload } = loaded;
   const needs = value === undefined ? [] : needsOf(value);
   return (

@@ -1,3 +1,4 @@
+import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 /** What a page has loaded so far. */
@@ -13,12 +14,13 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a value, again when `key` changes, and every `everyMs` while the page is visible. The value of another key is dropped.
+ * Loads a value, again when `key` changes, and every `everyMs` while the page is visible, and when `live` changes. The value of another key is dropped.
  */
 export function useLoad<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   everyMs?: number,
+  live?: ReadonlySignal<number>,
 ): Loaded<T> {
   type State = Omit<Loaded<T>, "reload"> & { readonly key: string };
   const empty: State = { key, value: undefined, atMs: undefined, error: undefined, isLoading: true };
@@ -26,6 +28,7 @@ export function useLoad<T>(
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
+  const liveTurn = live?.value;
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -52,7 +55,7 @@ export function useLoad<T>(
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", next);
     };
-  }, [key, turn, everyMs]);
+  }, [key, turn, everyMs, liveTurn]);
   const shown = state.key === key ? state : empty;
   return { ...shown, reload: () => setTurn((before) => before + 1) };
 }

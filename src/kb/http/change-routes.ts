@@ -131,7 +131,7 @@ async function follow(
 }
 
 /** Throws if the key, or the session, is no longer valid. */
-async function checkCaller(parts: HttpParts, request: FastifyRequest): Promise<void> {
+export async function checkCaller(parts: HttpParts, request: FastifyRequest): Promise<void> {
   try {
     await requireKey(parts, "read")(request);
   } catch (error) {
@@ -141,7 +141,7 @@ async function checkCaller(parts: HttpParts, request: FastifyRequest): Promise<v
 }
 
 /** Throws `cursor_expired`. */
-async function readPage(
+export async function readPage(
   { kb }: HttpParts,
   accountId: string,
   cursor: string | undefined,
@@ -159,6 +159,7 @@ async function readPage(
   );
 }
 
-function changeOf({ kind, resourceId, at, ...change }: DocumentChange): Change {
+/** Returns a change in the wire format. */
+export function changeOf({ kind, resourceId, at, ...change }: DocumentChange): Change {
   return { ...change, type: `document.${kind}`, timestamp: at, _id: resourceId };
 }

@@ -16,6 +16,7 @@ import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
 import type { RequestKind } from "./admission.ts";
 import { addBulkRoutes } from "./bulk-routes.ts";
+import { addEventRoutes } from "./event-routes.ts";
 import { addChangeRoutes } from "./change-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
@@ -49,7 +50,7 @@ import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { oneOf } from "./validate.ts";
-import { addQueuesRoute, addWebhookRoutes } from "./webhook-routes.ts";
+import { addQueuesRoute, queueReader, addWebhookRoutes } from "./webhook-routes.ts";
 
 /** Maximum size of a body relative to its text: JSON escapes every line break and quote. */
 const ESCAPES_FACTOR = 1.25;
@@ -159,7 +160,9 @@ export async function buildServer(
   addChangeRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
-  addQueuesRoute(server, parts, (accountId) => jobs.figures(accountId));
+  const queuesOf = queueReader(parts.kb, (accountId) => jobs.figures(accountId));
+  addQueuesRoute(server, parts, queuesOf);
+  addEventRoutes(server, parts, queuesOf);
   await server.register((scope) =>
     addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), untimed),
   );

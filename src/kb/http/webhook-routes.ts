@@ -16,6 +16,7 @@ import {
   type DeadRecord,
   type EndpointRecord,
 } from "../../wire/webhook.ts";
+import type { QueueFigures } from "../../wire/webhook.ts";
 import type { QuestionFigures } from "../chat/job-runner.ts";
 import type { DeadDelivery, Endpoint, EndpointKey } from "../store/webhooks.ts";
 import {
@@ -206,10 +207,8 @@ function addDeadRoutes(server: FastifyInstance, parts: HttpParts, webhooks: Webh
 export function addQueuesRoute(
   server: FastifyInstance,
   parts: HttpParts,
-  questionsOf: (accountId: string) => Promise<QuestionFigures>,
+  queuesOf: (accountId: string) => Promise<QueueFigures>,
 ): void {
-  const { queue, records } = parts.kb;
-
   addOperation(server, parts, {
     method: "GET",
     url: ROUTES.queues,
@@ -220,21 +219,30 @@ export function addQueuesRoute(
       tag: "Service",
       answers: { 200: QueuesAnswer },
     },
-    handle: async (_request, accountId) => {
-      const [documents, failed, messages, endpoints, questions] = await Promise.all([
-        queue.figures("ingest", accountId),
-        records.failedResources(accountId),
-        queue.figures("webhook", accountId),
-        records.endpoints(accountId),
-        questionsOf(accountId),
-      ]);
-      return answer(200, "Queues fetched successfully", {
-        ingest: queueOf({ ...documents, failed }),
-        webhooks: { endpoints: endpoints.length, waiting: messages.waiting, dead: messages.dead },
-        questions: queueOf(questions),
-      });
-    },
+    handle: async (_request, accountId) =>
+      answer(200, "Queues fetched successfully", await queuesOf(accountId)),
   });
+}
+
+/** Returns a function that reads the queues of an account. */
+export function queueReader(
+  { queue, records }: HttpParts["kb"],
+  questionsOf: (accountId: string) => Promise<QuestionFigures>,
+): (accountId: string) => Promise<QueueFigures> {
+  return async (accountId) => {
+    const [documents, failed, messages, endpoints, questions] = await Promise.all([
+      queue.figures("ingest", accountId),
+      records.failedResources(accountId),
+      queue.figures("webhook", accountId),
+      records.endpoints(accountId),
+      questionsOf(accountId),
+    ]);
+    return {
+      ingest: queueOf({ ...documents, failed }),
+      webhooks: { endpoints: endpoints.length, waiting: messages.waiting, dead: messages.dead },
+      questions: queueOf(questions),
+    };
+  };
 }
 
 function keyOf(request: FastifyRequest, accountId: string): EndpointKey {

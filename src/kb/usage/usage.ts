@@ -47,7 +47,8 @@ export function openUsage({ records, queue, nowMs, onProblem }: UsageParts): Usa
     if (waiting > 0) entryOf(accountId);
   };
   const flush = async (accountId?: string): Promise<void> => {
-    for (const [account, searches] of [...counted]) {
+    // Of those that are counted now: an account whose documents wait is counted again at once.
+    for (const [account, searches] of Array.from(counted)) {
       if (accountId !== undefined && account !== accountId) continue;
       counted.delete(account);
       try {
@@ -69,7 +70,9 @@ export function openUsage({ records, queue, nowMs, onProblem }: UsageParts): Usa
     }
   };
   let ticking = Promise.resolve();
-  const timer = setInterval(() => (ticking = ticking.then(tick)), FLUSH_MS).unref();
+  const timer = setInterval(() => {
+    ticking = ticking.then(tick);
+  }, FLUSH_MS).unref();
 
   return {
     noteSearch: (accountId, seconds) => {

@@ -221,6 +221,15 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         .toBe(4 - Number(/\d/.exec(number)));
     });
 
+    it("follows what others change", async () => {
+      await create({ title: "Live one", owner_id: "live" });
+      await signIn(page, running.url, key);
+      await open(await scopeOf("live"));
+      await page.getByText("1 document", { exact: false }).first().waitFor();
+      await create({ title: "Live two", owner_id: "live" });
+      await page.getByRole("row", { name: /Live two/ }).waitFor();
+    });
+
     it("shows ten thousand, of which only the visible ones exist", async () => {
       const lines = Array.from({ length: 10_000 }, (_, at) =>
         JSON.stringify(

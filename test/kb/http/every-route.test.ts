@@ -116,6 +116,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     finds: "nothing",
   },
   "GET /v1/usage": { finds: "own" },
+  "GET /v1/events": { finds: "own" },
   "GET /v1/me": { finds: "own" },
   "POST /console/links": { sent: () => ({ body: {} }), finds: "own" },
   // Only a page of the console may sign in and out.
