@@ -63,7 +63,7 @@ export function openNearby(root: string): Nearby {
   return {
     testsOf: (source, limit) => {
       const mirror = source.replace(/^src\//, "test/").replace(/\.ts$/, "");
-      const rank = (test: string, steps: number): number => {
+      const rankOf = (test: string, steps: number): number => {
         if (test === `${mirror}.test.ts`) return 0;
         // `builtin-images.test.ts` is about a side of `builtin.ts`.
         const isPart = test.startsWith(`${mirror}/`) || test.startsWith(`${mirror}-`);
@@ -77,8 +77,7 @@ export function openNearby(root: string): Nearby {
         const steps = reach.get(test)?.get(source);
         if (steps === undefined) return [];
         const isSamePart = sharedFolders(test, mirror) >= PART_FOLDERS;
-        const each = { test, rank: rank(test, steps), isSamePart, alike: alike(test) };
-        return [each];
+        return [{ test, rank: rankOf(test, steps), isSamePart, alike: alike(test) }];
       });
       /** Long tests that neither mirror the module nor stand in its folder, the most alike first. */
       const farLong = ranked
