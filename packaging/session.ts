@@ -74,7 +74,7 @@ const run = (command: string): void => {
 };
 
 const record = join(scratch, "up");
-const daemon = spawn("script", ["-f", ...inTerminal("kbsync up observatory --port 0"), record], {
+const daemon = spawn("script", ["-f", ...inTerminal("kbsync up observatory --port 0 --tier fastest"), record], {
   cwd: home,
   env,
   stdio: "ignore",

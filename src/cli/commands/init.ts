@@ -9,6 +9,7 @@ import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
 import { interview } from "./interview.ts";
+import { bestTier, thisMachine } from "./tier-choice.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 import { writeConfig } from "../state/config-file.ts";
 
@@ -54,7 +55,10 @@ async function init(context: Context, folders: readonly string[], options: InitO
       hint: "Name the folders: `kbsync init DIR…`; `kbsync init --help` lists the options.",
     });
   }
-  const wishes = folders.length > 0 ? given : await interview(given, context);
+  const wishes =
+    folders.length > 0
+      ? given
+      : await interview({ ...given, collection: options.tier ?? bestTier(await thisMachine({})) }, context);
   writeConfig(file, configText(wishes), context);
   const next = (line: string): string => completeCommand(line, context.invocation);
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);

@@ -5,24 +5,28 @@ import { createInterface } from "node:readline/promises";
 import { PORT_DEFAULT } from "../../config/schema.ts";
 import type { Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
-
-/** Puts a question to a person and resolves with the answer as it was typed. Rejects when the person goes. */
-export type Ask = (question: string) => Promise<string>;
+import { type Ask, askTier, askUntil } from "./tier-question.ts";
 
 /** Folders that are asked for; more are added in the file. */
 const FOLDERS_MAX = 20;
 
-/**
- * Asks a person for what the flags left open. Throws `usage` where standard input ends, and the signal's reason at
- * Ctrl-C; nothing is written then.
- */
+/** Asks a person for what the flags left open. Throws as `onTerminal` does; nothing is written then. */
 export async function interview(
   given: Wishes,
   context: Pick<Context, "cwd" | "signal" | "stdout">,
 ): Promise<Wishes> {
+  return onTerminal(context, (ask, say) => askAll(given, ask, say, context.cwd));
+}
+
+/**
+ * Runs questions on the terminal. Throws `usage` where standard input ends, and the signal's reason at Ctrl-C.
+ */
+export async function onTerminal<T>(
+  context: Pick<Context, "signal" | "stdout">,
+  run: (ask: Ask, say: (words: string) => void) => Promise<T>,
+): Promise<T> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   const ended = Promise.withResolvers<never>();
   // Nobody need wait for it.
@@ -39,18 +43,11 @@ export async function interview(
   context.signal.addEventListener("abort", () => terminal.close(), { once: true });
   const ask: Ask = (question) => Promise.race([terminal.question(question), ended.promise]);
   try {
-    return await askAll(given, ask, (words) => context.stdout.write(`  ${words}\n`), context.cwd);
+    return await run(ask, (words) => context.stdout.write(`  ${words}\n`));
   } finally {
     terminal.close();
   }
 }
-
-/** What each tier finds, and what it costs. */
-const TIER_WORDS: Readonly<Record<Tier, string>> = {
-  fastest: "by words; costs nothing, files are searchable at once",
-  moderate: "by words and by meaning; about 7 passages a second on two processors",
-  high_accuracy: "the same, also sentence by sentence; takes twice as long",
-};
 
 /** Asks the questions in order; an empty answer takes the value in brackets. `say` prints choices, and what is wrong with an answer. */
 export async function askAll(
@@ -60,14 +57,7 @@ export async function askAll(
   cwd: string,
 ): Promise<Wishes> {
   const folders = await askFolders(ask, say, cwd);
-  for (const tier of Tier.options) say(`${tier.padEnd(13)} ${TIER_WORDS[tier]}`);
-  const collection = await askUntil(
-    ask,
-    say,
-    `How is it searched? ${Tier.options.join(", ")} [${given.collection}] `,
-    (answer) => Tier.safeParse(answer || given.collection).data,
-    `expected one of ${Tier.options.join(", ")}`,
-  );
+  const collection = await askTier(ask, say, given.collection);
   const isHere = await askUntil(
     ask,
     say,
@@ -134,21 +124,6 @@ async function askHosted(
   const resourcesUrl = await address("Which address serves uploaded files?", apiUrl);
   const file = (await ask("Which file holds the key? (Enter: it comes in KBSYNC_PAUTHKEY) ")).trim();
   return { apiUrl, dbUrl, resourcesUrl, pauthkeyFile: file === "" ? undefined : absolute(file, cwd) };
-}
-
-/** Asks until an answer can be read. */
-async function askUntil<T>(
-  ask: Ask,
-  complain: (words: string) => void,
-  question: string,
-  read: (answer: string) => T | undefined,
-  expected: string,
-): Promise<T> {
-  for (;;) {
-    const value = read((await ask(question)).trim());
-    if (value !== undefined) return value;
-    complain(expected);
-  }
 }
 
 function portOf(text: string): number | undefined {

@@ -52,7 +52,7 @@ export function addAsk(program: Command, context: Context): void {
     .description("ask an agent, which answers from the knowledge base and from images")
     .argument("<question>", "in your own words; may be empty with an image")
     .option("-i, --image <file>", "an image to send with the question; may be repeated", collect, [])
-    .option("-a, --agent <id>", "the agent to ask", DEFAULT_AGENT_ID)
+    .option("-a, --agent <agent>", "the agent to ask", DEFAULT_AGENT_ID)
     .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said");
   addFreshOptions(command)
     .option("--json", "print the answer as JSON")

@@ -72,7 +72,7 @@ export function addSearch(program: Command, context: Context): void {
     .argument("<query...>", "the question or words to search for; needs no quotes")
     .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
     .option("-d, --doc <path>", "search this file only")
-    .option("--source <dir>", "search this folder of the configuration only")
+    .option("--source <source>", "search this folder of the configuration only")
     .addOption(new Option("--tier <tier>", "search the folders of this tier only").choices(Tier.options))
     .option("--filter <json>", "search documents with this metadata only (see kbsync facets)", filterOption)
     .option("--score <n>", "least score of a result, from 0 to 1", scoreOption)

@@ -6,7 +6,7 @@ import { locatedPath, nothingSynced, openOperator, printJson } from "../state/as
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import type { CommonOptions } from "../output/options.ts";
-import { thousands } from "../output/progress.ts";
+import { localTime, thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface UndeleteOptions extends CommonOptions {
@@ -57,7 +57,7 @@ function listText(texts: readonly TrashedText[], cwd: string): string {
   return texts
     .map(
       (text) =>
-        `${text.deletedAt}  ${thousands(text.sizeBytes).padStart(12)} bytes  ${shortest(text.path, cwd)}${noteOf(text)}\n`,
+        `${localTime(Date.parse(text.deletedAt))}  ${thousands(text.sizeBytes).padStart(12)} bytes  ${shortest(text.path, cwd)}${noteOf(text)}\n`,
     )
     .join("");
 }
@@ -67,7 +67,7 @@ function resultText(results: readonly PutBack[], cwd: string): string {
     .map((result) => {
       const path = shortest(result.path, cwd);
       if (result.outcome === "restored")
-        return `restored  ${path}  (deleted ${result.deletedAt})${noteOf(result)}\n`;
+        return `restored  ${path}  (deleted ${localTime(Date.parse(result.deletedAt))})${noteOf(result)}\n`;
       if (result.outcome === "exists")
         return `left      ${path}: there is a file of that name; move it away first\n`;
       return `failed    ${path}: ${result.reason}\n`;
@@ -86,9 +86,9 @@ function shortest(path: string, cwd: string): string {
   return visibleLine(pathBelow(cwd, path) || path);
 }
 
-/** Parses a point in time; milliseconds since 1970. */
+/** Parses a point in time; milliseconds since 1970. One without a fraction stands for the whole second, as --list shows it. */
 function time(text: string): number {
-  const atMs = Date.parse(text);
+  const atMs = Date.parse(text) + (text.includes(".") ? 0 : 999);
   if (Number.isNaN(atMs)) throw new InvalidArgumentError("expected a time such as 2026-11-21T16:30:00Z");
   return atMs;
 }

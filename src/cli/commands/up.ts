@@ -10,6 +10,7 @@ import { openLog } from "../output/log.ts";
 import { loadSources } from "../state/sources.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
+import { withChosenTier } from "./tier-choice.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
@@ -31,8 +32,9 @@ export function addUp(program: Command, context: Context): void {
   );
 }
 
-async function up(context: Context, dirs: readonly string[], options: UpOptions): Promise<void> {
+async function up(context: Context, dirs: readonly string[], given: UpOptions): Promise<void> {
   context.holdHangups?.();
+  const options = await withChosenTier(context, dirs, given);
   const config = loadSources(context, dirs, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);

@@ -44,6 +44,13 @@ ${commands
   .join("\n")}
   esac
 }
+# Adds lines that begin with the typed word. compgen -W would run what stands in them.
+_${name}_lines() {
+  local line
+  while IFS= read -r line; do
+    [[ $line == "$cur"* ]] && COMPREPLY+=("$line")
+  done < <(${name} completion --list "$1" 2>/dev/null)
+}
 complete -o filenames -F _${name} ${name}
 `;
 }
@@ -86,6 +93,10 @@ function replyOf(completes: Completes): string {
     case "file":
     case "path":
       return `local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$cur"))`;
+    case "source":
+      return `local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$cur")); _kbsync_lines sources`;
+    case "agent":
+      return "_kbsync_lines agents";
     case "words":
       return "COMPREPLY=()";
   }

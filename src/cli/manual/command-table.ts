@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 
 /** Kind of a value on the command line, for completion. */
-export type Completes = "file" | "folder" | "path" | "words" | readonly string[];
+export type Completes = "file" | "folder" | "path" | "source" | "agent" | "words" | readonly string[];
 
 /** An option of a command. */
 export interface TableOption {
@@ -101,8 +101,11 @@ function completionOf(usage: string): Completes {
   switch (usage.replaceAll(/[<>[\].]/g, "")) {
     case "file":
       return "file";
-    case "dir":
     case "source":
+      return "source";
+    case "agent":
+      return "agent";
+    case "dir":
     case "from":
     case "to":
       return "folder";

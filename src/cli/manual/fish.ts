@@ -65,6 +65,10 @@ function argumentsOf(completes: Completes): string {
     case "file":
     case "path":
       return "-F";
+    case "source":
+      return "-a '(kbsync completion --list sources 2>/dev/null; __fish_complete_directories)'";
+    case "agent":
+      return "-a '(kbsync completion --list agents 2>/dev/null)'";
     case "words":
       return "";
   }

@@ -8,6 +8,12 @@ export function zshCompletion(table: CommandTable): string {
   const top = [...plain, ...groups].map((one) => described(one.name, one.description));
   return `#compdef ${name}
 # zsh completion for ${name}, made by \`${name} completion zsh\`
+_${name}_lines() {
+  local -a lines=("\${(@f)$(${name} completion --list $1 2>/dev/null)}")
+  compadd -a lines
+}
+_${name}_sources() { _${name}_lines sources; _files -/ }
+_${name}_agents() { _${name}_lines agents }
 _${name}() {
   local curcontext="$curcontext" state line
   typeset -A opt_args
@@ -91,6 +97,10 @@ function actionOf(completes: Completes): string {
     case "file":
     case "path":
       return "_files";
+    case "source":
+      return "_kbsync_sources";
+    case "agent":
+      return "_kbsync_agents";
     case "words":
       return " ";
   }

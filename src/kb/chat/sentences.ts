@@ -89,14 +89,15 @@ export interface RatedSentence extends Sentence {
 
 /**
  * Returns the sentence with the largest share of the wanted terms, the first of equals; undefined if none contains any. The title and
- * the nearest heading count as part of a sentence, because a text under "Opening hours" does not repeat these words. A heading
- * itself is chosen only if no sentence matches.
+ * the nearest heading count as part of a sentence, because a text under "Opening hours" does not repeat these words. The title
+ * alone makes no match unless it has all of the terms. A heading itself is chosen only if no sentence matches.
  */
 export function bestSentence(
   text: string,
   wanted: ReadonlySet<string>,
   title: string,
 ): RatedSentence | undefined {
+  const isTitle = coverage(wanted, title) === 1;
   let heading = "";
   let best: RatedSentence | undefined;
   let bestHeading: RatedSentence | undefined;
@@ -107,6 +108,7 @@ export function bestSentence(
       if (share > (bestHeading?.share ?? 0)) bestHeading = { ...sentence, share };
       continue;
     }
+    if (!isTitle && coverage(wanted, `${sentence.text} ${heading}`) === 0) continue;
     const share = coverage(wanted, `${sentence.text} ${heading} ${title}`);
     if (share > (best?.share ?? 0)) best = { ...sentence, share };
   }

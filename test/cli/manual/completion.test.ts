@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -82,6 +82,33 @@ describe.skipIf(!has("bash"))("bash offers (skipped where it is not installed)",
     expect(bashOffers(...words)).toEqual(expected);
   });
 });
+
+describe.skipIf(!has("bash"))(
+  "bash offers values of this machine (skipped where it is not installed)",
+  () => {
+    // A folder named like a command must not run.
+    const lines = { sources: "/srv/hand book\n/srv/$(touch ran)", agents: "default\ndesk" };
+    const stub = `kbsync() { case "$3" in sources) printf '%s\\n' ${quoted(lines.sources)} ;; agents) printf '%s\\n' ${quoted(lines.agents)} ;; esac; }`;
+
+    it.each([
+      ["the synced folders", ["pause", "/srv/"], ["/srv/hand book", "/srv/$(touch ran)"]],
+      ["the synced folders of an option", ["search", "--source", "/srv/h"], ["/srv/hand book"]],
+      ["agents", ["ask", "--agent", "de"], ["default", "desk"]],
+    ])("%s", (_name, words, expected) => {
+      const line = `${stub}; source ${file("bash")}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _kbsync; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      const { stdout } = spawnSync("bash", ["-c", line, "bash", "kbsync", ...words], {
+        cwd: folder,
+        encoding: "utf8",
+      });
+      expect(stdout.split("\n").filter((word) => word !== "")).toEqual(expected);
+      expect(readdirSync(folder)).not.toContain("ran");
+    });
+  },
+);
+
+function quoted(text: string): string {
+  return `'${text}'`;
+}
 
 describe.skipIf(!has("fish"))("fish offers (skipped where it is not installed)", () => {
   it.each([

@@ -171,6 +171,11 @@ it("front matter and lines without a letter are no sentences", () => {
   expect(bestSentence(text, termsOf("bread"), "Bread")?.text).toBe("Bake it.");
 });
 
+it("the title alone makes a sentence match only if it has all words of the question", () => {
+  expect(bestSentence("Bake it.", termsOf("bread"), "Bread")?.text).toBe("Bake it.");
+  expect(bestSentence("Bake it.", termsOf("who invented bread"), "Bread")).toBeUndefined();
+});
+
 describe("the JSON of an answer", () => {
   it.each<[string, string, string | undefined]>([
     ["accepts an object alone", ' {"a": 1}\n', '{"a": 1}'],

@@ -29,11 +29,16 @@ describe("nearTerms", () => {
 
   it("nearTerms is symmetric for a letter that is added anywhere", () => {
     assert(
-      property(stringMatching(/^[a-z]{4,12}$/), nat(12), constantFrom(..."aetz"), (term, at, letter) => {
-        const longer = term.slice(0, at) + letter + term.slice(at);
-        expect(nearTerms(term)).toContain(longer);
-        expect(nearTerms(longer)).toContain(term);
-      }),
+      property(
+        stringMatching(/^[a-z]{4,12}$/),
+        nat(12),
+        constantFrom("a", "e", "t", "z"),
+        (term, at, letter) => {
+          const longer = term.slice(0, at) + letter + term.slice(at);
+          expect(nearTerms(term)).toContain(longer);
+          expect(nearTerms(longer)).toContain(term);
+        },
+      ),
     );
   });
 });
