@@ -6,7 +6,7 @@ export type Ask = (question: string) => Promise<string>;
 /** What each tier finds, and what it costs. */
 const TIER_WORDS: Readonly<Record<Tier, string>> = {
   fastest: "by words; costs nothing, files are searchable at once",
-  moderate: "by words and by meaning, as vectors are made: about 4 passages a second and processor",
+  moderate: "by words and by meaning; 4 passages a second and processor",
   high_accuracy: "the same, also sentence by sentence; takes twice as long",
 };
 
