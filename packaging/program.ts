@@ -70,14 +70,28 @@ export function sizeOf(folder: string): number {
 const HERE = `${process.platform}/${process.arch}`;
 const PREBUILT = `${process.platform}-${process.arch}.node`;
 
+const DEAD_WEIGHT: readonly RegExp[] = [
+  // The engines of text recognition with their code as text, for browsers. Here it is read from a file beside each.
+  /^node_modules\/tesseract\.js-core\/.*\.wasm\.js$/,
+  // The smaller engines, which tesseract.js 7 never takes in Node.js whatever it is asked for, and the data of the older recogniser.
+  /^node_modules\/tesseract\.js-core\/.*-lstm\.(?:js|wasm)$/,
+  /^node_modules\/@tesseract\.js-data\/[^/]+\/4\.0\.0$/,
+  // Pages are drawn with the legacy build, which is that for Node.js.
+  /^node_modules\/pdfjs-dist\/(?:build|web|image_decoders|legacy\/web|legacy\/build\/.*(?:\.min|sandbox)\.mjs$)(?:\/|$)/,
+  // Sources and compilers' notes for people who debug packages: Node.js runs no TypeScript below node_modules.
+  /\.map$/,
+  /^node_modules\/.*\.[mc]?ts$/,
+  // What packages carry for browsers, for other C libraries, and of their own tests and history.
+  /^node_modules\/mammoth\/mammoth\.browser/,
+  /^node_modules\/zlibjs\/bin\/(?!node-zlib\.js$)/,
+  /^node_modules\/@koromix\/koffi-linux-[^/]+\/musl_/,
+  /^node_modules\/bintrees\/test$/,
+  /^node_modules\/.*\/(?:CHANGELOG|HISTORY|CHANGES)\.md$/i,
+];
+
 /** Whether a path of the repository is never read by the program on this machine; together they are half of what npm installs. */
 export function isDeadWeight(path: string): boolean {
-  // The engines of text recognition with their code as text, for browsers. Here it is read from a file beside each.
-  if (/^node_modules\/tesseract\.js-core\/.*\.wasm\.js$/.test(path)) return true;
-  // Pages are drawn with the legacy build, which is that for Node.js.
-  if (/^node_modules\/pdfjs-dist\/(?:build|web|image_decoders)(?:\/|$)/.test(path)) return true;
-  // Compilers' notes for people who debug these packages.
-  if (/\.(?:map|d\.[mc]?ts)$/.test(path)) return true;
+  if (DEAD_WEIGHT.some((pattern) => pattern.test(path))) return true;
   // The sources of SQLite, for machines that no binary was built for.
   if (/^node_modules\/better-sqlite3\/(?:deps|src)(?:\/|$)/.test(path)) return true;
   const onnx = /^node_modules\/onnxruntime-node\/bin\/napi-v\d+\/([^/]+\/[^/]+)/.exec(path)?.[1];

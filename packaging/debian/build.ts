@@ -1,5 +1,5 @@
-// Builds a Debian package of this repository, for this machine's architecture: `npm run package:deb`. It needs dpkg-deb and
-// what `npm ci` installed, and fetches nothing. With `--system-node` it brings no Node.js and depends on the machine's.
+// Builds a Debian package of this repository, for this machine's architecture: `npm run package:deb`. It needs dpkg-deb,
+// strip and what `npm ci` installed, and fetches nothing. With `--system-node` it brings no Node.js and depends on the machine's.
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -98,6 +98,8 @@ function build(tree: string): readonly string[] {
 function takeNode(home: string): string {
   mkdirSync(join(home, "bin"));
   cpSync(join(REPOSITORY, "node_modules/node/bin/node"), join(home, "bin/node"), { dereference: true });
+  // Names for debuggers, which nothing reads at run time.
+  execFileSync("strip", ["--strip-unneeded", join(home, "bin/node")]);
   return `${HOME}/bin/node`;
 }
 

