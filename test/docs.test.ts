@@ -1,9 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../src/config/load.ts";
-import { table } from "./cli/manual/program.ts";
+import { table, wholeProgram } from "./cli/manual/program.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const files = [
@@ -68,7 +69,47 @@ describe.each(files)("%s", (file) => {
     });
     expect(unknown).toEqual([]);
   });
+
+  it("shows only command lines that the program takes", async () => {
+    const lines = [...read(file).matchAll(FENCE)]
+      .filter(([, language]) => language === "sh")
+      .flatMap(([, , text = ""]) => text.replaceAll("\\\n", " ").split("\n"))
+      .flatMap((line) => /^(?:sudo )?kbsync (.*)$/.exec(line)?.[1] ?? []);
+    const refused = await Promise.all(
+      lines.map(async (line) => {
+        const words = wordsOf(line);
+        const failure = await refusalOf(words);
+        return failure === undefined ? [] : [`${line}: ${failure}`];
+      }),
+    );
+    expect(refused.flat()).toEqual([]);
+  });
 });
+
+/** The words of a command line up to a comment, a pipe or another command. */
+function wordsOf(line: string): string[] {
+  const [command = ""] = line.split(/\s+(?:#|\||&&|>)\s?/);
+  return [...command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, one, two, three]) => one ?? two ?? three ?? "",
+  );
+}
+
+/** Why the program would refuse a command line; undefined: it would run it. Runs nothing. */
+async function refusalOf(words: readonly string[]): Promise<string | undefined> {
+  const program = wholeProgram();
+  const disarm = (command: Command): void => {
+    command.exitOverride().configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
+    if (command.commands.length === 0) command.action(() => undefined);
+    command.commands.forEach(disarm);
+  };
+  disarm(program);
+  try {
+    await program.parseAsync(words, { from: "user" });
+    return undefined;
+  } catch (error) {
+    return (error as Error).message.startsWith("(outputHelp)") ? undefined : (error as Error).message;
+  }
+}
 
 it.each(["docs/RECIPES.md"])("every configuration of %s is valid", (file) => {
   const configurations = [...read(file).matchAll(FENCE)].filter(([, language]) => language === "json");

@@ -124,7 +124,11 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
     )
     .version(programVersion())
     .exitOverride()
-    .configureOutput({ writeErr: (text) => writeError(text) })
+    .configureOutput({
+      writeErr: (text) => writeError(text),
+      // The prefix of all other errors.
+      outputError: (text, write) => write(text.replace(/^error: /, "kbsync: ")),
+    })
     .showHelpAfterError("(add --help for what there is)")
     .addHelpText(
       "after",
