@@ -26,6 +26,7 @@ import {
 } from "./follow.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { openScreen } from "../output/screen.ts";
+import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
 interface StatusOptions extends CommonOptions {
@@ -46,6 +47,8 @@ interface Status {
     /** Null: a hosted service is not asked, for that would need its key and the network. */
     readonly running: boolean | null;
   };
+  /** What models of other services have cost; null without a budget. */
+  readonly models: Spending | null;
   readonly sources: readonly SourceStatus[];
   readonly removed: readonly RemovedStatus[];
   readonly failures: readonly TroubledFile[];
@@ -73,6 +76,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
       stateDir: state.path,
       daemon,
       service: await serviceLine(config, state, context),
+      models: await readSpending(config, state, Date.now()),
       sources: sources ?? ledger?.sources ?? [],
       removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],
@@ -145,8 +149,17 @@ async function serviceLine(
 }
 
 /** The status for a person. */
-export function statusText({ stateDir, daemon, service, sources, removed, failures }: Status): string {
+export function statusText({
+  stateDir,
+  daemon,
+  service,
+  models,
+  sources,
+  removed,
+  failures,
+}: Status): string {
   const lines = [daemonText(daemon), serviceText(service, daemon)];
+  if (models !== null) lines.push(`models   ${spendingWords(models)}`);
   if (sources.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
     const counts = [agreementWords(source)];

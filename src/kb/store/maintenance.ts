@@ -1,5 +1,6 @@
 import type { Finding } from "../../lib/finding.ts";
 import type { KeyRecord, StoredFile } from "./records.ts";
+import type { Spending } from "./spending.ts";
 
 /**
  * What backup, restore and doctor need of a store at rest, without its service. Each method throws a KbsyncError if the store
@@ -15,6 +16,8 @@ export interface StoreMaintenance {
   uploads(): readonly KnownUpload[];
   /** Upgrades a store that nothing else uses to the schema of this program. */
   upgrade(): void;
+  /** What models have cost on a day and in its month, also while a service uses the store. */
+  spent(day: string): Spending;
   /** The keys of all accounts. */
   keys(): readonly AccountKey[];
   /**

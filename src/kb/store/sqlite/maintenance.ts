@@ -1,8 +1,16 @@
 import type { KnownUpload, StoreMaintenance } from "../maintenance.ts";
 import { accountKeys, restrictKeys } from "./accounts/restricted-keys.ts";
+import { prepareSpendingReads } from "./accounts/spending.ts";
 import { checkStore } from "./check/check.ts";
 import { type Connection, openForReading, openForWriting } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
+
+const NOTHING = { day: 0, month: 0 };
+
+/** A store of an older release has no such table before its upgrade. */
+function hasSpending(db: Connection): boolean {
+  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'spending'").get() !== undefined;
+}
 
 /** The maintenance of a store file, which may be a copy. */
 export function sqliteMaintenance(path: string): StoreMaintenance {
@@ -23,6 +31,7 @@ export function sqliteMaintenance(path: string): StoreMaintenance {
     upgrade: () => {
       openForWriting(path).close();
     },
+    spent: (day) => read((db) => (hasSpending(db) ? prepareSpendingReads(db).spent(day) : NOTHING)),
     keys: () => read(accountKeys),
     restrictKeys: (keys) => restrictKeys(keys, path),
   };
