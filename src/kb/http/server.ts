@@ -153,19 +153,16 @@ export async function buildServer(
 
   addHealthRoute(server, health);
   addMonitoringRoutes(server, () => health().status, metrics);
-  addResourceRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
-  addPreviewRoutes(server, parts, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR));
+  const textBytesMax = Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR);
+  addResourceRoutes(server, parts, textBytesMax);
+  addPreviewRoutes(server, parts, textBytesMax);
   addSearchRoutes(server, parts);
   addUsageRoutes(server, parts);
   addChangeRoutes(server, parts);
   addFileRoutes(server, parts);
   addWebhookRoutes(server, parts, webhooks);
-  const queuesOf = queueReader(parts.kb, (accountId) => jobs.figures(accountId));
-  addQueuesRoute(server, parts, queuesOf);
-  addEventRoutes(server, parts, queuesOf);
-  await server.register((scope) =>
-    addBulkRoutes(scope, parts, json, Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR), untimed),
-  );
+  addStateRoutes(server, parts, jobs);
+  await server.register((scope) => addBulkRoutes(scope, parts, json, textBytesMax, untimed));
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
   addChatRoutes(server, parts, chat);
   addAgentRoutes(server, parts, chat.agents);
@@ -178,6 +175,17 @@ export async function buildServer(
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;
+}
+
+/** Adds the routes that show the queues of an account, now and as they change. */
+function addStateRoutes(
+  server: FastifyInstance,
+  parts: HttpParts,
+  jobs: Pick<ChatJobRunner, "figures">,
+): void {
+  const queuesOf = queueReader(parts.kb, (accountId) => jobs.figures(accountId));
+  addQueuesRoute(server, parts, queuesOf);
+  addEventRoutes(server, parts, queuesOf);
 }
 
 /**

@@ -228,6 +228,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByText("1 document", { exact: false }).first().waitFor();
       await create({ title: "Live two", owner_id: "live" });
       await page.getByRole("row", { name: /Live two/ }).waitFor();
+      expect(await page.getByRole("row", { name: /Live/ }).count()).toBe(2);
     });
 
     it("shows ten thousand, of which only the visible ones exist", async () => {

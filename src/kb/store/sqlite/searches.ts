@@ -102,15 +102,6 @@ export function prepareSearches(
       chunks: lookups.foundChunks(range, query.withChunks ? [...hits, ...onlyNear] : []),
     };
   };
-  const noEvidence = ({ nearest }: EvidenceQuery): Evidence => ({
-    lexical: { hits: [], ceiling: 0 },
-    scopeChunks: 0,
-    nearest: nearest && [],
-    others: [],
-    nearestMatches: [],
-    chunks: [],
-  });
-
   const matchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
     const target = scopes.find(scope);
     return target === undefined ? [] : lexical.matchedTerms(target, queryWords(query).terms, refs);
@@ -126,5 +117,17 @@ export function prepareSearches(
         return words && documentWords(target, words, refs);
       },
     ),
+  };
+}
+
+/** What is found where nothing is. */
+function noEvidence({ nearest }: EvidenceQuery): Evidence {
+  return {
+    lexical: { hits: [], ceiling: 0 },
+    scopeChunks: 0,
+    nearest: nearest && [],
+    others: [],
+    nearestMatches: [],
+    chunks: [],
   };
 }
