@@ -36,6 +36,19 @@ describe("firstOfEach", () => {
     expect(firstOfEach([a, b])).toEqual(how === "no words" ? [0, 0] : [0, 1]);
   });
 
+  it("names the first of several texts that a text nearly equals", () => {
+    for (let round = 0; round < 20; round++) {
+      const words = Array.from(
+        { length: 200 },
+        (_, at) =>
+          `word${"abcdefghij"[at % 10]}${"x".repeat(at % 7)}${"y".repeat(at % 13)}${"z".repeat(round)}`,
+      );
+      const changedFrom = (from: number): string =>
+        words.map((word, at) => (at >= from && at < from + 4 ? `${word}q` : word)).join(" ");
+      expect(firstOfEach([changedFrom(20), changedFrom(120), words.join(" ")])).toEqual([0, 1, 0]);
+    }
+  });
+
   it("decides about each text by those before it alone", () => {
     const words = fc.constantFrom("ebb", "flow", "gate", "1", "2");
     const texts = fc.array(
