@@ -82,22 +82,9 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     waitMs = Math.min(maxMs, 2 * waitMs);
   };
 
-  let checking: Promise<boolean> | undefined;
-  let nextCheck: Promise<boolean> | undefined;
-  /**
-   * Runs one check at a time. Otherwise a second check would settle again what the first one has settled, under an id
-   * that is another create's by then. A caller that arrives during a check gets the next one.
-   */
   const check = async (): Promise<boolean> => {
     clearTimeout(timer);
-    nextCheck ??= checkNext();
-    return nextCheck;
-  };
-  const checkNext = async (): Promise<boolean> => {
-    await checking?.catch(() => undefined); // Reported to the caller that requested it.
-    nextCheck = undefined;
-    checking = checkDoubts();
-    return checking;
+    return checkInTurn();
   };
   const checkDoubts = async (): Promise<boolean> => {
     stopped.throwIfAborted();
@@ -154,6 +141,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
       checkIn(Math.max(CHECK_MS, Math.min(youngestMs, DOUBT_MS - Math.min(youngestMs, quietMs))));
     return undecided.size > 0;
   };
+  const checkInTurn = oneAtATime(checkDoubts);
   const checkIn = (ms: number): void => {
     clearTimeout(timer);
     if (stopped.aborted) return;
@@ -173,6 +161,22 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+/**
+ * Runs one check at a time. Otherwise a second check would settle again what the first one has settled, under an id that is
+ * another create's by then. A caller that arrives during a check gets the next one.
+ */
+function oneAtATime<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  let next: Promise<T> | undefined;
+  const runNext = async (): Promise<T> => {
+    await running?.catch(() => undefined); // Reported to the caller that requested it.
+    next = undefined;
+    running = run();
+    return running;
+  };
+  return () => (next ??= runNext());
 }
 
 /** Returns a create's age by the service's clock: ours may have been set since its intent was written. */

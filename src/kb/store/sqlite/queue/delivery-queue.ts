@@ -94,7 +94,7 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
 }
 
 /** Makes a unique `webhook-id`. */
-export function newEventId(): string {
+function newEventId(): string {
   return `msg_${randomUUID().replaceAll("-", "")}`;
 }
 
