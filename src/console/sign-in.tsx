@@ -5,6 +5,7 @@ import { Dialog } from "./parts/dialog.tsx";
 import { Field } from "./parts/fields.tsx";
 import { ErrorNotice, Notice } from "./parts/notice.tsx";
 import { linkProblem, signIn } from "./client/session.ts";
+import { useSubmit } from "./view/submit.ts";
 
 /** The whole page while nobody is signed in. */
 export function SignInPage(): JSX.Element {
@@ -38,22 +39,9 @@ export function SignInAgain(): JSX.Element | null {
 
 function SignInForm(): JSX.Element {
   const [key, setKey] = useState("");
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
-  const submit = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setIsBusy(true);
-    setError(undefined);
-    try {
-      await signIn({ key: key.trim() });
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setIsBusy(false);
-    }
-  };
+  const { error, isBusy, submit } = useSubmit(() => signIn({ key: key.trim() }));
   return (
-    <form class="stack" onSubmit={(event) => void submit(event)}>
+    <form class="stack" onSubmit={submit}>
       <Field
         label="Key"
         needed

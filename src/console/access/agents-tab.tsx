@@ -10,6 +10,7 @@ import { ErrorNotice, Show } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
 import { useLoad } from "../view/load.ts";
+import { useSubmit } from "../view/submit.ts";
 
 type Part = AgentRecord["knowledge"][number];
 
@@ -141,22 +142,13 @@ function AgentDialog({
     temperature: agent?.temperature?.toString() ?? "",
     knowledge: agent?.knowledge ?? [],
   });
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
   const set = (facts: Partial<Draft>): void => setDraft((before) => ({ ...before, ...facts }));
-  const save = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setIsBusy(true);
-    try {
-      const body = bodyOf(draft);
-      if (agent === undefined) await ask(ROUTES.agents, { method: "POST", body });
-      else await ask(`${ROUTES.agents}/${agent._id}`, { method: "PUT", body });
-      onDone();
-    } catch (failure) {
-      setError(failure);
-      setIsBusy(false);
-    }
-  };
+  const { error, isBusy, submit } = useSubmit(async () => {
+    const body = bodyOf(draft);
+    if (agent === undefined) await ask(ROUTES.agents, { method: "POST", body });
+    else await ask(`${ROUTES.agents}/${agent._id}`, { method: "PUT", body });
+    onDone();
+  });
   const text = (label: string, name: "name" | "model" | "fallbackModel" | "temperature", hint?: string) => (
     <Field label={label} needed={name === "name"} hint={hint}>
       {(attributes) => (
@@ -171,7 +163,7 @@ function AgentDialog({
   );
   return (
     <Dialog title={agent === undefined ? "New agent" : `Edit “${agent.name}”`} onClose={onClose}>
-      <form class="stack" onSubmit={(event) => void save(event)}>
+      <form class="stack" onSubmit={submit}>
         {text("Name", "name")}
         <Field
           label="Instructions"

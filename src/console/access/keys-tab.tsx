@@ -5,14 +5,14 @@ import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { me } from "../client/session.ts";
 import { Confirm } from "../parts/dialog.tsx";
-import { Field } from "../parts/fields.tsx";
+import { Field, Switches } from "../parts/fields.tsx";
 import { Empty, ErrorNotice, Show, State } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
 import { ago } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
+import { useSubmit } from "../view/submit.ts";
 import { SecretDialog } from "./secret-dialog.tsx";
 
-const SCOPES: readonly Scope[] = ["read", "write", "chat", "admin"];
 const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   read: "search and read documents",
   write: "add, change and delete documents",
@@ -158,29 +158,19 @@ function NewKey({
   const [name, setName] = useState("");
   const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
   const [life, setLife] = useState(1);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
-  const make = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setIsBusy(true);
-    try {
-      const days = LIVES[life]?.days;
-      const expiresAt = days === undefined ? null : new Date(Date.now() + days * DAY_MS).toISOString();
-      const { data } = await ask<NewKeyAnswer>(ROUTES.keys, {
-        method: "POST",
-        body: { name, scopes, expiresAt },
-      });
-      setName("");
-      setError(undefined);
-      onMade(data);
-    } catch (failure) {
-      setError(failure);
-    }
-    setIsBusy(false);
-  };
+  const { error, isBusy, submit } = useSubmit(async () => {
+    const days = LIVES[life]?.days;
+    const expiresAt = days === undefined ? null : new Date(Date.now() + days * DAY_MS).toISOString();
+    const { data } = await ask<NewKeyAnswer>(ROUTES.keys, {
+      method: "POST",
+      body: { name, scopes, expiresAt },
+    });
+    setName("");
+    onMade(data);
+  });
   const isReady = name.trim() !== "" && scopes.length > 0;
   return (
-    <form class="card stack" onSubmit={(event) => void make(event)} aria-label="New key">
+    <form class="card stack" onSubmit={submit} aria-label="New key">
       <h2>New key</h2>
       <div class="columns">
         <Field label="Name" needed hint="For whom or what it is, such as “search page”.">
@@ -211,24 +201,7 @@ function NewKey({
           )}
         </Field>
       </div>
-      <fieldset class="stack tight">
-        <legend class="label">It may</legend>
-        {SCOPES.map((scope) => (
-          <label key={scope} class="row">
-            <input
-              type="checkbox"
-              checked={scopes.includes(scope)}
-              onChange={(event) => {
-                const isOn = event.currentTarget.checked;
-                setScopes((before) => (isOn ? [...before, scope] : before.filter((each) => each !== scope)));
-              }}
-            />
-            <span>
-              <strong>{scope}</strong>: {SCOPE_WORDS[scope]}
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Switches legend="It may" words={SCOPE_WORDS} chosen={scopes} onChange={setScopes} />
       {error === undefined ? null : <ErrorNotice error={error} />}
       <div class="row">
         <button type="submit" class="button primary" disabled={!isReady || isBusy}>

@@ -4,14 +4,14 @@ import { ROUTES } from "../../wire/routes.ts";
 import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
 import { ask } from "../client/api.ts";
 import { Confirm } from "../parts/dialog.tsx";
-import { Field } from "../parts/fields.tsx";
+import { Field, Switches } from "../parts/fields.tsx";
 import { Empty, ErrorNotice, Show, State } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
 import { ago, counted } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
+import { useSubmit } from "../view/submit.ts";
 import { SecretDialog } from "./secret-dialog.tsx";
 
-const EVENTS = ["resource.chunked", "resource.error", "resource.deleted"] as const;
 const EVENT_WORDS = {
   "resource.chunked": "a document is searchable",
   "resource.error": "a document could not be processed",
@@ -235,27 +235,17 @@ function DeadLetters({
 
 function NewEndpoint({ onMade }: { readonly onMade: (secret: string) => void }): JSX.Element {
   const [url, setUrl] = useState("");
-  const [events, setEvents] = useState<readonly string[]>([]);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
-  const make = async (event: Event): Promise<void> => {
-    event.preventDefault();
-    setIsBusy(true);
-    try {
-      const { data } = await ask<Data<{ secret: string }>>(ROUTES.webhooks, {
-        method: "POST",
-        body: { url, events },
-      });
-      setUrl("");
-      setError(undefined);
-      onMade(data.secret);
-    } catch (failure) {
-      setError(failure);
-    }
-    setIsBusy(false);
-  };
+  const [events, setEvents] = useState<readonly (keyof typeof EVENT_WORDS)[]>([]);
+  const { error, isBusy, submit } = useSubmit(async () => {
+    const { data } = await ask<Data<{ secret: string }>>(ROUTES.webhooks, {
+      method: "POST",
+      body: { url, events },
+    });
+    setUrl("");
+    onMade(data.secret);
+  });
   return (
-    <form class="card stack" onSubmit={(event) => void make(event)} aria-label="New address">
+    <form class="card stack" onSubmit={submit} aria-label="New address">
       <h2>New address</h2>
       <Field label="URL" needed hint="A public address that answers with 2xx. Messages are signed.">
         {(attributes) => (
@@ -269,24 +259,7 @@ function NewEndpoint({ onMade }: { readonly onMade: (secret: string) => void }):
           />
         )}
       </Field>
-      <fieldset class="stack tight">
-        <legend class="label">Events (none chosen: all)</legend>
-        {EVENTS.map((name) => (
-          <label key={name} class="row">
-            <input
-              type="checkbox"
-              checked={events.includes(name)}
-              onChange={(event) => {
-                const isOn = event.currentTarget.checked;
-                setEvents((before) => (isOn ? [...before, name] : before.filter((each) => each !== name)));
-              }}
-            />
-            <span>
-              <strong>{name}</strong>: {EVENT_WORDS[name]}
-            </span>
-          </label>
-        ))}
-      </fieldset>
+      <Switches legend="Events (none chosen: all)" words={EVENT_WORDS} chosen={events} onChange={setEvents} />
       {error === undefined ? null : <ErrorNotice error={error} />}
       <div class="row">
         <button type="submit" class="button primary" disabled={url.trim() === "" || isBusy}>

@@ -90,6 +90,27 @@ function pathOf({ source, path }: Pick<TroubledFile, "source" | "path">): string
   return `${source}/${path}`;
 }
 
+/** A file with what there is to say of it. */
+function FileRow({
+  file,
+  words,
+}: {
+  readonly file: Pick<TroubledFile, "source" | "path">;
+  readonly words: string | null;
+}): JSX.Element {
+  return (
+    <li>
+      <div>
+        <span class="path">{file.path}</span>
+        <p class="small muted">{words}</p>
+      </div>
+      <span />
+      <span />
+      <WhyButton path={pathOf(file)} />
+    </li>
+  );
+}
+
 function TroubledRow({
   file,
   onRetry,
@@ -153,15 +174,7 @@ export function HeldTab({
             {files.length === 0 ? null : (
               <ul class="card flush files" aria-label="Files whose delete is held">
                 {files.map((file) => (
-                  <li key={file.path}>
-                    <div>
-                      <span class="path">{file.path}</span>
-                      <p class="small muted">{file.message}</p>
-                    </div>
-                    <span />
-                    <span />
-                    <WhyButton path={pathOf(file)} />
-                  </li>
+                  <FileRow key={file.path} file={file} words={file.message} />
                 ))}
               </ul>
             )}
@@ -170,24 +183,10 @@ export function HeldTab({
               another approval.
             </p>
             {asked === undefined ? null : (
-              <Confirm
-                title={
-                  asked.held === 0
-                    ? "Send the documents again?"
-                    : `Delete ${counted(asked.held, "document")}?`
-                }
-                effect={
-                  <p>
-                    {asked.held === 0
-                      ? "The service lost documents of this folder. They are sent anew from the files."
-                      : "They can no longer be found. Their texts stay in the trash for a while, from which they can be restored."}
-                  </p>
-                }
-                number={asked.held}
-                action={asked.held === 0 ? "Send again" : `Approve ${counted(asked.held, "delete")}`}
-                onConfirm={async () => {
-                  await askDaemon("approve", { folder, token: asked.token });
-                  toast("Approved.");
+              <Approve
+                folder={folder}
+                approval={asked}
+                onDone={() => {
                   loaded.reload();
                   reload();
                 }}
@@ -198,6 +197,39 @@ export function HeldTab({
         )
       }
     </Show>
+  );
+}
+
+function Approve({
+  folder,
+  approval: { held, token },
+  onDone,
+  onClose,
+}: {
+  readonly folder: string;
+  readonly approval: Approval;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}): JSX.Element {
+  return (
+    <Confirm
+      title={held === 0 ? "Send the documents again?" : `Delete ${counted(held, "document")}?`}
+      effect={
+        <p>
+          {held === 0
+            ? "The service lost documents of this folder. They are sent anew from the files."
+            : "They can no longer be found. Their texts stay in the trash for a while, from which they can be restored."}
+        </p>
+      }
+      number={held}
+      action={held === 0 ? "Send again" : `Approve ${counted(held, "delete")}`}
+      onConfirm={async () => {
+        await askDaemon("approve", { folder, token });
+        toast("Approved.");
+        onDone();
+      }}
+      onClose={onClose}
+    />
   );
 }
 
@@ -215,15 +247,7 @@ export function SkippedTab({ folder }: { readonly folder: string }): JSX.Element
         ) : (
           <ul class="card flush files" aria-label="Skipped files">
             {files.map((file) => (
-              <li key={file.path}>
-                <div>
-                  <span class="path">{file.path}</span>
-                  <p class="small muted">{file.reason}</p>
-                </div>
-                <span />
-                <span />
-                <WhyButton path={pathOf(file)} />
-              </li>
+              <FileRow key={file.path} file={file} words={file.reason} />
             ))}
           </ul>
         )

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count } from "../view/format.ts";
+import { useSubmit } from "../view/submit.ts";
 import { ErrorNotice } from "./notice.tsx";
 
 /** A question that blocks the page. Escape closes it, and the focus returns to where it was. */
@@ -53,24 +54,15 @@ export function Confirm({
   readonly onClose: () => void;
 }): JSX.Element {
   const [typed, setTyped] = useState("");
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setIsBusy] = useState(false);
   const isTyped = number < TYPED_FROM || typed.replaceAll(/\D/g, "") === String(number);
-  const confirm = async (event: Event): Promise<void> => {
-    event.preventDefault();
+  const { error, isBusy, submit } = useSubmit(async () => {
     if (!isTyped) return;
-    setIsBusy(true);
-    try {
-      await onConfirm();
-      onClose();
-    } catch (failure) {
-      setError(failure);
-      setIsBusy(false);
-    }
-  };
+    await onConfirm();
+    onClose();
+  });
   return (
     <Dialog title={title} onClose={onClose}>
-      <form class="stack" onSubmit={(event) => void confirm(event)}>
+      <form class="stack" onSubmit={submit}>
         <div class="stack tight">{effect}</div>
         {number < TYPED_FROM ? null : (
           <label class="field">

@@ -98,3 +98,39 @@ export function Choices<T extends string>({
     </fieldset>
   );
 }
+
+/** A choice of any number, as check boxes with an explanation each. */
+export function Switches<T extends string>({
+  legend,
+  words,
+  chosen,
+  onChange,
+}: {
+  readonly legend: string;
+  /** The options, with what each means. */
+  readonly words: Readonly<Record<T, string>>;
+  readonly chosen: readonly T[];
+  readonly onChange: (chosen: readonly T[]) => void;
+}): JSX.Element {
+  const options = Object.keys(words) as T[]; // the keys of a record
+  return (
+    <fieldset class="stack tight">
+      <legend class="label">{legend}</legend>
+      {options.map((option) => (
+        <label key={option} class="row">
+          <input
+            type="checkbox"
+            checked={chosen.includes(option)}
+            onChange={(event) => {
+              const isOn = event.currentTarget.checked;
+              onChange(isOn ? [...chosen, option] : chosen.filter((each) => each !== option));
+            }}
+          />
+          <span>
+            <strong>{option}</strong>: {words[option]}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
