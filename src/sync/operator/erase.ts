@@ -4,12 +4,11 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
-import type { ErasureReport } from "../../wire/erasure.ts";
 import { outsideSources } from "../disk/source-path.ts";
 import type { ErasedPlace, ErasedRows } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { ServiceEraser } from "../remote/erasure.ts";
+import { addReports, type ServiceEraser } from "../remote/erasure.ts";
 import { IGNORE_FILE } from "../rules/ignore-files.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import { NOTE } from "../trash/note.ts";
@@ -75,21 +74,7 @@ async function eraseOwner(parts: ErasureParts, owner: string, signal: AbortSigna
     for (const { id } of sources) ledger.erasures.removeSource(id);
   });
   ledger.erasures.scrub();
-  return { ...rows, service: others === undefined ? report : withOthers(report, others) };
-}
-
-function withOthers(report: ErasureReport, others: ErasureReport): ErasureReport {
-  return {
-    ...report,
-    documents: report.documents + others.documents,
-    chunks: report.chunks + others.chunks,
-    files: report.files + others.files,
-    requests: report.requests + others.requests,
-    messages: report.messages + others.messages,
-    turns: report.turns + others.turns,
-    images: report.images + others.images,
-    remains: [...report.remains, ...others.remains],
-  };
+  return { ...rows, service: others === undefined ? report : addReports(report, others) };
 }
 
 /** Removes what the ledger and the trash hold. */

@@ -82,8 +82,8 @@ export function openServiceEraser(address: Pick<ServiceAddress, "dbUrl" | "pauth
         const some = ids.slice(at, at + ERASED_MAX);
         const report = await erase(ROUTES.eraseResources, { resource_ids: some }, signal);
         if (report === undefined)
-          return added(sum, await removeAll(ids.slice(at), dbUrl, (id) => remove(id, signal)));
-        sum = added(sum, report);
+          return addReports(sum, await removeAll(ids.slice(at), dbUrl, (id) => remove(id, signal)));
+        sum = addReports(sum, report);
       }
       return sum;
     },
@@ -123,8 +123,10 @@ const NOTHING: ErasureReport = {
   remains: [],
 };
 
-function added(a: ErasureReport, b: ErasureReport): ErasureReport {
+/** Returns what two erasures removed together. */
+export function addReports(a: ErasureReport, b: ErasureReport): ErasureReport {
   return {
+    ...a,
     documents: a.documents + b.documents,
     chunks: a.chunks + b.chunks,
     files: a.files + b.files,
