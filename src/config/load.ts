@@ -337,7 +337,7 @@ function folderSource(
  * Returns the folder's name and eight hex digits of its absolute path's SHA-256: readable, stable and distinct, so that
  * sources share resources only if they are configured with one owner.
  */
-export function defaultOwner(absolutePath: string): string {
+function defaultOwner(absolutePath: string): string {
   const hash = createHash("sha256").update(absolutePath).digest("hex").slice(0, 8);
   return `${basename(absolutePath) || "root"}-${hash}`;
 }

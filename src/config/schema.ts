@@ -22,7 +22,7 @@ import {
 import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
-export const HOST_DEFAULT = "127.0.0.1";
+const HOST_DEFAULT = "127.0.0.1";
 /** Default port of the embedded service. */
 export const PORT_DEFAULT = 7411;
 

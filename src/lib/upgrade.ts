@@ -32,7 +32,7 @@ export interface UpgradeListener {
 }
 
 /** Version that the scripts lead to. */
-export function currentVersion({ baseline, scripts }: Schema): number {
+function currentVersion({ baseline, scripts }: Schema): number {
   return baseline + scripts.length - 1;
 }
 

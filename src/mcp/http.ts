@@ -21,7 +21,7 @@ import { makeMcpServer, type McpParts } from "./server.ts";
 import type { KnowledgeService } from "./service.ts";
 
 /** Path of the MCP endpoint. */
-export const MCP_PATH = "/mcp";
+const MCP_PATH = "/mcp";
 /** Default port of `kbsync mcp --http`: the one after the service's. */
 export const MCP_PORT_DEFAULT = 7412;
 

@@ -120,7 +120,7 @@ export function userUnit(template: string, facts: Pick<UnitFacts, "program" | "a
 }
 
 /** Top-level folders that may hold data and are not sources themselves. The unit sees them empty, except for bind mounts. */
-export function hiddenFolders(topFolders: readonly string[], sources: readonly string[]): string[] {
+function hiddenFolders(topFolders: readonly string[], sources: readonly string[]): string[] {
   return topFolders
     .filter((path) => !SYSTEM_FOLDERS.has(path) && !HOME_FOLDERS.includes(path) && !sources.includes(path))
     .toSorted();

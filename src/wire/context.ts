@@ -51,7 +51,7 @@ export const ContextFields = {
 export type SearchContext = Partial<z.output<z.ZodObject<typeof ContextFields>>>;
 
 /** A chunk that a search found, as a range of its document's text. */
-export const PassageHit = z
+const PassageHit = z
   .object({
     id: z.string().describe("Of the chunk."),
     score: z.number().min(0).max(1),

@@ -1,11 +1,11 @@
 import type { z } from "zod";
 
 /** Conditions per filter; each costs an index lookup. */
-export const FILTER_CONDITIONS_MAX = 64;
+const FILTER_CONDITIONS_MAX = 64;
 /** Levels of and, or and not. */
-export const FILTER_LEVELS_MAX = 8;
+const FILTER_LEVELS_MAX = 8;
 /** Values per `in`. */
-export const FILTER_VALUES_MAX = 100;
+const FILTER_VALUES_MAX = 100;
 /** Longest path and string in characters; metadata has no longer ones. */
 export const PATH_CHARS_MAX = 260;
 const STRING_CHARS_MAX = 1024;

@@ -3,11 +3,11 @@ import type { z } from "zod";
 /** Largest metadata of a resource, as JSON in UTF-8: every record includes it. */
 export const METADATA_BYTES_MAX = 8 * 1024;
 /** Levels of objects, and so the keys in the path of a filter. */
-export const METADATA_LEVELS_MAX = 4;
+const METADATA_LEVELS_MAX = 4;
 /** Values, counting each item of a list: each takes an index entry. */
 export const METADATA_VALUES_MAX = 128;
 /** Longest key in characters. */
-export const METADATA_KEY_CHARS_MAX = 64;
+const METADATA_KEY_CHARS_MAX = 64;
 /** Longest string in characters: filters compare whole values, and texts belong in the content. */
 export const METADATA_STRING_CHARS_MAX = 1024;
 

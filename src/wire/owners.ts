@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Count, Tier, WireInteger } from "./primitives.ts";
 
 /** Owners per page by default. */
-export const OWNERS_DEFAULT = 100;
+const OWNERS_DEFAULT = 100;
 export const OWNERS_MAX = 1000;
 
 /** Query string of `GET /api/rag/owners` (an addition). */

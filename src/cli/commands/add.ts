@@ -53,7 +53,7 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
 const NEXT_START = "no daemon took it now: `kbsync sync` or the next `kbsync up` syncs it\n";
 
 /** `config_not_found`: there is no file to edit. */
-export function noConfiguration(folders: readonly string[]): KbsyncError {
+function noConfiguration(folders: readonly string[]): KbsyncError {
   return new KbsyncError("there is no configuration to add folders to or remove them from", {
     code: "config_not_found",
     hint: `\`kbsync init ${folders.map(shellWord).join(" ")}\` writes one; --config names another.`,

@@ -53,13 +53,13 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
 const EXIT_OF = { agreed: EXIT.done, troubled: EXIT.filesFailed, timeout: EXIT.timeout } as const;
 
 /** `kbsync: waiting for 3 files; the service does not answer: …`. */
-export function stillWords(waiting: number, service: PaceState): string {
+function stillWords(waiting: number, service: PaceState): string {
   const what = waiting === 0 ? "scanning the folder" : `waiting for ${counted(waiting, "file")}`;
   return `kbsync: ${what}; ${paceWords(service)}\n`;
 }
 
 /** How a wait ended, for a person. Nothing where all is well. */
-export function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
+function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
   if (end === "agreed") return "";
   if (end === "timeout") {
     const left = troubled === 0 ? "" : `, ${counted(troubled, "file is", "files are")} waited for`;

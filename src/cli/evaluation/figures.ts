@@ -76,7 +76,7 @@ export function containsAnswer(text: string, answer: string): boolean {
 }
 
 /** Replaces each run of white space with one space. */
-export function foldSpace(text: string): string {
+function foldSpace(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 

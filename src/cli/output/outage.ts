@@ -31,7 +31,7 @@ export function reportOutages(context: Context, state: () => PaceState): () => v
 }
 
 /** `the service does not answer: connect ECONNREFUSED …; trying again until 17:12:05`. */
-export function outageLine({ reason, hint, givesUpMs }: Extract<PaceState, { kind: "waiting" }>): string {
+function outageLine({ reason, hint, givesUpMs }: Extract<PaceState, { kind: "waiting" }>): string {
   const until = givesUpMs === undefined ? "" : ` until ${localTime(givesUpMs).slice(-8)}`;
   return `kbsync: ${outageWords({ reason, hint })}; trying again${until}\n`;
 }

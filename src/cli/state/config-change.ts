@@ -9,7 +9,7 @@ export interface ConfigChange {
 }
 
 /** What a running daemon takes. Whatever else there is was read once, at the start: the service, its rules, where things lie. */
-export const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
+const LIVE_IN_DAEMON: ReadonlySet<string> = new Set(["sources", "sync"]);
 /** What a service that runs alone takes. */
 export const LIVE_IN_SERVICE: ReadonlySet<string> = new Set();
 /** Where it was read from is no setting; sources are compared by their folders. */

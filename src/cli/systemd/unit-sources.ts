@@ -6,7 +6,7 @@ import { isCovered } from "../../system/unit.ts";
 import { topFolders } from "./unit-checks.ts";
 
 /** Variable in the units of `kbsync service install`, which show the program only its sources, each as a mount. */
-export const UNIT_VARIABLE = "KBSYNC_UNIT";
+const UNIT_VARIABLE = "KBSYNC_UNIT";
 
 /** The sources as a unit shows them. */
 export interface UnitWatch {

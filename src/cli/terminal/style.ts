@@ -20,7 +20,7 @@ export interface Style {
 }
 
 /** Width of an output that is no terminal, and of a terminal that does not say. */
-export const COLUMNS_DEFAULT = 80;
+const COLUMNS_DEFAULT = 80;
 
 /** Returns the style of an output: plain unless it is a terminal that shows more. `NO_COLOR` (no-color.org) is honoured. */
 export function styleOf({ env, stdout }: Pick<Context, "env" | "stdout">): Style {

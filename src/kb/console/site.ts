@@ -54,7 +54,7 @@ export function refuseForeign(
 }
 
 /** The cookie of a session, by the origin of the console. The prefix binds it to that host; plain HTTP cannot have it. */
-export function cookieName(origin: string): string {
+function cookieName(origin: string): string {
   // Cookies do not distinguish ports: services on one machine would end each other's sessions.
   return origin.startsWith("https:") ? "__Host-kbsync" : `kbsync-${new URL(origin).port || "80"}`;
 }

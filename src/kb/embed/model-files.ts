@@ -110,7 +110,7 @@ export async function readModelFolder(path: string, known: boolean): Promise<Mod
 }
 
 /** Returns the SHA-256 of a file in lower-case hex. Reads slices, so that the event loop is never blocked for long. */
-export async function sha256OfFile(path: string): Promise<string> {
+async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash("sha256");
   await using file = await open(path);
   const slice = Buffer.allocUnsafe(HASH_SLICE_BYTES);

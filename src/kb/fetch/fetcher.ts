@@ -12,9 +12,9 @@ import { addressRules } from "../../lib/public-address.ts";
 /** Redirects followed; more is a loop or a crawler trap. */
 export const REDIRECTS_MAX = 5;
 /** Timeout of a fetch, with name resolution, all redirects and the whole body. */
-export const FETCH_TIMEOUT_MS = 30_000;
+const FETCH_TIMEOUT_MS = 30_000;
 /** Largest body, as large as the largest upload. */
-export const FETCH_BYTES_MAX = 32 * 1024 * 1024;
+const FETCH_BYTES_MAX = 32 * 1024 * 1024;
 /** Concurrent fetches: each holds a socket and a file for up to the timeout. */
 const FETCHES_MAX = 32;
 /** Extra fetches for accounts without a fetch in flight, so that no account waits for the slow servers of another. */

@@ -15,9 +15,9 @@ export interface MetricsText {
 /** Liveness: the process answers. */
 export const LIVE_PATH = "/healthz";
 /** Readiness: the service accepts requests. */
-export const READY_PATH = "/readyz";
+const READY_PATH = "/readyz";
 /** Metrics. */
-export const METRICS_PATH = "/metrics";
+const METRICS_PATH = "/metrics";
 
 const MONITORING = new Set<string | undefined>([HEALTH_PATH, LIVE_PATH, READY_PATH, METRICS_PATH]);
 

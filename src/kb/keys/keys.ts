@@ -170,7 +170,7 @@ export function shownKey(record: KeyRecord, nowMs: number): KeyRecordAnswer {
 }
 
 /** Reports whether a key is valid, expired or revoked. */
-export function keyState(record: KeyRecord, nowMs: number): KeyRecordAnswer["state"] {
+function keyState(record: KeyRecord, nowMs: number): KeyRecordAnswer["state"] {
   if (record.revokedAt !== null) return "revoked";
   return expiryMs(record) <= nowMs ? "expired" : "valid";
 }

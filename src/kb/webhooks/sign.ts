@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import type { SigningSecret } from "../store/webhooks.ts";
 
 /** Prefix of every signing secret (Standard Webhooks). */
-export const SECRET_PREFIX = "whsec_";
+const SECRET_PREFIX = "whsec_";
 /** Bytes of a new secret; the standard requires 24 to 64. */
 const SECRET_BYTES = 32;
 export const SECRET_BYTES_MIN = 24;

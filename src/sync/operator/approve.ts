@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
 
 /** Why the resources of a source that left the configuration are retained, for a person. */
-export const REMOVED_REASON = "removed from the configuration";
+const REMOVED_REASON = "removed from the configuration";
 
 /**
  * The approvals that these sources need; none for a source without held deletes that is not halted. A source with a missing

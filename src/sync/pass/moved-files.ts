@@ -132,7 +132,7 @@ export function isSameFile(
 }
 
 /** Finds files that moved without keeping their inode. */
-export async function findMovesByHash(
+async function findMovesByHash(
   { rules, ledger, signal, moved }: SourceFiles,
   candidates: readonly Candidate[],
   gone: readonly KnownFile[],

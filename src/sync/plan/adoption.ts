@@ -97,7 +97,7 @@ export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
  * Returns the label of each resource in the spelling of the files. A service may store a title in a form of its own,
  * for example cut. Then the file is the one with the same description whose title it may be.
  */
-export function labelsOfFiles(
+function labelsOfFiles(
   files: readonly AdoptingFile[],
   resources: readonly AdoptableResource[],
 ): (resource: AdoptableResource) => string {

@@ -158,10 +158,7 @@ type KnownBefore = Pick<BrakeFacts, "filesBefore" | "madeLately">;
  * Reports whether every file known some minutes ago is missing, and these are more than a few. New files in their
  * place, even if acknowledged, do not show that the folder is still the same.
  */
-export function losesAllBefore(
-  missing: readonly KnownFile[],
-  { filesBefore, madeLately }: KnownBefore,
-): boolean {
+function losesAllBefore(missing: readonly KnownFile[], { filesBefore, madeLately }: KnownBefore): boolean {
   if (madeLately === undefined) return false;
   const known = missing.filter(({ docId, state }) => state !== "doomed" && !isIn(madeLately, docId));
   if (known.every(({ state }) => state === "held")) return false;

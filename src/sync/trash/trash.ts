@@ -49,7 +49,7 @@ export interface TrashOptions {
 }
 
 /** Maximum size of all texts; above it the oldest are evicted. A mass delete must not fill the state folder's disk. */
-export const TRASH_BYTES_MAX = 1024 * 1024 * 1024;
+const TRASH_BYTES_MAX = 1024 * 1024 * 1024;
 
 /**
  * Attempts to save one text, a minute to an hour apart and about two hours in all, before the resource is deleted without it.
