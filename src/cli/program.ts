@@ -178,6 +178,12 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
     context.isVerbatim = options.json === true || VERBATIM.has(command.name());
     useRunningInstance(context, command, args);
   });
+  addCommonOptions(program);
+  return program;
+}
+
+/** Adds the options that every command has. */
+function addCommonOptions(program: Command): void {
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
     command
       .exitOverride()
@@ -193,7 +199,6 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
       .option("-v, --verbose", "log what is done in detail")
       .addOption(new Option("--log-format <format>", "format of log lines").choices(["text", "json"]));
   }
-  return program;
 }
 
 /** Applies the options of the log, which come before the environment. Throws `usage` for what there is not. */
