@@ -105,6 +105,7 @@ export async function matchResources(
   const { candidateRows, goneRows } = candidates;
   const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
   const matched = await matchEach(attempt, candidates, read, adoptable);
+  if (matched === "unanswered") return matched;
   const altered = matched.matches.filter(({ exact }) => !exact);
   const mayBePeers = await openPeerTest(context, source, altered, { sound: found.sound, signal });
   const peers = matched.matches.filter(mayBePeers);
@@ -123,6 +124,7 @@ export async function matchResources(
   });
   if (released.length > 0) {
     const others = await matchEach(attempt, candidates, files, released);
+    if (others === "unanswered") return others;
     const taken = await confirm(attempt, candidates, others.matches);
     if (taken === "unanswered") return taken;
     matches.push(...taken.matches);
@@ -141,24 +143,44 @@ export async function matchResources(
 
 type Pair = Match<AdoptionCandidate, AdoptableResource>;
 
+/**
+ * Matches files with resources. Where the list shows more equal resources than there are files, those that the service
+ * denies are left out: a list also shows deleted ones. Returns "unanswered" if the service does not answer for one.
+ */
 async function matchEach(
-  { context, found, whole, signal }: Attempt,
+  attempt: Attempt,
   { candidateRows, borne, isFirst }: Candidates,
   files: readonly AdoptionCandidate[],
   resources: readonly AdoptableResource[],
-): Promise<Matches<AdoptionCandidate, AdoptableResource>> {
+): Promise<Matches<AdoptionCandidate, AdoptableResource> | "unanswered"> {
+  const { context, found, whole, signal } = attempt;
   const hostsFile = (url: string): boolean => context.remote.hostsFile(url);
   const hashes = await hashUploads(context, uploadGroups(files, resources, hostsFile), signal);
-  return matchFiles(files, resources, hashes, {
-    fits,
-    isBorne: (label) => borne.has(label),
-    // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
-    isTooYoung: ({ path }, { createdMs }) =>
-      !whole &&
-      createdMs !== undefined &&
-      createdMs >
-        Math.min((isFirst ? candidateRows.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
-  });
+  const match = (listed: readonly AdoptableResource[]) =>
+    matchFiles(files, listed, hashes, {
+      fits,
+      isBorne: (label) => borne.has(label),
+      // A former ledger made its resources before this one began or was restored, and before this one made the row's own.
+      isTooYoung: ({ path }, { createdMs }) =>
+        !whole &&
+        createdMs !== undefined &&
+        createdMs >
+          Math.min((isFirst ? candidateRows.get(path)?.storedMs : undefined) ?? Infinity, found.forgottenMs),
+    });
+  /** Whether the service has a resource, by its id. */
+  const isThere = new Map<string, boolean>();
+  for (;;) {
+    const matched = match(resources.filter(({ docId }) => isThere.get(docId) !== false));
+    const asked = matched.matches.filter(
+      ({ hasSpare, resource }) => hasSpare && !isThere.has(resource.docId),
+    );
+    if (asked.length === 0) return matched;
+    for (const { resource } of asked) {
+      const presence = await askPresence(context, resource, signal);
+      if (presence === "unanswered" && !attempt.isAgreedTo) return presence;
+      isThere.set(resource.docId, presence !== "gone");
+    }
+  }
 }
 
 /** Queries each resource in whose favour a row's own will be deleted: a list also shows deleted ones. */

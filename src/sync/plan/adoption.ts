@@ -91,6 +91,8 @@ export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
   readonly resource: R;
   /** Whether the service has what the file holds. If not, the file must be sent to that resource. */
   readonly exact: boolean;
+  /** The list shows equal resources that no file takes. */
+  readonly hasSpare: boolean;
 }
 
 /**
@@ -165,7 +167,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
     readonly isTooYoung?: (file: F, resource: R) => boolean;
   } = {},
 ): Matches<F, R> {
-  const matches: Match<F, R>[] = [];
+  const exact: (Pick<Match<F, R>, "file" | "resource"> & { readonly left: readonly R[] })[] = [];
   const taken = new Set<string>();
   const labelOf = labelsOfFiles(files, resources);
   const byContent = Map.groupBy(resources.toSorted(byAge), (resource) =>
@@ -179,9 +181,12 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
     if (resource === undefined) left.push(file);
     else {
       taken.add(resource.docId);
-      matches.push({ file, resource, exact: true });
+      exact.push({ file, resource, left: equal });
     }
   }
+  const matches: Match<F, R>[] = exact.map(({ file, resource, left: { length } }) => {
+    return { file, resource, exact: true, hasSpare: length > 0 };
+  });
   // Title and description match only where they identify one file and one resource among all, including those already
   // matched.
   const labelled = Map.groupBy(files, ({ label }) => label);
@@ -200,7 +205,7 @@ export function matchFiles<F extends AdoptingFile, R extends AdoptableResource>(
       continue;
     }
     taken.add(resource.docId);
-    matches.push({ file, resource, exact: false });
+    matches.push({ file, resource, exact: false, hasSpare: false });
   }
   return { matches, files: rest, resources: resources.filter(({ docId }) => !taken.has(docId)) };
 }

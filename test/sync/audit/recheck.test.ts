@@ -115,6 +115,25 @@ describe.each([{}, { reads: true }])("with a service of %o", (options) => {
     expect(agreement()).toMatchObject([{ inAgreement: 3 }]);
   });
 
+  it("a file takes its resource, and not an equal older one that is listed though it is deleted", async () => {
+    const before = await begin(options);
+    const [a] = before;
+    if (a === undefined) throw new Error("no resource");
+    const ghost = { ...a, createdAt: "2020-01-01T00:00:00.000Z", isDeleted: true };
+    const ghosts = [
+      { ...ghost, _id: "1".repeat(24) },
+      { ...ghost, _id: "2".repeat(24) },
+    ];
+    adoptBy(() => [...ghosts, ...before]);
+    await sync();
+    expect(world.service.count("create")).toBe(3);
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+    // It is the file's own: a change reaches it.
+    world.write("a.txt", "text a, changed");
+    await world.sync();
+    expect(idsOf(world.service.live())).toEqual(idsOf(before));
+  });
+
   it("a file gets nothing back that is listed though it is deleted", async () => {
     const before = await begin(options);
     for (const each of before) each.isDeleted = true;
