@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Route } from "../../../src/kb/http/route-table.ts";
 import { openMetrics } from "../../../src/metrics/metrics.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
-import { createBody, fileForm, openRunning } from "../service/running.ts";
+import { createBody, fileForm, FIRST_STATE, openRunning } from "../service/running.ts";
 import type { Running, Sent } from "../service/running.ts";
 
 /** Records of one account, and those of their texts that no answer to another account may contain. */
@@ -116,7 +116,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     finds: "nothing",
   },
   "GET /v1/usage": { finds: "own" },
-  "GET /v1/events": { finds: "own" },
+  "GET /v1/events": { sent: () => ({ until: FIRST_STATE }), finds: "own" },
   "GET /v1/me": { finds: "own" },
   "POST /console/links": { sent: () => ({ body: {} }), finds: "own" },
   // Only a page of the console may sign in and out.
@@ -268,6 +268,7 @@ describe("a request with the key of another account", () => {
       const found = answer.status < 300 ? "own" : answer.status;
       expect(found).toBe(finds === "nothing" ? 404 : finds);
       expect(answer.json?.data ?? {}).toMatchObject(shows ?? {});
+      expect(answer.text).toMatch(sent?.(owned).until ?? "");
       // A refusal may repeat what was sent, but nothing else of the owner.
       const request = `${path?.(owned) ?? ""} ${wordsOf(sent?.(owned).body)}`;
       for (const secret of owned.secrets.filter((text) => !request.includes(text))) {

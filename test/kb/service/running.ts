@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { pino } from "pino";
-import { Agent, FormData, request } from "undici";
+import { Agent, FormData, request, type Dispatcher } from "undici";
 import { openApiDocument } from "../../../src/kb/http/openapi.ts";
 import { openService } from "../../../src/kb/service.ts";
 import type { ServiceOptions } from "../../../src/kb/options.ts";
@@ -29,6 +29,8 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
   /** Null: no key at all. Default: the running service's own. */
   readonly key?: string | null;
+  /** Of a stream without end: what to read up to. */
+  readonly until?: RegExp;
 }
 
 export interface Answered {
@@ -125,11 +127,26 @@ async function send(
     },
     ...(body === undefined ? {} : { body }),
   });
-  const text = await answer.body.text();
+  const text = await readText(answer.body, sent.until);
   assertRequestId(`${method} ${url}`, answer.headers);
   check({ method, path: url, status: answer.statusCode, contentType: typeOf(answer.headers), text });
   return { status: answer.statusCode, headers: answer.headers, text, json: parsed(text) };
 }
+
+/** Reads a body to its end, or until it contains `until`; then disconnects. */
+export async function readText(body: Dispatcher.ResponseData["body"], until?: RegExp): Promise<string> {
+  if (until === undefined) return body.text();
+  body.setEncoding("utf8");
+  let text = "";
+  for await (const piece of body) {
+    text += String(piece);
+    if (until.test(text)) break;
+  }
+  return text;
+}
+
+/** The numbers of an account, which `GET /v1/events` sends first and follows without end. */
+export const FIRST_STATE = /^event: state\ndata: .*\n\n/m;
 
 /** The check of a service's answers, compiled once for all services with the same operations. */
 function checkOf(service: Service): (answer: CheckedAnswer) => void {

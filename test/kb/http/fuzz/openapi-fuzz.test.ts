@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { Agent, request } from "undici";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { ROUTES } from "../../../../src/wire/routes.ts";
 import { typeOf } from "../../service/answer-check.ts";
-import { createBody, fileForm, openRunning } from "../../service/running.ts";
+import { createBody, fileForm, FIRST_STATE, openRunning, readText } from "../../service/running.ts";
 import type { Running } from "../../service/running.ts";
 import { fuzzRequests, SMALL_GIF } from "./requests.ts";
 import type { ApiDocument, FuzzRequest } from "./requests.ts";
@@ -74,7 +75,7 @@ async function expectNoFault(sent: FuzzRequest): Promise<void> {
   });
   const { statusCode: status } = answer;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
-  const text = await answer.body.text();
+  const text = await readText(answer.body, sent.route === ROUTES.events ? FIRST_STATE : undefined);
   expect(status >= 500 && status !== 503 ? text : undefined).toBeUndefined();
   running.check({ method: sent.method, path: url, status, contentType: typeOf(answer.headers), text });
   const type = typeOf(answer.headers);
