@@ -45,10 +45,7 @@ async function createOnce(
   let intent = first;
   let isRenewed = false;
   let metadataRefusal: string | undefined;
-  const drop = (): void => {
-    dropCreate(ledger, intent);
-    if (intent.attempts > 1) source.doubt();
-  };
+  const drop = (): void => dropCreate(ledger, source, intent);
   const renewKey = async (): Promise<void> => {
     const { id } = intent;
     const key = randomUUID();
@@ -167,9 +164,14 @@ function deleteFailed(ledger: Ledger, source: ActionSource, { path }: CreateInte
 }
 
 /** Forgets a create that is not sent. One that was sent before, or resumed, is in doubt as before. */
-export function dropCreate(ledger: Ledger, { id, attempts }: CreateIntent): void {
-  if (attempts > 1) ledger.intents.doubt(id, null);
-  else ledger.intents.remove(id);
+export function dropCreate(ledger: Ledger, source: ActionSource, { id, attempts }: CreateIntent): void {
+  if (attempts === 1) {
+    ledger.intents.remove(id);
+    return;
+  }
+  ledger.intents.doubt(id, null);
+  // A check may have found none while the create was under way, and checks end then.
+  source.doubt();
 }
 
 /** Reports whether the resource in the answer to a repeated create cannot be this file's. */

@@ -18,7 +18,7 @@ export async function send(
   const create = (): Promise<void> => sendCreate(context, source, departure, intent);
   const guarded = async (): Promise<void> => {
     if (await context.collections.guard(shape.tier, context.signal, create)) return;
-    context.ledger.note(() => dropCreate(context.ledger, intent));
+    context.ledger.note(() => dropCreate(context.ledger, source, intent));
     source.checkAgain(intent.path);
   };
   // An upload's address is unique. Everything else could be mistaken for its twin when an answer is lost.

@@ -306,7 +306,7 @@ function departures({
         run: (yieldSlot) => send({ ...context, yieldSlot }, source, departure),
         drop: () => {
           // It never left, so the next start need not find out what became of it.
-          if (intent !== undefined) ledger.note(() => dropCreate(ledger, intent));
+          if (intent !== undefined) ledger.note(() => dropCreate(ledger, source, intent));
         },
       };
     },

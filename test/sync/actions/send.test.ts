@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { Departure } from "../../../src/sync/actions/prepare.ts";
+import { send } from "../../../src/sync/actions/send.ts";
+import type { CreateIntent } from "../../../src/sync/ledger/intents.ts";
+import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
+
+/** Another source's create shows the collection's id, so nothing leaves before the list. */
+
+let shop: Workshop;
+beforeEach(() => {
+  shop = openWorkshop();
+});
+afterEach(() => shop.close());
+
+/** Sends a create of `a.md`, and returns how often its source's doubts are to be checked. */
+async function sendHeldBack(intent: CreateIntent): Promise<number> {
+  let doubted = 0;
+  const context = shop.context({
+    collections: { guard: async () => await Promise.resolve(false) },
+    twins: { run: async (_key: string, run: () => Promise<void>) => await run() },
+  });
+  const source = { ...shop.source, doubt: () => (doubted += 1) };
+  const departure = { intent, observed: intent.observed } as unknown as Departure; // What is used of it.
+  await send(context, source, departure);
+  shop.ledger.flush();
+  return doubted;
+}
+
+it("checks the doubts again when an earlier attempt of a create that does not leave may have made a resource", async () => {
+  const { intents } = shop.ledger;
+  await shop.write(() => {
+    intents.doubt(intents.create(shop.source.id, "key", 1, observedAt("a.md")), null);
+  });
+  const resumed = await shop.write(() => intents.revive(shop.source.id, observedAt("a.md")));
+  if (resumed === undefined) throw new Error("no such doubt");
+  expect(intents.doubts(shop.source.id)).toEqual([]);
+  expect(await sendHeldBack(resumed)).toBe(1);
+  expect(intents.doubts(shop.source.id)).toMatchObject([{ path: "a.md", attempts: 2 }]);
+  expect(shop.checks).toEqual(["a.md"]);
+});
+
+it("forgets a create that has never left", async () => {
+  const { intents } = shop.ledger;
+  await shop.write(() => intents.create(shop.source.id, "key", 1, observedAt("a.md")));
+  const [intent] = intents.creates(shop.source.id);
+  if (intent === undefined) throw new Error("no create");
+  expect(await sendHeldBack(intent)).toBe(0);
+  expect(intents.allOpen()).toEqual([]);
+  expect(shop.checks).toEqual(["a.md"]);
+});
