@@ -1,6 +1,6 @@
 import { constants, setPriority } from "node:os";
 import type { Sharp } from "sharp";
-import { createWorker, OEM, type Worker } from "tesseract.js";
+import type { Worker } from "tesseract.js";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
@@ -40,6 +40,8 @@ const SCAN_DENSITY = 150;
 const READ_PIXELS_MAX = 20_000_000;
 /** Longest side of the reduced picture that is used to find its orientation. */
 const TURN_SIDE_PX = 1600;
+/** A picture with a shorter side holds no letter: a spacer, a rule, a counting pixel of a mail. */
+const LETTER_PX_MIN = 5;
 /** Processor time for recognising a drawn page: some five times that of the largest page in all orientations. */
 const READ_CPU_MS = 120_000;
 /** Text of this quality is upright. */
@@ -56,17 +58,21 @@ answerRequests<OcrRequest, OcrPart, OcrFailure>(async (request, give, allow) => 
     give({ pageCount: (await openImage(request)).pages });
     return;
   }
-  // Loading takes a second, and all requests of a process use the same data.
-  const worker = await (recogniser ??= startRecogniser(request.data));
   give(
     await (request.mediaType === "application/pdf"
-      ? readPdfPage(request, page, worker, () => allow(READ_CPU_MS))
-      : readImagePage(request, page, worker)),
+      ? readPdfPage(request, page, () => allow(READ_CPU_MS))
+      : readImagePage(request, page)),
   );
 }, codeFor);
 
+/** Loading takes a second, and all requests of a process use the same data. */
+async function loadRecogniser(data: OcrData): Promise<Worker> {
+  return (recogniser ??= startRecogniser(data));
+}
+
 async function startRecogniser({ languages, folder, packed }: OcrData): Promise<Worker> {
   try {
+    const { createWorker, OEM } = await import("tesseract.js");
     return await createWorker([...languages], OEM.LSTM_ONLY, {
       langPath: folder,
       gzip: packed,
@@ -87,19 +93,23 @@ async function openImage({ path, mediaType, pixelsMax, pagesMax }: OcrRequest): 
   return picture;
 }
 
-async function readImagePage(request: OcrRequest, page: number, worker: Worker): Promise<OcrPage> {
+async function readImagePage(request: OcrRequest, page: number): Promise<OcrPage> {
   const picture = await openImage(request);
+  // A TIFF declares the size of its first page only.
+  if (picture.pages === 1 && Math.min(picture.widthPx, picture.heightPx) < LETTER_PX_MIN)
+    return { page, ...NOTHING_DRAWN };
+  const worker = await loadRecogniser(request.data);
   const isScreen =
     picture.widthPx * picture.heightPx < SCREEN_PIXELS && (picture.density ?? 72) < SCAN_DENSITY;
   return { page, ...(await recognise(worker, picture.decode(page - 1), isScreen ? 2 : 1)) };
 }
 
 async function readPdfPage(
-  { path, pixelsMax }: OcrRequest,
+  { path, pixelsMax, data }: OcrRequest,
   page: number,
-  worker: Worker,
   onDrawn: () => void,
 ): Promise<OcrPage> {
+  const worker = await loadRecogniser(data);
   const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
   try {
     const picture = await pdf.draw(page);

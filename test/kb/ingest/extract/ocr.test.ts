@@ -291,6 +291,18 @@ describe("pictures that are none, or too much", SLOW, () => {
     ]);
   });
 
+  it("starts no recogniser for a picture that is too small for a letter", async () => {
+    const dataDir = await mkdtemp(join(folder, "data-"));
+    await writeFile(join(dataDir, "eng.traineddata"), "no data of a language");
+    const blind = openOcr({ dataDir });
+    const rule = (height: number): Promise<Buffer> => drawn.clone().resize(300, height).png().toBuffer();
+    const read = async (height: number): Promise<unknown> =>
+      await blind.readImage(await write(await rule(height)), "image/png");
+    expect(await read(4)).toMatchObject({ pages: [{ page: 1, lines: [] }], unread: [] });
+    await expect(read(5)).rejects.toThrow(/./);
+    blind.close();
+  });
+
   it("gives up a picture at its timeout", async () => {
     const hasty = openExtractor({ ocr: { timeoutMs: 200 } });
     await expect(extract(await drawn.clone().png().toBuffer(), hasty)).rejects.toMatchObject({
