@@ -46,7 +46,9 @@ export function addChangeRoutes(server: FastifyInstance, parts: HttpParts): void
     handler: async (request, reply) => {
       const { accountId } = callerOf(request);
       const query = readInput(ChangesQuery, request.query);
-      const isStream = request.headers.accept?.includes("text/event-stream") === true;
+      // A stream to HEAD would send nothing and never end.
+      const isStream =
+        request.method === "GET" && request.headers.accept?.includes("text/event-stream") === true;
       const lastId = isStream ? request.headers["last-event-id"] : undefined;
       const given = typeof lastId === "string" && lastId !== "" ? lastId : query.cursor;
       const cursor = given === NOW ? await parts.kb.records.newestCursor(accountId) : given;

@@ -40,6 +40,8 @@ export function addEventRoutes(
   server.route({
     method: "GET",
     url: ROUTES.events,
+    // The head is sent with the first event, which an answer to HEAD does not have.
+    exposeHeadRoute: false,
     onRequest: requireKey(parts, "read"),
     config: routeConfig("read", DOC),
     handler: async (request, reply) => {

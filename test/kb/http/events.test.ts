@@ -83,6 +83,12 @@ describe("the events of an account", () => {
     expect((await openStream(await running.issueKey("refused", ["chat"]))).statusCode).toBe(403);
   });
 
+  it("refuse HEAD, and answer HEAD of the changes, instead of sending nothing without end", async () => {
+    const headers = { accept: "text/event-stream" };
+    expect((await running.send("HEAD", "/v1/events", { headers })).status).toBe(405);
+    expect((await running.send("HEAD", "/v1/changes", { headers })).status).toBe(200);
+  });
+
   it("end with the reason when the key is revoked", async () => {
     const admin = await running.issueKey("ended", ["admin"]);
     const made = await running.send("POST", "/v1/keys", {
