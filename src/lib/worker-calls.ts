@@ -92,17 +92,19 @@ export function answerCalls(port: MessagePort, methods: Methods): void {
   port.on("messageerror", () => {
     port.postMessage({ id: UNREADABLE } satisfies Answer);
   });
+  const answer = async (call: Call): Promise<void> => {
+    try {
+      const method = methods[call.method];
+      if (method === undefined) throw new TypeError(`no method ${call.method}`);
+      const value = await method(call.argument as never); // typed by the caller's side
+      port.postMessage({ id: call.id, value } satisfies Answer);
+    } catch (error) {
+      port.postMessage({ id: call.id, error: plain(error) } satisfies Answer);
+    }
+  };
   port.on("message", (call: Call) => {
-    void (async () => {
-      try {
-        const method = methods[call.method];
-        if (method === undefined) throw new TypeError(`no method ${call.method}`);
-        const value = await method(call.argument as never); // typed by the caller's side
-        port.postMessage({ id: call.id, value } satisfies Answer);
-      } catch (error) {
-        port.postMessage({ id: call.id, error: plain(error) } satisfies Answer);
-      }
-    })();
+    // Node.js hands out messages for as long as more arrive. Calls that let others run by `setImmediate` would wait for ever.
+    setImmediate(() => void answer(call));
   });
 }
 
