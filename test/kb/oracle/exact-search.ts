@@ -1,5 +1,6 @@
 import { analyze } from "../../../src/kb/lexical/analyzer.ts";
 import { termWeight } from "../../../src/kb/lexical/common-words.ts";
+import { nearTerms } from "../../../src/kb/lexical/near-terms.ts";
 import { sentencesOf } from "../../../src/kb/ingest/sentence-vectors.ts";
 import type { Tier } from "../../../src/wire/primitives.ts";
 
@@ -40,23 +41,23 @@ export interface ExactHit {
 
 /**
  * Searches a part by the formulas of docs/API.md and of the comments in src/kb/search, over the texts themselves, in the plainest way there
- * is. It shares with the service the tokeniser, the weights of common words and the division into sentences, and nothing of
+ * is. It shares with the service the tokeniser, the weights of common words, typing errors and the division into sentences, and nothing of
  * what stores, indexes, estimates or ranks. Hits are by falling mix.
  */
 export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   const words = new Map(part.map((chunk) => [chunk.id, wordsOf(textOf(chunk))]));
   const query = wordsOf(asked.query);
-  const terms = factorsOf(asked.query, query);
   const chunks = part.filter(asked.within);
   const holding = (term: string): number =>
     part.filter(({ id }) => (words.get(id)?.counts.get(term) ?? 0) > 0).length;
+  const terms = corrected(factorsOf(asked.query, query), holding);
   const mean = part.reduce((sum, { id }) => sum + (words.get(id)?.length ?? 0), 0) / part.length;
 
   const byWords = new Map<string, number>();
   for (const { id } of chunks) {
     const { counts, length } = words.get(id) ?? NO_WORDS;
     let sum = 0;
-    for (const [term, factor] of terms) {
+    for (const { term, factor } of terms) {
       const weight = factor * idf(holding(term), part.length);
       sum += weight * saturation(counts.get(term) ?? 0, length, mean);
     }
@@ -70,7 +71,7 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
   const bestWords = Math.max(...byWords.values());
   const bestCosine = Math.max(0, ...cosineOf.values());
   const half = byWords.size > 0 ? 0.5 : 0;
-  const total = terms.reduce((sum, [term, factor]) => sum + factor * termWeight(term), 0);
+  const total = terms.reduce((sum, { asTyped }) => sum + asTyped, 0);
   let hits = chunks.flatMap(({ id, resourceId, content }) => {
     const share = (byWords.get(id) ?? 0) / (byWords.size > 0 ? bestWords : 1);
     const cosine = cosineOf.get(id);
@@ -144,7 +145,7 @@ export function exactSearch(part: Part, asked: ExactQuery): ExactHit[] {
     return new Map(
       documents.map((document) => {
         let score = 0;
-        for (const [term, factor] of terms) {
+        for (const { term, factor } of terms) {
           const share = holding(term) / all.length;
           const weight = factor * idf((1 - (1 - share) ** chunksMean) * count, count);
           score += weight * saturation(document.count(term), document.length, lengthMean);
@@ -192,6 +193,34 @@ function factorsOf(query: string, { counts }: Words): readonly (readonly [term: 
   return [...counts].map(([term, times]) => [term, Math.sqrt(times) / (spelled.has(term) ? 2 : 1)]);
 }
 
+/** A word of a query as it is searched for. */
+interface QueryWord {
+  readonly term: string;
+  readonly factor: number;
+  readonly weight: number;
+  /** Weight of the word as it was typed. */
+  readonly asTyped: number;
+}
+
+/** Replaces up to four words that nothing contains by one with a single typing error, at 70 % of their weight. */
+function corrected(
+  terms: readonly (readonly [term: string, factor: number])[],
+  holding: (term: string) => number,
+): QueryWord[] {
+  const used = new Set(terms.map(([term]) => term));
+  let tried = 0;
+  return terms.map(([term, factor]) => {
+    const asTyped = factor * termWeight(term);
+    const same = { term, factor, weight: asTyped, asTyped };
+    if (asTyped === 0 || holding(term) > 0 || ++tried > 4) return same;
+    const near = nearTerms(term).find((other) => holding(other) > 0);
+    if (near === undefined || used.has(near)) return same;
+    used.add(near);
+    const weight = 0.7 * Math.min(asTyped, factor * termWeight(near));
+    return { term: near, factor: 0.7 * factor, weight, asTyped };
+  });
+}
+
 function textOf({ title, headings, content }: ExactChunk): string {
   return [title, ...headings, content].join("\n");
 }
@@ -205,16 +234,15 @@ function saturation(times: number, length: number, mean: number): number {
 }
 
 function ownScore(
-  terms: readonly (readonly [term: string, factor: number])[],
+  terms: readonly QueryWord[],
   { counts, length }: Words,
   total: number,
   cosine: number | undefined,
 ): number {
   let matched = 0;
   let strength = 0;
-  for (const [term, factor] of terms) {
+  for (const { term, weight } of terms) {
     const count = counts.get(term) ?? 0;
-    const weight = factor * termWeight(term);
     if (count > 0) matched += weight;
     strength += (weight * saturation(count, length, 150)) / 2.2;
   }
