@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { openExtractor } from "../src/kb/ingest/extract/extract.ts";
-import { indexEntry } from "../src/kb/lexical/index-text.ts";
+import { encodeSegment } from "../src/kb/index/words/segment.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { createAll, IN_FLIGHT, makeDocuments, openAccount, type Document } from "./corpus.ts";
@@ -134,7 +134,7 @@ function cutting(texts: readonly string[]): Row[] {
       }),
     );
   const chunk = timed(() => texts.forEach((text) => chunkRecursive(text, DEFAULT_SETTINGS)));
-  const words = timed(() => parts.forEach((part) => indexEntry(part)));
+  const words = timed(() => parts.forEach((part) => encodeSegment([part])));
   return [
     { stage: "chunk, `recursive`", bytes, ms: chunk, note: "one thread" },
     { stage: "words", bytes: bytesOf(parts), ms: words, note: "one thread; part of writing below" },

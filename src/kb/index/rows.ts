@@ -1,6 +1,6 @@
 /**
  * Row numbers of chunks. Each owner's part of a collection is a scope with a number; its chunks have the row numbers
- * `scope × 2^32 + sequence`. So a scope is one range of rows in every posting list, and the chunks of a resource version,
+ * `scope × 2^32 + sequence`. So a scope is one range of rows in every table, and the chunks of a resource version,
  * written together, are a range within it. Row numbers are never reused; a scope that passes to another owner continues its
  * sequence. 2^21 scopes of 2^32 chunks fit into the safe integers of JavaScript.
  */

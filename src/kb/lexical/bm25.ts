@@ -16,8 +16,7 @@ export const IDF_MIN = 0.01;
 /**
  * Returns the inverse document frequency of a term in `holding` of `all` chunks, in Robertson's and Spärck Jones' form as
  * in FTS5: a term in more than half of the chunks weighs next to nothing. On SciFact's train queries this form beats the
- * one with 1 + inside the logarithm (nDCG@10 0.699 against 0.696). Caps `holding` at `all`: a posting list may still name
- * deleted chunks.
+ * one with 1 + inside the logarithm (nDCG@10 0.699 against 0.696).
  */
 export function idf(holding: number, all: number): number {
   const capped = Math.min(holding, all);

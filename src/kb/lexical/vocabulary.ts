@@ -33,8 +33,6 @@ export interface Vocabulary {
   read(text: string): { readonly ids: Uint32Array; readonly length: number; readonly words: number };
   /** Returns the term of a number that the latest `read` returned. */
   termOf(id: number): string;
-  /** Returns the number of a term; undefined if no text contained it since the cache was last cleared. */
-  idOf(term: string): number | undefined;
   /** Increases when the cache is cleared: numbers then stand for other terms. */
   generation(): number;
 }
@@ -148,7 +146,6 @@ export function makeVocabulary(): Vocabulary {
       return { ids, length, words };
     },
     termOf: (id) => terms[id] ?? "",
-    idOf: (term) => termIds.get(term),
     generation: () => generation,
   };
 }

@@ -143,7 +143,7 @@ export interface Evidence {
   /**
    * Chunks that contain words of the query in their text, their headings or the title of their resource, best first, by
    * BM25. The statistics are those of the owner's part of the collection, even in a search of one resource, so a chunk has
-   * the same score in both. May miss a few of the best if very many chunks contain the words.
+   * the same score in both. Exact: no chunk that scores more is missing.
    */
   readonly lexical: LexicalHits;
   /** Chunks of the owner's part of the collection, including those that the filter excludes. */

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { analyze, countTerms } from "../../../src/kb/lexical/analyzer.ts";
+import { analyze } from "../../../src/kb/lexical/analyzer.ts";
 import { foldedTerms, TERM_CHARS_MAX } from "../../../src/kb/lexical/fold.ts";
 
 const text = array(
@@ -92,17 +92,5 @@ describe("analyze", () => {
       analyze(Array.from({ length: 1000 }, (_, at) => `w${from + at}`).join(" "));
     }
     expect(analyze("one two one")).toEqual({ terms: ["on", "two"], counts: [2, 1], words: 3 });
-  });
-});
-
-describe("countTerms", () => {
-  it("countTerms counts the same as analyze", () => {
-    assert(
-      property(text, text, (input, query) => {
-        const wanted = analyze(query).terms;
-        const { terms, counts } = analyze(input);
-        expect(countTerms(input, wanted)).toEqual(wanted.map((term) => counts[terms.indexOf(term)] ?? 0));
-      }),
-    );
   });
 });

@@ -1,7 +1,6 @@
 import { assert, nat, property } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { idf, IDF_MIN, K1, queryFactor, saturation } from "../../../src/kb/lexical/bm25.ts";
-import { indexEntry, LEVELS } from "../../../src/kb/lexical/index-text.ts";
 
 describe("BM25", () => {
   it("idf falls with the number of chunks that contain a term, and stays above 0", () => {
@@ -29,19 +28,5 @@ describe("BM25", () => {
     expect(queryFactor(1)).toBe(1);
     expect(queryFactor(3)).toBeGreaterThan(1);
     expect(queryFactor(3)).toBeLessThan(3);
-  });
-});
-
-describe("indexEntry", () => {
-  it("indexEntry lists each term once, plus its marked forms if it is heavy", () => {
-    const rest = Array.from({ length: 100 }, (_, at) => `rest${at}`).join(" ");
-    const terms = indexEntry(`calm gust gust ${"storm ".repeat(8)} ${rest}`)
-      .text.toString()
-      .trim()
-      .split(" ");
-    const levelsOf = (term: string): number =>
-      LEVELS.filter(({ mark }) => terms.includes(term + mark)).length;
-    expect([levelsOf("calm"), levelsOf("gust"), levelsOf("storm")]).toEqual([1, 2, 3]);
-    expect(new Set(terms).size).toBe(terms.length);
   });
 });

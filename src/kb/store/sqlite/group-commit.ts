@@ -1,6 +1,5 @@
 import { KbsyncError } from "../../../lib/failure.ts";
 import { openFairLine } from "../../../lib/fair-line.ts";
-import type { IndexChanges } from "./words/index-changes.ts";
 import type { Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { openReserve } from "./database/reserve.ts";
@@ -58,12 +57,12 @@ interface Done {
   readonly value: unknown;
 }
 
-/** Opens the writes of the connection to a store file. `index` collects what each transaction changes in the index of words. */
-export function openGroupCommit(db: Connection, path: string, index: IndexChanges): GroupCommit {
+/** Opens the writes of the connection to a store file. */
+export function openGroupCommit(db: Connection, path: string): GroupCommit {
   const log = openLog(db);
   const reserve = openReserve(path);
   const inbox = openFairLine<Waiting>();
-  const writeBatch = openBatches(db, path, index, (account, ms) => inbox.charge([account], ms));
+  const writeBatch = openBatches(db, path, (account, ms) => inbox.charge([account], ms));
   let scheduled = false;
   let batches = 0;
 
@@ -121,12 +120,11 @@ export function openGroupCommit(db: Connection, path: string, index: IndexChange
 function openBatches(
   db: Connection,
   path: string,
-  index: IndexChanges,
   charge: (account: string, ms: number) => void,
 ): (next: () => Waiting | undefined, retry: (waiting: Waiting) => void) => void {
   const begin = db.prepare("BEGIN IMMEDIATE");
   const commit = db.prepare("COMMIT");
-  const runOne = prepareSavepoints(db, path, index);
+  const runOne = prepareSavepoints(db, path);
 
   return (next, retry) => {
     const done: Done[] = [];
@@ -147,10 +145,8 @@ function openBatches(
         charge(waiting.account, ms);
         tookMs.set(waiting.account, (tookMs.get(waiting.account) ?? 0) + ms);
       }
-      index.write();
       commit.run();
     } catch (error) {
-      index.clear();
       const failure = storeFailure(error, path);
       const rollbackFailure = rollBack(db, path);
       for (const { waiting: lost } of done) {
@@ -169,7 +165,7 @@ function openBatches(
   };
 }
 
-/** Charges the accounts for the index and the commit of a batch, in proportion to their own writes. */
+/** Charges the accounts for the commit of a batch, in proportion to their own writes. */
 function chargeRest(
   tookMs: ReadonlyMap<string, number>,
   batchMs: number,
@@ -182,7 +178,7 @@ function chargeRest(
 }
 
 /** Prepares writes that run in a savepoint each: a failure undoes only its own changes. They throw if the whole transaction is lost. */
-function prepareSavepoints(db: Connection, path: string, index: IndexChanges) {
+function prepareSavepoints(db: Connection, path: string) {
   const savepoint = db.prepare("SAVEPOINT one");
   const release = db.prepare("RELEASE one");
   const undo = db.prepare("ROLLBACK TO one");
@@ -193,10 +189,8 @@ function prepareSavepoints(db: Connection, path: string, index: IndexChanges) {
       hasSavepoint = true;
       const value = waiting.run();
       release.run();
-      index.settle();
       done.push({ waiting, value });
     } catch (error) {
-      index.revert();
       // SQLite rolls back the whole transaction on some errors (disk full, I/O): the whole batch has failed.
       if (!hasSavepoint || !db.inTransaction) {
         done.push({ waiting, value: undefined });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
+import type { WordSnapshot } from "../../index/words/word-search.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import type { Connection } from "./database/connection.ts";
@@ -8,10 +9,9 @@ import type { prepareScopes, SearchTarget } from "./scopes/scopes.ts";
 import type { SentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
 import { prepareDocumentWords } from "./words/document-words.ts";
-import { prepareLexical } from "./words/lexical.ts";
-import { prepareNearWords, type NearFound } from "./words/near-words.ts";
-import { preparePostings } from "./words/postings.ts";
-import { prepareQueryTerms } from "./words/query-terms.ts";
+import { matchedTerms, matchRows, searchLexical } from "./words/lexical.ts";
+import { replaceUnknown, type NearFound } from "./words/near-words.ts";
+import { prepareWordReads } from "./words/word-reads.ts";
 
 /**
  * Slices that a search may read before it reads the rest in one go: far more than a million chunks need. Without the bound,
@@ -30,11 +30,8 @@ export function prepareSearches(
   lookups: Pick<Lookups, "foundChunks">,
   sentences: Pick<SentenceReads, "cosines">,
 ): Pick<Index, "evidence" | "documentMatches" | "matchedTerms"> {
-  const postings = preparePostings(db);
-  const queryTerms = prepareQueryTerms(db, postings);
-  const lexical = prepareLexical(db, postings, queryTerms);
-  const documentWords = prepareDocumentWords(db, queryTerms);
-  const nearWords = prepareNearWords(db);
+  const snapshotOf = prepareWordReads(db);
+  const documentWords = prepareDocumentWords(db);
   const vectors = prepareVectors(db);
 
   /**
@@ -45,7 +42,6 @@ export function prepareSearches(
     search: (target: SearchTarget, query: Q, isLast: boolean, near: NearFound) => T | undefined,
   ) => {
     const attempt = read((query: Q, isLast: boolean, near: NearFound) => {
-      postings.beginSlice(isLast);
       const target = scopes.find(query.scope);
       return target === undefined ? nothing(query) : search(target, query, isLast, near);
     });
@@ -62,19 +58,6 @@ export function prepareSearches(
     };
   };
 
-  /** Reads a query, with its typing errors replaced. */
-  const wordsOf = (
-    target: SearchTarget,
-    query: string,
-    isLast: boolean,
-    near: NearFound,
-  ): QueryWords | undefined => {
-    const words = queryWords(query);
-    const terms = queryTerms(target, words);
-    const known = terms && nearWords(target, words, terms, near);
-    return isLast ? (known ?? words) : known;
-  };
-
   const evidence = (
     target: SearchTarget,
     query: EvidenceQuery,
@@ -85,9 +68,10 @@ export function prepareSearches(
     const { fingerprint = "", vector = new Float32Array(), limit = 0 } = query.nearest ?? {};
     const nearest = query.nearest && vectors.nearest(target, fingerprint, vector, limit, isLast);
     if (query.nearest !== undefined && nearest === undefined) return undefined;
-    const words = wordsOf(target, query.lexical.query, isLast, nearFound);
-    const found = words && lexical.search(target, words, query.lexical.limit);
-    if (words === undefined || found === undefined) return undefined;
+    const snapshot = snapshotOf(target);
+    const words = wordsOf(snapshot, query.lexical.query, isLast, nearFound);
+    if (words === undefined) return undefined;
+    const found = searchLexical(snapshot, target, words, query.lexical.limit);
     const near = new Set(nearest?.map(({ ref }) => ref));
     const hits = new Set(found.hits.map(({ ref }) => ref));
     const first = found.hits.slice(0, query.depth).map(({ ref }) => ref);
@@ -98,29 +82,42 @@ export function prepareSearches(
       scopeChunks,
       nearest,
       others: query.nearest ? sentences.cosines(range, fingerprint, vector, notNear) : [],
-      nearestMatches: lexical.matches(target, words, onlyNear),
+      nearestMatches: matchRows(snapshot, target, words, onlyNear),
       chunks: lookups.foundChunks(range, query.withChunks ? [...hits, ...onlyNear] : []),
     };
   };
-  const matchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
+  const readMatchedTerms = read(({ scope, query, refs }: DocumentQuery): MatchedTerms[] => {
     const target = scopes.find(scope);
-    return target === undefined ? [] : lexical.matchedTerms(target, queryWords(query).terms, refs);
+    return target === undefined ? [] : matchedTerms(snapshotOf(target), target, queryWords(query), refs);
   });
 
   return {
-    matchedTerms: async (query) => matchedTerms(query),
+    matchedTerms: async (query) => readMatchedTerms(query),
     evidence: inSlices(noEvidence, evidence),
     documentMatches: inSlices(
       (_query: DocumentQuery) => [],
       (target, { query, refs }, isLast, near) => {
-        const words = wordsOf(target, query, isLast, near);
-        return words && documentWords(target, words, refs);
+        const snapshot = snapshotOf(target);
+        const words = wordsOf(snapshot, query, isLast, near);
+        return words && documentWords(snapshot, target, words, refs);
       },
     ),
   };
 }
 
-/** What is found where nothing is. */
+/** Reads a query, with its typing errors replaced; undefined: call again with the same `near`. */
+function wordsOf(
+  snapshot: WordSnapshot,
+  query: string,
+  isLast: boolean,
+  near: NearFound,
+): QueryWords | undefined {
+  const words = queryWords(query);
+  const known = replaceUnknown(snapshot, words, near);
+  return isLast ? (known ?? words) : known;
+}
+
+/** The evidence of a scope that does not exist. */
 function noEvidence({ nearest }: EvidenceQuery): Evidence {
   return {
     lexical: { hits: [], ceiling: 0 },

@@ -7,7 +7,6 @@ import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts
 import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
-import { collectIndexChanges } from "./words/index-changes.ts";
 import { prepareSpendingWrites } from "./accounts/spending.ts";
 import { prepareUsageWrites } from "./accounts/usage.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
@@ -19,7 +18,8 @@ import { prepareQueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareErasures } from "./resources/erasures.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";
-import { prepareWordMerge } from "./words/word-merge.ts";
+import { openWordMerges } from "./words/word-merges.ts";
+import { prepareWordWrites } from "./words/word-writes.ts";
 
 /** The only writer of a store file. */
 export interface Writer extends MethodsOf<"write" | "free"> {
@@ -35,19 +35,19 @@ export interface Writer extends MethodsOf<"write" | "free"> {
 export function openWriter(path: string, listener: UpgradeListener = {}): Writer {
   const newId = (): string => newHexId(Date.now());
   const db = openForWriting(path, listener);
-  const index = collectIndexChanges(db);
+  const words = prepareWordWrites(db);
   const vectors = prepareVectorWrites(db);
   const files = prepareFileWrites(db);
   const notes = prepareAnswerNotes(db);
   const accounts = prepareAccountWrites(db);
   const queue = prepareQueueWrites(db);
-  const resources = prepareResourceWrites(db, index, vectors, queue, { ...accounts, ...notes });
+  const resources = prepareResourceWrites(db, words, vectors, queue, { ...accounts, ...notes });
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, files.addFile);
   const serving = prepareServingWrites(db);
   const erasures = prepareErasures(db, resources);
-  const mergeWords = prepareWordMerge(db);
-  const { enqueue, compact, close } = openGroupCommit(db, path, index);
+  const { enqueue, compact, close } = openGroupCommit(db, path);
+  const merges = openWordMerges(words, enqueue);
 
   /** Notes the request with the resource that it created or changed. */
   function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(
@@ -108,13 +108,21 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       writes,
       (run, method) =>
         (...given) =>
-          enqueue(() => run(...given), { account: accountOf(method, given), frees: method.kind === "free" }),
+          merges.after(
+            enqueue(() => run(...given), {
+              account: accountOf(method, given),
+              frees: method.kind === "free",
+            }),
+          ),
     ),
     serve: (argument) => enqueue(() => serving.serve(argument)),
     scrub: async () => {
-      for (let isFirst = true; await enqueue(() => mergeWords(isFirst)); isFirst = false);
+      await merges.purge();
       compact();
     },
-    close,
+    close: () => {
+      merges.close();
+      return close();
+    },
   };
 }

@@ -5,7 +5,7 @@ import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
-import { NOW, wordsOnly } from "../store-fixture.ts";
+import { byWords, NOW, OLD_INDEX, wordsOnly } from "../store-fixture.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -59,6 +59,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
       ALTER TABLE resource DROP COLUMN file_metadata;
+      ${OLD_INDEX}
       PRAGMA user_version = 18`),
   );
 
@@ -70,6 +71,13 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       { text: "two", line: undefined, locations: [] },
     ],
   });
+  const scope = { accountId, resourceId: at.id };
+  for (const [query, count] of [
+    ["two", 1],
+    ["T one", 2],
+    ["three", 0],
+  ] as const)
+    expect((await byWords(store, { scope, query, limit: 5 })).hits).toHaveLength(count);
   await store.records.updateResource({ ...at, settings: DEFAULT_SETTINGS, nowIso: NOW }, wordsOnly(CONTENT));
   expect(await store.records.chunks(at)).toMatchObject({
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -112,6 +120,7 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE api_key DROP COLUMN refresh_sha256;
       ALTER TABLE api_key DROP COLUMN access_until;
       ALTER TABLE resource DROP COLUMN file_metadata;
+      ${OLD_INDEX}
       PRAGMA user_version = 20`),
   );
   store = await openSqliteStore({ path });

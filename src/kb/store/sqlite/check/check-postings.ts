@@ -1,43 +1,77 @@
-import { indexEntry } from "../../../lexical/index-text.ts";
-import { sumWith } from "./check-sums.ts";
+import { termsOf } from "../../../index/words/part.ts";
+import { eachPosting } from "../../../index/words/postings.ts";
+import { hashOf } from "../../../index/words/term-hash.ts";
+import { rowOf, rowsOfScope } from "../../../index/rows.ts";
+import { analyze } from "../../../lexical/analyzer.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText, NAMES } from "../database/parts.ts";
+import { markRemoved } from "../words/word-reads.ts";
+import { prepareWordParts } from "../words/word-parts.ts";
 
 /** Maximum chunks named in a finding. */
 const NAMED = 3;
+/** Sums stay below this, and exact integers while a posting is added. */
+const SUM_MAX = 2 ** 51;
 
 /**
  * Compares the index of words with the texts of the chunks: computes each chunk's terms and compares their sum with that of
- * its entries in the index. Takes minutes, and 24 bytes of memory per chunk, at millions of chunks. Returns a message for
- * people; empty: nothing is wrong.
+ * its postings. Takes minutes at millions of chunks, and 24 bytes of memory per chunk of the largest owner. Returns messages
+ * for people; empty: nothing is wrong.
  */
 export function checkPostings(db: Connection): string[] {
-  const sums = new Map<number, number>();
-  db.exec("CREATE VIRTUAL TABLE temp.chunk_index_terms USING fts5vocab (main, chunk_index, instance)");
-  const entries = db
-    .prepare<[], [term: string, row: number]>("SELECT term, doc FROM temp.chunk_index_terms")
-    .raw();
-  for (const [term, row] of entries.iterate()) sums.set(row, sumWith(sums.get(row) ?? 0, term));
-
-  const chunks = db
-    .prepare<[], [row: number, names: string, headings: string, text: string, words: number]>(`
-      SELECT row, ${NAMES}, headings, text, words FROM chunk JOIN resource ON resource.number = chunk.resource`)
+  const selectChunks = db
+    .prepare<[number, number], [row: number, names: string, headings: string, text: string, words: number]>(`
+      SELECT row, ${NAMES}, headings, text, words FROM chunk JOIN resource ON resource.number = chunk.resource
+      WHERE row BETWEEN ? AND ?`)
     .raw();
   const wrong: number[] = [];
-  let count = 0;
-  for (const [row, names, headings, text, words] of chunks.iterate()) {
-    const entry = indexEntry(indexedText(names, headings, text));
-    let sum = 0;
-    for (const term of entry.text.toString("utf8").split(" ")) {
-      if (term !== "") sum = sumWith(sum, term);
+  const unknown: number[] = [];
+  for (const scope of db.prepare<[], number>("SELECT number FROM scope ORDER BY number").pluck().all()) {
+    const { sums, lengths } = indexedChunks(db, scope);
+    const { first, last } = rowsOfScope(scope);
+    for (const [row, names, headings, text, words] of selectChunks.iterate(first, last)) {
+      const found = analyze(indexedText(names, headings, text));
+      let sum = 0;
+      for (const [at, term] of found.terms.entries()) sum = sumWith(sum, hashOf(term), found.counts[at] ?? 0);
+      const isRight = lengths.get(row) === words && words === found.words && sum === (sums.get(row) ?? 0);
+      if (!isRight) wrong.push(row);
+      lengths.delete(row);
     }
-    if (sum === (sums.get(row) ?? 0) && words === entry.words) continue;
-    count += 1;
-    if (wrong.length < NAMED) wrong.push(row);
+    unknown.push(...lengths.keys());
   }
-  if (count === 0) return [];
-  const more = count > wrong.length ? ", …" : "";
   return [
-    `${count} chunks are indexed under other words than they contain: chunk ${wrong.join(", chunk ")}${more}`,
+    ...summary(wrong, "chunks are indexed under other words than they contain"),
+    ...summary(unknown, "entries of the index of words belong to no chunk"),
   ];
+}
+
+/** Sums of the postings, and lengths in words, of the chunks that the index of a scope has, by row. */
+function indexedChunks(db: Connection, scope: number) {
+  const stored = prepareWordParts(db);
+  const parts = [...stored.runs(scope), ...stored.segments(scope, 0)];
+  markRemoved(parts, stored.removals(scope, 0));
+  const sums = new Map<number, number>();
+  const lengths = new Map<number, number>();
+  for (const { part, removed } of parts) {
+    const rows = Array.from({ length: part.rows }, (_, at) => rowOf(scope, part.sequence(at)));
+    for (const [at, row] of rows.entries()) if (!removed.has(at)) lengths.set(row, part.lengths[at] ?? 0);
+    for (const [hash, { bytes }] of termsOf(part)) {
+      eachPosting(bytes, (ordinal, times) => {
+        const row = rows[ordinal] ?? 0;
+        if (!removed.has(ordinal)) sums.set(row, sumWith(sums.get(row) ?? 0, hash, times));
+      });
+    }
+  }
+  return { sums, lengths };
+}
+
+/** Adds a posting to a sum. Equal postings give equal sums in any order; different ones almost never do. */
+function sumWith(sum: number, hash: number, times: number): number {
+  return (sum + hash + Math.imul(times, 0x9e3779b1) * 2 ** 14 + SUM_MAX) % SUM_MAX;
+}
+
+function summary(rows: readonly number[], words: string): string[] {
+  if (rows.length === 0) return [];
+  const named = rows.slice(0, NAMED).map((row) => `chunk ${row}`);
+  return [`${rows.length} ${words}: ${named.join(", ")}${rows.length > NAMED ? ", …" : ""}`];
 }

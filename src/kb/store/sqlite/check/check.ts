@@ -52,13 +52,9 @@ const RULES: readonly Rule[] = [
   },
   {
     check: "store-words",
-    words: "chunks are not in the index of words, so that no word finds them",
-    sql: "SELECT 'chunk ' || row AS subject FROM chunk WHERE row NOT IN (SELECT id FROM chunk_index_docsize)",
-  },
-  {
-    check: "store-words",
-    words: "entries of the index of words belong to no chunk",
-    sql: "SELECT 'row ' || id AS subject FROM chunk_index_docsize WHERE id NOT IN (SELECT row FROM chunk)",
+    words: "pages of the index of words are missing or belong to no list",
+    sql: `SELECT 'run ' || number AS subject FROM word_run WHERE length(directory) / 8 <> (
+        SELECT count(*) FROM word_page WHERE word_page.number BETWEEN word_run.number << 24 AND (word_run.number << 24) + 16777215)`,
   },
   {
     check: "store-vectors",

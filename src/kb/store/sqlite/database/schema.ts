@@ -1,12 +1,15 @@
 import type Database from "better-sqlite3";
 import type { Schema } from "../../../../lib/upgrade.ts";
-import { indexEntry } from "../../../lexical/index-text.ts";
-import { indexedText, NAMES } from "./parts.ts";
+import { encodeSegment } from "../../../index/words/segment.ts";
+import { NAMES } from "./parts.ts";
 
 /** Defines the functions that the scripts use. */
 export function defineFunctions(db: Database.Database): void {
-  db.function("index_entry", { directOnly: true }, (names: string, headings: string, text: string) => {
-    return indexEntry(indexedText(names, headings, text)).text;
+  db.aggregate("encode_segment", {
+    start: (): string[] => [],
+    step: (texts: string[], text: string) => [...texts, text],
+    result: (texts: string[]) => encodeSegment(texts).data,
+    directOnly: true,
   });
 }
 
@@ -386,11 +389,43 @@ export const SCHEMA: Schema = {
   ALTER TABLE resource ADD COLUMN file_metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(file_metadata));
   `,
     `
-  -- Words in mixed case are indexed by their parts too, and words with umlauts by their other spelling (fold.ts).
-  INSERT INTO chunk_index (chunk_index) VALUES ('delete-all');
-  INSERT INTO chunk_index (rowid, terms)
-    SELECT row, index_entry(${NAMES}, headings, text) FROM chunk JOIN resource ON resource.number = chunk.resource
-    ORDER BY row;
+  -- The index of words (kb/index/words). A segment has chunks of one write, from its first row on.
+  CREATE TABLE word_segment (
+    first_row INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+  ) STRICT;
+  -- A run is merged from segments and runs; its terms are in the pages whose numbers begin with its own.
+  CREATE TABLE word_run (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope INTEGER NOT NULL,
+    -- Sequence of its first chunk.
+    first INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    sequences BLOB NOT NULL,
+    lengths BLOB NOT NULL,
+    directory BLOB NOT NULL,
+    filter BLOB NOT NULL
+  ) STRICT;
+  CREATE INDEX word_run_of_scope ON word_run (scope, first, rows);
+  CREATE TABLE word_page (
+    number INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
+  ) STRICT;
+  -- Sequences of chunks that were removed, until a merge drops them.
+  CREATE TABLE word_removal (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope INTEGER NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX word_removal_of_scope ON word_removal (scope, number, first, last);
+  -- Grows with every merge, after which readers read the scope's parts anew.
+  ALTER TABLE scope RENAME COLUMN retitled TO merged;
+  INSERT INTO word_segment (first_row, data)
+    SELECT min(row), encode_segment(${NAMES} || char(10) || headings || char(10) || text ORDER BY row)
+    FROM chunk JOIN resource ON resource.number = chunk.resource
+    GROUP BY chunk.resource, (row - first_row) / 128;
+  DROP TABLE chunk_index;
   `,
     `
   -- What accounts used, by hour since 1970 (UTC); see HourUsage. Searches is a JSON array of counts.

@@ -1,4 +1,3 @@
-import { indexEntry } from "../../../lexical/index-text.ts";
 import type { Chunking } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText, joinHeadings, namesOf, type Part } from "../database/parts.ts";
@@ -6,7 +5,7 @@ import type { ResourceRow } from "../database/records.ts";
 import type { ScopeWrites } from "../scopes/scope-writes.ts";
 import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
 import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";
-import type { IndexChanges } from "../words/index-changes.ts";
+import type { WordWrites } from "../words/word-writes.ts";
 
 /** Writes of the chunks of a version, with their words and vectors. Each runs inside a transaction of the caller. */
 export interface ChunkWrites {
@@ -27,8 +26,11 @@ export interface ChunkWrites {
     parts: readonly Part[],
     chunking: Chunking,
   ): { readonly firstRow: number; readonly grown: number };
-  /** Indexes the chunks of a resource under its new names. Returns by how many words they grew. */
-  rename(resource: ResourceRow, names: Names): number;
+  /**
+   * Indexes the chunks of a resource under its new names. They move to new rows, because the index knows the words of a row
+   * once and for all. Returns the first row, and by how many words they grew.
+   */
+  rename(resource: ResourceRow, names: Names): { readonly firstRow: number; readonly grown: number };
   /** Returns their number of words. */
   remove(resource: ResourceRow): number;
 }
@@ -39,7 +41,7 @@ type Names = Pick<ResourceRow, "title" | "label">;
 /** Prepares the statements on the writing connection. */
 export function prepareChunkWrites(
   db: Connection,
-  index: IndexChanges,
+  index: WordWrites,
   vectors: VectorWrites,
   scopes: ScopeWrites,
 ): ChunkWrites {
@@ -50,31 +52,32 @@ export function prepareChunkWrites(
   const sumWords = db
     .prepare<[number, number], number>("SELECT total(words) FROM chunk WHERE row BETWEEN ? AND ?")
     .pluck();
-  const selectTexts = db.prepare<[number, number], { row: number; headings: string; text: string }>(
-    "SELECT row, headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
+  const selectTexts = db.prepare<[number, number], { headings: string; text: string }>(
+    "SELECT headings, text FROM chunk WHERE row BETWEEN ? AND ? ORDER BY row",
   );
-  const setWords = db.prepare("UPDATE chunk SET words = ? WHERE row = ?");
+  const copyChunk = db.prepare(`
+    INSERT INTO chunk (row, resource, start, words, headings, text, gap, line)
+    SELECT @to, resource, start, @words, headings, text, gap, line FROM chunk WHERE row = @from`);
   const reuse = prepareVectorReuse(db, vectors);
 
   const add: ChunkWrites["add"] = (resource, parts, chunking, firstRow) => {
-    let words = 0;
     const names = namesOf(resource);
+    const headings = parts.map((_, at) => joinHeadings(chunking.spans[at] ?? { headings: [] }));
+    const words = index.add(
+      firstRow,
+      parts.map(({ text }, at) => indexedText(names, headings[at] ?? "", text)),
+    );
     for (const [at, { start, line, text, gap }] of parts.entries()) {
-      const headings = joinHeadings(chunking.spans[at] ?? { headings: [] });
-      const entry = indexEntry(indexedText(names, headings, text));
-      const row = firstRow + at;
-      insertChunk.run(row, resource.number, start, entry.words, headings, text, gap, line);
-      index.insert(row, entry.text);
-      words += entry.words;
+      insertChunk.run(firstRow + at, resource.number, start, words[at], headings[at], text, gap, line);
     }
     writeVectors(vectors, resource.scope, firstRow, chunking);
-    return words;
+    return words.reduce((sum, count) => sum + count, 0);
   };
   const remove: ChunkWrites["remove"] = (row) => {
     if (row.chunks === 0) return 0;
     const last = row.first_row + row.chunks - 1;
     const words = sumWords.get(row.first_row, last) ?? 0;
-    for (let at = row.first_row; at <= last; at++) index.remove(at);
+    index.remove(row.first_row, row.chunks);
     vectors.removeRange(row.scope, row.first_row, last);
     deleteChunks.run(row.first_row, last);
     return words;
@@ -93,17 +96,21 @@ export function prepareChunkWrites(
       return { firstRow, grown: added - removed };
     },
     rename(row, names) {
-      let grown = -(sumWords.get(row.first_row, row.first_row + row.chunks - 1) ?? 0);
-      for (const chunk of selectTexts.all(row.first_row, row.first_row + row.chunks - 1)) {
-        const entry = indexEntry(indexedText(namesOf(names), chunk.headings, chunk.text));
-        setWords.run(entry.words, chunk.row);
-        index.replace(chunk.row, entry.text);
-        grown += entry.words;
-      }
-      scopes.noteRetitled(row.scope);
+      const { scope, first_row: from, chunks } = row;
+      const last = from + chunks - 1;
+      const firstRow = scopes.reserveRows(scope, chunks);
+      const texts = selectTexts.all(from, last);
+      const words = index.add(
+        firstRow,
+        texts.map(({ headings, text }) => indexedText(namesOf(names), headings, text)),
+      );
+      for (const [at, count] of words.entries())
+        copyChunk.run({ from: from + at, to: firstRow + at, words: count });
+      vectors.moveRange(scope, from, last, firstRow);
+      const grown = words.reduce((sum, count) => sum + count, 0) - remove(row);
       // The label is in no vector.
-      if (names.title !== row.title) reuse.markStale(row);
-      return grown;
+      if (names.title !== row.title) reuse.markStale({ ...row, first_row: firstRow });
+      return { firstRow, grown };
     },
   };
 }

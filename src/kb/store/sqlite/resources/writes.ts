@@ -18,7 +18,7 @@ import type { Connection } from "../database/connection.ts";
 import { prepareChangeWrites } from "./changes.ts";
 import { prepareChunkWrites } from "./chunk-writes.ts";
 import { readContent } from "./content.ts";
-import type { IndexChanges } from "../words/index-changes.ts";
+import type { WordWrites } from "../words/word-writes.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
 import type { QueueWrites } from "../queue/queue-writes.ts";
 import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
@@ -55,7 +55,7 @@ export type Traces = Pick<AccountWrites, "forgetLink"> & Pick<AnswerNotes, "forg
 /** Prepares the statements on the writing connection. */
 export function prepareResourceWrites(
   db: Connection,
-  index: IndexChanges,
+  index: WordWrites,
   vectors: VectorWrites,
   queue: QueueWrites,
   traces: Traces,
@@ -197,8 +197,10 @@ function reindex(
 ): TextColumns {
   if (chunking === undefined) {
     const isRenamed = names.title !== before.title || names.label !== before.label;
-    if (isRenamed) scopes.count(before.scope, 0, 0, chunks.rename(before, names));
-    const { head, version, first_row: firstRow, chunks: count } = before;
+    const { head, version, chunks: count } = before;
+    if (!isRenamed || count === 0) return { head, version, firstRow: before.first_row, chunks: count };
+    const { firstRow, grown } = chunks.rename(before, names);
+    scopes.count(before.scope, 0, 0, grown);
     return { head, version, firstRow, chunks: count };
   }
   const { head, chunks: parts } = splitText(text, chunking.spans);

@@ -15,8 +15,6 @@ export interface ScopeWrites {
   /** Reserves consecutive row numbers and returns the first. */
   reserveRows(scope: number, rows: number): number;
   count(scope: number, resources: number, chunks: number, words: number): void;
-  /** Notes that existing chunks have other terms than before. */
-  noteRetitled(scope: number): void;
 }
 
 /** Prepares the statements on the writing connection. */
@@ -36,7 +34,6 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
   const addCounts = db.prepare(
     "UPDATE scope SET resources = resources + ?, chunks = chunks + ?, words = words + ? WHERE number = ?",
   );
-  const addRetitled = db.prepare("UPDATE scope SET retitled = retitled + 1 WHERE number = ?");
 
   return {
     open({ accountId, tier, ownerId }) {
@@ -57,9 +54,6 @@ export function prepareScopeWrites(db: Connection): ScopeWrites {
     },
     count: (scope, resources, chunks, words) => {
       addCounts.run(resources, chunks, words, scope);
-    },
-    noteRetitled: (scope) => {
-      addRetitled.run(scope);
     },
   };
 }
@@ -83,7 +77,7 @@ function prepareNewScopes(db: Connection) {
   );
   // The sequence continues, so that no row number is reused: searchers have caches by row number.
   const reassign = db.prepare(`
-    UPDATE scope SET collection_id = ?, owner_id = ?, serving_model = NULL, retitled = retitled + 1,
+    UPDATE scope SET collection_id = ?, owner_id = ?, serving_model = NULL, merged = merged + 1,
       refiltered = refiltered + 1 WHERE number = ?`);
 
   /** The search for an empty scope continues after this number. */

@@ -13,8 +13,8 @@ export interface SearchTarget {
   readonly words: number;
   /** Sequence of the next chunk of the scope: all lower ones exist or are gone for good. */
   readonly nextSequence: number;
-  /** Changes when existing chunks get other terms. */
-  readonly retitled: number;
+  /** Changes when parts of the index of words are merged. */
+  readonly merged: number;
   /** Rows to search: those of the scope, or of one resource. */
   readonly range: RowRange;
   /** Live chunks in that range. */
@@ -28,7 +28,7 @@ interface TargetRow {
   readonly chunks: number;
   readonly words: number;
   readonly next_sequence: number;
-  readonly retitled: number;
+  readonly merged: number;
   readonly refiltered: number;
   readonly first_row: number | null;
   readonly resource_chunks: number;
@@ -38,11 +38,11 @@ interface TargetRow {
 export function prepareScopes(db: Connection): { find(scope: Scope): SearchTarget | undefined } {
   // A join would cost several times as much, and every search runs this two or three times.
   const selectOwner = db.prepare<[string, string, string], TargetRow>(`
-    SELECT number, chunks, words, next_sequence, retitled, refiltered, NULL AS first_row, 0 AS resource_chunks
+    SELECT number, chunks, words, next_sequence, merged, refiltered, NULL AS first_row, 0 AS resource_chunks
     FROM scope
     WHERE collection_id = ? AND owner_id = ? AND (SELECT account_id FROM collection WHERE id = collection_id) = ?`);
   const selectResource = db.prepare<[string, string], TargetRow>(`
-    SELECT scope.number, scope.chunks, scope.words, next_sequence, retitled, refiltered, first_row, resource.chunks AS resource_chunks
+    SELECT scope.number, scope.chunks, scope.words, next_sequence, merged, refiltered, first_row, resource.chunks AS resource_chunks
     FROM resource JOIN scope ON scope.number = resource.scope
     WHERE resource.id = ? AND resource.account_id = ? AND is_deleted = 0`);
 
@@ -55,11 +55,11 @@ export function prepareScopes(db: Connection): { find(scope: Scope): SearchTarge
           ? selectResource.get(scope.resourceId, scope.accountId)
           : selectOwner.get(scope.collectionId, scope.ownerId, scope.accountId);
       if (row === undefined) return undefined;
-      const { number, chunks, words, next_sequence: nextSequence, retitled } = row;
+      const { number, chunks, words, next_sequence: nextSequence, merged } = row;
       const { filter } = scope;
       const allowed =
         filter && filterRows({ scope: number, nextSequence, refiltered: row.refiltered }, filter);
-      const part = { scope: number, chunks, words, nextSequence, retitled, allowed };
+      const part = { scope: number, chunks, words, nextSequence, merged, allowed };
       const { first_row: first, resource_chunks: rangeChunks } = row;
       return first === null
         ? { ...part, range: rowsOfScope(number), rangeChunks: chunks }

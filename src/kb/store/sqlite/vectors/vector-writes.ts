@@ -22,6 +22,8 @@ export type VectorWrites = Pick<Inside<"write">["index"], "putVectors" | "putSen
   /** Logs that vectors of a range of rows were added or removed. */
   noteRange(scope: number, firstRow: number, lastRow: number): void;
   removeRange(scope: number, firstRow: number, lastRow: number): void;
+  /** Moves the vectors of a range of rows, and whether they are stale, to the rows from `toRow` on, whose chunks exist. */
+  moveRange(scope: number, firstRow: number, lastRow: number, toRow: number): void;
 };
 
 /** Prepares the statements on the writing connection. */
@@ -45,6 +47,10 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
   );
   const note = db.prepare("INSERT INTO vector_change (scope, first_row, last_row) VALUES (?, ?, ?)");
   const forget = db.prepare("DELETE FROM vector_change WHERE number <= ?");
+
+  const moves = ["vector", "sentence_vectors", "stale_vector"].map((table) =>
+    db.prepare(`UPDATE ${table} SET row = row + @by WHERE row BETWEEN @firstRow AND @lastRow`),
+  );
 
   const sentences = prepareSentenceWrites(db);
 
@@ -71,6 +77,13 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
       deleteStale.run(firstRow, lastRow);
       if (deleteRange.run(firstRow, lastRow).changes > 0) noteRange(scope, firstRow, lastRow);
       sentences.removeRange(firstRow, lastRow);
+    },
+    moveRange(scope, firstRow, lastRow, toRow) {
+      const by = toRow - firstRow;
+      const moved = moves.map((move) => move.run({ by, firstRow, lastRow }).changes);
+      if (moved[0] === 0) return;
+      noteRange(scope, firstRow, lastRow);
+      noteRange(scope, toRow, lastRow + by);
     },
     putSentences(fingerprint, chunks) {
       if (chunks.length > 0) sentences.put(model(fingerprint), chunks);

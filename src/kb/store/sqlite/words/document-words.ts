@@ -1,59 +1,41 @@
-import { countTerms } from "../../../lexical/analyzer.ts";
+import { rowOf } from "../../../index/rows.ts";
+import {
+  countTerms,
+  queryTerms,
+  type QueryTerm,
+  type WordSnapshot,
+} from "../../../index/words/word-search.ts";
 import { documentScores, type WholeDocument } from "../../../lexical/documents.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";
 import type { DocumentMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText, NAMES } from "../database/parts.ts";
-import { knownTerms, type QueryTerms } from "./query-terms.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
 
-/**
- * Documents of more chunks are not scored: they have many subjects, and reading them would dominate the time of a search.
- * With this bound a search of 50 rows reads at most 400 chunks, in about 10 ms.
- */
+/** Documents of more chunks are not scored: they have many subjects. */
 const DOCUMENT_CHUNKS_MAX = 8;
 
-/** Scores the documents of rows by the words of a query; undefined: call again (postings.ts). */
+/** Scores the documents of rows by the words of a query. */
 export type DocumentWords = (
+  snapshot: WordSnapshot,
   target: SearchTarget,
   words: QueryWords,
   rows: readonly number[],
-) => DocumentMatch[] | undefined;
+) => DocumentMatch[];
 
 interface DocumentRow {
-  readonly names: string;
   readonly first_row: number;
   readonly chunks: number;
 }
 
-/** Prepares the scoring of whole documents from their texts. */
-export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): DocumentWords {
+/** Prepares the scoring of whole documents. */
+export function prepareDocumentWords(db: Connection): DocumentWords {
   const selectNumber = db.prepare<[number], number>("SELECT resource FROM chunk WHERE row = ?").pluck();
   const selectDocument = db.prepare<[number], DocumentRow>(
-    `SELECT ${NAMES} AS names, first_row, chunks FROM resource WHERE number = ?`,
+    "SELECT first_row, chunks FROM resource WHERE number = ?",
   );
-  const selectTexts = db
-    .prepare<[number, number], [headings: string, text: string, words: number]>(
-      "SELECT headings, text, words FROM chunk WHERE row BETWEEN ? AND ?",
-    )
-    .raw();
 
-  function read({ names, first_row: first, chunks }: DocumentRow, terms: readonly string[]): WholeDocument {
-    const counts = terms.map(() => 0);
-    let words = 0;
-    for (const [headings, text, count] of selectTexts.all(first, first + chunks - 1)) {
-      words += count;
-      const found = countTerms(indexedText(names, headings, text), terms);
-      for (const [at, times] of found.entries()) counts[at] = (counts[at] ?? 0) + times;
-    }
-    return { counts, words, chunks };
-  }
-
-  return (target, words, rows) => {
-    const terms = queryTerms(target, words);
-    if (terms === undefined) return undefined;
-    const known = knownTerms(terms);
-    const names = known.map(({ term }) => term);
+  return (snapshot, target, words, rows) => {
+    const known = queryTerms(snapshot, words).filter(({ holding }) => holding > 0);
     const numberOf = new Map<number, number>();
     const documents = new Map<number, WholeDocument>();
     for (const row of rows) {
@@ -63,17 +45,38 @@ export function prepareDocumentWords(db: Connection, queryTerms: QueryTerms): Do
       if (documents.has(number)) continue;
       const document = selectDocument.get(number);
       if (document === undefined || document.chunks > DOCUMENT_CHUNKS_MAX) continue;
-      documents.set(number, read(document, names));
+      documents.set(
+        number,
+        countDocument(snapshot, known, document.first_row - rowOf(target.scope, 0), document),
+      );
     }
-    const weighted = known.map(({ factor, rows: list }) => ({
-      factor,
-      share: list === undefined ? 1 : Math.min(1, list.length / target.chunks),
-    }));
+    const weighted = known.map(({ factor, holding }) => ({ factor, share: holding / target.chunks }));
     const scores = documentScores([...documents.values()], weighted, target.chunks);
     const scoreOf = new Map([...documents.keys()].map((number, at) => [number, scores[at] ?? 0]));
     return [...numberOf].flatMap(([row, number]) => {
       const bm25 = scoreOf.get(number);
       return bm25 === undefined ? [] : { ref: row, bm25, chunks: documents.get(number)?.chunks ?? 1 };
     });
+  };
+}
+
+/** Counts terms in a document whose chunks begin at a sequence. */
+function countDocument(
+  snapshot: WordSnapshot,
+  terms: readonly QueryTerm[],
+  first: number,
+  { chunks }: DocumentRow,
+): WholeDocument {
+  const counted = countTerms(
+    snapshot,
+    terms,
+    Array.from({ length: chunks }, (_, at) => first + at),
+  );
+  const sum = (of: (chunk: NonNullable<(typeof counted)[number]>) => number): number =>
+    counted.reduce((total, chunk) => total + (chunk === undefined ? 0 : of(chunk)), 0);
+  return {
+    counts: terms.map(({ at }) => sum(({ counts }) => counts[at] ?? 0)),
+    words: sum(({ words }) => words),
+    chunks,
   };
 }

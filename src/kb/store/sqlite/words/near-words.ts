@@ -1,11 +1,7 @@
+import { occursIn, type WordSnapshot } from "../../../index/words/word-search.ts";
 import { termWeight } from "../../../lexical/common-words.ts";
 import { nearTerms } from "../../../lexical/near-terms.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";
-import { rowOf } from "../../../index/rows.ts";
-import type { Connection } from "../database/connection.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
-import { quoted } from "./postings.ts";
-import type { QueryTerm } from "./query-terms.ts";
 
 /** Words of a query that are replaced at most. A query of more unknown words is a text, or in another language. */
 const REPLACED_MAX = 4;
@@ -15,43 +11,31 @@ const NEAR_SHARE = 0.7;
 export type NearFound = Map<string, string | undefined>;
 
 /**
- * Replaces the words of a query that no chunk of the scope contains by words that differ by one typing error. `terms` are those
- * of the words. Looks up the neighbours of one word, some hundred, and returns undefined: call again with the same `found`.
+ * Replaces the words of a query that no chunk of the scope contains by words that differ by one typing error. Looks up the
+ * neighbours of one word, some hundred, and returns undefined: call again with the same `found`.
  */
-export type NearWords = (
-  target: SearchTarget,
+export function replaceUnknown(
+  snapshot: WordSnapshot,
   words: QueryWords,
-  terms: readonly QueryTerm[],
   found: NearFound,
-) => QueryWords | undefined;
-
-/** Prepares the replacement. */
-export function prepareNearWords(db: Connection): NearWords {
-  const exists = db
-    .prepare<[term: string, from: bigint, to: bigint], number>(
-      "SELECT 1 FROM chunk_index WHERE chunk_index MATCH ? AND rowid BETWEEN ? AND ? LIMIT 1",
-    )
-    .pluck();
-
-  return ({ scope, nextSequence }, words, terms, found) => {
-    const unknown = terms.filter(({ rows, term }) => rows?.length === 0 && termWeight(term) > 0);
-    const used = new Set(words.terms);
-    const replaced = new Map<string, string>();
-    for (const { term } of unknown.slice(0, REPLACED_MAX)) {
-      if (!found.has(term)) {
-        const from = BigInt(rowOf(scope, 0));
-        const isThere = (other: string): boolean =>
-          exists.get(quoted(other), from, from + BigInt(nextSequence)) !== undefined;
-        found.set(term, nearTerms(term).find(isThere));
-        return undefined;
-      }
-      const near = found.get(term);
-      if (near === undefined || used.has(near)) continue;
-      used.add(near);
-      replaced.set(term, near);
+): QueryWords | undefined {
+  const unknown = words.terms.filter((term) => termWeight(term) > 0 && !occursIn(snapshot, term));
+  const used = new Set(words.terms);
+  const replaced = new Map<string, string>();
+  for (const term of unknown.slice(0, REPLACED_MAX)) {
+    if (!found.has(term)) {
+      found.set(
+        term,
+        nearTerms(term).find((other) => occursIn(snapshot, other)),
+      );
+      return undefined;
     }
-    return replaced.size === 0 ? words : withReplaced(words, replaced);
-  };
+    const near = found.get(term);
+    if (near === undefined || used.has(near)) continue;
+    used.add(near);
+    replaced.set(term, near);
+  }
+  return replaced.size === 0 ? words : withReplaced(words, replaced);
 }
 
 function withReplaced(words: QueryWords, replaced: ReadonlyMap<string, string>): QueryWords {

@@ -104,10 +104,21 @@ describe("a damaged store", () => {
     ],
     [
       "a chunk that no word finds",
-      "DELETE FROM chunk_index WHERE rowid = (SELECT min(row) FROM chunk)",
+      "DELETE FROM word_segment WHERE first_row = (SELECT min(row) FROM chunk)",
       "store-words",
     ],
-    ["an entry of no chunk", "INSERT INTO chunk_index (rowid, terms) VALUES (9, 'moon')", "store-words"],
+    [
+      "an entry of no chunk",
+      "INSERT INTO word_segment SELECT first_row + 9, data FROM word_segment LIMIT 1",
+      "store-words",
+    ],
+    ["a removed chunk that words still find", "DELETE FROM word_removal", "store-words"],
+    [
+      "a run without its pages",
+      `INSERT INTO word_run (scope, first, rows, sequences, lengths, directory, filter)
+        VALUES (1, 0, 1, x'00000000', x'0000', x'0000000000000000', x'')`,
+      "store-words",
+    ],
     [
       "a text that changed under its entry",
       "UPDATE chunk SET text = 'Other words.' WHERE resource = 1",

@@ -1,0 +1,267 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { makeRowSet } from "../../../../src/kb/index/row-set.ts";
+import { mergeParts } from "../../../../src/kb/index/words/merge.ts";
+import { makeRemoved } from "../../../../src/kb/index/words/removed.ts";
+import { termsOf, type WalkedPart } from "../../../../src/kb/index/words/part.ts";
+import { openRun, PAGE_BYTES } from "../../../../src/kb/index/words/run.ts";
+import { encodeSegment, openSegment } from "../../../../src/kb/index/words/segment.ts";
+import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
+import {
+  countTerms,
+  matchWords,
+  queryTerms,
+  searchWords,
+  type WordSnapshot,
+} from "../../../../src/kb/index/words/word-search.ts";
+import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
+import { idf, K1, saturation } from "../../../../src/kb/lexical/bm25.ts";
+import { matchOf, queryWords } from "../../../../src/kb/lexical/word-match.ts";
+
+/** Words of which a few are in most texts, and most in few. */
+const word = fc.nat({ max: 40 }).map((number) => `w${Math.floor(number ** 2 / 40)}x`);
+const someText = fc.array(word, { maxLength: 30 }).map((words) => words.join(" "));
+
+/** A scope of which everything is known. */
+interface Model {
+  /** Texts of the chunks by sequence; undefined: removed. */
+  readonly texts: (string | undefined)[];
+  readonly parts: { part: WalkedPart; removed: ReturnType<typeof makeRemoved> }[];
+}
+
+type Step =
+  | { readonly add: readonly string[] }
+  | { readonly remove: number; readonly upTo: number }
+  | { readonly merge: number; readonly count: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ add: fc.array(someText, { minLength: 1, maxLength: 6 }) }) },
+  { weight: 1, arbitrary: fc.record({ remove: fc.nat(60), upTo: fc.nat(8) }) },
+  { weight: 1, arbitrary: fc.record({ merge: fc.nat(10), count: fc.integer({ min: 1, max: 8 }) }) },
+);
+
+function mergedRun(parts: Model["parts"]): WalkedPart {
+  const pages: Buffer[] = [];
+  const merge = mergeParts(parts);
+  let next = merge.next();
+  for (; next.done !== true; next = merge.next()) pages.push(...next.value);
+  for (const page of pages.slice(0, -1)) expect(page.length).toBe(PAGE_BYTES);
+  return openRun(next.value, (first, last) => Buffer.concat(pages.slice(first, last + 1)));
+}
+
+function play(steps: readonly Step[]): Model {
+  const model: Model = { texts: [], parts: [] };
+  for (const one of steps) {
+    if ("add" in one) {
+      const part = openSegment(encodeSegment(one.add).data, model.texts.length);
+      model.texts.push(...one.add);
+      model.parts.push({ part, removed: makeRemoved(part) });
+    } else if ("remove" in one) {
+      for (let at = one.remove; at <= one.remove + one.upTo && at < model.texts.length; at++) {
+        model.texts[at] = undefined;
+      }
+      for (const { removed } of model.parts) removed.add(one.remove, one.remove + one.upTo);
+    } else {
+      const chosen = model.parts.slice(one.merge, one.merge + one.count);
+      if (chosen.length === 0) continue;
+      const part = mergedRun(chosen);
+      model.parts.splice(one.merge, chosen.length, { part, removed: makeRemoved(part) });
+    }
+  }
+  return model;
+}
+
+function snapshotOf({ texts, parts }: Model): WordSnapshot {
+  const live = texts.flatMap((of) => of ?? []);
+  return {
+    parts,
+    chunks: live.length,
+    words: live.reduce((sum, of) => sum + analyzed(of).words, 0),
+  };
+}
+
+const analysed = new Map<string, ReturnType<typeof analyze>>();
+function analyzed(text: string): ReturnType<typeof analyze> {
+  const known = analysed.get(text) ?? analyze(text);
+  analysed.set(text, known);
+  return known;
+}
+
+/** BM25 over texts, by its definition. */
+function expectedHits({ texts }: Model, query: string, first: number, last: number) {
+  const words = queryWords(query);
+  const chunks = texts.flatMap((of, sequence) =>
+    of === undefined ? [] : [{ sequence, terms: analyzed(of) }],
+  );
+  const total = chunks.reduce((sum, { terms }) => sum + terms.words, 0);
+  const countIn = (terms: ReturnType<typeof analyze>, term: string): number =>
+    terms.counts[terms.terms.indexOf(term)] ?? 0;
+  const weights = words.terms.map(
+    (term, at) =>
+      (words.factors[at] ?? 0) *
+      idf(chunks.filter(({ terms }) => countIn(terms, term) > 0).length, chunks.length),
+  );
+  const hits = chunks.flatMap(({ sequence, terms }) => {
+    const counts = words.terms.map((term) => countIn(terms, term));
+    const bm25 = counts.reduce(
+      (sum, times, at) =>
+        times === 0 ? sum : sum + (weights[at] ?? 0) * saturation(times, terms.words, total / chunks.length),
+      0,
+    );
+    const isWanted = bm25 > 0 && sequence >= first && sequence <= last;
+    return isWanted ? [{ sequence, bm25, match: matchOf(words.weights, counts, terms.words) }] : [];
+  });
+  return {
+    hits: hits.sort((a, b) => b.bm25 - a.bm25 || a.sequence - b.sequence),
+    ceiling: hits.length === 0 ? 0 : weights.reduce((sum, weight) => sum + weight, 0) * (K1 + 1),
+  };
+}
+
+describe("the index of words", () => {
+  it("ranks as BM25 over the texts does, after any writes, removals and merges", () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 40 }),
+        fc.array(word, { minLength: 1, maxLength: 6 }),
+        fc.integer({ min: 1, max: 200 }),
+        (steps, query, limit) => {
+          const model = play(steps);
+          const snapshot = snapshotOf(model);
+          const words = queryWords(query.join(" "));
+          const everything = { words, limit, first: 0, last: model.texts.length, allowed: undefined };
+          const found = searchWords(snapshot, everything);
+          const expected = expectedHits(model, query.join(" "), 0, model.texts.length);
+          expect(found.ceiling).toBeCloseTo(expected.ceiling, 9);
+          const scores = expected.hits.slice(0, limit).map(({ bm25 }) => bm25);
+          expect(found.hits).toHaveLength(scores.length);
+          const bySequence = new Map(expected.hits.map((hit) => [hit.sequence, hit]));
+          for (const [at, hit] of found.hits.entries()) {
+            expect(hit.bm25).toBeCloseTo(scores[at] ?? 0, 9);
+            expect(hit.bm25).toBeCloseTo(bySequence.get(hit.sequence)?.bm25 ?? 0, 9);
+            expect(hit.match.matched).toBeCloseTo(bySequence.get(hit.sequence)?.match.matched ?? 0, 9);
+            expect(hit.match.strength).toBeCloseTo(bySequence.get(hit.sequence)?.match.strength ?? 0, 9);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it("searches a part of the chunks with the statistics of all", () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 30 }),
+        word,
+        fc.nat(40),
+        fc.nat(20),
+        (steps, query, first, more) => {
+          const model = play(steps);
+          const last = first + more;
+          const range = { first, last };
+          const words = queryWords(query);
+          const expected = expectedHits(model, query, first, last).hits.map(({ sequence }) => sequence);
+          const within = searchWords(snapshotOf(model), { words, limit: 100, ...range, allowed: undefined });
+          const allowed = makeRowSet(model.texts.length, [
+            { first, last: Math.min(last, model.texts.length - 1) },
+          ]);
+          const all = { first: 0, last: model.texts.length };
+          const filtered = searchWords(snapshotOf(model), { words, limit: 100, ...all, allowed });
+          const sorted = (hits: readonly { sequence: number }[]) =>
+            hits.map(({ sequence }) => sequence).sort((a, b) => a - b);
+          expect(sorted(within.hits)).toEqual(expected.toSorted((a, b) => a - b));
+          expect(sorted(filtered.hits)).toEqual(expected.toSorted((a, b) => a - b));
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it("counts the words of any chunk, and of none that was removed", () => {
+    fc.assert(
+      fc.property(
+        fc.array(step, { maxLength: 30 }),
+        fc.array(word, { minLength: 1, maxLength: 4 }),
+        (steps, query) => {
+          const model = play(steps);
+          const snapshot = snapshotOf(model);
+          const words = queryWords(query.join(" "));
+          const all = [...model.texts.keys()];
+          const matches = matchWords(snapshot, words, all);
+          const counts = countTerms(snapshot, queryTerms(snapshot, words), all);
+          for (const [at, of] of model.texts.entries()) {
+            const chunk = of === undefined ? undefined : analyze(of);
+            const expected = chunk && words.terms.map((term) => chunk.counts[chunk.terms.indexOf(term)] ?? 0);
+            expect(matches[at]).toEqual(chunk && expected && matchOf(words.weights, expected, chunk.words));
+            const found = counts[at];
+            expect(found?.words).toBe(chunk?.words);
+            expect(found && words.terms.map((_, term) => found.counts[term] ?? 0)).toEqual(expected);
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  it("misses no hit among thousands of chunks with common words", () => {
+    let state = 7;
+    const random = (): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+      return state / 0x7fffffff;
+    };
+    const prose = (words: number): string =>
+      Array.from({ length: words }, () => `q${Math.floor(900 ** random())}x`).join(" ");
+    const model: Model = { texts: [], parts: [] };
+    const add = (count: number): void => {
+      const texts = Array.from({ length: count }, () => prose(10 + Math.floor(random() * 60)));
+      const part = openSegment(encodeSegment(texts).data, model.texts.length);
+      model.parts.push({ part, removed: makeRemoved(part) });
+      model.texts.push(...texts);
+    };
+    for (let at = 0; at < 20; at++) add(100);
+    const run = mergedRun(model.parts);
+    model.parts.splice(0, model.parts.length, { part: run, removed: makeRemoved(run) });
+    for (let at = 0; at < 3; at++) add(40);
+    for (let at = 0; at < 200; at += 3) {
+      model.texts[at] = undefined;
+      for (const { removed } of model.parts) removed.add(at, at);
+    }
+    for (let round = 0; round < 14; round++) {
+      const query = prose(1 + (round % 7));
+      const words = queryWords(query);
+      const expected = expectedHits(model, query, 0, model.texts.length).hits;
+      const scoreOf = new Map(expected.map(({ sequence, bm25 }) => [sequence, bm25]));
+      for (const limit of [1, 10, 100]) {
+        const all = { words, limit, first: 0, last: model.texts.length, allowed: undefined };
+        const found = searchWords(snapshotOf(model), all).hits;
+        expect(found).toHaveLength(Math.min(limit, expected.length));
+        expect(new Set(found.map(({ sequence }) => sequence)).size).toBe(found.length);
+        // Sums in another order may differ in the last digit, and so may the order of such hits.
+        for (const [at, { sequence, bm25 }] of found.entries()) {
+          expect(bm25).toBeCloseTo(expected[at]?.bm25 ?? 0, 9);
+          expect(bm25).toBeCloseTo(scoreOf.get(sequence) ?? 0, 9);
+        }
+      }
+    }
+  });
+
+  it("finds every term of a run whose lists take many pages, and no other", () => {
+    const texts = Array.from({ length: 20_000 }, (_, at) => `common often${at % 3}x rare${at % 7000}y`);
+    const parts: Model["parts"] = [];
+    for (let first = 0; first < texts.length; first += 100) {
+      const part = openSegment(encodeSegment(texts.slice(first, first + 100)).data, first);
+      parts.push({ part, removed: makeRemoved(part) });
+    }
+    const run = mergedRun(parts);
+    const listed = new Map([...termsOf(run)].map(([hash, list]) => [hash, list.count]));
+    const terms = new Map<string, number>();
+    for (const term of texts.flatMap((of) => analyze(of).terms)) terms.set(term, (terms.get(term) ?? 0) + 1);
+    expect(listed).toEqual(new Map([...terms].map(([term, count]) => [hashOf(term), count])));
+    for (const [term, count] of terms) expect(run.list(hashOf(term))?.count).toBe(count);
+    for (let at = 0; at < 1000; at++) expect(run.list(hashOf(`other${at}`))).toBeUndefined();
+  });
+
+  it("hashes many terms to as many numbers", () => {
+    const hashes = new Set(Array.from({ length: 300_000 }, (_, at) => hashOf(`term${at.toString(36)}`)));
+    expect(hashes.size).toBe(300_000);
+  });
+});
