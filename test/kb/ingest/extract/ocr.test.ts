@@ -105,6 +105,7 @@ describe("scanned PDFs", SLOW, () => {
     expect(await extract(pdf)).toEqual({
       text: `typed\n\n${TEXT}\n\nagain`,
       locations: pagesAt([0, 7, null, 9 + TEXT.length]),
+      fileMetadata: { pages: 4 },
     });
   });
 
@@ -118,6 +119,7 @@ describe("scanned PDFs", SLOW, () => {
     expect(read).toEqual({
       text: `${TEXT}\n\ntyped\n\nagain`,
       locations: pagesAt([0, TEXT.length + 2, null, null, null, TEXT.length + 9, null]),
+      fileMetadata: { pages: 7 },
     });
     expect(warning).toContain("Pages 4–5, 7 were not read: 5 pages have no text layer");
     expect(warning).toContain("first 2 of them");
@@ -151,7 +153,11 @@ describe("scanned PDFs", SLOW, () => {
       buildPdf([textPage(["typed"]), scan, textPage(["again"])]),
       hasty,
     );
-    expect(read).toEqual({ text: "typed\n\nagain", locations: pagesAt([0, null, 7]) });
+    expect(read).toEqual({
+      text: "typed\n\nagain",
+      locations: pagesAt([0, null, 7]),
+      fileMetadata: { pages: 3 },
+    });
     const late =
       "recognising text takes longer than a page of a PDF of its size may (10 s of processor time, 0.1 s in all)";
     expect(warning).toBe(`Page 2 was not read: ${late}.`);
