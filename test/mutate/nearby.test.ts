@@ -25,9 +25,7 @@ describe("the tests near a module", () => {
   it("continue with those that use most of its rare words", () => {
     const near = nearby.testsOf("src/kb/http/client-error.ts", 4);
     expect(near).toContain("test/kb/http/raw-requests.test.ts");
-    expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain(
-      "test/kb/store/sqlite/words/estimate.test.ts",
-    );
+    expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain("test/kb/index/words/words.test.ts");
   });
 
   it("include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
