@@ -1,5 +1,6 @@
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { useCurrentInView } from "./view/current-in-view.ts";
 import { unreachableSinceMs } from "./client/api.ts";
 import { clock } from "./view/format.ts";
 import { BulkProgress } from "./knowledge/bulk-progress.tsx";
@@ -129,13 +130,14 @@ function skip(event: Event): void {
 }
 
 function Side({ current }: { readonly current: string | undefined }): JSX.Element {
+  const nav = useCurrentInView<HTMLElement>(current);
   return (
     <header class="side">
       <div class="brand">
         <Icon name="books" size={20} />
         kbsync
       </div>
-      <nav class="nav" aria-label="Pages">
+      <nav class="nav" aria-label="Pages" ref={nav}>
         <ul>
           {ENTRIES.filter((entry) => entry.isShown()).map(({ name, label, icon }) => (
             <li key={name}>

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
+import { useCurrentInView } from "../view/current-in-view.ts";
 import { place } from "../view/router.ts";
 import { AgentsTab } from "./agents-tab.tsx";
 import { KeysTab } from "./keys-tab.tsx";
@@ -15,12 +16,13 @@ const CONTENT = { keys: KeysTab, webhooks: WebhooksTab, agents: AgentsTab, usage
 export function AccessPage(): JSX.Element {
   const chosen = TABS.find((each) => each === place.value.query.get("tab")) ?? "keys";
   const Content = CONTENT[chosen];
+  const tabs = useCurrentInView<HTMLElement>(chosen);
   return (
     <Page
       title="Access and usage"
       intro="Keys of programs and people, addresses that receive events, agents that answer questions, and what the account used."
     >
-      <nav class="tabs" aria-label="Parts of this page">
+      <nav class="tabs" aria-label="Parts of this page" ref={tabs}>
         {TABS.map((tab) => (
           <a
             key={tab}

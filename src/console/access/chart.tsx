@@ -80,8 +80,9 @@ function Line({
   );
 }
 
-/** Returns the stretches of a line between its gaps. A single point becomes a short stroke. Pure. */
+/** Returns the stretches of a line between its gaps. A single point becomes a stroke as wide as a bar. Pure. */
 function runsOf(line: readonly ([number, number] | undefined)[]): readonly (readonly [number, number][])[] {
+  const half = (WIDTH / Math.max(1, line.length)) * 0.38;
   const runs: [number, number][][] = [];
   for (const [index, point] of line.entries()) {
     if (point === undefined) continue;
@@ -92,8 +93,8 @@ function runsOf(line: readonly ([number, number] | undefined)[]): readonly (read
     const [only] = run;
     return run.length === 1 && only !== undefined
       ? [
-          [only[0] - 1, only[1]],
-          [only[0] + 1, only[1]],
+          [only[0] - half, only[1]],
+          [only[0] + half, only[1]],
         ]
       : run;
   });

@@ -69,7 +69,7 @@ function Conversation({ agents }: { readonly agents: readonly AgentRecord[] }): 
   const shown = thread.value?.agent === agent._id ? thread.value : undefined;
   return (
     <>
-      <div class="row spread">
+      <div class="row spread end">
         <Field label="Agent">
           {(attributes) => (
             <select

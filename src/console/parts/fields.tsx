@@ -117,7 +117,7 @@ export function Switches<T extends string>({
     <fieldset class="stack tight">
       <legend class="label">{legend}</legend>
       {options.map((option) => (
-        <label key={option} class="row">
+        <label key={option} class="row switch">
           <input
             type="checkbox"
             checked={chosen.includes(option)}

@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import type { SearchResult } from "../../wire/search.ts";
 import { addressOf } from "../view/address.ts";
 import { Section } from "./section.tsx";
-import { WhyResult, wordsText } from "./why-result.tsx";
-import { markWords } from "./words.ts";
+import { WhyResult } from "./why-result.tsx";
+import { markWords, wordsText } from "./words.ts";
 
 /** Characters of a chunk that are shown at first. */
 const SHOWN_CHARS = 420;

@@ -33,13 +33,6 @@ export function WhyResult({ explain }: { readonly explain: Explanation }): JSX.E
   );
 }
 
-/** Which words of the question a result has, in a sentence. */
-export function wordsText({ matchedWords, missingWords }: Explanation): string {
-  if (matchedWords.length === 0) return "Found by meaning: it has none of the question's words.";
-  const lacks = missingWords.length === 0 ? "" : `; lacks ${missingWords.join(", ")}`;
-  return `Has ${matchedWords.join(", ")}${lacks}.`;
-}
-
 function Meter({
   name,
   value,
