@@ -1,23 +1,42 @@
 // Takes the pictures of docs/CONSOLE.md and README.md from the built console, over the sample documents (`npm run screenshots`).
+// `npm run screenshots -- FOLDER` also takes every page in dark and 320 pixels wide, into that folder.
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Page } from "playwright-core";
 import sharp from "sharp";
 import { repositoryRoot, send, startUp, statusOf, stop, temporaryFolder, until } from "../../e2e/program.ts";
 import { openBrowser, signIn, watchedPage } from "./browser.ts";
 
+/** A picture of a page. */
+interface Picture {
+  readonly name: string;
+  readonly address: string;
+  /** Brings the page into the state to show. */
+  readonly prepare?: (page: Page) => Promise<void>;
+}
+
 const WIDTH = 1200;
+const HEIGHT = 760;
+/** Further views of every page, whole, to look at. */
+const REVIEWED = [
+  { suffix: "-dark", width: WIDTH, colorScheme: "dark" },
+  { suffix: "-narrow", width: 320, colorScheme: "light" },
+  { suffix: "-narrow-dark", width: 320, colorScheme: "dark" },
+] as const;
+/** Folder for those views; without it there are none. */
+const [, , reviewFolder] = process.argv;
 const folder = join(repositoryRoot, "docs/console");
 const base = temporaryFolder("screenshots");
 const docs = join(base.path, "observatory");
 const state = join(base.path, "state");
-mkdirSync(folder, { recursive: true });
+for (const each of [folder, reviewFolder]) if (each !== undefined) mkdirSync(each, { recursive: true });
 cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
 writeFileSync(join(docs, "scan.pdf"), "%PDF-1.4 a copy that was interrupted");
 
 const program = await startUp(["up", docs, "--port", "0"], state);
 const browser = await openBrowser();
 try {
-  const { ownerId } = await until("the documents", async () => {
+  const { ownerId, collectionId } = await until("the documents", async () => {
     const source = await statusOf(docs, state);
     return source.inAgreement >= 7 && source.failed === 1 ? source : undefined;
   });
@@ -33,37 +52,76 @@ try {
     });
     ids.push((json as { data: { _id: string } }).data._id); // checked by `send`
   }
-  const { page } = await watchedPage(
-    await browser.newContext({ viewport: { width: WIDTH, height: 760 }, reducedMotion: "reduce" }),
-  );
-  await signIn(page, program.url, program.key);
-  const source = encodeURIComponent(docs);
-  const pages = {
-    overview: "/overview",
-    folder: `/folders?path=${source}&tab=failed`,
-    add: "/add",
-    document: `/documents/${ids[0]}`,
-    search: `/search?owner=${ownerId}&q=how+do+I+clean+the+coffee+machine`,
-    ask: "/ask",
-    access: "/access",
-  };
-  for (const [name, address] of Object.entries(pages)) {
-    await page.goto(`${program.url}/#${address}`);
-    await page.getByRole("heading", { level: 1 }).waitFor();
-    await page.waitForLoadState("networkidle");
-    if (name === "ask") {
-      await page.getByLabel("Question").fill("Who may switch off the heater of the mirror?");
-      await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: "Sources" }).waitFor();
+  const search = `/search?owner=${ownerId}&q=how+do+I+clean+the+coffee+machine`;
+  const pictures: readonly Picture[] = [
+    { name: "overview", address: "/overview" },
+    { name: "folder", address: `/folders?path=${encodeURIComponent(docs)}&tab=failed` },
+    { name: "knowledge", address: "/knowledge" },
+    {
+      name: "documents",
+      address: `/knowledge?collection=${collectionId}&owner=${encodeURIComponent(ownerId)}`,
+    },
+    { name: "add", address: "/add" },
+    { name: "preview", address: "/add?preview", prepare: (page) => fillPreview(page, manual) },
+    { name: "document", address: `/documents/${ids[0]}` },
+    { name: "search", address: search },
+    { name: "why-result", address: `${search}&why`, prepare: openReasons },
+    { name: "ask", address: "/ask", prepare: askAgent },
+    { name: "access", address: "/access" },
+    { name: "usage", address: "/access?tab=usage" },
+  ];
+  const views = [
+    { suffix: "", to: folder, width: WIDTH, colorScheme: "light" as const },
+    ...(reviewFolder === undefined ? [] : REVIEWED.map((view) => ({ ...view, to: reviewFolder }))),
+  ];
+  for (const { suffix, to, width, colorScheme } of views) {
+    const viewport = { width, height: HEIGHT };
+    const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
+    const { page } = await watchedPage(context);
+    await signIn(page, program.url, program.key);
+    for (const { name, address, prepare } of pictures) {
+      await page.goto(`${program.url}/#${address}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await page.waitForLoadState("networkidle");
+      await prepare?.(page);
+      while ((await page.locator(".bones").count()) > 0) await page.waitForTimeout(50);
+      const picture = await page.screenshot({ fullPage: suffix !== "" });
+      await sharp(picture)
+        .webp({ quality: 80 })
+        .toFile(join(to, `${name}${suffix}.webp`));
     }
-    while ((await page.locator(".bones").count()) > 0) await page.waitForTimeout(50);
-    const picture = await page.screenshot();
-    await sharp(picture)
-      .webp({ quality: 80 })
-      .toFile(join(folder, `${name}.webp`));
+    await context.close();
   }
 } finally {
   await browser.close();
   await stop(program);
   base.remove();
+}
+
+/** Enters a text and chunk sizes, and brings the preview of the chunks into view. */
+async function fillPreview(page: Page, text: string): Promise<void> {
+  await page.getByRole("radio", { name: "Content" }).check();
+  await page.getByLabel("Text (required)").fill(text);
+  await page.getByText("Advanced: chunking, owner, metadata").click();
+  await page.getByLabel("Chunk size").fill("80");
+  await page.getByLabel("Overlap").fill("30");
+  const preview = page.getByRole("region", { name: "Preview of the chunks" });
+  await preview.locator(".overlap").first().waitFor();
+  await page.getByLabel("Chunk size").evaluate((element) => element.scrollIntoView({ block: "center" }));
+}
+
+/** Opens the reasons of the first result of every collection. */
+async function openReasons(page: Page): Promise<void> {
+  const tiers = await page.getByRole("region", { name: /^Results of/ }).all();
+  for (const tier of tiers) await tier.getByText("Why this result").first().click();
+  const last = page.locator(".meters").last();
+  await last.evaluate((element) => element.scrollIntoView({ block: "end" }));
+}
+
+/** Asks a question, and waits for the answer with its sources. */
+async function askAgent(page: Page): Promise<void> {
+  if ((await page.getByRole("heading", { name: "Sources" }).count()) > 0) return;
+  await page.getByLabel("Question").fill("Who may switch off the heater of the mirror?");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Sources" }).waitFor();
 }
