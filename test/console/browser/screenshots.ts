@@ -71,10 +71,11 @@ try {
     { name: "usage", address: "/access?tab=usage" },
   ];
   const views = [
-    { suffix: "", to: folder, width: WIDTH, colorScheme: "light" as const },
-    ...(reviewFolder === undefined ? [] : REVIEWED.map((view) => ({ ...view, to: reviewFolder }))),
+    { suffix: "", width: WIDTH, colorScheme: "light" as const },
+    ...(reviewFolder === undefined ? [] : REVIEWED),
   ];
-  for (const { suffix, to, width, colorScheme } of views) {
+  for (const { suffix, width, colorScheme } of views) {
+    const to = suffix === "" ? folder : (reviewFolder ?? folder);
     const viewport = { width, height: HEIGHT };
     const context = await browser.newContext({ viewport, colorScheme, reducedMotion: "reduce" });
     const { page } = await watchedPage(context);
