@@ -35,7 +35,7 @@ export interface HttpParts {
   readonly sessions: Sessions;
   /** The address at which other machines reach the service, if there is one. */
   readonly publicUrl: string | undefined;
-  /** The account of whoever runs the service. */
+  /** The account of the person who runs the service. */
   readonly localAccountId: string;
   /** Whether what models cost is counted. */
   readonly hasBudget: boolean;

@@ -25,7 +25,7 @@ export function addUsageRoutes(server: FastifyInstance, parts: HttpParts): void 
       const atMs = nowMs();
       const fromHour = firstHour(query, atMs);
       const fromDay = new Date(fromHour * HOUR_MS).toISOString().slice(0, 10);
-      // Models are paid by whoever runs the service.
+      // The person who runs the service pays for models.
       const isPayer = accountId === parts.localAccountId && parts.hasBudget;
       const [hours, spending] = await Promise.all([
         records.usage({ accountId, fromHour }),

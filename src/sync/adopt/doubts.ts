@@ -73,7 +73,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
   let adoptingMs = ADOPTING_MS;
   /** When doubts were first checked, by their keys: the ledger reuses ids. */
   let doubtedSinceMs = new Map<string, number>();
-  /** A resource answered for which a check waits that has begun or follows. */
+  /** A resource answered while a check waits for it: the check that runs, or the next one. */
   let isAnswered = false;
   const resources = openDoubtedResources({ context, source, isRemoval, isBusy });
 
