@@ -26,7 +26,7 @@ it("warns about a partly read document until another text replaces it", SLOW, as
   const put = (change: object): Promise<Answered> =>
     running.send("PUT", `/api/rag/resource/${id}`, { body: change });
   const list = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=ann`;
-  const partly = { status: "chunked", warning: expect.stringContaining("Pages 3–4 were not read") };
+  const partly = { status: "chunked", pages: 4, warning: expect.stringContaining("Pages 3–4 were not read") };
 
   expect((await running.send("GET", `/api/rag/resource/${id}`)).json.data).toMatchObject({
     content: "Typed words.",
@@ -41,7 +41,7 @@ it("warns about a partly read document until another text replaces it", SLOW, as
     field: "metadata.warning",
   });
   const whole = await put({ url: await upload([["All words."]]) });
-  expect(whole.json.data.metadata).toEqual({ status: "chunked" });
+  expect(whole.json.data.metadata).toEqual({ status: "chunked", pages: 1 });
 });
 
 it("warns about a partly read document that is ingested after the answer", SLOW, async () => {
