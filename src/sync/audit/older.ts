@@ -1,6 +1,6 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { withListedMetadata } from "../actions/observe.ts";
-import { hashUpload } from "../reconcile-service/uploads.ts";
+import { hashUpload, measureUpload } from "../reconcile-service/uploads.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import { observedOf } from "../ledger/files.ts";
 import { hasSettings } from "../plan/decide.ts";
@@ -41,19 +41,27 @@ export async function takeInstead(
 ): Promise<boolean> {
   const before = context.ledger.files.get(row.id);
   if (before === undefined || resource.isUnfinished === true) return false;
-  if (row.kind === "file" && !(await isSameUpload(context, before, resource, signal))) return false;
+  if (row.kind === "file" && !(await isSameUpload(context, source, before, resource, signal))) return false;
   if ((await askPresence(context, resource, signal)) !== "there") return false;
   return await exchange(context, source, { before, resource, words });
 }
 
+/**
+ * Reports whether a resource has the bytes that a row's does. Only a row in agreement says which those are: of another
+ * one, size and hash are of the file that the service does not have.
+ */
 async function isSameUpload(
   { remote }: ActionContext,
-  { sizeBytes, hash }: LedgerFile,
+  { rules }: SourceSync,
+  { state, sizeBytes, hash, fileUrl }: LedgerFile,
   { url }: ListedResource,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (url === undefined || !remote.hostsFile(url)) return false;
-  return (await hashUpload(remote, url, sizeBytes, signal)) === hash;
+  const known = state === "agreed" && hash !== "" ? { sizeBytes, hash } : undefined;
+  const bound = { max: rules.source.maxFileBytes };
+  const own = known ?? (fileUrl ? await measureUpload(remote, fileUrl, bound, signal) : undefined);
+  return own !== undefined && (await hashUpload(remote, url, own.sizeBytes, signal)) === own.hash;
 }
 
 async function exchange(

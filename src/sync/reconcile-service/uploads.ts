@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ActionContext } from "../actions/context.ts";
 import type { AdoptableResource, AdoptingFile, UploadGroup } from "../plan/adoption.ts";
+import type { ExpectedSize } from "../remote/download.ts";
 
 /** An uploaded file and the size that its bytes must have at the service. */
 export interface SizedFile extends AdoptingFile {
@@ -41,14 +42,32 @@ export async function hashUpload(
   sizeBytes: number,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  return (await measureUpload(remote, url, sizeBytes, signal))?.hash;
+}
+
+/** The content of an uploaded file: its size in bytes and the SHA-256 in hex. */
+export interface UploadContent {
+  readonly sizeBytes: number;
+  readonly hash: string;
+}
+
+/** Fetches an uploaded file and hashes it as a stream. Returns undefined if the service does not return one of that size. */
+export async function measureUpload(
+  remote: Pick<ActionContext["remote"], "download">,
+  url: string,
+  expected: ExpectedSize,
+  signal: AbortSignal,
+): Promise<UploadContent | undefined> {
   for (let tries = 1; ; tries += 1) {
     const digest = createHash("sha256");
+    let sizeBytes = 0;
     const sink = (piece: Buffer): Promise<void> => {
       digest.update(piece);
+      sizeBytes += piece.length;
       return Promise.resolve();
     };
-    const reply = await remote.download(url, sizeBytes, sink, signal);
-    if (reply.kind === "done") return digest.digest("hex");
+    const reply = await remote.download(url, expected, sink, signal);
+    if (reply.kind === "done") return { sizeBytes, hash: digest.digest("hex") };
     // The gate has waited. A file host that fails on one file repeatedly counts as not returning it.
     if (reply.kind !== "later" || (reply.blame === "request" && tries >= TRIES_MAX)) return undefined;
   }

@@ -23,6 +23,9 @@ export function fileAddress(url: string, resourcesUrl: string, reachedAt: string
 /** Receives the bytes of a downloaded file, piece by piece. An error that it throws ends the download. */
 export type Sink = (piece: Buffer) => Promise<void>;
 
+/** The length that a download must have, or may have at most, in bytes. */
+export type ExpectedSize = number | { readonly max: number };
+
 /**
  * Downloads a file into a sink. Returns `done` only if the length is the expected one. If the sink fails, returns `refused`
  * with the system's error code, because the service is not at fault. A file host does not answer in JSON, so its status
@@ -31,7 +34,7 @@ export type Sink = (piece: Buffer) => Promise<void>;
 export async function download(
   connections: Dispatcher,
   request: { readonly path: string; readonly headers: Record<string, string>; readonly signal: AbortSignal },
-  sizeBytes: number,
+  expected: ExpectedSize,
   sink: Sink,
   nowMs: number,
 ): Promise<Reply<undefined>> {
@@ -46,21 +49,22 @@ export async function download(
     }
     return { kind: "refused", code: `http_${statusCode}`, message: reason };
   }
+  const [min, max] = typeof expected === "number" ? [expected, expected] : [0, expected.max];
   let bytes = 0;
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length;
-    if (bytes > sizeBytes) break; // Leaving the loop ends the answer, even an endless one.
+    if (bytes > max) break; // Leaving the loop ends the answer, even an endless one.
     try {
       await sink(piece);
     } catch (error) {
       return { kind: "refused", code: codeOf(error) ?? "sink_failed", message: messageOf(error) };
     }
   }
-  if (bytes === sizeBytes) return { kind: "done", value: undefined };
-  const came = bytes > sizeBytes ? "more" : String(bytes);
+  if (bytes >= min && bytes <= max) return { kind: "done", value: undefined };
+  const came = bytes > max ? "more" : String(bytes);
   return {
     kind: "refused",
     code: "other_size",
-    message: `the uploaded file has ${came} bytes, expected ${sizeBytes}`,
+    message: `the uploaded file has ${came} bytes, expected ${max}`,
   };
 }

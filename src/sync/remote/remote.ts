@@ -12,7 +12,7 @@ import { UploadAnswer } from "../../wire/upload.ts";
 import type { FileLocation } from "../disk/file-location.ts";
 import { jsonWithText, type SentText } from "../document/json-text.ts";
 import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
-import { download, fileAddress, type Sink } from "./download.ts";
+import { download, type ExpectedSize, fileAddress, type Sink } from "./download.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 import { readPage, unexpected } from "./list-page.ts";
 import { TornFile, uploadBody } from "./multipart.ts";
@@ -126,7 +126,7 @@ export interface Remote {
   /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
   hostsFile(url: string): boolean;
   /** Fetches an uploaded file into a sink. */
-  download(url: string, sizeBytes: number, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>>;
+  download(url: string, size: ExpectedSize, sink: Sink, signal: AbortSignal): Promise<Reply<undefined>>;
   /** `torn`: the file changed, or became unreadable, while it was sent. */
   upload(
     file: UploadSource,
@@ -314,7 +314,7 @@ function fileRequests(
   return {
     hostsFile: hosts.isOurs,
 
-    download: (url, sizeBytes, sink, signal) =>
+    download: (url, size, sink, signal) =>
       attempt("download", signal, async () => {
         const {
           href,
@@ -326,7 +326,7 @@ function fileRequests(
         const headers: Record<string, string> = isOurs ? { [KEY_HEADER]: address.pauthkey } : {};
         const request = { path: `${pathname}${query}`, headers, signal };
         try {
-          return await download(hosts.at(origin).pool, request, sizeBytes, sink, now());
+          return await download(hosts.at(origin).pool, request, size, sink, now());
         } catch (error) {
           // Another host that does not answer does not make the service unreachable.
           if (isOurs || !NOT_SENT.has(codeOf(error) ?? "")) throw error;

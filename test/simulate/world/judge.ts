@@ -448,8 +448,12 @@ export function openJudge(options: JudgeOptions): Judge {
     readonly extra: readonly Resource[];
   } => {
     const left = Map.groupBy(ours(), placeIn);
-    // The newest first: it is the one the daemon knows, should a lost ledger have left others.
-    for (const group of left.values()) group.sort((a, b) => b.process - a.process);
+    // Should a lost ledger have left equal ones, those that the daemon knows come first, then the newest.
+    for (const group of left.values()) {
+      if (group.length < 2) continue;
+      const owned = new Set(group.filter(({ id }) => options.isOwned(id)));
+      group.sort((a, b) => Number(owned.has(b)) - Number(owned.has(a)) || b.process - a.process);
+    }
     const taken = new Map<Expected, Resource | undefined>();
     const all = expectations.all();
     const fits = (file: Expected, each: Resource): boolean =>
