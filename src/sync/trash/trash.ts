@@ -103,8 +103,6 @@ export function openTrash(options: TrashOptions): Trash {
     // After a crash between saving and the answer to the delete, the text is saved already.
     if (ledger.trash.has(docId)) return { kind: "done", value: undefined };
     if (isThere(join(source.root, path), what)) return { kind: "gone" };
-    const size = what.entry.sizeBytes;
-    if (size > bytesMax) return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);
     let diskFailure: unknown;
     const onDisk = async <T>(act: () => Promise<T>): Promise<T> => {
@@ -117,11 +115,11 @@ export function openTrash(options: TrashOptions): Trash {
     };
     let writer: Awaited<ReturnType<typeof openTrashWriter>> | undefined;
     try {
-      await makeRoom(size);
+      await makeRoom(Math.min(what.entry.sizeBytes, bytesMax));
       const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
-      const reply = await fetchInto(remote, deletion, what, write, signal);
+      const reply = await fetchInto(options, deletion, what, write, signal);
       if (diskFailure !== undefined) return disk(diskFailure);
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
@@ -159,9 +157,9 @@ export function openTrash(options: TrashOptions): Trash {
   };
 }
 
-/** Writes the bytes to the sink. */
+/** Writes the bytes to the sink. The hash decides, since the size is that of the last file, which may never have been sent. */
 async function fetchInto(
-  remote: TrashOptions["remote"],
+  { remote, bytesMax = TRASH_BYTES_MAX }: TrashOptions,
   { docId, path }: Deletion,
   { title, kind, hash, entry, url }: UnsavedText,
   sink: (piece: Buffer) => Promise<void>,
@@ -185,7 +183,8 @@ async function fetchInto(
     digest.update(piece);
     await sink(piece);
   };
-  const reply = await remote.download(url, entry.sizeBytes, hashed, signal);
+  const size = hash === "" ? entry.sizeBytes : { max: bytesMax };
+  const reply = await remote.download(url, size, hashed, signal);
   if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
   return notGiven("the uploaded file is another one than was sent");
 }

@@ -130,6 +130,19 @@ describe("the text of a deleted file", () => {
     expect(readFileSync(path("paper.pdf")).equals(bytes)).toBe(true);
   });
 
+  it("saves the bytes that were sent of a file that was damaged before it was deleted", async () => {
+    const bytes = "%PDF-1.4\nthe last good version";
+    world.write("paper.pdf", bytes);
+    world.write("b.txt", "b");
+    await sync();
+    world.write("paper.pdf", "damaged");
+    await sync();
+    unlinkSync(path("paper.pdf"));
+    await sync();
+    expect(await back("paper.pdf")).toMatchObject([{ outcome: "restored", isExact: true }]);
+    expect(read("paper.pdf")).toBe(bytes);
+  });
+
   it.each(["go.url", "go.webloc"])("saves the address of a shortcut: %s", async (name) => {
     const address = "https://example.com/?a=1&b=%3C";
     world.write(
