@@ -32,13 +32,14 @@ export interface Adoption {
   isAdopting(): boolean;
   /** Starts again, because the folder is another one: its scope must be listed once more. */
   again(): void;
-  /** Number of files that wait until the scope is listed. */
-  waiting(): number;
+  /** Files that wait until the scope is listed. */
+  waiting(): ReadonlySet<RelativePath>;
   /**
-   * Returns those of the files to send that may be sent now. The others return with a check of the whole source.
-   * `isWhole`: the files come from such a check.
+   * Returns those of the files to send that may be sent now. They wait until they have `begun`; the others return with a
+   * check of the whole source. `isWhole`: the files come from such a check.
    */
   admit(candidates: readonly Candidate[], isWhole: boolean): Promise<readonly Candidate[]>;
+  begun(admitted: readonly Candidate[]): void;
 }
 
 export interface AdoptionOptions {
@@ -165,15 +166,20 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       state.isPending = true;
       state.unsearched = NOTHING_UNSEARCHED;
     },
-    waiting: () => state.waiting.size,
+    waiting: () => state.waiting,
     admit: async (candidates, isWhole) => {
-      if (isWhole) state.waiting.clear();
+      if (isWhole && state.waiting.size > 0) {
+        const found = new Set(candidates.map(({ entry }) => entry.path));
+        for (const path of state.waiting) if (!found.has(path)) state.waiting.delete(path);
+      }
       state.isChecked ||= isWhole;
       const isDone = !state.isPending && state.unsearched.parts.length === 0;
-      if (!isDone) for (const { entry } of candidates) state.waiting.add(entry.path);
-      const admitted = isDone ? candidates : await choose(candidates);
+      if (isDone) return candidates;
+      for (const { entry } of candidates) state.waiting.add(entry.path);
+      return await choose(candidates);
+    },
+    begun: (admitted) => {
       for (const { entry } of admitted) state.waiting.delete(entry.path);
-      return admitted;
     },
   };
 }

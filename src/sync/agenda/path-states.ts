@@ -22,8 +22,7 @@ import { openRestDetector } from "./settle.ts";
  * job ends. `stateOf` then returns the last of the table's states that apply.
  *
  * What is not here: deletes, which are of rows and may be several for one path (`source-deletes.ts`); files that wait
- * until the service is listed, of which only the number matters, because a check of the whole source finds them again
- * (`adopt.ts`); and whatever outlives the process, which is the state of the path's row in the ledger.
+ * until the service is listed, which a check of the whole source finds again (`adopt.ts`); and whatever outlives the process, which is the state of the path's row in the ledger.
  */
 export type PathState =
   | "at rest"

@@ -191,6 +191,9 @@ function reasonsAt(
   if (source.isPaused()) {
     for (const path of source.pending(below))
       reasons.push(reason(path, "paused", "the source is paused: `kbsync resume` goes on"));
+    // A check during a pause finds nothing to send there, and halts nothing.
+    if (kindOnDisk(root) !== "folder")
+      reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
   }
   for (const path of source.unreadable(below))
     reasons.push(reason(path, "unreadable", "it is inaccessible, so nothing is known of its contents"));

@@ -126,10 +126,11 @@ export function openChecking(options: CheckingOptions): Checking {
     const isPostponed = isAwaiting && adoption.hasCandidates();
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
     isHalted = false;
-    // A partial check may find nothing while files of the last whole one wait.
-    const isAdopting = admitted.length < plan.candidates.length || adoption.waiting() > 0;
-    adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
     options.begin(admitted);
+    adoption.begun(admitted);
+    // A partial check may find nothing while files of the last whole one wait.
+    const isAdopting = admitted.length < plan.candidates.length || adoption.waiting().size > 0;
+    adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
     deletes.begin(plan.deletions);
     if (due.all) deletes.beginLeft();
     // Only now is all pending work counted.

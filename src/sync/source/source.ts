@@ -216,7 +216,10 @@ function progressOf({
   const activity = (): SourceActivity => {
     const { agreed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
     // While it is paused, what waits for the adoption is among what was counted.
-    return { backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting()), backlogAgreed: agreed };
+    return {
+      backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting().size),
+      backlogAgreed: agreed,
+    };
   };
   const isIdle = (): boolean =>
     state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
@@ -247,7 +250,7 @@ function progressOf({
         state.recovered && checking.isPlanned() ? undefined : openedMs,
         states.oldestMs((path) => stateOf(path) === "parked"),
         deletes.oldestMs(),
-        adoption.waiting() > 0 ? checking.adoptingSinceMs() : undefined,
+        adoption.waiting().size > 0 ? checking.adoptingSinceMs() : undefined,
       );
     },
     isSending,
@@ -316,17 +319,21 @@ function departures({
 /** What is pending at a path. */
 function pathQueries({
   agenda: { states },
+  adoption,
   deletes,
   passes,
 }: SourceParts): Pick<SourceSync, "pending" | "isInFlight" | "unreadable" | "isPending"> {
   return {
     pending: (below) =>
-      [...new Set([...states.paths(), ...deletes.jobPaths()])].filter((path) => isBelow(path, below)),
+      [...new Set([...states.paths(), ...adoption.waiting(), ...deletes.jobPaths()])].filter((path) =>
+        isBelow(path, below),
+      ),
     isInFlight: (path) => states.hasJob(path) || deletes.hasJob(path),
     unreadable: (below) =>
       [...passes.unreadable()].filter(
         (path) => isBelow(path, below) || path === "" || (below !== undefined && isBelow(below, path)),
       ),
-    isPending: (path) => states.stateOf(path) !== "at rest" || deletes.hasJob(path),
+    isPending: (path) =>
+      states.stateOf(path) !== "at rest" || adoption.waiting().has(path) || deletes.hasJob(path),
   };
 }

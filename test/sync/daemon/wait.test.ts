@@ -92,6 +92,13 @@ describe("a wait", () => {
     expect(listeners.size).toBe(0);
   });
 
+  it("does not end in agreement when the folder of a paused source is missing", async () => {
+    await add("a.md", "agreed");
+    paused = true;
+    removeTree(root);
+    expect(codes(await wait())).toEqual([" missing"]);
+  });
+
   it("checks the disk before it waits", async () => {
     answered = 0;
     let ended = false;
