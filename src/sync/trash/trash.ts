@@ -65,7 +65,7 @@ const PRUNE_ROWS = 500;
 
 /** Opens the trash of a state folder. */
 export function openTrash(options: TrashOptions): Trash {
-  const { ledger, remote, days, bytesMax = TRASH_BYTES_MAX } = options;
+  const { ledger, days, bytesMax = TRASH_BYTES_MAX } = options;
   const folder = trashFolder(options.stateDir);
 
   const removeAll = async (
