@@ -1,13 +1,12 @@
-import { idf, K1, saturation } from "../../lexical/bm25.ts";
-import { matchOf, type QueryWords, type WordMatch } from "../../lexical/word-match.ts";
+import { K1, saturation } from "../../lexical/bm25.ts";
+import type { QueryWords, WordMatch } from "../../lexical/word-match.ts";
 import type { RowSet } from "../row-set.ts";
 import { lookUp, type PostingList } from "./postings.ts";
+import { allTerms, QUERY_TERMS_MAX, type QueryTerm, type WordSnapshot } from "./query-terms.ts";
 import type { LivePart } from "./removed.ts";
-import { hashOf } from "./term-hash.ts";
-import { makeTopHits, type Ranked, type TopHits } from "./top-hits.ts";
+import { makeTopHits, type TopHits } from "./top-hits.ts";
+import { matchesOf } from "./word-counts.ts";
 
-/** Maximum words of a query that count; the weightiest are used. */
-const QUERY_TERMS_MAX = 64;
 /** A part of which fewer chunks than one in so many have words of the query is not walked through as a whole. */
 const SPARSE = 16;
 /** Chunks of a part from which on a threshold is worth its time. */
@@ -16,14 +15,6 @@ const PRUNED_MIN = 1024;
 const CANDIDATE_COST = 12;
 /** Covers the rounding of sums. */
 const ROUNDING = 1 - 1e-9;
-
-/** One snapshot of a scope's index of words. */
-export interface WordSnapshot {
-  readonly parts: readonly LivePart[];
-  /** Chunks of the scope, and their words. */
-  readonly chunks: number;
-  readonly words: number;
-}
 
 export interface WordHits {
   /** By descending score, ties by sequence. */
@@ -41,51 +32,6 @@ export interface WordQuery {
   readonly last: number;
   /** Sequences that a filter lets through; undefined: all. */
   readonly allowed: RowSet | undefined;
-}
-
-/** A word of a query with its posting lists. */
-export interface QueryTerm {
-  /** Place among the words of the query. */
-  readonly at: number;
-  /** Factor from its occurrences in the query. */
-  readonly factor: number;
-  /** `factor` × idf. */
-  readonly weight: number;
-  /** Chunks that contain it. */
-  readonly holding: number;
-  /** Its list in each part. */
-  readonly lists: readonly (PostingList | undefined)[];
-}
-
-/** Looks up the words of a query, by descending weight. */
-function allTerms({ parts, chunks }: WordSnapshot, words: QueryWords): QueryTerm[] {
-  return words.terms
-    .map((term, at) => {
-      const hash = hashOf(term);
-      const lists = parts.map(({ part }) => part.list(hash));
-      const holding = lists.reduce(
-        (sum, list, of) =>
-          sum + (list === undefined ? 0 : list.count - (parts[of]?.removed.postings(list) ?? 0)),
-        0,
-      );
-      const factor = words.factors[at] ?? 0;
-      return { at, factor, weight: factor * idf(holding, chunks), holding, lists };
-    })
-    .sort((a, b) => b.weight - a.weight || a.at - b.at);
-}
-
-/** Looks up the words of a query that count, by descending weight. */
-export function queryTerms(snapshot: WordSnapshot, words: QueryWords): QueryTerm[] {
-  return allTerms(snapshot, words).slice(0, QUERY_TERMS_MAX);
-}
-
-/** Whether any chunk contains a term. */
-export function occursIn({ parts }: WordSnapshot, term: string): boolean {
-  const hash = hashOf(term);
-  return parts.some(({ part, removed }) => {
-    const list = part.list(hash);
-    return list !== undefined && list.count > removed.postings(list);
-  });
 }
 
 /** Finds the best chunks by BM25, exactly, with the statistics of the scope. */
@@ -110,43 +56,6 @@ export function searchWords(snapshot: WordSnapshot, query: WordQuery): WordHits 
       match: matches[at] ?? { matched: 0, strength: 0 },
     })),
   };
-}
-
-/** Matches chunks with the words of a query. The results are in the order of `sequences`; undefined: no such chunk. */
-export function matchWords(
-  { parts }: Pick<WordSnapshot, "parts">,
-  words: QueryWords,
-  sequences: readonly number[],
-): (WordMatch | undefined)[] {
-  const found = sequences.map((sequence) => locate(parts, sequence));
-  const terms = listsOf(parts, words);
-  const located = found.flatMap((chunk) => chunk ?? []);
-  const matches = matchesOf(parts, terms, words, located);
-  let at = 0;
-  return found.map((chunk) => (chunk === undefined ? undefined : matches[at++]));
-}
-
-/** Occurrences of terms in a chunk, and its words. */
-export interface ChunkCounts {
-  /** By place of the term in the query. */
-  readonly counts: readonly number[];
-  readonly words: number;
-}
-
-/** Counts terms in chunks. The results are in the order of `sequences`; undefined: no such chunk. */
-export function countTerms(
-  { parts }: Pick<WordSnapshot, "parts">,
-  terms: readonly QueryTerm[],
-  sequences: readonly number[],
-): (ChunkCounts | undefined)[] {
-  const found = sequences.map((sequence) => locate(parts, sequence));
-  const counted = countsOf(
-    parts,
-    terms,
-    found.flatMap((chunk) => chunk ?? []),
-  );
-  let at = 0;
-  return found.map((chunk) => (chunk === undefined ? undefined : counted[at++]));
 }
 
 /** Scores of the chunks of the part that is being ranked, by ordinal: all 0 before and after. */
@@ -346,66 +255,4 @@ function addScores(
     scores[ordinal] = before + weight * (times === 1 ? share : repeated(share, times));
   }
   return noted;
-}
-
-function locate(parts: readonly LivePart[], sequence: number): Ranked | undefined {
-  for (const [at, { part, removed }] of parts.entries()) {
-    const ordinal = part.ordinalFrom(sequence);
-    if (ordinal === part.rows || part.sequence(ordinal) !== sequence) continue;
-    return removed.has(ordinal) ? undefined : { sequence, score: 0, part: at, ordinal };
-  }
-  return undefined;
-}
-
-/** The lists of the words of a query, without weights. */
-function listsOf(parts: readonly LivePart[], words: QueryWords): Pick<QueryTerm, "at" | "lists">[] {
-  return words.terms.map((term, at) => {
-    const hash = hashOf(term);
-    return { at, lists: parts.map(({ part }) => part.list(hash)) };
-  });
-}
-
-function matchesOf(
-  parts: readonly LivePart[],
-  terms: readonly Pick<QueryTerm, "at" | "lists">[],
-  words: QueryWords,
-  chunks: readonly Ranked[],
-): WordMatch[] {
-  return countsOf(parts, terms, chunks).map((of) => matchOf(words.weights, of.counts, of.words));
-}
-
-/** Counts terms in chunks, in their order. */
-function countsOf(
-  parts: readonly LivePart[],
-  terms: readonly Pick<QueryTerm, "at" | "lists">[],
-  chunks: readonly Ranked[],
-): ChunkCounts[] {
-  const counts = chunks.map(() => terms.map(() => 0));
-  const inOrder = [...chunks.keys()].sort((a, b) => byPart(chunks[a], chunks[b]));
-  for (let from = 0; from < inOrder.length;) {
-    const part = chunks[inOrder[from] ?? 0]?.part ?? 0;
-    let to = from;
-    while (to < inOrder.length && chunks[inOrder[to] ?? 0]?.part === part) to++;
-    const wanted = inOrder.slice(from, to);
-    const sought = Uint32Array.from(wanted, (at) => chunks[at]?.ordinal ?? 0);
-    const times = new Uint16Array(sought.length);
-    for (const { at: term, lists } of terms) {
-      const list = lists[part];
-      if (list === undefined) continue;
-      lookUp(list, sought, sought.length, times);
-      for (const [index, chunk] of wanted.entries()) {
-        const of = counts[chunk];
-        if (of !== undefined) of[term] = times[index] ?? 0;
-      }
-    }
-    from = to;
-  }
-  return chunks.map(({ part, ordinal }, at) => ({
-    counts: counts[at] ?? [],
-    words: parts[part]?.part.lengths[ordinal] ?? 0,
-  }));
-}
-
-function byPart(a: Ranked | undefined, b: Ranked | undefined): number {
-  return (a?.part ?? 0) - (b?.part ?? 0) || (a?.ordinal ?? 0) - (b?.ordinal ?? 0);
 }

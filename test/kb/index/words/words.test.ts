@@ -7,13 +7,9 @@ import { termsOf, type WalkedPart } from "../../../../src/kb/index/words/part.ts
 import { openRun, PAGE_BYTES } from "../../../../src/kb/index/words/run.ts";
 import { encodeSegment, openSegment } from "../../../../src/kb/index/words/segment.ts";
 import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
-import {
-  countTerms,
-  matchWords,
-  queryTerms,
-  searchWords,
-  type WordSnapshot,
-} from "../../../../src/kb/index/words/word-search.ts";
+import { queryTerms, type WordSnapshot } from "../../../../src/kb/index/words/query-terms.ts";
+import { countTerms, matchWords } from "../../../../src/kb/index/words/word-counts.ts";
+import { searchWords } from "../../../../src/kb/index/words/word-search.ts";
 import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
 import { idf, K1, saturation } from "../../../../src/kb/lexical/bm25.ts";
 import { matchOf, queryWords } from "../../../../src/kb/lexical/word-match.ts";

@@ -1,10 +1,6 @@
 import { rowOf } from "../../../index/rows.ts";
-import {
-  countTerms,
-  queryTerms,
-  type QueryTerm,
-  type WordSnapshot,
-} from "../../../index/words/word-search.ts";
+import { queryTerms, type QueryTerm, type WordSnapshot } from "../../../index/words/query-terms.ts";
+import { countTerms } from "../../../index/words/word-counts.ts";
 import { documentScores, type WholeDocument } from "../../../lexical/documents.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";
 import type { DocumentMatch } from "../../search-index.ts";

@@ -1,11 +1,7 @@
 import { rowOf, type RowRange } from "../../../index/rows.ts";
-import {
-  countTerms,
-  matchWords,
-  queryTerms,
-  searchWords,
-  type WordSnapshot,
-} from "../../../index/words/word-search.ts";
+import { queryTerms, type WordSnapshot } from "../../../index/words/query-terms.ts";
+import { countTerms, matchWords } from "../../../index/words/word-counts.ts";
+import { searchWords } from "../../../index/words/word-search.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";
 import type { ChunkMatch, LexicalHits, MatchedTerms } from "../../search-index.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";

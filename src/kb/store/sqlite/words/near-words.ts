@@ -1,4 +1,4 @@
-import { occursIn, type WordSnapshot } from "../../../index/words/word-search.ts";
+import { occursIn, type WordSnapshot } from "../../../index/words/query-terms.ts";
 import { termWeight } from "../../../lexical/common-words.ts";
 import { nearTerms } from "../../../lexical/near-terms.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";

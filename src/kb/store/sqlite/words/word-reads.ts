@@ -1,7 +1,7 @@
 import { makeByteCache } from "../../../index/words/byte-cache.ts";
 import type { PostingList } from "../../../index/words/postings.ts";
 import type { LivePart } from "../../../index/words/removed.ts";
-import type { WordSnapshot } from "../../../index/words/word-search.ts";
+import type { WordSnapshot } from "../../../index/words/query-terms.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
 import { prepareWordParts, type StoredPart } from "./word-parts.ts";

@@ -1,0 +1,60 @@
+import { idf } from "../../lexical/bm25.ts";
+import type { QueryWords } from "../../lexical/word-match.ts";
+import type { PostingList } from "./postings.ts";
+import type { LivePart } from "./removed.ts";
+import { hashOf } from "./term-hash.ts";
+
+/** Maximum words of a query that count; the weightiest are used. */
+export const QUERY_TERMS_MAX = 64;
+/** One snapshot of a scope's index of words. */
+export interface WordSnapshot {
+  readonly parts: readonly LivePart[];
+  /** Chunks of the scope, and their words. */
+  readonly chunks: number;
+  readonly words: number;
+}
+
+/** A word of a query with its posting lists. */
+export interface QueryTerm {
+  /** Place among the words of the query. */
+  readonly at: number;
+  /** Factor from its occurrences in the query. */
+  readonly factor: number;
+  /** `factor` × idf. */
+  readonly weight: number;
+  /** Chunks that contain it. */
+  readonly holding: number;
+  /** Its list in each part. */
+  readonly lists: readonly (PostingList | undefined)[];
+}
+
+/** Looks up the words of a query, by descending weight. */
+export function allTerms({ parts, chunks }: WordSnapshot, words: QueryWords): QueryTerm[] {
+  return words.terms
+    .map((term, at) => {
+      const hash = hashOf(term);
+      const lists = parts.map(({ part }) => part.list(hash));
+      const holding = lists.reduce(
+        (sum, list, of) =>
+          sum + (list === undefined ? 0 : list.count - (parts[of]?.removed.postings(list) ?? 0)),
+        0,
+      );
+      const factor = words.factors[at] ?? 0;
+      return { at, factor, weight: factor * idf(holding, chunks), holding, lists };
+    })
+    .sort((a, b) => b.weight - a.weight || a.at - b.at);
+}
+
+/** Looks up the words of a query that count, by descending weight. */
+export function queryTerms(snapshot: WordSnapshot, words: QueryWords): QueryTerm[] {
+  return allTerms(snapshot, words).slice(0, QUERY_TERMS_MAX);
+}
+
+/** Whether any chunk contains a term. */
+export function occursIn({ parts }: WordSnapshot, term: string): boolean {
+  const hash = hashOf(term);
+  return parts.some(({ part, removed }) => {
+    const list = part.list(hash);
+    return list !== undefined && list.count > removed.postings(list);
+  });
+}
