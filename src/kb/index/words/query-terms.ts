@@ -4,8 +4,9 @@ import type { PostingList } from "./postings.ts";
 import type { LivePart } from "./removed.ts";
 import { hashOf } from "./term-hash.ts";
 
-/** Maximum words of a query that count; the weightiest are used. */
-export const QUERY_TERMS_MAX = 64;
+/** Maximum words of a query that chunks are scored by: the weightiest of those that the scope has. */
+const SCORED_MAX = 64;
+
 /** One snapshot of a scope's index of words. */
 export interface WordSnapshot {
   readonly parts: readonly LivePart[];
@@ -29,7 +30,7 @@ export interface QueryTerm {
 }
 
 /** Looks up the words of a query, by descending weight. */
-export function allTerms({ parts, chunks }: WordSnapshot, words: QueryWords): QueryTerm[] {
+export function queryTerms({ parts, chunks }: WordSnapshot, words: QueryWords): QueryTerm[] {
   return words.terms
     .map((term, at) => {
       const hash = hashOf(term);
@@ -45,9 +46,10 @@ export function allTerms({ parts, chunks }: WordSnapshot, words: QueryWords): Qu
     .sort((a, b) => b.weight - a.weight || a.at - b.at);
 }
 
-/** Looks up the words of a query that count, by descending weight. */
-export function queryTerms(snapshot: WordSnapshot, words: QueryWords): QueryTerm[] {
-  return allTerms(snapshot, words).slice(0, QUERY_TERMS_MAX);
+/** Returns those terms that chunks are scored by, by descending weight, given all terms in that order. */
+export function scoredTerms(all: readonly QueryTerm[]): QueryTerm[] {
+  // Words that no chunk has weigh most. They must not take the place of others.
+  return all.filter(({ holding }) => holding > 0).slice(0, SCORED_MAX);
 }
 
 /** Whether any chunk contains a term. */

@@ -2,7 +2,7 @@ import { K1, saturation } from "../../lexical/bm25.ts";
 import type { QueryWords, WordMatch } from "../../lexical/word-match.ts";
 import type { RowSet } from "../row-set.ts";
 import { lookUp, type PostingList } from "./postings.ts";
-import { allTerms, QUERY_TERMS_MAX, type QueryTerm, type WordSnapshot } from "./query-terms.ts";
+import { queryTerms, scoredTerms, type QueryTerm, type WordSnapshot } from "./query-terms.ts";
 import type { LivePart } from "./removed.ts";
 import { makeTopHits, type TopHits } from "./top-hits.ts";
 import { matchesOf } from "./word-counts.ts";
@@ -36,18 +36,17 @@ export interface WordQuery {
 
 /** Finds the best chunks by BM25, exactly, with the statistics of the scope. */
 export function searchWords(snapshot: WordSnapshot, query: WordQuery): WordHits {
-  const all = allTerms(snapshot, query.words);
-  const terms = all.slice(0, QUERY_TERMS_MAX);
-  const known = terms.filter(({ holding }) => holding > 0);
-  if (known.length === 0) return { hits: [], ceiling: 0 };
+  const all = queryTerms(snapshot, query.words);
+  const terms = scoredTerms(all);
+  if (terms.length === 0) return { hits: [], ceiling: 0 };
   const top = makeTopHits(query.limit);
   const mean = snapshot.words / snapshot.chunks;
   // The largest first: hits that are known early spare work in the other parts.
   const byRows = [...snapshot.parts.entries()].sort(([, a], [, b]) => b.part.rows - a.part.rows);
-  for (const [at, live] of byRows) rankPart(live, at, known, mean, query, top);
+  for (const [at, live] of byRows) rankPart(live, at, terms, mean, query, top);
   const best = top.sorted();
   const matches = matchesOf(snapshot.parts, all, query.words, best);
-  const ceiling = terms.reduce((sum, { weight }) => sum + weight, 0) * (K1 + 1);
+  const ceiling = all.reduce((sum, { weight }) => sum + weight, 0) * (K1 + 1);
   return {
     ceiling,
     hits: best.map(({ sequence, score }, at) => ({

@@ -76,6 +76,8 @@ function snapshotOf({ texts, parts }: Model): WordSnapshot {
   };
 }
 
+const EVERYTHING = { first: 0, last: 2 ** 32 - 1, allowed: undefined };
+
 const analysed = new Map<string, ReturnType<typeof analyze>>();
 function analyzed(text: string): ReturnType<typeof analyze> {
   const known = analysed.get(text) ?? analyze(text);
@@ -238,6 +240,16 @@ describe("the index of words", () => {
         }
       }
     }
+  });
+
+  it("finds a chunk by one word of a query with a hundred words that no chunk has", () => {
+    const model = play([{ add: ["the needle here", "some hay"] }]);
+    const unknown = Array.from({ length: 100 }, (_, at) => `unknown${at}`).join(" ");
+    const words = queryWords(`${unknown} needle`);
+    const { hits } = searchWords(snapshotOf(model), { words, limit: 5, ...EVERYTHING });
+    expect(hits.map(({ sequence }) => sequence)).toEqual([0]);
+    const [chunk] = countTerms(snapshotOf(model), queryTerms(snapshotOf(model), words), [0]);
+    expect(chunk?.counts[words.terms.indexOf("needl")]).toBe(1);
   });
 
   it("finds every term of a run whose lists take many pages, and no other", () => {

@@ -1,5 +1,10 @@
 import { rowOf } from "../../../index/rows.ts";
-import { queryTerms, type QueryTerm, type WordSnapshot } from "../../../index/words/query-terms.ts";
+import {
+  queryTerms,
+  scoredTerms,
+  type QueryTerm,
+  type WordSnapshot,
+} from "../../../index/words/query-terms.ts";
 import { countTerms } from "../../../index/words/word-counts.ts";
 import { documentScores, type WholeDocument } from "../../../lexical/documents.ts";
 import type { QueryWords } from "../../../lexical/word-match.ts";
@@ -31,7 +36,7 @@ export function prepareDocumentWords(db: Connection): DocumentWords {
   );
 
   return (snapshot, target, words, rows) => {
-    const known = queryTerms(snapshot, words).filter(({ holding }) => holding > 0);
+    const known = scoredTerms(queryTerms(snapshot, words));
     const numberOf = new Map<number, number>();
     const documents = new Map<number, WholeDocument>();
     for (const row of rows) {
