@@ -120,7 +120,7 @@ export function eachPosting(
  * Looks up the first `count` of `wanted`, ordinals that ascend, in a list. Writes to `times` how often the term occurs in each
  * of the chunks. A search spends much of its time here, so it reads the varints itself.
  */
-export function lookUp(list: PostingList, wanted: Uint32Array, count: number, times: Uint16Array): void {
+export function lookUp(list: PostingList, wanted: Uint32Array, count: number, times: Uint32Array): void {
   const { bytes } = list;
   const { ordinals, offsets } = (list.skips ??= makeSkips(list));
   let at = 0;

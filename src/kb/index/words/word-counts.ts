@@ -82,7 +82,7 @@ function countsOf(
     while (to < inOrder.length && chunks[inOrder[to] ?? 0]?.part === part) to++;
     const wanted = inOrder.slice(from, to);
     const sought = Uint32Array.from(wanted, (at) => chunks[at]?.ordinal ?? 0);
-    const times = new Uint16Array(sought.length);
+    const times = new Uint32Array(sought.length);
     for (const { at: term, lists } of terms) {
       const list = lists[part];
       if (list === undefined) continue;

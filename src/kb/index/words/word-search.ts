@@ -63,7 +63,7 @@ let scores = new Float64Array(2 ** 10);
 let ordinals = new Uint32Array(2 ** 10);
 
 /** Occurrences of a term in chunks that are looked up. */
-let occurrences = new Uint16Array(2 ** 10);
+let occurrences = new Uint32Array(2 ** 10);
 
 /** A part that is being ranked. */
 interface Ranking {
@@ -182,7 +182,7 @@ function candidates({ from, to }: Ranking, scoreMin: number): number {
  * chunks have equal scores.
  */
 function addScoresOf({ live, mean }: Ranking, weight: number, list: PostingList, count: number): void {
-  if (occurrences.length < count) occurrences = new Uint16Array(count * 2);
+  if (occurrences.length < count) occurrences = new Uint32Array(count * 2);
   lookUp(list, ordinals, count, occurrences);
   const shares = sharesOf(live.part, mean);
   for (let at = 0; at < count; at++) {

@@ -252,6 +252,12 @@ describe("the index of words", () => {
     expect(chunk?.counts[words.terms.indexOf("needl")]).toBe(1);
   });
 
+  it("counts a word that a chunk repeats 70,000 times", () => {
+    const snapshot = snapshotOf(play([{ add: ["again ".repeat(70_000)] }]));
+    const words = queryWords("again");
+    expect(countTerms(snapshot, queryTerms(snapshot, words), [0])[0]?.counts).toEqual([70_000]);
+  });
+
   it("finds every term of a run whose lists take many pages, and no other", () => {
     const texts = Array.from({ length: 20_000 }, (_, at) => `common often${at % 3}x rare${at % 7000}y`);
     const parts: Model["parts"] = [];

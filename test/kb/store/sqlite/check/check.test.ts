@@ -66,6 +66,37 @@ it("reports no findings and the counts of a sound store", () => {
   expect(checkStore(sound, { quick: true })?.findings).toEqual([]);
 });
 
+it.each([
+  ["two words with the same hash", "xggcpq and x7lzjiq, xggcpq again"],
+  ["more words than a part records", "word ".repeat(70_000)],
+])("reports no findings for a chunk with %s", async (_name, content) => {
+  const path = join(folder, `sound-${++made}.sqlite`);
+  const store = await openSqliteStore({ path });
+  const { id: accountId } = await store.records.ensureAccount("local");
+  await store.records.createResource(
+    {
+      accountId,
+      id: String(made).padStart(24, "0"),
+      tier: "fastest",
+      ownerId: "ann",
+      origin: "content",
+      title: "Title",
+      description: "",
+      url: null,
+      content,
+      settings: DEFAULT_SETTINGS,
+      createdAt: NOW,
+    },
+    {
+      spans: [{ start: 0, end: content.length, headings: [] }],
+      vectors: undefined,
+      fingerprint: undefined,
+    },
+  );
+  await store.close();
+  expect(checkStore(path)?.findings).toEqual([]);
+});
+
 it("returns undefined if there is no store", () => {
   expect(checkStore(join(folder, "none.sqlite"))).toBeUndefined();
 });
