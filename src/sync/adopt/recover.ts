@@ -147,6 +147,7 @@ async function apply(
         // The file has two now, or the other one belongs to somebody who makes the same. The doubts find out, and
         // check before they delete.
         ledger.intents.doubt(id, existing);
+        if (isOlderThan(context, existing, intent)) ledger.intents.again(id);
         adopted.add(id);
         if (!once) doubts.checkIn(INEXACT_MS);
         continue;
@@ -187,6 +188,17 @@ function resourceOf(
   const isSame =
     row?.state === "agreed" && row.hash === observed.hash && sameShape(row.shape, observed.shape);
   return isSame ? (row.docId ?? undefined) : undefined;
+}
+
+/** Reports whether a resource was there before a create was planned. Then the create has made another one, if any. */
+function isOlderThan(
+  { ledger }: ActionContext,
+  docId: string,
+  { atMs, clockOffsetMs }: CreateIntent,
+): boolean {
+  const offsetMs = clockOffsetMs ?? ledger.intents.clockOffset() ?? 0;
+  const storedMs = ledger.drift.byDoc(docId)?.storedMs ?? Infinity;
+  return storedMs < atMs + offsetMs - CLOCK_SLACK_MS;
 }
 
 /**

@@ -372,6 +372,21 @@ describe("interrupted creates", () => {
     expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
   });
 
+  it("what an interrupted create made goes when an adoption gave its file an older resource", async () => {
+    const { id } = ledger.sources.open("/one", "o", "fastest");
+    await ledger.write(() => {
+      ledger.intents.create(id, "key", Date.now(), observed());
+      ledger.files.insert(id, "adopted", "agreed", observed(), { atMs: Date.now() - HOUR_MS });
+    });
+    const list = (): Reply<ListEnd> => ({ kind: "done", value: { clockOffsetMs: 0, isPaged: false } });
+    const { settler, deletions } = settlerOf(id, list, false, { read: there });
+    await settler.recover();
+    await settler.checkDoubts();
+    settler.stop();
+    expect(deletions).toMatchObject([{ docId: "doc" }]);
+    expect(ledger.files.living(id, "a.txt")).toMatchObject({ docId: "adopted", state: "agreed" });
+  });
+
   it("an interrupted create gives its file a resource with other chunk settings as one to replace", async () => {
     const { id } = ledger.sources.open("/one", "o", "fastest");
     await ledger.write(() => ledger.intents.create(id, "key", Date.now() - 1000, observed()));
