@@ -101,4 +101,25 @@ describe("the events of an account", () => {
     await vi.waitFor(() => expect(stream.isOver).toBe(true), { timeout: 15_000 });
     expect(dataOf(stream.text, "error")[0].error.code).toBe("key_unknown");
   });
+
+  it("end when the key is revoked while documents change without a pause", async () => {
+    const [admin, writer] = [
+      await running.issueKey("busy", ["admin"]),
+      await running.issueKey("busy", ["write"]),
+    ];
+    const made = await running.send("POST", "/v1/keys", {
+      key: admin,
+      body: { name: "x", scopes: ["read"] },
+    });
+    const stream = await openStream(made.json.data.key);
+    await running.send("DELETE", `/v1/keys/${made.json.data._id}`, { key: admin });
+    // A stream that checks its key only when nothing changes ends when no document is created any more.
+    const endMs = performance.now() + 12_000;
+    while (!stream.isOver && performance.now() < endMs) {
+      const id = await create(writer);
+      await vi.waitFor(() => expect(stream.isOver || stream.text.includes(id)).toBe(true), 10_000);
+    }
+    await vi.waitFor(() => expect(stream.isOver).toBe(true), { timeout: 1000 });
+    expect(dataOf(stream.text, "error")[0].error.code).toBe("key_unknown");
+  });
 });
