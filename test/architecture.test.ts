@@ -397,8 +397,6 @@ const OWN_LINES_MAX = 70;
 const LINES_MAX = 100;
 /** Functions that may be longer, with the reason. */
 const LONG: Readonly<Record<string, string>> = {
-  "kb/lexical/vocabulary.ts makeVocabulary":
-    "the speed of ingest rests on reading words without further calls",
   "sync/actions/change.ts sendChange": "one loop over answers, whose cases share what was sent so far",
   "sync/actions/create.ts createOnce": "one loop over answers, whose cases share what was sent so far",
   "sync/adopt/adopt.ts openAdoption": "short steps that share one state",

@@ -9,7 +9,8 @@ const WORDS_MAX = 2 ** 17;
 const MIXED_MAX = 2 ** 14;
 const MIXED_CHARS_MAX = 32;
 /** Slots of the hash table: a power of two, at most half full. */
-const SLOTS = WORDS_MAX * 2;
+const SLOT_BITS = 18;
+const SLOTS = 2 ** SLOT_BITS;
 
 /** Class of each UTF-8 byte: 0 separates words, NOT_ASCII is part of a multi-byte character, else the lower-case letter or digit. */
 const FOLDED = new Uint8Array(256);
@@ -46,8 +47,7 @@ export function makeVocabulary(): Vocabulary {
   /** The numbers of the terms of words that `slots` cannot hold: it knows no case, and no letters but ASCII. */
   let mixed = new Map<string, { readonly ids: readonly number[]; readonly words: number }>();
   let generation = 0;
-  let terms: string[] = [];
-  let termIds = new Map<string, number>();
+  let terms = makeTermNumbers();
   let bytes = Buffer.alloc(2 ** 14);
   let ids = new Uint32Array(2 ** 12);
   let length = 0;
@@ -58,30 +58,20 @@ export function makeVocabulary(): Vocabulary {
     known = 0;
     mixed = new Map();
     generation++;
-    terms = [];
-    termIds = new Map();
-  }
-
-  function idOfTerm(term: string): number {
-    let id = termIds.get(term);
-    if (id === undefined) {
-      id = terms.length;
-      terms.push(term);
-      termIds.set(term, id);
-    }
-    return id;
+    terms = makeTermNumbers();
   }
 
   /** Returns the number of the term of the ASCII word at [start, end), given its hashes. */
   function lookUp(start: number, end: number, hash: number, check: number): number {
-    let at = ((hash ^ (hash >>> 15)) & (SLOTS - 1)) * 3;
+    // The product spreads words that differ in few characters, such as ids, over all slots (Knuth, TAOCP 3, 6.4).
+    let at = (Math.imul(hash ^ check, 0x9e3779b1) >>> (32 - SLOT_BITS)) * 3;
     for (;;) {
       const found = slots[at + 2] ?? 0;
       if (found === 0) break;
       if (slots[at] === hash && slots[at + 1] === check) return found - 1;
       at = at + 3 === slots.length ? 0 : at + 3;
     }
-    const id = idOfTerm(stemmed(bytes.toString("latin1", start, end).toLowerCase()));
+    const id = terms.idOf(stemmed(bytes.toString("latin1", start, end).toLowerCase()));
     if (known < WORDS_MAX) {
       known++;
       slots[at] = hash;
@@ -97,7 +87,7 @@ export function makeVocabulary(): Vocabulary {
     if (found === undefined) {
       const read = readTerms(run);
       found = {
-        ids: read.map(({ term }) => idOfTerm(term)),
+        ids: read.map(({ term }) => terms.idOf(term)),
         words: read.filter(({ isExtra }) => !isExtra).length,
       };
       if (run.length <= MIXED_CHARS_MAX && mixed.size < MIXED_MAX) mixed.set(run, found);
@@ -108,7 +98,7 @@ export function makeVocabulary(): Vocabulary {
 
   return {
     read(text) {
-      if (known >= WORDS_MAX || terms.length >= WORDS_MAX) clear();
+      if (known >= WORDS_MAX || terms.count() >= WORDS_MAX) clear();
       // UTF-8 takes at most three bytes per code unit, and a text yields at most two terms per byte.
       if (bytes.length < text.length * 3) bytes = Buffer.alloc(text.length * 4);
       const end = bytes.write(text);
@@ -145,7 +135,25 @@ export function makeVocabulary(): Vocabulary {
       }
       return { ids, length, words };
     },
-    termOf: (id) => terms[id] ?? "",
+    termOf: (id) => terms.termOf(id),
     generation: () => generation,
+  };
+}
+
+/** Numbers terms in the order in which they first come. */
+function makeTermNumbers() {
+  const terms: string[] = [];
+  const ids = new Map<string, number>();
+  return {
+    idOf: (term: string): number => {
+      const id = ids.get(term) ?? terms.length;
+      if (id === terms.length) {
+        terms.push(term);
+        ids.set(term, id);
+      }
+      return id;
+    },
+    termOf: (id: number): string => terms[id] ?? "",
+    count: (): number => terms.length,
   };
 }
