@@ -8,6 +8,7 @@ import {
   TroubledFile,
   TroubledState,
 } from "./daemon-files.ts";
+import { FolderAdded, FolderPreview, FolderRemoved, NewFolder, RemoveFolder } from "./daemon-folders.ts";
 import { OWNER_CHARS_MAX } from "./constants.ts";
 import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
@@ -346,7 +347,13 @@ export const DAEMON_API = {
   resume: { method: "POST", request: OfFolder, answer: Folders },
   rescan: { method: "POST", request: OfFolder, answer: Folders },
   /** Reads the configuration again. What applied takes effect with a new daemon, which answers the next requests. */
-  reload: { method: "POST", request: z.strictObject({}), answer: Reloaded },
+  reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
+  /** What would be taken of a folder that is not synced yet. */
+  preview: { method: "POST", request: NewFolder, answer: FolderPreview },
+  /** Adds a folder to the configuration and reads that again. */
+  add: { method: "POST", request: NewFolder, answer: FolderAdded, restarts: true },
+  /** Removes a folder from the configuration and reads that again. */
+  remove: { method: "POST", request: RemoveFolder, answer: FolderRemoved, restarts: true },
   retry: { method: "POST", request: OfPath, answer: record({ sources: list(Retried) }) },
   approve: {
     method: "POST",
@@ -386,6 +393,8 @@ interface Operation {
   readonly request: z.ZodType;
   readonly line?: z.ZodType;
   readonly answer: z.ZodType;
+  /** The daemon ends with the operation, and another one takes its place, so that its end does not refuse the answer. */
+  readonly restarts?: true;
 }
 
 export type DaemonOperation = keyof typeof DAEMON_API;
@@ -396,6 +405,11 @@ export type LineOf<N extends DaemonOperation> = (typeof DAEMON_API)[N] extends {
 }
   ? z.infer<L>
   : never;
+
+/** Whether the end of the daemon is part of an operation. */
+export function restarts(name: DaemonOperation): boolean {
+  return "restarts" in DAEMON_API[name];
+}
 
 /** A failure of the daemon, with its subject (a path or a token) and whether the same request may succeed later. */
 export const DaemonFailure = Failure.extend({

@@ -1,7 +1,18 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Ended, kbsync, startProgram, stop, temporaryFolder, until } from "./program.ts";
+import type { LiveStatus } from "../../src/wire/daemon.ts";
+import {
+  agreed as agreedIn,
+  type Ended,
+  kbsync,
+  send,
+  startProgram,
+  startUp,
+  stop,
+  temporaryFolder,
+  until,
+} from "./program.ts";
 
 const temporary = temporaryFolder("folders");
 const config = join(temporary.path, "kbsync.config.json");
@@ -70,5 +81,76 @@ describe("folders of the configuration", () => {
       code: 2,
       stderr: expect.stringContaining("kbsync init") as string,
     });
+  });
+
+  it("are previewed, added and removed over the service's API, down to none, which a new start accepts", async () => {
+    const state = join(temporary.path, "state");
+    await run("remove", folder("two"), "--yes");
+    expect(await run("sync")).toMatchObject({ code: 0 });
+    const before = readFileSync(config, "utf8");
+    let running = await startUp(["up", "--config", config], state, temporary.path);
+    const post = async (name: string, body: object): Promise<Record<string, unknown>> => {
+      const { status, json } = await send(running, "POST", `/v1/daemon/${name}`, {
+        body: JSON.stringify(body),
+      });
+      return { status, ...(json as object) };
+    };
+    const status = async (): Promise<LiveStatus> => {
+      const { json } = await until("a daemon", async () => {
+        const answer = await send(running, "GET", "/v1/daemon/status");
+        return answer.status === 200 && answer;
+      });
+      return json as LiveStatus; // checked by `send`
+    };
+    try {
+      await agreedIn(folder("one"), state, 1);
+      expect(await post("preview", { path: folder("two") })).toMatchObject({
+        files: 1,
+        file: config,
+        documents: 0,
+        obstacle: null,
+      });
+      expect(await post("preview", { path: "two" })).toMatchObject({ status: 400 });
+      expect(await post("add", { path: folder("one") })).toMatchObject({
+        status: 409,
+        error: { code: "source_known" },
+      });
+      expect(readFileSync(config, "utf8")).toBe(before);
+      expect(await post("add", { path: folder("two"), ownerId: "team" })).toMatchObject({
+        status: 200,
+        file: config,
+      });
+      await agreedIn(folder("two"), state, 1);
+
+      const one = { folder: folder("one") };
+      expect(await post("remove", { ...one, documents: "delete", dryRun: true })).toMatchObject({
+        documents: 1,
+      });
+      expect(await post("remove", { ...one, documents: "delete" })).toMatchObject({
+        status: 200,
+        documents: 1,
+      });
+      await until("the delete", async () => (await status()).removed.length === 0);
+      expect((await status()).sources.map(({ path }) => path)).toEqual([folder("two")]);
+      expect(await post("remove", { folder: folder("two"), documents: "keep" })).toMatchObject({
+        status: 200,
+      });
+      expect(
+        await until("the rest", async () => (await status()).sources.length === 0 && status()),
+      ).toMatchObject({
+        removed: [{ path: folder("two"), resources: 1, approved: false }],
+      });
+      expect(existsSync(join(folder("one"), "one.md"))).toBe(true);
+
+      expect(await stop(running)).toBe(0);
+      running = await startUp(["up", "--config", config], state, temporary.path);
+      expect(running.output.stdout).toContain("nothing yet");
+      await status();
+      expect(await post("preview", { path: folder("two") })).toMatchObject({ documents: 1 });
+      expect(await post("add", { path: folder("two"), ownerId: "team" })).toMatchObject({ status: 200 });
+      expect((await agreedIn(folder("two"), state, 1)).files).toBe(1);
+    } finally {
+      await stop(running);
+    }
   });
 });

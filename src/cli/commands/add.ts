@@ -1,12 +1,10 @@
-import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
-import { withSource } from "../../config/edit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { openOperator } from "../state/ask.ts";
-import { writeConfig } from "../state/config-file.ts";
+import { addFolders } from "../state/configured-folders.ts";
 import { reloadDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -34,17 +32,13 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
   if (file === undefined) throw noConfiguration(folders);
   const known = new Set(sources.map(({ absolutePath }) => absolutePath));
   const fresh = [...new Set(folders)].filter((folder) => !known.has(folder));
-  let text = readFileSync(file, "utf8");
-  for (const path of fresh) {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-      throw new KbsyncError(`${path} is no folder`, { code: "source_unusable", subject: path });
-    const { tier: collection, owner: ownerId } = options;
-    text = withSource(text, { path, ...(collection && { collection }), ...(ownerId && { ownerId }) });
-  }
   for (const folder of folders.filter((each) => known.has(each)))
     context.stdout.write(`${folder} is in ${file} already\n`);
   if (fresh.length === 0) return;
-  writeConfig(file, text, context);
+  const { tier, owner: ownerId } = options;
+  const wish = { ...(tier && { tier }), ...(ownerId && { ownerId }) };
+  const added = fresh.map((path) => ({ path, ...wish }));
+  addFolders(file, added, operator.config.stateDir, context);
   context.stdout.write(`added to ${file}: ${fresh.join(", ")}\n`);
   const isLive = await reloadDaemon(operator, (live) => fresh.every((folder) => live.includes(folder)));
   context.stdout.write(isLive ? "the running daemon syncs it now\n" : NEXT_START);

@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { Command } from "commander";
-import { withoutSource } from "../../config/edit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { changeLedger } from "../../sync/operator/offline.ts";
 import { removeSource } from "../../sync/operator/remove-source.ts";
@@ -10,7 +8,7 @@ import { readStatus } from "../../sync/operator/status.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { unknownSource } from "../../sync/disk/source-path.ts";
 import { type Operator, openOperator } from "../state/ask.ts";
-import { writeConfig } from "../state/config-file.ts";
+import { removeFolder } from "../state/configured-folders.ts";
 import { reloadDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
@@ -51,8 +49,7 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   const documents = left?.resources ?? active?.inAgreement ?? 0;
   const deletes = options.keepDocuments !== true;
   if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;
-  if (index >= 0 && file !== undefined) {
-    writeConfig(file, withoutSource(readFileSync(file, "utf8"), index), context);
+  if (index >= 0 && file !== undefined && removeFolder(file, folder, context)) {
     context.stdout.write(`removed from ${file}: ${folder}\n`);
   }
   const isLive = await reloadDaemon(operator, (live) => !live.includes(folder));

@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
-import { messageOf } from "../../lib/failure.ts";
-import { type DaemonOperations, operationsOf } from "../../sync/control/operations.ts";
+import { codeOf, messageOf } from "../../lib/failure.ts";
+import { type DaemonOperations, type DaemonProgram, operationsOf } from "../../sync/control/operations.ts";
 import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
@@ -14,6 +14,8 @@ import { daemonMetrics, metricsLine, serveMetrics } from "../output/monitoring.t
 import { type Ground, openReloads, type Reloads } from "./reload.ts";
 import { startNotifier } from "../notify/notifier.ts";
 import { standingWords } from "../output/standing-words.ts";
+import type { ConfigChange } from "../state/config-change.ts";
+import { type FolderChangesOptions, openFolderChanges } from "../state/folder-changes.ts";
 import { type InstanceFacts, registerInstance } from "../state/instances.ts";
 import type { StateFolder } from "../state/state-folder.ts";
 import type { Supervised, Supervisor } from "../systemd/supervise.ts";
@@ -33,6 +35,8 @@ export interface DaemonRun {
   readonly samples?: () => Readonly<Record<string, ProgressSample>>;
   /** Passes requests over the service's port to the daemon that runs. Default: none. */
   readonly bridge?: DaemonBridge;
+  /** How the configuration is read, for changes of its folders. */
+  readonly edits: Pick<FolderChangesOptions, "request" | "areNamed">;
   /** Called when the first pass is done. */
   readonly onAgreement?: () => void;
 }
@@ -93,6 +97,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   });
   notifier.use(ground.config.notify);
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
+  const program = programOf(run, reloads, () => current.config);
   const followed = follow();
   const endAnswer = answerStop(context, () => daemon.status());
   const registration = registerInstance(context.env, facts(ground), (words) => log.warn(words));
@@ -101,7 +106,7 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
       const unit = watchUnit(current.config.sources, context.env);
       supervisor.watch(supervisedDaemon(daemon, current, run.samples));
       const signal = AbortSignal.any([context.signal, reloads.signal(), unit.signal]);
-      await runReachable(daemon, run, reloads, signal).finally(() => unit.stop());
+      await runReachable(daemon, run, program, signal).finally(() => unit.stop());
       if (unit.problem() !== undefined) throw unit.problem();
       const next = reloads.take();
       if (next === undefined || context.signal.aborted) break;
@@ -134,11 +139,11 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
 async function runReachable(
   daemon: Daemon,
   { context, state, log, bridge }: DaemonRun,
-  reloads: Reloads,
+  program: RunProgram,
   signal: AbortSignal,
 ): Promise<void> {
   const facts = { version: programVersion(), startedMs: context.nowMs() };
-  const operations = operationsOf(daemon, facts, reloads);
+  const operations = operationsOf(daemon, facts, program);
   const ended = new AbortController();
   bridge?.attach(operations, AbortSignal.any([signal, ended.signal]));
   const control = await serveControl(context, state, operations, log);
@@ -146,11 +151,46 @@ async function runReachable(
   const closeControl = (): void => void control?.close();
   signal.addEventListener("abort", closeControl, { once: true });
   try {
-    await daemon.run({ signal });
+    // The run opens the sources first, so that those of removed folders are known as such.
+    await Promise.all([
+      daemon.run({ signal }),
+      ...program.takeRemoved().map(async (folder) => deleteDocuments(daemon, folder, log)),
+    ]);
   } finally {
     ended.abort();
     signal.removeEventListener("abort", closeControl);
     await control?.close();
+  }
+}
+
+/** What the program does for its daemon. */
+interface RunProgram extends DaemonProgram {
+  /** Returns the folders that were removed with their documents since the last call. */
+  takeRemoved(): readonly string[];
+}
+
+function programOf({ edits }: DaemonRun, reloads: Reloads, config: () => Config): RunProgram {
+  let removed: string[] = [];
+  const reload = async (): Promise<ConfigChange> => reloads.reload();
+  return {
+    reload,
+    ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
+    takeRemoved: () => {
+      const taken = removed;
+      removed = [];
+      return taken;
+    },
+  };
+}
+
+/** Agrees to the deletion of a removed folder's documents, as its person did. */
+async function deleteDocuments(daemon: Daemon, folder: string, log: Logger): Promise<void> {
+  try {
+    await daemon.approve(folder);
+  } catch (error) {
+    // It had none.
+    if (codeOf(error) === "source_unknown") return;
+    log.warn(`the documents of ${folder} are not deleted: ${messageOf(error)}`);
   }
 }
 

@@ -1,10 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 import type { Command } from "commander";
+import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { findService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { type CommonOptions, configRequest } from "../output/options.ts";
 import type { Ground } from "./reload.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
@@ -26,7 +27,9 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   // memory. A daemon is there for years: collecting sooner costs a first sync a few seconds, and halves what it takes.
   setFlagsFromString("--semi-space-growth-factor=1");
   setFlagsFromString("--heap-growing-percent=20");
-  const config = loadSources(context, [], options);
+  // A configuration may have lost its last folder, whose documents are still to be deleted.
+  const readConfig = (): Config => loadSources(context, [], options, ({ file }) => file !== undefined);
+  const config = readConfig();
   const state = makeStateFolder(config.stateDir);
   const service = await findService(config, state, context.env);
   if (service === undefined) {
@@ -47,14 +50,23 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const { requestTimeoutMs } = config.sync;
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
   const read = async (): Promise<Ground> => {
-    const fresh = loadSources(context, [], options);
+    const fresh = readConfig();
     // An embedded service elsewhere that is just being started again is the one that we had.
     return { config: fresh, service: (await findService(config, state, context.env)) ?? service };
   };
   try {
     await runDaemon(
       { config, service },
-      { context, command: "run", state, log, supervisor, read, onAgreement: collectAtRest },
+      {
+        context,
+        command: "run",
+        state,
+        log,
+        supervisor,
+        read,
+        edits: { request: configRequest(context, options), areNamed: false },
+        onAgreement: collectAtRest,
+      },
     );
   } finally {
     supervisor.close();

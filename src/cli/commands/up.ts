@@ -8,7 +8,7 @@ import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { loadSources } from "../state/sources.ts";
-import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
+import { addSourceOptions, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { withChosenTier } from "./tier-choice.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
@@ -35,7 +35,9 @@ export function addUp(program: Command, context: Context): void {
 async function up(context: Context, dirs: readonly string[], given: UpOptions): Promise<void> {
   context.holdHangups?.();
   const options = await withChosenTier(context, dirs, given);
-  const config = loadSources(context, dirs, options);
+  // A configuration may have no folder yet, or none any more: the console and `kbsync add` add one while it runs.
+  const read = (): Config => loadSources(context, dirs, options, ({ file }) => file !== undefined);
+  const config = read();
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY);
   const budget = openStopBudget(context.signal);
@@ -63,7 +65,8 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
           log,
           supervisor,
           bridge,
-          read: () => ({ config: loadSources(context, dirs, options), service }),
+          read: () => ({ config: read(), service }),
+          edits: { request: configRequest(context, options), areNamed: dirs.length > 0 },
           samples: servicePulse(service),
         },
       );
@@ -81,6 +84,7 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
       "watching",
       `${absolutePath} (${collection}, owner ${ownerId})`,
     ]),
+    ...(config.sources.length === 0 ? [["watching", "nothing yet: `kbsync add FOLDER` adds a folder"]] : []),
     ["service", service.apiUrl],
     ["key file", state.keyFile],
     ["state", state.path],

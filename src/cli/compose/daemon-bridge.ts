@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { DaemonOperations, OperationContext } from "../../sync/control/operations.ts";
-import { DAEMON_API, type DaemonOperation } from "../../wire/daemon.ts";
+import { DAEMON_API, type DaemonOperation, restarts } from "../../wire/daemon.ts";
 
 /** The operations of whichever daemon runs now: a new one replaces it when the configuration is read again. */
 export interface DaemonBridge {
@@ -33,7 +33,7 @@ export function openDaemonBridge(signal: AbortSignal): DaemonBridge {
       signal: AbortSignal.any([context.signal, ended]),
     });
     // An operation does not distinguish its end from an interruption by the stop.
-    if (ended.aborted) throw noDaemon();
+    if (ended.aborted && !restarts(name)) throw noDaemon();
     return answer;
   };
   const operations = Object.keys(DAEMON_API).map((name): [string, AnyOperation] => [

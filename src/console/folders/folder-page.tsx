@@ -12,6 +12,7 @@ import { addressOf } from "../view/address.ts";
 import { place } from "../view/router.ts";
 import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
 import { ActivityTab } from "./activity-tab.tsx";
+import { RemoveFolder } from "./remove-folder.tsx";
 import { HeldTab, SkippedTab, TrashTab, TroubledTab } from "./file-tabs.tsx";
 
 const EVERY_MS = 2000;
@@ -156,6 +157,7 @@ function Commands({
   const [error, setError] = useState<unknown>();
   const [report, setReport] = useState<AuditReport | undefined>();
   const [isBusy, setIsBusy] = useState(false);
+  const [isRemoving, setIsRemoving] = useState(false);
   const run = async (work: () => Promise<unknown>, done?: string): Promise<void> => {
     setIsBusy(true);
     setError(undefined);
@@ -186,7 +188,11 @@ function Commands({
           )}
       {command("Rescan", () => askDaemon("rescan", folder), "Every file is compared again.")}
       {command("Verify", async () => setReport(await askDaemon("verify", { ...folder, repair: false })))}
+      <button type="button" class="button small" disabled={isBusy} onClick={() => setIsRemoving(true)}>
+        Remove…
+      </button>
       {error === undefined ? null : <ErrorNotice error={error} />}
+      {isRemoving ? <RemoveFolder path={path} onClose={() => setIsRemoving(false)} /> : null}
       {report === undefined ? null : <Report report={report} onClose={() => setReport(undefined)} />}
     </div>
   );

@@ -9,14 +9,20 @@ import { Empty, Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { place } from "../view/router.ts";
+import { Icon } from "../parts/icons.tsx";
+import { addressOf } from "../view/address.ts";
+import { AddFolderPage } from "./add-folder-page.tsx";
 import { FolderCards, rateOf } from "./folder-cards.tsx";
 import { FolderPage } from "./folder-page.tsx";
 
 const EVERY_MS = 2000;
+const ADD_FOLDER = addressOf(["folders"], { new: "1" });
 
 /** The watched folders, or one of them. */
 export function FoldersPage(): JSX.Element {
-  const path = place.value.query.get("path");
+  const { query } = place.value;
+  if (query.has("new")) return <AddFolderPage />;
+  const path = query.get("path");
   return path === null ? <AllFolders /> : <FolderPage key={path} path={path} />;
 }
 
@@ -25,6 +31,12 @@ function AllFolders(): JSX.Element {
   return (
     <Page
       title="Folders"
+      actions={
+        <a class="button" href={ADD_FOLDER}>
+          <Icon name="plus" />
+          Add a folder
+        </a>
+      }
       intro={
         loaded.value === undefined
           ? "What kbsync keeps in agreement with the knowledge base."
@@ -34,9 +46,15 @@ function AllFolders(): JSX.Element {
       <Show loaded={loaded}>
         {(status) =>
           status.sources.length === 0 && status.removed.length === 0 ? (
-            <Empty title="No folder is watched">
-              <code>kbsync up FOLDER</code> watches one, and <code>kbsync init</code> writes a configuration
-              with several.
+            <Empty
+              title="No folder is watched"
+              action={
+                <a class="button primary" href={ADD_FOLDER}>
+                  Watch a folder
+                </a>
+              }
+            >
+              Its files become documents, and every change of them is searchable a moment later.
             </Empty>
           ) : (
             <>

@@ -91,14 +91,21 @@ function Nothing(): JSX.Element {
     <Empty
       title="Start with a document or a folder"
       action={
-        may("write") ? (
-          <a class="button primary" href={addressOf(["add"])}>
-            Add a document
-          </a>
-        ) : undefined
+        <>
+          {me.value?.daemon === true ? (
+            <a class="button primary" href={addressOf(["folders"], { new: "1" })}>
+              Watch a folder
+            </a>
+          ) : null}
+          {may("write") ? (
+            <a class="button" href={addressOf(["add"])}>
+              Add a document
+            </a>
+          ) : null}
+        </>
       }
     >
-      Add an address, files or a text here, or watch a folder with <code>kbsync up FOLDER</code>.
+      An address, files or a text becomes a document; of a folder, every file does.
     </Empty>
   );
 }

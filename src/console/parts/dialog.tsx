@@ -35,6 +35,42 @@ export function Dialog({
 /** Number from which a person types it, because a habitual click must not be enough. */
 const TYPED_FROM = 20;
 
+/** A number that a person types before a large deed. */
+export interface Typed {
+  readonly number: number;
+  readonly text: string;
+  readonly setText: (text: string) => void;
+  /** It is typed, or so small that it need not be. */
+  readonly isTyped: boolean;
+}
+
+/** What is typed of a number so far. */
+export function useTypedNumber(number: number): Typed {
+  const [text, setText] = useState("");
+  const isTyped = number < TYPED_FROM || text.replaceAll(/\D/g, "") === String(number);
+  return { number, text, setText, isTyped };
+}
+
+/** The field for a number to type; nothing for one that need not be typed. */
+export function TypedNumber({
+  typed: { number, text, setText },
+}: {
+  readonly typed: Typed;
+}): JSX.Element | null {
+  if (number < TYPED_FROM) return null;
+  return (
+    <label class="field">
+      <span class="label">Type {count(number)} to confirm</span>
+      <input
+        class="input"
+        inputMode="numeric"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+      />
+    </label>
+  );
+}
+
 /** Asks before something that cannot simply be undone. Names its effect in numbers. */
 export function Confirm({
   title,
@@ -53,8 +89,8 @@ export function Confirm({
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }): JSX.Element {
-  const [typed, setTyped] = useState("");
-  const isTyped = number < TYPED_FROM || typed.replaceAll(/\D/g, "") === String(number);
+  const typed = useTypedNumber(number);
+  const { isTyped } = typed;
   const { error, isBusy, submit } = useSubmit(async () => {
     if (!isTyped) return;
     await onConfirm();
@@ -64,17 +100,7 @@ export function Confirm({
     <Dialog title={title} onClose={onClose}>
       <form class="stack" onSubmit={submit}>
         <div class="stack tight">{effect}</div>
-        {number < TYPED_FROM ? null : (
-          <label class="field">
-            <span class="label">Type {count(number)} to confirm</span>
-            <input
-              class="input"
-              inputMode="numeric"
-              value={typed}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-            />
-          </label>
-        )}
+        <TypedNumber typed={typed} />
         {error === undefined ? null : <ErrorNotice error={error} />}
         <div class="row">
           <button type="submit" class="button danger" disabled={!isTyped || isBusy}>

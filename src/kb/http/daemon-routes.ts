@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { DAEMON_API, DAEMON_PREFIX } from "../../wire/daemon.ts";
+import { DAEMON_API, DAEMON_PREFIX, DaemonFailure } from "../../wire/daemon.ts";
 import type { DaemonOperation } from "../../wire/daemon.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { callerOf, requireKey, routeConfig } from "./operation.ts";
@@ -27,6 +27,10 @@ const SUMMARIES: Readonly<Record<DaemonOperation, string>> = {
   resume: "Resumes paused folders.",
   rescan: "Compares folders with the ledger now.",
   reload: "Reads the configuration again.",
+  preview:
+    "Counts what would be taken of a folder that is not synced yet, and what is left out by which rule.",
+  add: "Adds a folder to the configuration, and syncs it.",
+  remove: "Removes a folder from the configuration, and deletes its documents if asked.",
   retry: "Tries failed files again now.",
   approve: "Approves held deletes.",
   erase: "Erases documents without a trace: of a file, by their id or of an owner.",
@@ -54,6 +58,8 @@ export function addDaemonRoutes(server: FastifyInstance, parts: HttpParts, handl
   }
 }
 
+const Refused = DaemonFailure.meta({ id: "DaemonFailure" });
+
 function docOf(name: DaemonOperation): RouteDoc {
   const { method, request, answer, ...rest }: Described = DAEMON_API[name];
   const whole = rest.line === undefined ? answer : z.union([rest.line, answer]);
@@ -62,6 +68,7 @@ function docOf(name: DaemonOperation): RouteDoc {
     tag: "Daemon",
     ...(method === "GET" ? { query: request } : { body: request }),
     ...(rest.line !== undefined && { lines: true }),
+    failure: Refused,
     answers: { 200: whole.meta({ id: `Daemon${name.charAt(0).toUpperCase()}${name.slice(1)}Answer` }) },
   };
 }

@@ -107,9 +107,12 @@ function bodyOf(doc: RouteDoc | undefined, schemas: Schemas): Json | undefined {
 }
 
 function responsesOf(doc: RouteDoc | undefined, schemas: Schemas): Json {
+  const own = { $ref: `${SCHEMAS}Failure` };
+  const schema =
+    doc?.failure === undefined ? own : { anyOf: [own, schemaOf(doc.failure, "output", schemas)] };
   const failure = {
     description: "Refused; `error.code` says why.",
-    content: { "application/json": { schema: { $ref: `${SCHEMAS}Failure` } } },
+    content: { "application/json": { schema } },
   };
   const good = Object.entries(doc?.answers ?? {}).map(([status, answer]): [string, Json] => {
     const content = {

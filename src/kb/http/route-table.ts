@@ -20,6 +20,8 @@ export interface RouteDoc {
   readonly events?: Readonly<Record<string, z.ZodType>>;
   /** Request headers besides the key, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A form of refusals beside the service's own. */
+  readonly failure?: z.ZodType;
   /** The body of each success status; `file`: bytes of any type; `empty`: none. */
   readonly answers: Readonly<Record<number, z.ZodType | "file" | "empty">>;
 }

@@ -3,6 +3,7 @@ import type { DaemonFailure } from "../../wire/daemon.ts";
 
 /** HTTP status of each failure that is neither a defect nor temporary. */
 const STATUS: Readonly<Record<string, number>> = {
+  config_invalid: 400,
   invalid_body: 400,
   invalid_field: 400,
   not_kept: 404,
@@ -10,7 +11,13 @@ const STATUS: Readonly<Record<string, number>> = {
   route_not_found: 404,
   source_unknown: 404,
   approval_changed: 409,
+  config_changed: 409,
+  config_unreadable: 409,
+  folders_fixed: 409,
+  source_known: 409,
   source_missing: 409,
+  source_overlap: 409,
+  source_unusable: 409,
   body_too_large: 413,
   unsupported_media_type: 415,
 };

@@ -1,5 +1,12 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
+import type {
+  FolderAdded,
+  FolderPreview,
+  FolderRemoved,
+  NewFolder,
+  RemoveFolder,
+} from "../../wire/daemon-folders.ts";
 import {
   type AnswerOf,
   type DaemonOperation,
@@ -38,9 +45,16 @@ export interface DaemonFacts {
 }
 
 /** What the daemon's program does for it. */
-export interface DaemonProgram {
+export interface DaemonProgram extends FolderChanges {
   /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
   reload(): Promise<Reloaded>;
+}
+
+/** Changes which folders the daemon syncs. Throws what `add` and `remove` answer with. */
+export interface FolderChanges {
+  preview(request: NewFolder, signal: AbortSignal): Promise<Omit<FolderPreview, "documents">>;
+  add(request: NewFolder, signal: AbortSignal): Promise<FolderAdded>;
+  remove(request: RemoveFolder): Promise<Omit<FolderRemoved, "documents">>;
 }
 
 /** Opens the operations of a daemon. */
@@ -62,6 +76,15 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
     wait: async (request, operation) => wait(daemon, request, operation),
     erase: async (request, { signal }) => daemon.erase(request, signal),
     reload: async () => program.reload(),
+    preview: async (request, { signal }) => {
+      const found = await program.preview(request, signal);
+      return { ...found, documents: daemon.documents(found.path) };
+    },
+    add: async (request, { signal }) => program.add(request, signal),
+    remove: async (request) => {
+      const documents = daemon.documents(request.folder);
+      return { ...(await program.remove(request)), documents };
+    },
     rescan: async ({ folder }) => ({ sources: daemon.rescan(folder) }),
     verify: async ({ folder, repair }, { signal }) =>
       daemon.audit({ folder, repair, byPerson: repair, signal }),

@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { KbsyncError } from "../../lib/failure.ts";
 import { schemaProblems } from "../../lib/schema-issue.ts";
-import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation } from "../../wire/daemon.ts";
+import { DAEMON_API, DAEMON_PREFIX, type DaemonOperation, restarts } from "../../wire/daemon.ts";
 import { failureOf } from "./failure.ts";
 import type { OperationContext, DaemonOperations } from "./operations.ts";
 
@@ -57,12 +57,13 @@ export function daemonHandlers(operations: DaemonOperations, stopping: AbortSign
       try {
         const answer = await operation(parsed.data, { signal, ...lines });
         // An operation does not distinguish its end from an interruption by the stop.
-        stopping.throwIfAborted();
+        if (!restarts(name as DaemonOperation)) stopping.throwIfAborted();
         if (!("line" in route)) return answer;
         lines.emit(answer);
         reply.raw.end();
       } catch (error) {
-        const failure = stopping.aborted ? (stopping.reason as unknown) : error;
+        const isCutOff = stopping.aborted && !restarts(name as DaemonOperation);
+        const failure = isCutOff ? (stopping.reason as unknown) : error;
         if (!reply.raw.headersSent) return answerFailure(failure, reply);
         lines.emit(failureOf(failure).body);
         reply.raw.end();

@@ -51,6 +51,8 @@ export interface Commands {
   approve(folder?: string, token?: string): Promise<readonly Approval[]>;
   /** Returns what `approve` would approve. */
   held(folder?: string): readonly Approval[];
+  /** Returns how many documents a folder has at the service, whether it is configured or was; 0 for any other. */
+  documents(folder: string): number;
   /** Returns the newest activities, oldest first. */
   recent(query: RequestOf<"log">): readonly DaemonActivity[];
   /** Returns files that are not in agreement, and deletes that the service refuses, with the reason. */
@@ -144,7 +146,7 @@ export function openCommands(ledger: OperatorLedger, options: CommandOptions): C
 function openQueries(
   ledger: OperatorLedger,
   watched: CommandOptions["sources"],
-): Pick<Commands, "held" | "receipt" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
+): Pick<Commands, "held" | "documents" | "receipt" | "recent" | "troubled" | "skipped" | "why" | "trash"> {
   const { sources } = ledger;
   const listed = ({ limit, path }: RequestOf<"skipped">): ListedFiles => {
     ledger.flush();
@@ -154,6 +156,12 @@ function openQueries(
 
   return {
     held: (folder) => approvalsOf(sources, agreeableRows(ledger, folder)),
+    documents: (folder) => {
+      ledger.flush();
+      const removed = sources.removed().find(({ path }) => path === folder);
+      const active = sources.active().find(({ path }) => path === folder);
+      return removed?.resources ?? (active === undefined ? 0 : sources.withResource(active.id));
+    },
     receipt: async (request) => {
       ledger.flush();
       return ledgerReceipt(ledger, request);

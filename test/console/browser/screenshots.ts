@@ -32,8 +32,14 @@ const state = join(base.path, "state");
 for (const each of [folder, reviewFolder]) if (each !== undefined) mkdirSync(each, { recursive: true });
 cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
 writeFileSync(join(docs, "scan.pdf"), "%PDF-1.4 a copy that was interrupted");
+const config = join(base.path, "kbsync.config.json");
+writeFileSync(config, JSON.stringify({ service: { embedded: true, port: 0 }, sources: [{ path: docs }] }));
+const papers = join(base.path, "papers");
+cpSync(join(repositoryRoot, "sample-docs"), papers, { recursive: true });
+mkdirSync(join(papers, ".git"));
+for (const name of ["interview.mp3", "draft.md"]) writeFileSync(join(papers, name), "");
 
-const program = await startUp(["up", docs, "--port", "0"], state);
+const program = await startUp(["up", "--config", config], state);
 const browser = await openBrowser();
 try {
   const { ownerId, collectionId } = await until("the documents", async () => {
@@ -56,6 +62,7 @@ try {
   const pictures: readonly Picture[] = [
     { name: "overview", address: "/overview" },
     { name: "folder", address: `/folders?path=${encodeURIComponent(docs)}&tab=failed` },
+    { name: "add-folder", address: "/folders?new=1", prepare: previewFolder },
     { name: "knowledge", address: "/knowledge" },
     {
       name: "documents",
@@ -97,6 +104,15 @@ try {
   await browser.close();
   await stop(program);
   base.remove();
+}
+
+/** Previews a folder, and brings what was found into view. */
+async function previewFolder(page: Page): Promise<void> {
+  await page.getByLabel("Folder (required)").fill(papers);
+  await page.keyboard.press("Enter");
+  const found = page.getByRole("heading", { level: 2 });
+  await found.waitFor();
+  await found.evaluate((element) => element.scrollIntoView({ block: "center" }));
 }
 
 /** Enters a text and chunk sizes, and brings the preview of the chunks into view. */

@@ -21,6 +21,7 @@ import { type DaemonOperations, operationsOf } from "../../../src/sync/control/o
 import type { Daemon } from "../../../src/sync/daemon.ts";
 import { openControl, type Control, type ControlOptions } from "../../../src/sync/control/server.ts";
 import { until } from "../daemon/harness.ts";
+import { FIXED_PROGRAM } from "./program.ts";
 
 let base: string;
 let open: Control[];
@@ -55,7 +56,6 @@ async function openAt(
 }
 
 const never = new AbortController().signal;
-const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
 const ask = (stateDir = base): Promise<unknown> => askDaemon(stateDir, "rescan", {}, { signal: never });
 
 /** A client that sends arbitrary bytes and collects the answers. */
@@ -218,7 +218,9 @@ describe("a request", () => {
       },
     };
     // The request that `follow` makes.
-    await openAt(operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, RELOADS));
+    await openAt(
+      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, FIXED_PROGRAM),
+    );
     const paths: string[] = [];
     const leaving = new AbortController();
     const asked = askDaemon(
@@ -238,7 +240,7 @@ describe("a request", () => {
   it("sends the head of an answer to a client that follows a quiet log", async () => {
     const daemon = { recent: () => [], follow: () => () => undefined };
     const { path } = await openAt(
-      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, RELOADS),
+      operationsOf(daemon as unknown as Daemon, { version: "1.2.3", startedMs: 0 }, FIXED_PROGRAM),
     );
     const client = await raw(path);
     client.socket.write(http("GET /v1/daemon/follow"));

@@ -3,6 +3,7 @@ import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import type { DaemonOperation, RequestOf } from "../../../src/wire/daemon.ts";
 import { type OperationContext, operationsOf } from "../../../src/sync/control/operations.ts";
 import type { Daemon } from "../../../src/sync/daemon.ts";
+import { FIXED_PROGRAM } from "./program.ts";
 
 const SERVICE = { kind: "open" };
 const STATUS = {
@@ -14,7 +15,6 @@ const STATUS = {
 };
 
 /** Sends a request to a daemon with only these methods. */
-const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
 
 async function ask<N extends DaemonOperation>(
   daemon: Record<string, unknown>,
@@ -29,7 +29,7 @@ async function ask<N extends DaemonOperation>(
       version: "1.2.3",
       startedMs: 5,
     },
-    RELOADS,
+    FIXED_PROGRAM,
   );
   const emit = (event: unknown): void => void events.push(event);
   const result = await operations[name](request, { signal, begin: () => undefined, emit, drained });
@@ -133,7 +133,7 @@ describe("the log", () => {
         version: "1.2.3",
         startedMs: 5,
       },
-      RELOADS,
+      FIXED_PROGRAM,
     );
     const paths: string[] = [];
     const following = operations.follow(

@@ -16,6 +16,7 @@ import {
 import { readLedger } from "../../../src/sync/operator/offline.ts";
 import type { AnswerOf, RequestOf } from "../../../src/wire/daemon.ts";
 import { openWorld, SINGLE_DELETES, until, type World } from "../daemon/harness.ts";
+import { FIXED_PROGRAM } from "../control/program.ts";
 
 const never = new AbortController().signal;
 
@@ -37,7 +38,6 @@ afterEach(async () => {
   rmSync(sockets, { recursive: true, force: true });
 });
 
-const RELOADS = { reload: async () => ({ applied: [], pending: [] }) };
 const SETTINGS = { settings: { trashDays: 7 }, timing: SINGLE_DELETES };
 
 async function start(more: Partial<DaemonOptions> = {}): Promise<void> {
@@ -49,7 +49,7 @@ async function start(more: Partial<DaemonOptions> = {}): Promise<void> {
     stateDir: sockets,
     version: "1.2.3",
     env: {},
-    operations: operationsOf(daemon, { version: "1.2.3", startedMs: 5 }, RELOADS),
+    operations: operationsOf(daemon, { version: "1.2.3", startedMs: 5 }, FIXED_PROGRAM),
     onSocketOutside: () => undefined,
   });
 }

@@ -1,0 +1,158 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { loadConfig } from "../../../src/config/load.ts";
+import { openRules, type WatchedSource } from "../../../src/sync/rules/rules.ts";
+import { countFolder } from "../../../src/sync/scan/folder-contents.ts";
+import { type FolderProbe, openFolderProbe } from "../../../src/sync/scan/folder-probe.ts";
+
+const ALL = { forMs: 60_000, files: 1_000_000 };
+const NEVER = new AbortController().signal;
+let root: string;
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "folder-contents-"));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(root, path, ".."), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+}
+
+function sourceOf(more: { readonly exclude?: readonly string[] } = {}): WatchedSource {
+  const folders = [{ path: root, ...more }];
+  const [source] = loadConfig({ cwd: "/", env: { KBSYNC_STATE_DIR: "/nowhere" }, folders }).sources;
+  if (source === undefined) throw new Error("unreachable: one folder went in");
+  return source;
+}
+
+describe("the count of a folder", () => {
+  it("has what would be taken by kind, and names the first files", () => {
+    write({ "b.md": "12345", "a/x.md": "123", "a/y.pdf": "%PDF", "z.PNG": "12", Makefile: "all:" });
+    expect(countFolder(root, openRules(sourceOf()), ALL)).toEqual({
+      files: 5,
+      bytes: 18,
+      kinds: [
+        { kind: "markdown", files: 2, bytes: 8 },
+        { kind: "image", files: 1, bytes: 2 },
+        { kind: "pdf", files: 1, bytes: 4 },
+        { kind: "plain", files: 1, bytes: 4 },
+      ],
+      first: ["Makefile", "a/x.md", "a/y.pdf", "b.md", "z.PNG"],
+      leftOut: [],
+      unreadable: 0,
+      unreadablePaths: [],
+      complete: true,
+    });
+  });
+
+  it("has what is left out by the rule that does it", () => {
+    write({
+      "empty.md": "",
+      ".hidden": "x",
+      ".git/config": "x",
+      "song.mp3": "x",
+      "film.mp4": "x",
+      "drafts/one.md": "x",
+      "a.log": "x",
+      "b.log": "x",
+      ".kbsyncignore": "*.log\n",
+      "huge.txt": "x",
+      "kept.md": "x",
+    });
+    truncateSync(join(root, "huge.txt"), 40_000_000);
+    symlinkSync("kept.md", join(root, "link.md"));
+    const { files, leftOut } = countFolder(root, openRules(sourceOf({ exclude: ["drafts/**"] })), ALL);
+    expect(files).toBe(1);
+    expect(leftOut.map(({ reason, ...counts }) => [reason, counts])).toEqual(
+      expect.arrayContaining([
+        [expect.stringContaining("*.log"), { files: 2, folders: 0, example: expect.any(String) }],
+        ["a hidden file", { files: 2, folders: 0, example: expect.any(String) }],
+        ["a hidden folder", { files: 0, folders: 1, example: ".git" }],
+        ["the file is empty", { files: 1, folders: 0, example: "empty.md" }],
+        [expect.stringContaining("drafts/**"), { files: 0, folders: 1, example: "drafts" }],
+        [expect.stringMatching(/^larger than/), { files: 1, folders: 0, example: "huge.txt" }],
+        [expect.stringContaining("symbolic link"), { files: 1, folders: 0, example: "link.md" }],
+      ]),
+    );
+  });
+
+  it("sums up the rules beyond the largest", () => {
+    for (let at = 0; at < 30; at += 1) write({ [`x.never${at}`]: "x" });
+    const exclude = Array.from({ length: 30 }, (_, at) => `*.never${at}`);
+    const { leftOut } = countFolder(root, openRules(sourceOf({ exclude })), ALL);
+    expect(leftOut).toHaveLength(21);
+    expect(leftOut.at(-1)).toMatchObject({ reason: "other rules", files: 10 });
+    expect(leftOut.reduce((sum, { files }) => sum + files, 0)).toBe(30);
+  });
+
+  it("ends at its bounds, and says so", () => {
+    for (let at = 0; at < 300; at += 1) write({ [`d${at}/x.md`]: "x", [`d${at}/y.md`]: "y" });
+    expect(countFolder(root, openRules(sourceOf()), { ...ALL, forMs: 0 })).toMatchObject({
+      files: 0,
+      complete: false,
+    });
+    expect(countFolder(root, openRules(sourceOf()), { ...ALL, files: 600 }).complete).toBe(true);
+  });
+});
+
+/** Opens a probe when the thread of an earlier one has ended. */
+function open(...options: Parameters<typeof openFolderProbe> | []): Promise<FolderProbe> {
+  const [signal = NEVER, silentMs] = options;
+  return vi.waitFor(() => openFolderProbe(signal, silentMs), { timeout: 10_000 });
+}
+
+describe("a probe", () => {
+  it("counts in its thread, and finds where a link leads", async () => {
+    write({ "a.md": "x" });
+    symlinkSync(root, `${root}-link`);
+    const probe = await open();
+    try {
+      expect(await probe.realPath(`${root}-link`)).toBe(root);
+      expect(await probe.count(sourceOf())).toMatchObject({ files: 1 });
+    } finally {
+      probe.close();
+      rmSync(`${root}-link`);
+    }
+  });
+
+  it.each([
+    ["nothing is there", "missing", "does not exist"],
+    ["a file is there", "a.md", "is no folder"],
+    ["a file is on the way", "a.md/below", "does not exist"],
+  ])("says that %s", async (_what, path, words) => {
+    write({ "a.md": "x" });
+    const probe = await open();
+    await expect(probe.realPath(join(root, path))).rejects.toMatchObject({
+      code: "source_unusable",
+      message: expect.stringContaining(words) as string,
+    });
+    probe.close();
+  });
+
+  it("gives up a file system that does not answer, and ends with its caller", async () => {
+    const probe = await open(NEVER, 0);
+    await expect(probe.realPath(root)).rejects.toMatchObject({
+      message: expect.stringContaining("not answer") as string,
+    });
+    probe.close();
+    const leaving = new AbortController();
+    const other = await open(leaving.signal);
+    const asked = other.realPath(root);
+    leaving.abort(new Error("left"));
+    await expect(asked).rejects.toThrow("left");
+  });
+
+  it("is one of two at most", async () => {
+    const probes = [await open(), await open()];
+    expect(() => openFolderProbe(NEVER)).toThrow(
+      expect.objectContaining({ code: "probe_busy", retryable: true }),
+    );
+    for (const probe of probes) probe.close();
+    (await open()).close();
+  });
+});
