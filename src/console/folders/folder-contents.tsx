@@ -60,7 +60,7 @@ export function FolderContents({ preview }: { readonly preview: FolderPreview })
           </div>
           <div>
             <h3 id="preview-first">{files > first.length ? `The first ${first.length}` : "Files"}</h3>
-            <ul class="path names scroll-y" aria-labelledby="preview-first" tabIndex={0}>
+            <ul class="path names" aria-labelledby="preview-first">
               {first.map((name) => (
                 <li key={name}>{name}</li>
               ))}
