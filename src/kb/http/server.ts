@@ -9,7 +9,7 @@ import { within } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { openLoopTurns } from "../../lib/loop-turns.ts";
 import { IDEMPOTENCY_HEADER, KEY_HEADER, REQUEST_ID_HEADER, ROUTES } from "../../wire/routes.ts";
-import { Refusal, type RefusalCode } from "../resources/refusal.ts";
+import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
 import type { ChatJobRunner } from "../chat/job-runner.ts";
@@ -46,6 +46,8 @@ import { watchRoutes } from "./route-table.ts";
 import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { addSessionRoutes } from "./session-routes.ts";
+import { isShed, openShedLog } from "./shed-log.ts";
+import type { ShedLog } from "./shed-log.ts";
 import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
@@ -88,6 +90,7 @@ export async function buildServer(
 ): Promise<FastifyInstance> {
   const answering = new WeakSet<Socket>();
   const untimed = new WeakSet<Socket>();
+  const reporting = { log: parts.log, reportShed: openShedLog(parts.log, () => performance.now()) };
   const server = Fastify({
     logger: false, // `admitRequests` logs requests, in one line and without secrets
     genReqId: newRequestId,
@@ -97,7 +100,7 @@ export async function buildServer(
     return503OnClosing: false, // the admission does, in the API's error format
     routerOptions: { maxParamLength: PARAM_CHARS_MAX },
     frameworkErrors: (error, request, reply) => {
-      answerError(parts, error, request, reply);
+      answerError(reporting, error, request, reply);
     },
     clientErrorHandler: (error, socket) => {
       // Node reports a late request once; if the socket is left open, the request continues.
@@ -117,7 +120,7 @@ export async function buildServer(
   server.server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server.server, parts.connectionsPerAddress, () => {
     const message = `more than ${parts.connectionsPerAddress} connections are open from one address`;
-    reportShed(parts.log, "too_many_connections", message);
+    reporting.reportShed("too_many_connections", message);
   });
   server.server.headersTimeout = Math.min(HEADERS_TIMEOUT_MS, parts.requestMs);
   server.decorateRequest("caller", null);
@@ -126,7 +129,7 @@ export async function buildServer(
   const table = watchRoutes(server);
   server.decorate("routeTable", table);
   server.setErrorHandler((error, request, reply) => {
-    answerError(parts, error, request, reply);
+    answerError(reporting, error, request, reply);
   });
   server.addHook("onRequest", (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
@@ -348,12 +351,22 @@ function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: numb
   };
 }
 
-function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+/** Where failed and refused requests are logged. */
+interface Reporting extends Pick<HttpParts, "log"> {
+  readonly reportShed: ShedLog;
+}
+
+function answerError(
+  { log, reportShed }: Reporting,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   const { status, retryAfterSeconds, body } = refusalAnswer(error);
   const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
   if (isDisconnect(error))
     log.debug({ ...line, status: undefined }, "the client disconnected before its answer");
-  else if (SHED.has(body.error.code)) reportShed(log, body.error.code, body.message);
+  else if (isShed(body.error.code)) reportShed(body.error.code, body.message);
   // `onDamage` has reported a damaged store, and each request would report the same.
   else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
     log.error({ ...line, err: error }, "request failed");
@@ -366,31 +379,6 @@ function answerError({ log }: HttpParts, error: unknown, request: FastifyRequest
   if (body.error.code === "request_timeout") reply.header("connection", "close");
   else if (body.error.code !== "draining") reply.removeHeader("connection");
   void sendJson(reply, status, JSON.stringify(body));
-}
-
-/** Refusals that one cause repeats thousands of times without any defect: they are counted, and logged without stacks. */
-const SHED: ReadonlySet<string> = new Set<RefusalCode>([
-  "disk_full",
-  "model_busy",
-  "overloaded",
-  "starting",
-  "store_busy",
-]);
-/** Minimum interval between log lines of one code. */
-const SHED_EVERY_MS = 60_000;
-const shedBy = new WeakMap<HttpParts["log"], Map<string, { count: number; loggedMs: number }>>();
-
-function reportShed(log: HttpParts["log"], code: string, message: string): void {
-  const codes = shedBy.get(log) ?? new Map<string, { count: number; loggedMs: number }>();
-  shedBy.set(log, codes);
-  const shed = codes.get(code) ?? { count: 0, loggedMs: Number.NEGATIVE_INFINITY };
-  codes.set(code, shed);
-  shed.count += 1;
-  const nowMs = performance.now();
-  if (nowMs - shed.loggedMs < SHED_EVERY_MS) return;
-  log.warn({ code, requests: shed.count }, `requests are refused: ${message}`);
-  shed.count = 0;
-  shed.loggedMs = nowMs;
 }
 
 function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyReply): never {
