@@ -19,13 +19,13 @@ export type KeyNeed = KeyScope | "any";
 
 /** Authenticates callers by their keys. */
 export interface Keyring {
+  /** Returns the account of a key that was checked lately, without checking it; undefined for any other. */
+  accountOf(header: string | string[] | undefined): string | undefined;
   /**
    * Returns the key's record if the key is known, neither expired nor revoked, has the scope (`admin` includes every scope)
    * and is within its rate. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Returns
    * synchronously for a cached key.
    */
-  /** Returns the account of a key that was checked lately, without checking it; undefined for any other. */
-  accountOf(header: string | string[] | undefined): string | undefined;
   check(header: string | string[] | undefined, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;
   /** As `check`, for a key by its hash. */
   checkHash(sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { openIdempotency } from "../../../src/kb/http/idempotency.ts";
+import { openIdempotency, readIdempotencyKey, readStoredAnswer } from "../../../src/kb/http/idempotency.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
@@ -227,5 +227,49 @@ describe("Idempotency-Key of an upload", () => {
     } finally {
       await own.close();
     }
+  });
+});
+
+describe("the note of a request", () => {
+  const read = (body: string) => readStoredAnswer({ bodySha256: "", status: 201, body });
+
+  it.each([
+    ["a reference of an earlier version", "resource abc", { kind: "reference", resourceId: "abc" }],
+    [
+      "a resource without its text",
+      '{"resource":{"id":"a"}}',
+      { kind: "resource", resource: { id: "a", content: "" } },
+    ],
+    [
+      "a resource with its text",
+      '{"resource":{"id":"a","content":"b"}}',
+      { kind: "resource", resource: { id: "a", content: "b" } },
+    ],
+    ["a reference", '{"resourceId":"a"}', { kind: "reference", resourceId: "a" }],
+    ["a file", '{"file":{"token":"t"}}', { kind: "file", file: { token: "t" } }],
+    ["a question", '{"messageId":"m"}', { kind: "question", messageId: "m" }],
+    ["an answer of an earlier version", '{"success":true}', { kind: "answer", body: '{"success":true}' }],
+  ])("is read: %s", (_name, body, note) => {
+    expect(read(body)).toEqual(note);
+  });
+
+  it("belongs to one key of one account, and each runs by itself", async () => {
+    const idempotency = openIdempotency({ recall: async () => undefined }, () => nowMs, 20);
+    const never = new Promise<string>(() => undefined);
+    const run = (accountId: string, key: string, work: () => Promise<string>): Promise<string> =>
+      idempotency.once({ accountId, key, sha256: "s" }, work, () => never);
+    void run("a", "k", () => never).catch(() => undefined);
+    await Promise.all([run("b", "k", async () => "one"), run("a", "other", async () => "two")]);
+    await expect(run("a", "k", () => expect.unreachable())).rejects.toMatchObject({
+      refusal: "idempotency_in_progress",
+      retryAfterSeconds: 10,
+    });
+  });
+
+  it("is not found under several keys in one header", () => {
+    expect(readIdempotencyKey(undefined)).toBeUndefined();
+    expect(() => readIdempotencyKey(["a", "a"])).toThrow(
+      expect.objectContaining({ refusal: "invalid_header" }),
+    );
   });
 });
