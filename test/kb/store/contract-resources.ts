@@ -216,6 +216,61 @@ export function resourceContract(fixture: StoreFixture): void {
       expect((await fixture.chunks(at)).map(withoutRef)).toEqual(before.map(withoutRef));
     });
 
+    it("changes each field alone, and leaves all others as they are", async () => {
+      const start = {
+        title: "Old",
+        description: "was",
+        url: "https://a.example/",
+        origin: "link",
+        metadata: { kind: "note" },
+        fileMetadata: { pages: 3 },
+      } as const;
+      const warning = "Page 2 was not read.";
+      const made = await create("The body stays.", start, { ...wordsOnly("The body stays."), warning });
+      const at = { accountId: fixture.account.id, id: made.id };
+      expect(made).toMatchObject({ metadata: { kind: "note", pages: 3 }, warning });
+      const settings = { ...DEFAULT_SETTINGS, chunkSize: 77 };
+      const changes: readonly (readonly [ResourceChange | object, object])[] = [
+        [{}, {}],
+        [{ title: "New" }, { title: "New" }],
+        [{ description: "" }, { description: "" }],
+        [{ url: "https://b.example/" }, { url: "https://b.example/" }],
+        [{ settings }, { settings }],
+        [{ metadata: { kind: "memo" } }, { metadata: { kind: "memo", pages: 3 } }],
+        [{ fileToken: null }, {}],
+      ];
+      const expected = { ...made };
+      for (const [change, changed] of changes) {
+        await fixture.store.records.updateResource({ ...at, ...change, nowIso: LATER }, undefined);
+        const always = { refreshedAt: LATER, updatedAt: LATER, revision: expected.revision + 1 };
+        Object.assign(expected, changed, always);
+        expect(await fixture.store.records.resource(at)).toEqual(expected);
+      }
+    });
+
+    it("replaces the facts of a file, the warning and the strategy with the content", async () => {
+      const { id } = await create("one", { metadata: { a: 1 }, fileMetadata: { pages: 3 } });
+      const at = { accountId: fixture.account.id, id };
+      const update = (content: string, fileMetadata: ResourceChange["fileMetadata"], facts: object) =>
+        fixture.store.records.updateResource(
+          { ...at, content, ...(fileMetadata && { fileMetadata }), nowIso: LATER, completesCreate: true },
+          { ...wordsOnly(content), ...facts },
+        );
+      const second = await update("two", { pages: 4 }, { warning: "partly", strategyUsed: "semantic" });
+      expect(second).toMatchObject({
+        metadata: { a: 1, pages: 4 },
+        warning: "partly",
+        strategyUsed: "semantic",
+        refreshedAt: null,
+        updatedAt: LATER,
+      });
+      expect(await update("three", undefined, {})).toMatchObject({
+        metadata: { a: 1 },
+        warning: null,
+        strategyUsed: "recursive",
+      });
+    });
+
     it("finds chunks by the new title and not by the old one", async () => {
       const { id } = await create("The body stays.", { title: "Zebra" });
       expect(await texts("zebra")).toEqual(["The body stays."]);

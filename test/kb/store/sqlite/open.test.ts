@@ -117,6 +117,19 @@ describe("openSqliteStore", () => {
     await expect(openSqliteStore({ path: folder })).rejects.toMatchObject({ code: "store_unreachable" });
   });
 
+  it("refuses reads beyond the longest queue, to be tried again", async () => {
+    const store = await openSqliteStore({ path });
+    const { id } = await store.records.ensureAccount("local");
+    let ended = 0;
+    const read = () => store.records.resource({ accountId: id, id: "none" }).finally(() => (ended += 1));
+    // Two run, and 16,384 wait.
+    const reads = Promise.allSettled(Array.from({ length: 16_386 }, read));
+    await expect(read()).rejects.toMatchObject({ code: "store_busy", retryable: true, subject: path });
+    expect(ended).toBe(1);
+    await store.close();
+    await reads;
+  });
+
   it("flushes every commit and checks references", () => {
     const db = openForWriting(join(folder, "kb.sqlite"));
     expect(db.pragma("synchronous", { simple: true })).toBe(2);

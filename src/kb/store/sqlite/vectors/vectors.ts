@@ -138,7 +138,7 @@ function preparePartitions(db: Connection, selectRange: RangeStatement) {
       partition.madeTo = row + 1;
       count++;
     }
-    if (count !== limit) partition.sizeAtMean = Math.max(1, codes.size);
+    if (count !== limit) partition.sizeAtMean = codes.size;
   }
 
   function follow(partition: Partition, scope: number, model: number, newest: number): void {
@@ -210,7 +210,7 @@ function meanOf(selectRange: RangeStatement, first: number, end: number, model: 
       count++;
     }
   }
-  return sum.map((value) => value / Math.max(1, count));
+  return sum.map((value) => value / count);
 }
 
 /** Unpacks a stored vector. The next call reuses the array. */

@@ -1,33 +1,74 @@
 import Database from "better-sqlite3";
-import { expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
 import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
-it("bounds the waiting messages to an account's own addresses without affecting other accounts", () => {
-  const db = new Database(":memory:");
+const MAX = 20_000;
+const NOW = "2026-01-01T00:00:00.000Z";
+
+let db: Database.Database;
+beforeEach(() => {
+  db = new Database(":memory:");
   defineFunctions(db);
-  try {
-    for (const step of SCHEMA.scripts) db.exec(step);
-    // This test needs no rows of accounts.
-    db.pragma("foreign_keys = OFF");
-    db.exec(`
-      WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < 20000)
-      INSERT INTO job (queue, account_id, line, name, due_ms, created_ms, body)
-      SELECT 'webhook', 'full', 'full ' || at || '.example', 'msg_' || at, 0, 0, '{}' FROM many`);
-    const queue = prepareDeliveryQueue(db);
-    const target = { url: "http://a.example/", secrets: [], headers: {} };
-    for (const accountId of ["full", "other"]) {
-      const eventId = `msg_of_${accountId}`;
-      queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
-    }
-    const states = db
-      .prepare("SELECT account_id, is_dead, problem FROM job WHERE name LIKE 'msg_of_%'")
-      .all();
-    expect(states).toEqual([
-      { account_id: "full", is_dead: 1, problem: expect.stringContaining("more than 20000 deliveries") },
-      { account_id: "other", is_dead: 0, problem: null },
-    ]);
-  } finally {
-    db.close();
+  for (const step of SCHEMA.scripts) db.exec(step);
+  // These tests need no rows of accounts.
+  db.pragma("foreign_keys = OFF");
+});
+afterEach(() => {
+  db.close();
+});
+
+/** Puts as many messages of the account `full` as may wait, or as may be dead letters. */
+const fill = (line: string, isDead = 0): void => {
+  db.exec(`
+    WITH RECURSIVE many (at) AS (SELECT 1 UNION ALL SELECT at + 1 FROM many WHERE at < ${MAX})
+    INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, body)
+    SELECT 'webhook', 'full', ${line}, 'filler_' || ${isDead} || '_' || at, ${isDead}, 0, 0, '{}' FROM many`);
+};
+const states = (): unknown[] =>
+  db
+    .prepare("SELECT account_id, is_dead, problem FROM job WHERE name NOT LIKE 'filler_%' ORDER BY number")
+    .all();
+const hasFiller = (name: string): boolean =>
+  db.prepare("SELECT 1 FROM job WHERE name = ?").get(`filler_${name}`) !== undefined;
+
+it("bounds the waiting messages to an account's own addresses without affecting other accounts", () => {
+  fill("'full ' || at || '.example'");
+  const queue = prepareDeliveryQueue(db);
+  const target = { url: "http://a.example/", secrets: [], headers: {} };
+  for (const accountId of ["full", "other"]) {
+    const eventId = `msg_of_${accountId}`;
+    queue.add({ accountId, eventId, type: "chat.completion", body: "{}", to: { target }, nowMs: 1 });
   }
+  expect(states()).toEqual([
+    {
+      account_id: "full",
+      is_dead: 1,
+      problem: "more than 20000 deliveries to addresses of the account's requests wait",
+    },
+    { account_id: "other", is_dead: 0, problem: null },
+  ]);
+});
+
+it("bounds the waiting messages of an endpoint, and evicts the oldest dead letter for the one that does not fit", () => {
+  const endpoint = db.prepare(`
+    INSERT INTO webhook_endpoint (id, account_id, url, description, events, secrets, enabled, created_at, updated_at)
+    VALUES (?, 'full', 'http://a.example/', '', '[]', '[]', 1, '${NOW}', '${NOW}')`);
+  for (const id of ["one", "two"]) endpoint.run(id);
+  fill("'one'");
+  const queue = prepareDeliveryQueue(db);
+  const add = (endpointId: string): void => {
+    const to = { endpointId };
+    queue.add({ accountId: "full", eventId: `msg_${endpointId}`, type: "chat", body: "{}", to, nowMs: 1 });
+  };
+  fill("'one'", 1);
+  add("two");
+  expect(hasFiller("1_1")).toBe(true);
+  add("one");
+  add("gone");
+  expect(states()).toEqual([
+    { account_id: "full", is_dead: 0, problem: null },
+    { account_id: "full", is_dead: 1, problem: "more than 20000 deliveries of this endpoint wait" },
+  ]);
+  expect([hasFiller("1_1"), hasFiller("1_2"), hasFiller("0_1")]).toEqual([false, true, true]);
 });
