@@ -1,4 +1,4 @@
-/** Bits for each term, and bits that a term sets: one absent term in a hundred passes. */
+/** Bits for each term, and bits that a term sets: about two absent terms in a hundred pass. */
 const BITS_PER_TERM = 10;
 const PROBES = 6;
 
