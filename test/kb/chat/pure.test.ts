@@ -4,7 +4,7 @@ import { jsonObjectOf } from "../../../src/kb/chat/attempts.ts";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
-import { bestSentence, sentencesOf, termsOf } from "../../../src/kb/chat/sentences.ts";
+import { bestSentence, bodyStart, coverage, sentencesOf, termsOf } from "../../../src/kb/chat/sentences.ts";
 import { fillVariables } from "../../../src/kb/chat/turn.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
@@ -99,6 +99,34 @@ describe("citations", () => {
       [[1, "The new crane lifts forty tons.", 120]],
     ],
     ["no citation, and other words", "I cannot tell from what I was given here.", []],
+    ["no citation, and two words of a passage", "Harbour crane.", []],
+    [
+      "no citation, and three of five words of a passage",
+      "The harbour crane lifts small boats.",
+      [[1, "The new crane lifts forty tons.", 120]],
+    ],
+    ["no citation, and three of six words of a passage", "The harbour crane lifts small blue boats.", []],
+    [
+      "citations before the first sentence, and spaces within one",
+      "[2 , 1] The water rises.",
+      [
+        [1, "The harbour is old. The new crane lifts forty tons.", 100],
+        [2, "Twice a day the water rises.", 0],
+      ],
+    ],
+    [
+      "a passage once that two sentences cite",
+      "The crane is new [1]. The crane lifts [1].",
+      [[1, "The new crane lifts forty tons.", 120]],
+    ],
+    [
+      "two sentences of a passage in its order",
+      "The crane lifts [1]. The harbour is old [1].",
+      [
+        [1, "The harbour is old.", 100],
+        [1, "The new crane lifts forty tons.", 120],
+      ],
+    ],
     [
       "a citation of a passage without common words",
       "Nonsense [2].",
@@ -108,6 +136,16 @@ describe("citations", () => {
     const found = citationsOf(answer, PASSAGES);
     expect(found.map(({ number, span }) => [number, span.text, span.start])).toEqual(cited);
     for (const { span } of found) expect(span.end - span.start).toBe(span.text.length);
+  });
+
+  it("cites neither of the parts that a chunk repeats from its neighbours", () => {
+    const [before, after] = ["The crane is old. ", " The crane is sold."];
+    const repeated = passageOf(1, `${before}It lifts tons.${after}`, { start: 50, before, after });
+    expect(citationsOf("The crane lifts [1].", [repeated])[0]?.span).toEqual({
+      start: 50,
+      end: 64,
+      text: "It lifts tons.",
+    });
   });
 
   it("spans of sentences match their text, whatever the passage", () => {
@@ -169,6 +207,31 @@ it("front matter and lines without a letter are no sentences", () => {
   const text = "---\ntags: [kitchen]\n---\n# Bread\n\n***\nBake it.\n---\n";
   expect(sentencesOf(text).map((each) => each.text)).toEqual(["# Bread", "Bake it."]);
   expect(bestSentence(text, termsOf("bread"), "Bread")?.text).toBe("Bake it.");
+});
+
+it.each([
+  ["of two hundred lines", 200, true],
+  ["of more than two hundred lines", 201, false],
+])("front matter %s", (_name, lines, isFrontMatter) => {
+  const head = `---\n${"a: 1\n".repeat(lines)}---\n`;
+  expect(bodyStart(`${head}Bread`)).toBe(isFrontMatter ? head.length : 0);
+});
+
+it.each([
+  ["nothing is wanted", "", "Bake bread.", 0],
+  ["one of two terms", "bread oven", "Bake bread.", 0.5],
+  ["all terms", "bread oven", "The oven bakes bread, bread.", 1],
+])("the coverage of wanted terms: %s", (_name, wanted, text, share) => {
+  expect(coverage(wanted === "" ? new Set() : termsOf(wanted), text)).toBe(share);
+});
+
+it("the first of two equally good sentences is the best, and the first of two headings", () => {
+  expect(bestSentence("Red bread.\n\nBlue bread.", termsOf("bread"), "")?.text).toBe("Red bread.");
+  expect(bestSentence("# Red bread\n\n# Blue bread", termsOf("bread"), "")?.text).toBe("# Red bread");
+  expect(bestSentence("Red bread.\n\nBlue bread.", termsOf("blue bread"), "")).toMatchObject({
+    text: "Blue bread.",
+    share: 1,
+  });
 });
 
 it("the title alone makes a sentence match only if it has all words of the question", () => {
@@ -257,6 +320,70 @@ describe("the prompt", () => {
     expect(taken).toEqual([5, 3, 1, 0]);
   });
 
+  it("tokensOf counts three tokens for ten ASCII characters, and one for each other", () => {
+    expect(["", "a", "0123456789", "\u007f".repeat(20), "\u0080", "aé"].map(tokensOf)).toEqual([
+      0, 1, 3, 6, 1, 2,
+    ]);
+  });
+
+  it.each([
+    ["a quarter of the window", 4096, 1024],
+    ["256 tokens at least", 512, 256],
+    ["16,384 tokens at most", 200_000, 16_384],
+  ])("the prompt reserves %s for the answer", (_name, contextTokens, reserved) => {
+    const free = contextTokens - reserved - 2 * 8;
+    const fits = (tokens: number): boolean =>
+      makePrompt(parts({ systemPrompt: "", contextTokens, question: "é".repeat(tokens) })) !== undefined;
+    const rules = tokensOf(makePrompt(parts({ systemPrompt: "" }))?.messages[0]?.text ?? "");
+    expect([fits(free - rules), fits(free - rules + 1)]).toEqual([true, false]);
+  });
+
+  it("the prompt gives passages six tenths of what is left, and the thread the rest", () => {
+    const one = passageOf(1, "é".repeat(83), { title: "é" });
+    const turn = { user: "é".repeat(42), answer: "é".repeat(42) };
+    const left = (rest: number): number => {
+      const empty = makePrompt(parts({ contextTokens: 10_000, question: "?" }))?.messages ?? [];
+      return 10_000 - 2500 - empty.reduce((sum, { text }) => sum + tokensOf(text), 0) - 16 - rest;
+    };
+    // Each passage and each turn takes 100 tokens.
+    const padding = left(1000);
+    const prompt = makePrompt(
+      parts({
+        contextTokens: 10_000,
+        question: `?${"é".repeat(padding)}`,
+        passages: Array.from({ length: 10 }, () => one),
+        turns: Array.from({ length: 10 }, () => turn),
+      }),
+    );
+    expect(prompt).toMatchObject({ passagesLeftOut: 4, turnsLeftOut: 6 });
+    expect(prompt?.messages).toHaveLength(2 + 2 * 4);
+  });
+
+  it("the prompt shows the images of turns that it leaves out before all others", () => {
+    const image = (byte: number) => ({ mediaType: "image/png", bytes: new Uint8Array([byte]) }) as const;
+    const turn = (byte: number, user: string) => ({ user, answer: "Yes.", images: [image(byte)] });
+    const bytesOf = (turns: ReturnType<typeof turn>[]) =>
+      makePrompt(parts({ turns, images: [image(9)], contextTokens: 8192 }))
+        ?.messages.filter(({ role }) => role === "user")
+        .map((message) => ("images" in message ? message.images.map(({ bytes }) => bytes[0]) : []));
+    const long = "é".repeat(9000);
+    expect(bytesOf([turn(1, "a"), turn(2, "b")])).toEqual([[1], [2], [9]]);
+    expect(bytesOf([turn(1, long), turn(2, "b")])).toEqual([[1, 2], [9]]);
+    expect(bytesOf([turn(1, "a"), turn(2, long)])).toEqual([[1, 2, 9]]);
+  });
+
+  it("the prompt names what has no words, and asks for JSON on request", () => {
+    const prompt = makePrompt(
+      parts({ systemPrompt: "", question: "", asJson: true, turns: [{ user: "", answer: "A." }] }),
+    );
+    expect(prompt?.messages.map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^Passages .*\n\nAnswer with one JSON object and nothing else\.$/s),
+      "(images)",
+      "A.",
+      "Describe the images.",
+    ]);
+  });
+
   it("there is no prompt if the question alone is too long", () => {
     expect(makePrompt(parts({ question: "x".repeat(20_000) }))).toBeUndefined();
   });
@@ -305,6 +432,58 @@ describe("text with positions", () => {
     const column = (left: number, word: string) =>
       [0, 40, 80].map((top) => line(`${word} ${word} ${word} ${word} ${word} ${word}`, left, top, top === 0));
     expect(layoutText({ lines: [...column(0, "one"), ...column(500, "two")] })).toMatch(/^[one\s]+[two\s]+$/);
+  });
+
+  it.each([
+    ["1.4 line heights apart are one cell", 28, "a b\nc d"],
+    ["further apart are two cells", 29, "a | b\nc | d"],
+  ])("layoutText: words %s", (_name, gap, expected) => {
+    const pair = (one: string, other: string, top: number): OcrLine => {
+      const box = (left: number) => ({ left, top, right: left + 10, bottom: top + 20 });
+      const words = [one, other].map((text, at) => ({ text, confidence: 1, box: box(at * (10 + gap)) }));
+      return {
+        text: `${one} ${other}`,
+        confidence: 1,
+        box: { ...box(0), right: 99 },
+        words,
+        startsParagraph: false,
+      };
+    };
+    expect(layoutText({ lines: [pair("a", "b", 0), pair("c", "d", 40)] })).toBe(expected);
+  });
+
+  it.each([
+    ["half a line lower are in the same row", 10, "a | b\nc | d"],
+    ["more than half a line lower are not", 11, "a\nc\nb\nd"],
+  ])("layoutText: cells that stand %s", (_name, lower, expected) => {
+    const lines = [line("a", 0, 0), line("c", 0, 60), line("b", 300, lower), line("d", 300, 60 + lower)];
+    expect(layoutText({ lines })).toBe(expected);
+  });
+
+  it.each([
+    ["that touch are in the same row", 10, "a | b\nc | d"],
+    ["that overlap are not", 9, "a\nb\nc\nd"],
+  ])("layoutText: cells %s", (_name, left, expected) => {
+    const lines = [line("a", 0, 0), line("b", left, 0), line("c", 0, 60), line("d", left, 60)];
+    expect(layoutText({ lines })).toBe(expected);
+    const mirrored = [line("b", left, 0), line("a", 0, 0), line("d", left, 60), line("c", 0, 60)];
+    expect(layoutText({ lines: mirrored }).split("\n")).toHaveLength(expected.split("\n").length);
+  });
+
+  it.each([
+    ["of four words each on average are a table", "e f g h", "a b c d | e f g h\na b c d | e f g h"],
+    ["of more words are prose", "e f g h i", "a b c d\na b c d\ne f g h i\ne f g h i"],
+  ])("layoutText: cells %s", (_name, other, expected) => {
+    const lines = [0, 60].map((top) => line("a b c d", 0, top));
+    lines.push(...[0, 60].map((top) => line(other, 400, top)));
+    expect(layoutText({ lines })).toBe(expected);
+  });
+
+  it("layoutText leaves a single row with a gap as it was read, and separates tables by the rows between", () => {
+    const row = (top: number) => line("x   y", 0, top);
+    expect(layoutText({ lines: [row(0)] })).toBe("x y");
+    const lines = [row(0), row(40), line("between", 0, 80), row(120), row(160), line("behind", 0, 200)];
+    expect(layoutText({ lines })).toBe("x | y\nx | y\n\nbetween\n\nx | y\nx | y\n\nbehind");
   });
 
   it("layoutText contains every word once, whatever the layout", () => {

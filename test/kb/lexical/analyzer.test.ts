@@ -61,6 +61,42 @@ describe("analyze", () => {
     expect(analyze(input)).toMatchObject({ terms, words: 1 });
   });
 
+  it.each([
+    ["eight parts", "Ab".repeat(8), 1 + 1],
+    ["nine parts", "Ab".repeat(9), 1],
+    ["64 characters", `A${"b".repeat(61)}Cd`, 1 + 2],
+    ["65 characters", `A${"b".repeat(62)}Cd`, 1],
+  ])(
+    "analyze adds the parts of a word of at most eight parts and 64 characters: %s",
+    (_name, word, count) => {
+      expect(analyze(word).terms).toHaveLength(count);
+    },
+  );
+
+  it("analyze counts parts and spellings, and each repeated word", () => {
+    const { terms, counts, words } = analyze("UserName Müller UserName Müller user");
+    expect(Object.fromEntries(terms.map((term, at) => [term, counts[at]]))).toEqual({
+      usernam: 2,
+      user: 3,
+      name: 2,
+      muller: 2,
+      mueller: 2,
+    });
+    expect(words).toBe(5);
+  });
+
+  it("analyze reads words whose hashes collide in part, and a long text after a short one", () => {
+    // Words of two letters collide in their first hash, which is 31 times one letter plus the other.
+    expect(analyze("ab bC bc").terms).toEqual(["ab", "bc"]);
+    const pairs = Array.from({ length: 26 * 26 }, (_, at) =>
+      String.fromCharCode(97 + Math.floor(at / 26), 97 + (at % 26)),
+    );
+    expect(analyze(pairs.join(" ")).terms).toEqual([...new Set(foldedTerms(pairs.join(" ")))]);
+    const long = Array.from({ length: 20_000 }, (_, at) => `q${at}`).join(" ");
+    expect(analyze(long)).toMatchObject({ words: 20_000, terms: { length: 20_000 } });
+    expect(analyze("naïve ".repeat(9000))).toMatchObject({ words: 9000, counts: [9000] });
+  });
+
   it("analyze truncates an overlong word between characters", () => {
     expect(analyze("x".repeat(500)).terms).toEqual(["x".repeat(TERM_CHARS_MAX)]);
     const [term = ""] = analyze("\u{1d7d8}".repeat(100).normalize("NFC") + "\u{10450}".repeat(100)).terms;

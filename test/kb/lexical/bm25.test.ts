@@ -22,11 +22,13 @@ describe("BM25", () => {
     expect(saturation(1e9, 100, 100)).toBeLessThanOrEqual(K1 + 1);
     expect(saturation(1, 200, 100)).toBeLessThan(saturation(1, 100, 100));
     expect(saturation(0, 100, 100)).toBe(0);
+    expect(saturation(3, 300, 100)).toBeCloseTo((3 * 2.2) / (3 + 1.2 * (0.25 + 0.75 * 3)), 10);
   });
 
   it("queryFactor counts a repeated term more than once but less than each time", () => {
     expect(queryFactor(1)).toBe(1);
     expect(queryFactor(3)).toBeGreaterThan(1);
     expect(queryFactor(3)).toBeLessThan(3);
+    expect(queryFactor(4)).toBe(2);
   });
 });

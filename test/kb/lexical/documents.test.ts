@@ -1,6 +1,6 @@
 import { array, assert, double, integer, property, record } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { IDF_MIN, K1 } from "../../../src/kb/lexical/bm25.ts";
+import { idf, IDF_MIN, K1, saturation } from "../../../src/kb/lexical/bm25.ts";
 import { documentScores } from "../../../src/kb/lexical/documents.ts";
 
 describe("documentScores", () => {
@@ -37,6 +37,24 @@ describe("documentScores", () => {
       10_000,
     );
     expect(short).toBeGreaterThan(long);
+  });
+
+  it("documentScores is BM25 with the documents' own means", () => {
+    const [first = 0, second = 0] = documentScores(
+      [
+        { counts: [1, 0], words: 100, chunks: 1 },
+        { counts: [0, 2], words: 300, chunks: 3 },
+      ],
+      [
+        { factor: 2, share: 0.001 },
+        { factor: 1, share: 0.01 },
+      ],
+      10_000,
+    );
+    const all = 10_000 / 2;
+    const weight = (share: number): number => idf((1 - (1 - share) ** 2) * all, all);
+    expect(first).toBeCloseTo(2 * weight(0.001) * saturation(1, 100, 200), 10);
+    expect(second).toBeCloseTo(weight(0.01) * saturation(2, 300, 200), 10);
   });
 
   it("documentScores returns a score between 0 and the limit of saturation for each document", () => {

@@ -15,10 +15,41 @@ describe("termWeight", () => {
       expect(termWeight(word)).toBeLessThan(1);
     }
     for (const word of ["impel", "kubernet", "日本", "straße", "x7f3"]) expect(termWeight(word)).toBe(1);
+    for (const word of ["a", "z", "0", "9"].filter((each) => termWeight(each) > 0))
+      expect(termWeight(word)).toBe(0.4);
+    expect(["x", "7"].map(termWeight)).toEqual([0.4, 0.4]);
+  });
+});
+
+describe("queryWords", () => {
+  it("weighs a repeated word by the root of its times, and each of two spellings half", () => {
+    const { terms, factors, weights, total } = queryWords("pump pump pump pump Möhren time");
+    expect(terms).toEqual(["pump", "mohren", "moehren", "time"]);
+    expect(factors).toEqual([2, 0.5, 0.5, 1]);
+    expect(weights).toEqual([2, 0.5, 0.5, termWeight("time")]);
+    expect(total).toBeCloseTo(3 + termWeight("time"), 10);
+  });
+
+  it("counts a word fully that also stands in its only spelling", () => {
+    const { terms, factors } = queryWords("Möhren moehren");
+    expect(terms).toEqual(["mohren", "moehren"]);
+    expect(factors).toEqual([0.5, Math.SQRT2]);
+  });
+
+  it("uses the first 256 terms", () => {
+    const { terms } = queryWords(Array.from({ length: 300 }, (_, at) => `w${at}`).join(" "));
+    expect([terms.length, terms[0], terms.at(-1)]).toEqual([256, "w0", "w255"]);
   });
 });
 
 describe("matchOf", () => {
+  it("the strength of a match is that of BM25 with a mean of 150 words", () => {
+    const { matched, strength } = matchOf([2, 1, 4], [3, 0, 1], 300);
+    expect(matched).toBe(6);
+    const saturated = (times: number): number => (times * 2.2) / (times + 1.2 * (0.25 + 0.75 * 2));
+    expect(strength).toBeCloseTo((2 * saturated(3) + 4 * saturated(1)) / 2.2, 10);
+  });
+
   const { terms, weights, total } = queryWords("replace the impeller of the bilge pump, the pump");
 
   it("a match is 0 without a query word and complete with all of them", () => {

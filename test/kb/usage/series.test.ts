@@ -61,4 +61,24 @@ describe("a series of what an account used", () => {
     counts[rangeOf(60_000)] = 100;
     expect(percentileOf(counts, 0.95)).toBe(10_000); // of the last range only the start is known
   });
+
+  it("counts a duration in the range whose upper end it does not exceed", () => {
+    expect([0, 1, 1.1, 2, 10_000, 10_001].map(rangeOf)).toEqual([0, 0, 1, 1, 12, 13]);
+  });
+
+  it("estimates a percentile that falls on the end of a range, and skips empty ranges", () => {
+    const counts = LATENCY_MS.concat(0).map(() => 0);
+    counts[0] = 2;
+    counts[3] = 2;
+    expect(percentileOf(counts, 0.25)).toBe(0.5);
+    expect(percentileOf(counts, 0.5)).toBe(1);
+    expect(percentileOf(counts, 0.75)).toBe(7.5);
+    expect(percentileOf(counts, 1)).toBe(10);
+  });
+
+  it("sums the searches of the hours of a day by range, and takes the most that were queued", () => {
+    const hours = [hourOf(2, { searches: [1, 2], queued: 3 }), hourOf(1, { searches: [0, 1], queued: 2 })];
+    const [point] = seriesOf({ step: "day", count: 1 }, hours, null, NOW_MS);
+    expect(point).toMatchObject({ searches: 4, queued: 3, latency: { p50Ms: 1 + 1 / 3 } });
+  });
 });

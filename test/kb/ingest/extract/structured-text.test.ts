@@ -56,4 +56,67 @@ describe("JSON", () => {
   ])("%s stays as it is", (_name, text) => {
     expect(structuredText(text, "json")).toEqual({ text });
   });
+
+  const LONG = "x".repeat(600);
+  it.each<[name: string, json: string, expected: string | undefined]>([
+    [
+      "nested objects by depth, with a space after each colon",
+      `{"a":{"b":{"c":"${LONG}"}}}`,
+      `{\n  "a": {\n    "b": {\n      "c": "${LONG}"\n    }\n  }\n}`,
+    ],
+    [
+      "records on a line of their own, with single spaces",
+      `[{"a" : 1,\t"b":[2,3]},[{"c":null}],"${LONG}"]`,
+      `[\n  {"a": 1, "b": [2, 3]},\n  [{"c": null}],\n  "${LONG}"\n]`,
+    ],
+    [
+      "a record after a name on the line of the name",
+      `{"a":{"b":1},"c":[],"d":{},"e":"${LONG}"}`,
+      `{\n  "a": {"b": 1},\n  "c": [],\n  "d": {},\n  "e": "${LONG}"\n}`,
+    ],
+    [
+      "a record of 240 characters on one line, and a longer one on several",
+      `[["${"y".repeat(236)}"],["${"y".repeat(237)}"],"${LONG}"]`,
+      `[\n  ["${"y".repeat(236)}"],\n  [\n    "${"y".repeat(237)}"\n  ],\n  "${LONG}"\n]`,
+    ],
+    [
+      "strings with escaped quotes and backslashes unchanged",
+      `["\\"a\\\\",{"b":"\\\\"},"${LONG}"]`,
+      `[\n  "\\"a\\\\",\n  {"b": "\\\\"},\n  "${LONG}"\n]`,
+    ],
+    ["nothing of a text with less than 500 characters", `["${"x".repeat(495)}"]`, undefined],
+    ["a text of 500 characters", `["${"x".repeat(496)}"]`, `[\n  "${"x".repeat(496)}"\n]`],
+    ["nothing of a value that is no list or object", `"${LONG}"`, undefined],
+  ])("layOutJson lays out %s", (_name, json, expected) => {
+    expect(layOutJson(` ${json}\n`)).toBe(expected);
+  });
+
+  it("layOutJson indents by eight levels at most", () => {
+    const json = "[".repeat(12) + `"${LONG}"` + "]".repeat(12);
+    const lines = layOutJson(json)?.split("\n") ?? [];
+    const indents = lines.map((line) => line.length - line.trimStart().length);
+    const up = [0, 2, 4, 6, 8, 10, 12, 14, 16, 16, 16, 16];
+    expect(indents).toEqual([...up, 16, ...up.toReversed()]);
+  });
+
+  it.each([
+    ["json", 2_000_000, true],
+    ["json", 2_000_001, false],
+    ["undeclared", 2_000_000, true],
+    ["subtitles", 2_000_001, false],
+    ["notebook", 2_000_001, true],
+  ] as const)("structuredText lays out %s of %i characters: %s", (form, chars, isLaidOut) => {
+    const texts = {
+      json: (length: number) => `["${"x".repeat(length - 4)}"]`,
+      undeclared: (length: number) => `["${"x".repeat(length - 4)}"]`,
+      subtitles: (length: number) => `WEBVTT\n\n00:01.000 --> 00:02.000\n${"x".repeat(length - 32)}`,
+      notebook: (length: number) => {
+        const empty = JSON.stringify({ nbformat: 4, cells: [{ cell_type: "markdown", source: "" }] });
+        return empty.replace('"source":""', `"source":"${"x".repeat(length - empty.length)}"`);
+      },
+    };
+    const text = texts[form](chars);
+    expect(text).toHaveLength(chars);
+    expect(structuredText(text, form).text === text).toBe(!isLaidOut);
+  });
 });
