@@ -54,4 +54,54 @@ describe("lines of a body that arrives byte by byte", () => {
   it("refuses a body of too many bytes", async () => {
     await expect(linesIn("moon\n".repeat(201))).rejects.toMatchObject({ refusal: "body_too_large" });
   });
+
+  it("takes a body of exactly the allowed bytes", async () => {
+    expect(await linesIn("moon\n".repeat(200))).toHaveLength(200);
+  });
+
+  it("counts the bytes of a line from their arrival, and releases blank lines and those that are too long", async () => {
+    let held = 0;
+    const seen: [line: string | undefined, held: number][] = [];
+    const memory = {
+      hold: (bytes: number) => {
+        held += bytes;
+        expect(held).toBeLessThanOrEqual(11);
+      },
+      release: (bytes: number) => (held -= bytes),
+    };
+    const text = `tides\n   \n${"x".repeat(30)}\nmoon`;
+    for await (const { bytes } of linesOf(oneByOne(text), 10, 1000, memory)) {
+      seen.push([bytes?.toString(), held]);
+      memory.release(bytes?.length ?? 0);
+    }
+    expect(seen).toEqual([
+      ["tides", 5],
+      [undefined, 0],
+      ["moon", 4],
+    ]);
+    expect(held).toBe(0);
+  });
+
+  it("stops at what counting the bytes throws", async () => {
+    const full = new Error("full");
+    const memory = {
+      hold: () => {
+        throw full;
+      },
+      release: () => undefined,
+    };
+    const read = async (): Promise<void> => {
+      for await (const line of linesOf(oneByOne("a\n"), 10, 1000, memory)) expect(line).toBeUndefined();
+    };
+    await expect(read()).rejects.toBe(full);
+  });
+
+  it.each([
+    [1024, 0],
+    [1025, 1],
+  ])("a blank line of %i bytes yields %i lines", async (bytes, lines) => {
+    const found = [];
+    for await (const line of linesOf(oneByOne(`${" ".repeat(bytes)}\n`), 4000, 4000)) found.push(line);
+    expect(found).toHaveLength(lines);
+  });
 });
