@@ -98,7 +98,7 @@ export async function adoptSource(
   const read = await readFiles(attempt, candidates);
   const matched = await matchResources(attempt, candidates, read.candidates);
   if (matched === "unanswered") return hold(context, source, UNANSWERED);
-  await questionUnseen(attempt, read, matched);
+  await questionUnseen(attempt, candidates, read, matched);
   const { candidateRows } = candidates;
   const omission = await omissionOf(
     matched.files.filter(({ path }) => !candidateRows.has(path)).map(({ observed }) => observed.entry),

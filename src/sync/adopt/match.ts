@@ -41,6 +41,8 @@ export interface ReadFiles {
   readonly unread: readonly RelativePath[];
   /** Rows whose resource is in question and whose file was not read. */
   readonly unseen: readonly AcknowledgedFile[];
+  /** Paths of files that are no document now, by the topic of the description that they have nevertheless. */
+  readonly noDocuments: ReadonlyMap<string, readonly RelativePath[]>;
 }
 
 /** The result of matching. */
@@ -63,12 +65,15 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
   const candidates: AdoptionCandidate[] = [];
   const read = new Set<number>();
   const unread = [...(found.isThere ? found.unreadable : WHOLE_FOLDER)];
+  const noDocuments = new Map<string, RelativePath[]>();
   const topics = new Set(attempt.found.unowned.map(({ topic }) => topic));
   for await (const candidate of readCandidates(context, source, found.entries, signal)) {
     if (!("observed" in candidate)) {
       // An empty file, or one that cannot be synced, is not a document now but may become one again. Until then a resource
       // with its name remains its own.
-      if (candidate.topic === undefined || topics.has(candidate.topic)) unread.push(candidate.path);
+      const { path, topic } = candidate;
+      if (topic !== undefined) noDocuments.set(topic, [...(noDocuments.get(topic) ?? []), path]);
+      if (topic === undefined || topics.has(topic)) unread.push(path);
       continue;
     }
     const row = candidateRows.get(candidate.path);
@@ -89,7 +94,7 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
     if (!isEqual) candidates.push({ ...candidate, hasOther: true });
   }
   const unseen = [...unmatchedRows, ...[...candidateRows.values()].filter(({ id }) => !read.has(id))];
-  return { candidates, confirmed, unread, unseen };
+  return { candidates, confirmed, unread, unseen, noDocuments };
 }
 
 /**

@@ -1,8 +1,8 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
-import type { AdoptableResource, Match } from "../plan/adoption.ts";
+import { withinTest, type AdoptableResource, type Match } from "../plan/adoption.ts";
 import { alterationsOf } from "../plan/audit.ts";
-import type { ListedResource } from "../plan/model.ts";
+import type { ListedResource, RelativePath } from "../plan/model.ts";
 import type { AdoptingSource, AdoptionCandidate } from "./candidates.ts";
 import { WHOLE_FOLDER, type Candidates } from "./find-candidates.ts";
 import { asListed, fits, type Attempt, type Matched, type ReadFiles } from "./match.ts";
@@ -10,18 +10,36 @@ import { asListed, fits, type Attempt, type Matched, type ReadFiles } from "./ma
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
 
-/** Has the files of an old ledger's rows read again whose file was not seen. */
+/**
+ * Has the files of an old ledger's rows read again whose file was not seen. A row whose file is gone and whose resource was
+ * renamed follows that to the file of its name, although the file is no document now.
+ */
 export async function questionUnseen(
-  { context, found, whole }: Attempt,
-  { unseen }: ReadFiles,
+  { context, source, found, whole }: Attempt,
+  { goneRows, unreadable }: Candidates,
+  { unseen, noDocuments }: ReadFiles,
   { former }: Matched,
 ): Promise<void> {
   const { ledger } = context;
   const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
+  const isUnreadable = withinTest(unreadable);
+  const topicOf = ({ id }: AcknowledgedFile): string => found.altered.get(id)?.topic ?? "";
+  const byTopic = Map.groupBy(goneRows, topicOf);
+  const newPathOf = (row: AcknowledgedFile): RelativePath | undefined => {
+    const [path, ...others] = noDocuments.get(topicOf(row)) ?? [];
+    const [first, ...more] = byTopic.get(topicOf(row)) ?? [];
+    if (path === undefined || first?.id !== row.id || others.length + more.length > 0) return undefined;
+    return ledger.files.living(source.id, path) === undefined ? path : undefined;
+  };
   for (let at = 0; at < questioned.length; at += WRITE_ROWS) {
     const group = questioned.slice(at, at + WRITE_ROWS);
     await ledger.write(() => {
-      for (const row of group) question(context, row, found.altered.get(row.id));
+      for (const row of group) {
+        // What became of an unreadable file is found out another time, by the name that its resource has now.
+        question(context, row, isUnreadable(row.path) ? undefined : found.altered.get(row.id));
+        const to = newPathOf(row);
+        if (to !== undefined) ledger.files.repath([{ id: row.id, to }]);
+      }
     });
   }
 }

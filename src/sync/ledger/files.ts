@@ -145,7 +145,7 @@ interface FileChanges {
   exchange(
     id: number,
     docId: string,
-    observed: Pick<Observed, "shape" | "fileUrl" | "metadataHash">,
+    observed: Pick<Observed, "shape" | "fileUrl" | "metadataHash" | "rulesKey">,
     stored: Stored,
   ): void;
   /** Records that somebody changed the resource's title or description. Its file is checked again. */
@@ -348,7 +348,7 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
   );
   const exchange = db.prepare(
-    `UPDATE files SET doc_id = ?, shape = ?, file_url = ?, metadata_hash = ?, warning = NULL, stored_label = ?,
+    `UPDATE files SET doc_id = ?, shape = ?, file_url = ?, metadata_hash = ?, rules_key = ?, warning = NULL, stored_label = ?,
        found_digest = ?, stored_ms = ? WHERE id = ?`,
   );
   const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
@@ -377,8 +377,8 @@ function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
     hold: (id) => void hold.run(id),
     distrust: (id) => void distrust.run(id),
     lose: (id) => void lose.run(id),
-    exchange: (id, docId, { shape, fileUrl, metadataHash }, stored) => {
-      const facts = [docId, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null];
+    exchange: (id, docId, { shape, fileUrl, metadataHash, rulesKey }, stored) => {
+      const facts = [docId, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null, rulesKey];
       exchange.run(...facts, ...storedColumns(stored), id);
     },
     relabel: (id, title, label) => void relabel.run(title, label, id),
