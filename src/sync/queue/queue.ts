@@ -20,7 +20,14 @@ export interface Send {
 
 export interface WorkQueueOptions<Job> {
   /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
-  readonly lineOf: (job: Job) => { readonly owner: unknown; readonly kind: string };
+  readonly lineOf: (job: Job) => {
+    readonly owner: unknown;
+    readonly kind: string;
+    /** Whether the line may use the reserve. */
+    readonly isReserved?: boolean;
+  };
+  /** Slots beyond the width for reserved lines, which then do not wait for others that stand still. Default: 0. */
+  readonly reserve?: number;
   /** Bytes that preparing a job may load into memory. */
   readonly bytesOf: (job: Job) => number;
   /** Reads what the jobs need and writes their intents. The result omits what needs no sending. */
@@ -68,6 +75,7 @@ const YIELDED_MAX = 200;
 interface Line<Job> {
   readonly owner: unknown;
   readonly isLast: boolean;
+  readonly isReserved: boolean;
   readonly jobs: Fifo<Job>;
   /** Jobs that will be prepared together as soon as there is room. */
   batch: { readonly jobs: readonly Job[]; readonly need: number } | undefined;
@@ -104,13 +112,13 @@ export function openQueue<Job>(options: WorkQueueOptions<Job>): WorkQueue<Job> {
   const pump = openPump(options, shared, lanes.open);
   const lineBy = new Map<unknown, Map<string, Line<Job>>>();
   const lineFor = (job: Job, isLast: boolean): Line<Job> => {
-    const { owner, kind } = lineOf(job);
+    const { owner, kind, isReserved = false } = lineOf(job);
     const ofOwner = lineBy.get(owner) ?? new Map<string, Line<Job>>();
     lineBy.set(owner, ofOwner);
     const name = isLast ? "last" : kind;
     let line = ofOwner.get(name);
     if (line === undefined) {
-      line = openLine(owner, isLast);
+      line = openLine(owner, isLast, isReserved);
       ofOwner.set(name, line);
       shared.lines.push(line);
     }
@@ -263,12 +271,12 @@ interface Lanes {
 }
 
 function openLanes<Job>(
-  { onError, width: widthBefore, elapsedMs = () => performance.now() }: WorkQueueOptions<Job>,
+  { onError, width: widthBefore, reserve = 0, elapsedMs = () => performance.now() }: WorkQueueOptions<Job>,
   shared: Shared<Job>,
 ): Lanes {
   const { waiter } = shared;
   let width = widthBefore;
-  const lanes = new PQueue({ concurrency: width });
+  const lanes = new PQueue({ concurrency: width + reserve });
   /** Lanes that were added and have not ended. */
   let lanesOpen = 0;
   /** Jobs that wait without a slot. */
@@ -293,12 +301,17 @@ function openLanes<Job>(
       line.running -= 1;
     }
   };
+  /** Whether a line without reserve may send. */
+  const mayUseWidth = (): boolean =>
+    reserve === 0 ||
+    shared.stopped ||
+    shared.lines.reduce((sum, one) => sum + (one.isReserved ? 0 : one.running), 0) < width;
   /** False while there are more lanes than the width allows. Dropping the rest needs no limit. */
   const mayGoOn = (): boolean => shared.stopped || lanesOpen <= lanes.concurrency;
   /** Sends until nothing may leave. */
   const lane = async (): Promise<void> => {
     while (mayGoOn()) {
-      const line = nextLine(shared);
+      const line = nextLine(shared, mayUseWidth());
       const send = line?.ready.shift();
       if (line === undefined || send === undefined) break;
       waiter.wake();
@@ -317,12 +330,13 @@ function openLanes<Job>(
   const open = (): void => {
     if (lanesOpen >= lanes.concurrency) return;
     let wanted = lanesOpen;
-    for (const line of shared.lines) wanted += mayLeave(line, shared.stopped);
+    const mayAll = mayUseWidth();
+    for (const line of shared.lines) if (mayAll || line.isReserved) wanted += mayLeave(line, shared.stopped);
     for (wanted = Math.min(lanes.concurrency, wanted); lanesOpen < wanted; lanesOpen++)
       lanes.add(lane).catch(onError);
   };
   const setConcurrency = (): void => {
-    lanes.concurrency = width + waiting;
+    lanes.concurrency = width + reserve + waiting;
     open();
   };
   const yieldSlot = async <T>(
@@ -361,19 +375,21 @@ function mayLeave(
   return waiting >= YIELDED_MAX ? 0 : Math.max(0, Math.min(ready.length(), window.size - running));
 }
 
-/** Returns the line with the fewest jobs in flight of those that may send. */
-function nextLine<Job>({ lines, stopped }: Shared<Job>): Line<Job> | undefined {
+/** Returns the line with the fewest jobs in flight of those that may send; `all`: not only those with a reserve. */
+function nextLine<Job>({ lines, stopped }: Shared<Job>, all: boolean): Line<Job> | undefined {
   let next: Line<Job> | undefined;
   for (const line of lines) {
+    if (!all && !line.isReserved) continue;
     if ((next === undefined || line.running < next.running) && mayLeave(line, stopped) > 0) next = line;
   }
   return next;
 }
 
-function openLine<Job>(owner: unknown, isLast: boolean): Line<Job> {
+function openLine<Job>(owner: unknown, isLast: boolean, isReserved: boolean): Line<Job> {
   return {
     owner,
     isLast,
+    isReserved,
     jobs: openFifo<Job>(),
     batch: undefined,
     preparing: 0,

@@ -16,7 +16,7 @@ interface Stage {
 }
 
 /** A queue of numbers: each is a job of `bytesOf` bytes, and runs until it is released. */
-function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage {
+function stage(width: number, bytesOf: (job: number) => number = () => 1, reserve = 0): Stage {
   const started: number[] = [];
   const underWay = new Map<number, () => void>();
   const dropped: number[] = [];
@@ -38,7 +38,8 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
   });
   const queue = openQueue<number>({
     width,
-    lineOf: (job) => ({ owner: Math.floor(Math.abs(job) / OWNER), kind: "any" }),
+    reserve,
+    lineOf: (job) => ({ owner: ownerOf(job), kind: "any", isReserved: ownerOf(job) === 1 }),
     bytesOf,
     prepare: async (jobs) => {
       batches.push(jobs.length);
@@ -55,6 +56,7 @@ function stage(width: number, bytesOf: (job: number) => number = () => 1): Stage
 
 /** Jobs from here on, and from each multiple of it on, belong to another owner. */
 const OWNER = 1_000_000;
+const ownerOf = (job: number): number => Math.floor(Math.abs(job) / OWNER);
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 /** More turns of the event loop than any test here needs. */
@@ -92,6 +94,19 @@ it("follows a width that changes", async () => {
   world.queue.setWidth(5);
   await until(() => world.underWay.size === 5);
   await runUntilBegun(world, 200);
+});
+
+it("starts reserved jobs in the reserve while others take all of the width, and no others there", async () => {
+  const world = stage(4, undefined, 2);
+  world.queue.push(range(100));
+  await until(() => world.underWay.size === 4);
+  world.queue.push(range(10).map((job) => OWNER + job));
+  await until(() => world.underWay.size === 6);
+  expect(world.started).toEqual([0, 1, 2, 3, OWNER, OWNER + 1]);
+  world.underWay.get(OWNER)?.();
+  await until(() => world.underWay.has(OWNER + 2));
+  await runUntilBegun(world, 110);
+  expect(world.most()).toBe(6);
 });
 
 it("never stops when the width shrinks as jobs end", async () => {
