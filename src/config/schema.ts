@@ -20,6 +20,7 @@ import {
   METADATA_VALUES_MAX,
 } from "../wire/metadata.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
+import { LimitsConfig } from "./limits.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
 const HOST_DEFAULT = "127.0.0.1";
@@ -252,6 +253,9 @@ const sync = z.strictObject({
     .max(3_600_000)
     .default(120_000)
     .describe("Longest wait for one answer, in milliseconds. A large PDF takes a while to process."),
+  limits: LimitsConfig.optional().describe(
+    "Limits on what is sent to the service, by day and time, over all sources. Default: none.",
+  ),
   rescanMinutes: z
     .int()
     .min(1)

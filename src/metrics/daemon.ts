@@ -25,7 +25,7 @@ const WORK_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 /** Buckets in seconds: a hundred files take a millisecond, a million on a network a quarter of an hour. */
 const RESCAN_SECONDS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
 
-const PACE_STATES = ["open", "waiting", "key_refused"] as const;
+const PACE_STATES = ["open", "limited", "waiting", "key_refused"] as const;
 
 /** Adds the daemon's metrics to a registry. */
 export function measureDaemon(registry: Registry): DaemonMeasures {

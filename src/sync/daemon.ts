@@ -15,7 +15,7 @@ import { previewSources } from "./daemon/preview.ts";
 import { daemonReceipt } from "./daemon/receipt.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
 import { rulesKeysOf } from "./pass/pass.ts";
-import { openStatusReporter, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
+import { openStatusReporter, paceOf, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
 import { unusableName, copyLedger, renameUnusable } from "./ledger/unusable.ts";
@@ -46,6 +46,7 @@ export interface DaemonPulse {
    * service has.
    */
   readonly scan: Beat;
+  /** `limited` only while the configuration sends no documents: a rate slows work, but does not stop it. */
   readonly service: PaceState["kind"];
 }
 
@@ -254,6 +255,7 @@ function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonSta
 }
 
 function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
+  const pace = paceOf(parts);
   return {
     queue: {
       moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
@@ -263,7 +265,7 @@ function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
       moves: parts.steps().requests + parts.steps().scans,
       atWork: sources.all().some((source) => source.isScanning()),
     },
-    service: parts.pacer.state().kind,
+    service: pace.kind === "limited" && pace.uploadRate !== 0 ? "open" : pace.kind,
   };
 }
 

@@ -39,6 +39,17 @@ const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 /** Unix time that a Date can represent (ECMA-262, 21.4.1.1). */
 const TimeMs = z.number().min(-8.64e15).max(8.64e15);
 
+/** Limits of the configuration on what is sent. */
+const LimitState = record({
+  kind: z.literal("limited"),
+  /** Bytes of documents per second; 0: none are sent. Undefined: no limit. */
+  uploadRate: z.number().optional(),
+  requestsPerMinute: z.number().optional(),
+  /** Unix time from which other limits hold; undefined: never. */
+  untilMs: z.number().optional(),
+});
+export type LimitState = z.infer<typeof LimitState>;
+
 /** State of sending to the service. */
 export const PaceState = z.discriminatedUnion("kind", [
   record({ kind: z.literal("open") }),
@@ -54,8 +65,12 @@ export const PaceState = z.discriminatedUnion("kind", [
     givesUpMs: z.number().optional(),
   }),
   record({ kind: z.literal("key_refused"), untilMs: z.number(), reason: z.string() }),
+  /** The service answers, and limits of the configuration hold. */
+  LimitState,
 ]);
 export type PaceState = z.infer<typeof PaceState>;
+/** State of the service as its answers show it. */
+export type GateState = Exclude<PaceState, LimitState>;
 
 /** Progress of the work found since the daemon started. */
 const Progress = record({

@@ -15,6 +15,7 @@ import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
+import { limitWords } from "../output/limit-words.ts";
 import {
   FILES_SHOWN,
   holdLine,
@@ -221,6 +222,7 @@ function serviceText({ address, running }: Status["service"], daemon: Status["da
 /** What keeps requests from leaving, for a person. */
 export function paceWords(service: PaceState): string {
   if (service.kind === "open") return "the service answers";
+  if (service.kind === "limited") return limitWords(service);
   const until = `trying again at ${localTime(service.untilMs).slice(-8)}`;
   return service.kind === "key_refused"
     ? `the service refuses the key: ${service.reason}; ${until}`

@@ -1,5 +1,6 @@
 import type { DaemonStatus } from "../../sync/daemon.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
+import { isPaused, limitWords } from "./limit-words.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
@@ -34,6 +35,7 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
     return paused ? [`${path} paused`] : [];
   });
   if (service.kind === "waiting") troubles.push(outageWords(service));
+  if (isPaused(service)) troubles.push(limitWords(service));
   if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
   return [counts.join(", "), ...troubles].join("; ");
 }

@@ -9,7 +9,8 @@ import { openCapabilities, type Capabilities } from "../actions/capabilities.ts"
 import { openCollections } from "../actions/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
 import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
-import { openPacer, type Pacer } from "../remote/pacer.ts";
+import { type Limits, openLimits } from "../remote/limits.ts";
+import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
 import { secretReason } from "../read/secret-check.ts";
 import { openRemote, type Remote } from "../remote/remote.ts";
 import { TIMING } from "../plan/timing.ts";
@@ -27,6 +28,7 @@ export interface Parts {
   readonly lifecycle: Lifecycle;
   readonly ledger: Ledger;
   readonly pacer: Pacer;
+  readonly limits: Limits;
   readonly work: Work;
   readonly context: ActionContext;
   /** Folders of the sources, by their number in the ledger. */
@@ -107,18 +109,15 @@ function assemble(
   let closed = false;
   const steps = { requests: 0, reads: 0, scans: 0 };
 
-  const pacer = openPacer({
-    widthMax: sync.concurrency,
+  const { pacer, limits, closeGate } = openPace(options, {
     patienceMs: () => patienceMs,
-    random: world.random,
-    retryMs: { ...TIMING, ...options.timing }.retryMs,
     onWidth: (width) => work.setWidth(width),
-    onTrouble: options.onWarning ?? (() => undefined),
+    onMoved: () => void (steps.requests += 1),
   });
-  lifecycle.onFatal((error) => pacer.close(error));
+  lifecycle.onFatal(closeGate);
   const reader = world.openReader();
   const context: ActionContext = {
-    ...openService(options, ledger, pacer, steps, (signal) => held.get(signal)?.() === true),
+    ...openService(options, ledger, { pacer, limits }, steps, (signal) => held.get(signal)?.() === true),
     reader: {
       read: async (...args) => {
         const read = await reader.read(...args);
@@ -140,6 +139,7 @@ function assemble(
   const work = openWork({
     ledger,
     width: pacer.width(),
+    isLimited: sync.limits !== undefined,
     onError: (error) => lifecycle.fail(error),
     isBroken: () => lifecycle.fatal() !== undefined,
   });
@@ -152,6 +152,7 @@ function assemble(
     lifecycle,
     ledger,
     pacer,
+    limits,
     work,
     context,
     paths,
@@ -170,7 +171,7 @@ function assemble(
     },
     close: async (alsoClose, last) => {
       const fatal = lifecycle.fatal();
-      pacer.close(fatal ?? new Error("the daemon is stopping"));
+      closeGate(fatal ?? new Error("the daemon is stopping"));
       const cut = setTimeout(
         () => hard.abort(new Error("the daemon stopped")),
         fatal === undefined ? STOP_MS : 0,
@@ -190,11 +191,30 @@ function assemble(
   };
 }
 
+/** Opens what each request passes before it leaves. */
+function openPace(
+  { sync, timing, world = REAL_WORLD, onWarning = () => undefined }: DaemonOptions,
+  { onMoved, ...gate }: Pick<PacerOptions, "onWidth" | "patienceMs"> & { readonly onMoved: () => void },
+): Pick<Parts, "pacer" | "limits"> & { readonly closeGate: (reason: Error) => void } {
+  const { retryMs } = { ...TIMING, ...timing };
+  const { random } = world;
+  const pacer = openPacer({ ...gate, widthMax: sync.concurrency, random, retryMs, onTrouble: onWarning });
+  const limits = openLimits({ limits: sync.limits, onMoved });
+  return {
+    pacer,
+    limits,
+    closeGate: (reason) => {
+      pacer.close(reason);
+      limits.wake();
+    },
+  };
+}
+
 /** Opens what actions need of the service. Counts its answers in `steps`. */
 function openService(
   options: DaemonOptions,
   ledger: Ledger,
-  pacer: Pacer,
+  { pacer, limits }: Pick<Parts, "pacer" | "limits">,
   steps: { requests: number },
   isHeld: (signal: AbortSignal) => boolean,
 ): Omit<ActionContext, "reader" | "signal" | "moved" | "report"> {
@@ -205,6 +225,7 @@ function openService(
   const remote: Remote = openRemote({
     address: service,
     pacer,
+    limits,
     connections: sync.concurrency + 2,
     timeoutMs: sync.requestTimeoutMs,
     now,

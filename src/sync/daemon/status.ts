@@ -1,4 +1,4 @@
-import type { LiveStatus, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
 import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
@@ -47,7 +47,7 @@ const READ_MS = 250;
 
 /** Opens the status reporter of a daemon. */
 export function openStatusReporter(parts: Parts, sources: () => DaemonSources): StatusReporter {
-  const { ledger, lifecycle, pacer, work, context } = parts;
+  const { ledger, lifecycle, work, context } = parts;
   const speed = openSpeed();
   let timer: NodeJS.Timeout | undefined;
   let last: readonly SourceStatus[] = [];
@@ -86,7 +86,7 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     status: () => {
       const idle = (sources().all().length > 0 || parts.options.sources.length === 0) && sources().isIdle();
       return {
-        service: pacer.state(),
+        service: paceOf(parts),
         sources: sourcesStatus(idle),
         removed: lastRemoved,
         progress: work.progress(),
@@ -101,6 +101,12 @@ export function openStatusReporter(parts: Parts, sources: () => DaemonSources): 
     },
     stop: () => clearTimeout(timer),
   };
+}
+
+/** What holds up requests: the service, or limits of the configuration. */
+export function paceOf({ pacer, limits }: Pick<Parts, "pacer" | "limits">): PaceState {
+  const state = pacer.state();
+  return state.kind === "open" ? (limits.state() ?? state) : state;
 }
 
 /** Measures the speed of work over the last seconds. */

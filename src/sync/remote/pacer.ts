@@ -1,10 +1,10 @@
-import type { PaceState } from "../../wire/daemon.ts";
+import type { GateState } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";
 
 /** State of a service that does not answer, or fails. */
-type Outage = Extract<PaceState, { kind: "waiting" }>;
+type Outage = Extract<GateState, { kind: "waiting" }>;
 
 /** Describes to a person why the gate is closed, with the service's hint if it gave one. */
 export function outageWords({ reason, hint }: Pick<Outage, "reason" | "hint">): string {
@@ -44,7 +44,7 @@ export interface Pacer {
   width(): number;
   /** Failures since the last success. */
   failures(): number;
-  state(): PaceState;
+  state(): GateState;
 }
 
 export interface PacerOptions {
@@ -86,7 +86,7 @@ export function openPacer(options: PacerOptions): Pacer {
   /** Refusals of the key in a row. */
   let refusals = 0;
   /** Times are by the monotonic clock. */
-  let state: PaceState = { kind: "open" };
+  let state: GateState = { kind: "open" };
   let failingSinceMs = 0;
   /** Whether the last failure was an unreachable address. */
   let unreached = false;
@@ -197,7 +197,7 @@ export function openPacer(options: PacerOptions): Pacer {
 }
 
 /** Describes to a person why the gate is closed; undefined while it is open. */
-function troubleOf(state: PaceState): KbsyncError | undefined {
+function troubleOf(state: GateState): KbsyncError | undefined {
   if (state.kind === "open") return undefined;
   return state.kind === "key_refused"
     ? new KbsyncError(`the service refuses the key: ${state.reason}`, {

@@ -238,7 +238,7 @@ function resourceRequests(
       attempt(
         "create",
         signal,
-        async () => {
+        async (pace) => {
           const { title, description, settings, tier, ownerId, metadata } = resource;
           const fields = {
             title,
@@ -254,32 +254,33 @@ function resourceRequests(
               ? JSON.stringify({ ...fields, url: sent.url })
               : jsonWithText({ ...fields, locations: sent.locations }, "content", sent.content);
           const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const answer = await send("db", { method: "POST", path: ROUTES.resource, headers, body }, signal);
+          const request = pace({ method: "POST", path: ROUTES.resource, headers, body });
+          const answer = await send("db", request, signal);
           const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
           return reply.kind === "done"
             ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
             : reply;
         },
-        mayLeave,
+        { mayLeave, kind: "content" },
       ),
 
     update: (docId, change, signal, key, mayLeave) =>
       attempt(
         "update",
         signal,
-        async () => {
+        async (pace) => {
           const path = pathOf(docId);
           const { content, ...fields } = change;
           const body =
             content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
           const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
-          const answer = await send("db", { method: "PUT", path, headers, body }, signal);
+          const answer = await send("db", pace({ method: "PUT", path, headers, body }), signal);
           const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
           return reply.kind === "done"
             ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
             : reply;
         },
-        mayLeave,
+        { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : "content" },
       ),
 
     read: (docId, signal) =>
@@ -294,7 +295,7 @@ function resourceRequests(
           const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
           return readAnswer(answer, Done, "resource", now());
         },
-        mayLeave,
+        { mayLeave },
       ),
 
     take: (docId, title, signal) =>
@@ -336,21 +337,26 @@ function fileRequests(
 
     upload: async (file, key, signal) => {
       try {
-        return await attempt("upload", signal, async () => {
-          const form = uploadBody(file, file.mediaType);
-          const headers = {
-            ...auth,
-            [IDEMPOTENCY_HEADER]: key,
-            "content-type": form.contentType,
-            "content-length": String(form.contentLength),
-          };
-          const path = ROUTES.upload;
-          // The pool accepts any iterable as a body; its types allow streams only.
-          const body = form.chunks as never;
-          const answer = await send("api", { method: "POST", path, headers, body }, signal);
-          const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
-          return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
-        });
+        return await attempt(
+          "upload",
+          signal,
+          async (pace) => {
+            const form = uploadBody(file, file.mediaType);
+            const headers = {
+              ...auth,
+              [IDEMPOTENCY_HEADER]: key,
+              "content-type": form.contentType,
+              "content-length": String(form.contentLength),
+            };
+            const path = ROUTES.upload;
+            // The pool accepts any iterable as a body; its types allow streams only.
+            const body = form.chunks as never;
+            const answer = await send("api", pace({ method: "POST", path, headers, body }), signal);
+            const reply = withKey(answer, readAnswer(answer, UploadAnswer, "address", now()));
+            return reply.kind === "done" ? { kind: "done" as const, value: reply.value.file_url } : reply;
+          },
+          { kind: "content" },
+        );
       } catch (error) {
         if (error instanceof TornFile) return { kind: "torn" };
         throw error;

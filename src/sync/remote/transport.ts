@@ -4,9 +4,10 @@ import { connectPool } from "../../lib/proxy.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, type RawAnswer, type Reply } from "./answer.ts";
 import { exchange, type ExchangeRequest } from "./exchange.ts";
+import { type Departure, type Limits, openLimits, type RequestKind } from "./limits.ts";
 import { TornFile } from "./multipart.ts";
 import { outcomeOf, type DaemonObserver } from "./observer.ts";
-import type { Pacer } from "./pacer.ts";
+import type { Pacer, Ticket } from "./pacer.ts";
 
 /** Addresses of a service and its key. */
 export interface ServiceAddress {
@@ -28,6 +29,8 @@ export type MayLeave = () => boolean;
 export interface TransportOptions {
   readonly address: ServiceAddress;
   readonly pacer: Pacer;
+  /** The configured limits. Default: none. */
+  readonly limits?: Limits;
   /** Connections to each host at most. */
   readonly connections: number;
   readonly timeoutMs: number;
@@ -129,6 +132,14 @@ export function openHosts({
 
 type Headers = Readonly<Record<string, string>>;
 
+type Pace = (request: ExchangeRequest) => ExchangeRequest;
+
+interface AttemptOptions {
+  readonly mayLeave?: MayLeave | undefined;
+  /** Default: control. */
+  readonly kind?: RequestKind;
+}
+
 /** Sends requests and reports their results. */
 export interface Transport {
   readonly db: Host;
@@ -136,12 +147,15 @@ export interface Transport {
   readonly auth: Headers;
   readonly json: Headers;
   readonly patient: Headers;
-  /** Passes the gate, makes one attempt and reports its result to the gate. */
+  /**
+   * Passes limits and gate, makes one attempt and reports its result to the gate. `pace` makes the body of a request that
+   * carries a document leave at the configured rate.
+   */
   readonly attempt: <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
-    ask: () => Promise<R>,
-    mayLeave?: MayLeave,
+    ask: (pace: Pace) => Promise<R>,
+    options?: AttemptOptions,
   ) => Promise<R | Later>;
   readonly send: (to: "api" | "db", request: ExchangeRequest, signal: AbortSignal) => Promise<RawAnswer>;
   readonly noteClock: (offsetMs: number | undefined) => void;
@@ -177,6 +191,7 @@ export function openTransport(options: TransportOptions, hosts: Hosts): Transpor
 
 function openAttempts({
   pacer,
+  limits = openLimits({ limits: undefined }),
   isHeld,
   step: onStep = () => undefined,
   onRequest,
@@ -185,24 +200,22 @@ function openAttempts({
   return async <R extends Reply<unknown>>(
     name: string,
     signal: AbortSignal,
-    ask: () => Promise<R>,
-    mayLeave?: MayLeave,
+    ask: (pace: Pace) => Promise<R>,
+    { mayLeave, kind = "control" }: AttemptOptions = {},
   ): Promise<R | Later> => {
-    const ticket = await pacer.enter(signal);
+    const { ticket, departure } = await enter(pacer, limits, kind, signal);
     // Checked after the gate: a request that waited there while its source was paused must not leave either.
-    if (CHANGES.has(name) && isHeld?.(signal) === true) {
+    const isPaused = CHANGES.has(name) && isHeld?.(signal) === true;
+    if (isPaused || mayLeave?.() === false) {
+      departure.end();
       pacer.left(ticket);
-      return PAUSED;
-    }
-    if (mayLeave?.() === false) {
-      pacer.left(ticket);
-      return UNWANTED;
+      return isPaused ? PAUSED : UNWANTED;
     }
     onStep(name);
     const startMs = performance.now();
     let reply: R | Later;
     try {
-      reply = await ask();
+      reply = await ask((request) => departure.pace(request, signal));
     } catch (error) {
       if (signal.aborted || error instanceof TornFile) {
         pacer.left(ticket);
@@ -216,6 +229,8 @@ function openAttempts({
         unreached: NOT_SENT.has(code),
         reason: messageOf(error) || code,
       };
+    } finally {
+      departure.end();
     }
     onMoved();
     onRequest?.(name, outcomeOf(reply), (performance.now() - startMs) / 1000);
@@ -224,4 +239,20 @@ function openAttempts({
     else pacer.succeeded(ticket);
     return reply;
   };
+}
+
+/** Resolves when gate and limits let a request leave. It waits for a limit outside of the gate, where it might be the probe. */
+async function enter(
+  pacer: Pacer,
+  limits: Limits,
+  kind: RequestKind,
+  signal: AbortSignal,
+): Promise<{ readonly ticket: Ticket; readonly departure: Departure }> {
+  for (;;) {
+    const ticket = await pacer.enter(signal);
+    const departure = limits.admit(kind);
+    if (typeof departure !== "number") return { ticket, departure };
+    pacer.left(ticket);
+    await limits.wait(departure, signal);
+  }
 }

@@ -17,13 +17,18 @@ export interface Work extends Pick<WorkQueue<Job>, "push" | "setWidth" | "stop">
 export interface WorkOptions {
   readonly ledger: Ledger;
   readonly width: number;
+  /** Whether files may wait for limits of the configuration, behind which deletes must not wait. */
+  readonly isLimited: boolean;
   readonly onError: (error: unknown) => void;
   /** Reports that nothing more can be done: jobs only pass through. */
   readonly isBroken: () => boolean;
 }
 
+/** Deletes that may be in flight beyond the width while files wait for a limit. */
+const RESERVE = 2;
+
 /** Opens the queue. */
-export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Work {
+export function openWork({ ledger, width, isLimited, onError, isBroken }: WorkOptions): Work {
   let done = 0;
   let total = 0;
   let sent = 0;
@@ -65,7 +70,8 @@ export function openWork({ ledger, width, onError, isBroken }: WorkOptions): Wor
   const queue = openQueue<Job>({
     width,
     onError,
-    lineOf: (job) => ({ owner: job.source, kind: lineKindOf(job) }),
+    reserve: isLimited ? RESERVE : 0,
+    lineOf: (job) => ({ owner: job.source, kind: lineKindOf(job), isReserved: job.kind === "delete" }),
     bytesOf: (job) => (job.kind === "file" ? job.candidate.entry.sizeBytes : 0),
     prepare: async (jobs) => {
       const prepared = await Promise.all(jobs.map(prepareOf));

@@ -16,6 +16,7 @@ const STATE: PassState = {
   deletesLeft: 0,
   isScanning: false,
   isServiceAway: false,
+  pause: undefined,
   secondsLeft: undefined,
 };
 

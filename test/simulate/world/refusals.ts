@@ -39,7 +39,7 @@ export function openRefusalWatch({
       const isSet = Math.abs(clock.wallMs() - clock.nowMs() - setMs) > 1;
       if (isOther || isSet || running() !== daemon) return;
       const { service } = daemon.status();
-      if (service.kind === "open" || service.untilMs <= clock.wallMs()) return;
+      if (service.kind === "open" || service.kind === "limited" || service.untilMs <= clock.wallMs()) return;
       // What left before the refusal may have got no answer since, and closed the gate once more.
       if (service.reason !== `simulated ${status}`) return;
       const restS = ((service.untilMs - clock.wallMs()) / 1000).toFixed(1);
