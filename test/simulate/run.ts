@@ -89,6 +89,8 @@ async function storm(world: World, history: History): Promise<void> {
   // No hint comes when a folder can be read again: that is found by the next scan.
   if (conditions.mounted !== true || happenings.some(({ kind }) => kind === "spoil")) return;
   await pass(world, overMs + NOTICED_MS);
+  // The folder that hid the source's is the source, as far as anybody knows.
+  if (isHiddenAtFirst(world, history)) return;
   // A delete that waits for a person is one that was noticed.
   const awaitsPerson =
     runner
@@ -98,6 +100,20 @@ async function storm(world: World, history: History): Promise<void> {
   // That the service begins to take metadata is noticed later.
   const unnoticed = awaitsPerson ? judge.wrong(() => true) : judge.differences("metadata");
   if (unnoticed.length > 0) judge.fail("unnoticed", unnoticed.join("; "));
+}
+
+/** Whether another folder hid the source's when the first resource was made. */
+function isHiddenAtFirst({ service }: World, { happenings }: History): boolean {
+  const own = service.resources().filter(({ foreign }) => !foreign);
+  const firstMs = Math.min(...own.map(({ id }) => service.madeMs(id)));
+  return happenings.some(
+    (each) =>
+      each.kind === "mount" &&
+      each.folder === "" &&
+      each.state === "over" &&
+      each.atMs <= firstMs &&
+      firstMs <= each.atMs + each.forMs,
+  );
 }
 
 /** A source whose documents cost no time does not wait for another's. */

@@ -35,7 +35,10 @@ export interface BehindFile {
 }
 
 /** Returns a function that returns the files which are behind. It knows since when by how often it is called. */
-export function watchBehind({ clock, judge }: World, { happenings }: History): () => readonly BehindFile[] {
+export function watchBehind(
+  { clock, judge, expectations }: World,
+  { happenings, conditions }: History,
+): () => readonly BehindFile[] {
   const spoilt = happenings.flatMap((each) => (each.kind === "spoil" ? [each.path] : []));
   const isSpoilt = (path: string): boolean =>
     spoilt.some((each) => path === each || path.startsWith(`${each}/`));
@@ -48,9 +51,14 @@ export function watchBehind({ clock, judge }: World, { happenings }: History): (
         each.atMs <= clock.nowMs() &&
         clock.nowMs() <= each.atMs + each.forMs + NOTICED_MS,
     );
+  /** Of two files of one owner at the same place nobody can say whose resource is whose. */
+  const isAlone = (path: string): boolean =>
+    conditions.second !== "same-owner" ||
+    !expectations.all().some((each) => each.path !== path && placeAt(each.path) === placeAt(path));
   let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
   return () => {
-    const behind = judge.behind().filter(({ file }) => !isSpoilt(file.path) && !isAway(file.path));
+    const isSeen = (path: string): boolean => !isSpoilt(path) && !isAway(path) && isAlone(path);
+    const behind = judge.behind().filter(({ file }) => isSeen(file.path));
     const files = behind.map(({ file: { path, changedMs }, words, writtenMs }) => {
       const before = behindSince.get(path);
       // A file that changes all the time is behind since the first of the changes that were not sent.
@@ -65,6 +73,11 @@ export function watchBehind({ clock, judge }: World, { happenings }: History): (
 
 /** A change is noticed so soon at the latest, and counted as waiting from then on. */
 export const NOTICED_MS = 10_000;
+
+/** The path within its source. */
+function placeAt(path: string): string {
+  return path.startsWith(SECOND) ? path.slice(SECOND.length) : path;
+}
 
 /** Whether a file lies in a folder of the first source; "" is the source's own. */
 function isBelow(path: string, folder: string): boolean {

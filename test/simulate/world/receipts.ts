@@ -50,7 +50,7 @@ interface Law {
 }
 
 function openLaw(world: World, history: History): Law {
-  const { clock, judge, expectations } = world;
+  const { clock, judge } = world;
   const { happenings } = history;
   const behindNow = watchBehind(world, history);
   const isWatched = !happenings.some(isUnknowable) && !happenings.some(isClock);
@@ -59,14 +59,8 @@ function openLaw(world: World, history: History): Law {
     const words = wrong.map((each) => each.words).join("; ");
     judge.fail("overclaimed", `the receipt says that ${what}: ${words}`);
   };
-  /** Of two files of one owner at the same place nobody can say whose resource is whose. */
-  const isAlone = ({ path }: BehindFile): boolean => {
-    const at = (each: string): string => (each.startsWith(SECOND) ? each.slice(SECOND.length) : each);
-    const isShared = history.conditions.second === "same-owner";
-    return !isShared || !expectations.all().some((each) => each.path !== path && at(each.path) === at(path));
-  };
   const behindIn = ({ folder }: FolderReceipt): readonly BehindFile[] =>
-    behindNow().filter((each) => isAlone(each) && each.path.startsWith(SECOND) === (folder === SECOND_ROOT));
+    behindNow().filter(({ path }) => path.startsWith(SECOND) === (folder === SECOND_ROOT));
   /** What was saved before `asOf` is there, except as many files as are counted. An unreadable folder counts once. */
   const checkCounts = (receipt: FolderReceipt, behind: readonly BehindFile[]): void => {
     const { asOf, pending, failed, held, unreadable } = receipt;
