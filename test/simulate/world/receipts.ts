@@ -62,10 +62,10 @@ function openLaw(world: World, history: History): Law {
   const behindIn = ({ folder }: FolderReceipt): readonly BehindFile[] =>
     behindNow().filter(({ path }) => path.startsWith(SECOND) === (folder === SECOND_ROOT));
   /** What was saved before `asOf` is there, except as many files as are counted. An unreadable folder counts once. */
-  const checkCounts = (receipt: FolderReceipt, behind: readonly BehindFile[]): void => {
+  const checkCounts = (receipt: FolderReceipt, behind: readonly BehindFile[], knownMs = Infinity): void => {
     const { asOf, pending, failed, held, unreadable } = receipt;
     if (asOf === null || unreadable > 0) return;
-    const asOfMs = clock.nowMs() - (Date.now() - Date.parse(asOf));
+    const asOfMs = Math.min(knownMs, clock.nowMs() - (Date.now() - Date.parse(asOf)));
     const wrong = behind.filter(({ sinceMs }) => sinceMs < asOfMs);
     if (wrong.length > pending + failed + held) fail(`all but ${pending + failed + held} agree`, wrong);
   };
@@ -80,7 +80,8 @@ function openLaw(world: World, history: History): Law {
     checkFresh: (receipt, askedMs) => {
       const behind = behindIn(receipt);
       if (!isScanned) return;
-      checkCounts(receipt, behind);
+      // Where hints are lost, nothing later than the question was compared.
+      checkCounts(receipt, behind, isWatched ? Infinity : askedMs);
       const wrong = behind.filter(({ changedMs }) => changedMs < askedMs);
       if (receipt.current && wrong.length > 0) fail("it is current as of the question", wrong);
     },
