@@ -668,7 +668,11 @@ export function openJudge(options: JudgeOptions): Judge {
       // What the service was still working on was never acknowledged, and is on its way.
       // One whose file is gone, too, is not missed: its delete is held.
       const isThere = (each: Resource): boolean => expectations.bodyAt(placeIn(each)) !== undefined;
-      const known = gone.filter(({ id, queued }) => queued.length === 0 && options.isOwned(id));
+      const acknowledgedMs = (each: Resource): number =>
+        Math.max(...(acknowledged.get(placeIn(each))?.values() ?? []), -Infinity);
+      const isKnown = (each: Resource): boolean =>
+        options.isLedgerOpen() ? options.isOwned(each.id) : acknowledgedMs(each) >= service.madeMs(each.id);
+      const known = gone.filter((each) => each.queued.length === 0 && isKnown(each));
       const missed = known.filter(isThere);
       // Each source judges its own loss; of two that share an owner nobody can say whose resource it was.
       if (options.owners.second !== undefined) return;
