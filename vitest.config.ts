@@ -4,6 +4,7 @@ import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
 import { TEST_FOLDER } from "./test/memory-folder.ts";
 import { RETRIES } from "./test/retries.ts";
+import { WAIT } from "./test/wait.ts";
 
 /**
  * Tests of single parts that start processes by the dozen, or work for ten seconds: recognising text, hostile documents,
@@ -84,6 +85,8 @@ const inlined = { deps: { inline: ["chokidar", "readdirp"] } };
 const unitWorkers = Math.ceil(1.5 * availableParallelism());
 /** Processes register where commands look for them. */
 const ownRegistry = { setupFiles: ["test/own-registry.ts"] };
+/** `expect.poll` waits as long as `vi.waitFor` does in the tests. */
+const common = { retry: RETRIES, expect: { poll: WAIT } };
 const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
 
 keepCompiled();
@@ -102,7 +105,7 @@ export default defineConfig({
           isolate: false,
           setupFiles: ["test/idle-threads.ts"],
           testTimeout: 20_000,
-          retry: RETRIES,
+          ...common,
           maxWorkers: unitWorkers,
           server: inlined,
           ...inMemory,
@@ -114,7 +117,7 @@ export default defineConfig({
           include: ALONE,
           exclude: NOT_UNIT,
           testTimeout: 20_000,
-          retry: RETRIES,
+          ...common,
           maxWorkers: unitWorkers,
           server: inlined,
           ...inMemory,
@@ -127,7 +130,7 @@ export default defineConfig({
           include: LONG_TESTS,
           testTimeout: 120_000,
           hookTimeout: 60_000,
-          retry: RETRIES,
+          ...common,
           // Most wait for programs that they started.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
@@ -140,7 +143,7 @@ export default defineConfig({
           include: SCENARIOS,
           testTimeout: 300_000,
           hookTimeout: 60_000,
-          retry: RETRIES,
+          ...common,
           // Each keeps disk and processors busy; side by side they would only wait for each other.
           fileParallelism: false,
           sequence: { groupOrder: 2 },
@@ -153,7 +156,7 @@ export default defineConfig({
           include: E2E,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          retry: RETRIES,
+          ...common,
           maxWorkers: "100%",
           sequence: { groupOrder: 3 },
         },
@@ -166,7 +169,7 @@ export default defineConfig({
           env: { KBSYNC_TEST_KILLS: "10", KBSYNC_TEST_STRIDE: "1" },
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          retry: RETRIES,
+          ...common,
           // Each file starts programs of its own, which wait more than they work: two at a time keep two processors busy.
           maxWorkers: 2,
           sequence: { groupOrder: 4 },
@@ -179,7 +182,7 @@ export default defineConfig({
           include: CONSOLE,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          retry: RETRIES,
+          ...common,
           sequence: { groupOrder: 7 },
         },
       },

@@ -11,6 +11,7 @@ import {
 import type { Running } from "../service/running.ts";
 import { ask, begin, CHAT, eventsOf, KNOWLEDGE, openAsking, remember } from "./asking.ts";
 import { withMethods } from "../store/with-methods.ts";
+import { WAIT } from "../../wait.ts";
 
 let endpoint: ModelEndpoint;
 let running: Running;
@@ -324,7 +325,7 @@ describe("a model that fails", () => {
     const { json } = await ask(hasty, { agent_id: "plain", user: "Hello" });
     expect(json.response.data).toMatchObject({ fallback: true, model: "builtin/ocr" });
     expect(json.response.data.firstAttemptError).toContain("did not answer within 0.3 s");
-    await vi.waitFor(() => expect(endpoint.brokenOff()).toBe(broken + 1));
+    await vi.waitFor(() => expect(endpoint.brokenOff()).toBe(broken + 1), WAIT);
     // A stalled model is not asked again.
     expect(endpoint.requests.length).toBe(asked + 1);
   });
@@ -546,10 +547,10 @@ describe("a client that goes away", () => {
       endpoint.behave = () => (stream ? { kind: "stall", after: ["The"] } : { kind: "stall" });
       const leaving = new AbortController();
       const gone = begin(running, { user: "Hello", stream, thread_id: `left-${stream}` }, leaving.signal);
-      await vi.waitFor(() => expect(endpoint.requests.length).toBe(before.asked + 1));
+      await vi.waitFor(() => expect(endpoint.requests.length).toBe(before.asked + 1), WAIT);
       leaving.abort();
       await expect(gone).rejects.toThrow(/abort/i);
-      await vi.waitFor(() => expect(endpoint.brokenOff()).toBe(before.broken + 1));
+      await vi.waitFor(() => expect(endpoint.brokenOff()).toBe(before.broken + 1), WAIT);
       expect(endpoint.requests.length).toBe(before.asked + 1);
       endpoint.behave = () => answered;
       await running.send("POST", CHAT, {
@@ -571,10 +572,10 @@ describe("a client that goes away", () => {
       endpoint.behave = () => ({ kind: "stall" });
       const leaving = new AbortController();
       const ended = begin(running, { user: "Hello", stream }, leaving.signal);
-      await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1));
+      await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
       leaving.abort();
       await expect(ended).rejects.toThrow(/abort/i);
-      await vi.waitFor(() => expect(gone().length).toBe(before + 1));
+      await vi.waitFor(() => expect(gone().length).toBe(before + 1), WAIT);
       expect(gone().at(-1)).toMatch(/"level":20/);
     },
   );

@@ -3,6 +3,7 @@ import { asyncPreference, etagOf, isKnown, preconditionOf } from "../../../src/k
 import { createBody, openRunning } from "../service/running.ts";
 import type { Answered, Running, Sent } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
+import { WAIT } from "../../wait.ts";
 
 const RESOURCE = { id: "a".repeat(24), revision: 3 };
 const TAG = etagOf(RESOURCE);
@@ -126,7 +127,7 @@ describe("ETag", () => {
       const headers = { "if-match": String(created.headers["etag"]) };
       const late = await at(method, id, { headers, ...(body === undefined ? {} : { body }) });
       expect([late.status, late.json.error?.code]).toEqual([412, "precondition_failed"]);
-      await vi.waitFor(async () => expect((await at("GET", id)).json.data.title).toBe("Ebb"));
+      await vi.waitFor(async () => expect((await at("GET", id)).json.data.title).toBe("Ebb"), WAIT);
     },
   );
 

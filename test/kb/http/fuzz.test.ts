@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
+import { anyCharacter } from "../../any-character.ts";
 
 let running: Running;
 let id: string;
@@ -17,7 +18,7 @@ afterAll(() => running.close());
 /** Values of every kind, including plausible ones. */
 const value = fc.oneof(
   fc.jsonValue(),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.constantFrom("fastest", "recursive", "", "10", "1e3", -1, 0, 1, 5, 1e300, 2 ** 53, null, true, [], {}),
 );
 const settings = fc.record({ strategy: value, chunkSize: value, chunkOverlap: value }, { requiredKeys: [] });
@@ -75,14 +76,14 @@ describe("arbitrary input", () => {
   });
 
   it("causes no internal error in search", async () => {
-    const query = fc.string({ unit: "binary", maxLength: 200 });
+    const query = fc.string({ unit: anyCharacter, maxLength: 200 });
     const score = fc.double({ min: 0, max: 1, noNaN: true });
     const inDocument = fc.record({ query, score, doc_id: fc.constant(id) });
     const inCollection = fc.record({
       query,
       top_k: fc.integer({ min: 1, max: 100 }),
       collection_id: fc.constant(collectionId),
-      owner_id: fc.string({ unit: "binary", minLength: 1, maxLength: 10 }),
+      owner_id: fc.string({ unit: anyCharacter, minLength: 1, maxLength: 10 }),
     });
     const body = fc.oneof(searchBody, inDocument, inCollection);
     await fc.assert(
@@ -93,7 +94,7 @@ describe("arbitrary input", () => {
 
   it("causes no internal error in the list's parameters and in paths", async () => {
     const text = fc
-      .string({ unit: "binary", maxLength: 40 })
+      .string({ unit: anyCharacter, maxLength: 40 })
       .map((raw) => encodeURIComponent(raw.toWellFormed()));
     await fc.assert(
       fc.asyncProperty(text, text, text, async (one, two, three) => {

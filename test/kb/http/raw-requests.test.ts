@@ -6,14 +6,13 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { assertRequestId, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { typeOf } from "../service/answer-check.ts";
+import { WAIT } from "../../wait.ts";
 
 let running: Running;
 beforeAll(async () => {
   running = await openRunning();
 });
 afterAll(() => running.close());
-
-const WAIT = { timeout: 5000 };
 
 /** Sends text unchanged and reads until the service closes the connection. */
 async function exchange(request: string): Promise<{ status: number; json: unknown }> {

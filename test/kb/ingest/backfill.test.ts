@@ -8,6 +8,7 @@ import type { Store } from "../../../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS, type Tier } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { wordsOnly } from "../store/store-fixture.ts";
+import { WAIT } from "../../wait.ts";
 
 /** What a backfill asks of a store, over a map. */
 function memory(chunks: number) {
@@ -53,13 +54,13 @@ describe("backfill", () => {
     backfill.wake();
   };
   const through = (store: ReturnType<typeof memory>): Promise<void> =>
-    vi.waitFor(() => expect(store.lacking.size).toBe(0), { timeout: 5000 });
+    vi.waitFor(() => expect(store.lacking.size).toBe(0), WAIT);
 
   it("the backfill embeds every chunk without a vector", async () => {
     const store = memory(600);
     open(store, hashedEmbedder());
     await through(store);
-    await vi.waitFor(() => expect(reports).toEqual([{ chunks: 600 }]));
+    await vi.waitFor(() => expect(reports).toEqual([{ chunks: 600 }]), WAIT);
   });
 
   it("the backfill retries after a failure", async () => {
@@ -72,7 +73,7 @@ describe("backfill", () => {
         failures-- > 0 ? Promise.reject(new Error("out of memory")) : real.embed(...parts),
     });
     await through(store);
-    await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]));
+    await vi.waitFor(() => expect(reports.map(({ chunks }) => chunks)).toEqual([0, 0, 0, 10]), WAIT);
   });
 
   it("the backfill retries while there is no model", async () => {
@@ -104,13 +105,13 @@ describe("backfill", () => {
       },
     };
     open(store, model, (chunks) => left.push(chunks));
-    await vi.waitFor(() => expect(left.at(-1)).toBe(1), { timeout: 5000 });
+    await vi.waitFor(() => expect(left.at(-1)).toBe(1), WAIT);
     expect([...store.lacking.keys()]).toEqual([5]);
     // Once beside others, twice alone; from then on it is left, whatever else comes.
     expect(poisoned).toBe(3);
     store.add(1000);
     backfill.wake();
-    await vi.waitFor(() => expect([...store.lacking.keys()]).toEqual([5]));
+    await vi.waitFor(() => expect([...store.lacking.keys()]).toEqual([5]), WAIT);
     expect(poisoned).toBe(3);
   });
 
@@ -133,7 +134,7 @@ describe("backfill", () => {
       return 0;
     };
     open(store, hashedEmbedder());
-    await vi.waitFor(() => expect([complete > 0, dropped]).toEqual([true, 2]), { timeout: 5000 });
+    await vi.waitFor(() => expect([complete > 0, dropped]).toEqual([true, 2]), WAIT);
   });
 
   it("blames the model, not the texts, when it fails on everything", async () => {
@@ -144,7 +145,7 @@ describe("backfill", () => {
       ...real,
       embed: (...parts) => (isBroken ? Promise.reject(new Error("out of memory")) : real.embed(...parts)),
     });
-    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(8), { timeout: 5000 });
+    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(8), WAIT);
     expect(store.lacking.size).toBe(10);
     isBroken = false;
     await through(store);
@@ -167,7 +168,7 @@ describe("backfill", () => {
         return real.embed(texts);
       },
     });
-    await vi.waitFor(() => expect(steps).toEqual(["begin"]));
+    await vi.waitFor(() => expect(steps).toEqual(["begin"]), WAIT);
     const closed = backfill.close();
     release();
     await closed;
@@ -190,7 +191,7 @@ describe("backfill", () => {
       return found;
     };
     open(store, hashedEmbedder());
-    await vi.waitFor(() => expect(attempts).toBeGreaterThan(1));
+    await vi.waitFor(() => expect(attempts).toBeGreaterThan(1), WAIT);
     await through(store);
   });
 });

@@ -6,6 +6,7 @@ import { openModel } from "../../../src/kb/ingest/model.ts";
 import type { FoundModel, Model } from "../../../src/kb/ingest/model.ts";
 import { DEFAULT_SETTINGS } from "../../../src/wire/primitives.ts";
 import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
+import { WAIT } from "../../wait.ts";
 
 const NEVER = new Promise<never>(() => undefined);
 const WAITS = { firstMs: 20, nextMs: 5 };
@@ -29,7 +30,7 @@ describe("the embedding model", () => {
     expect(await model.get()).toBeUndefined();
     expect(model.state().state).toBe("loading");
     resolve(hashedEmbedder());
-    await vi.waitFor(() => expect(model.ready).toHaveLength(1));
+    await vi.waitFor(() => expect(model.ready).toHaveLength(1), WAIT);
     expect((await model.get())?.dimensions).toBe(64);
     expect(find).toHaveBeenCalledTimes(1);
   });

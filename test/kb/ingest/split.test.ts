@@ -13,6 +13,7 @@ import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 import { startLanguageModelServer } from "../../fakes/language-model-server.ts";
 import type { LanguageModelServer, Script } from "../../fakes/language-model-server.ts";
 import { expectLawful } from "./chunk/laws.ts";
+import { WAIT } from "../../wait.ts";
 
 const SEA = "The tide rises and the sea covers the harbour wall at noon. ";
 const BREAD = "Knead the dough with flour and yeast until the bread is soft. ";
@@ -139,7 +140,7 @@ describe("splitting", () => {
       const split = (text: string, account: string) =>
         splitter.split(text, settings(strategy), { tenant: [account, "owner"] });
       const busy = Array.from({ length: 4 }, () => split(`Held. ${TWO_MATTERS}`, "busy"));
-      await vi.waitFor(() => expect(strategy === "agentic" ? server.asked.length : held).toBe(2));
+      await vi.waitFor(() => expect(strategy === "agentic" ? server.asked.length : held).toBe(2), WAIT);
       expect((await split(CHAPTERS, "other")).strategyUsed).toBe(strategy);
       release();
       await splitter.close();

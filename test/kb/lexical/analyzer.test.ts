@@ -2,6 +2,7 @@ import { array, assert, constantFrom, property, string } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { analyze } from "../../../src/kb/lexical/analyzer.ts";
 import { foldedTerms, TERM_CHARS_MAX } from "../../../src/kb/lexical/fold.ts";
+import { anyCharacter } from "../../any-character.ts";
 
 const text = array(
   constantFrom(
@@ -117,7 +118,7 @@ describe("analyze", () => {
 
   it("analyze returns terms of letters, digits and marks only, for any text", () => {
     assert(
-      property(string({ unit: "binary", maxLength: 200 }), (input) => {
+      property(string({ unit: anyCharacter, maxLength: 200 }), (input) => {
         for (const term of analyze(input).terms) expect(term).toMatch(/^[\p{L}\p{N}\p{M}\p{Co}]+$/u);
       }),
     );

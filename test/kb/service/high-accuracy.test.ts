@@ -6,6 +6,7 @@ import { openModelService } from "../../fakes/model-service.ts";
 import type { ModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running, RunningOptions } from "./running.ts";
+import { WAIT } from "../../wait.ts";
 
 const KEY = "sk-of-the-tests";
 let running: Running;
@@ -52,7 +53,7 @@ describe("high_accuracy", () => {
   it("high_accuracy embeds the sentences of a large document in the background", async () => {
     await open();
     await create("Water runs down from the hills. ".repeat(32 * (SENTENCES_FIRST_MAX + 10)));
-    await vi.waitFor(async () => expect(await lacking()).toBe(0), { timeout: 8000 });
+    await vi.waitFor(async () => expect(await lacking()).toBe(0), WAIT);
   });
 
   it("high_accuracy searches words alone without a model, and says so", async () => {

@@ -438,7 +438,7 @@ describe("what is not HTTP", () => {
       socket.write(
         `POST /api/rag/resource HTTP/1.1\r\nhost: a\r\npauthkey: ${running.key}\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"title"`,
       );
-      await vi.waitFor(() => expect(socket.bytesWritten).toBeGreaterThan(0));
+      await vi.waitFor(() => expect(socket.bytesWritten).toBeGreaterThan(0), WAIT);
       socket.destroy();
     }
     expect((await create(running)).status).toBe(201);

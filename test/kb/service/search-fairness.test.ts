@@ -2,6 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { openRemoteEmbedder } from "../../../src/kb/embed/remote.ts";
 import { openModelService, type ModelService } from "../../fakes/model-service.ts";
 import { createBody, openRunning, type Running } from "./running.ts";
+import { WAIT } from "../../wait.ts";
 
 /** Searches of the hostile account in flight. */
 const MANY = 60;
@@ -43,9 +44,9 @@ it.each(["/v1/embeddings", "/v1/rerank"])(
 
     service.misbehave = ({ path }) => (path === slowPath ? "hang" : undefined);
     const searches = Array.from({ length: MANY }, hostile);
-    await vi.waitFor(() => expect(callsOf("hostile")).toBeGreaterThan(3));
+    await vi.waitFor(() => expect(callsOf("hostile")).toBeGreaterThan(3), WAIT);
     searches.push(victim());
-    await vi.waitFor(() => expect(callsOf("victim")).toBe(1));
+    await vi.waitFor(() => expect(callsOf("victim")).toBe(1), WAIT);
     void Promise.allSettled(searches);
   },
 );

@@ -6,6 +6,7 @@ import {
   newFileToken,
   safeFileName,
 } from "../../../src/kb/uploads/file-address.ts";
+import { anyCharacter } from "../../any-character.ts";
 
 describe("safeFileName", () => {
   it.each([
@@ -26,7 +27,7 @@ describe("safeFileName", () => {
 
   it("safeFileName never returns an empty or long name, a path or several lines, and leaves safe names unchanged", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 300 }), (given) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 300 }), (given) => {
         const name = safeFileName(given);
         expect(name.length).toBeGreaterThan(0);
         expect(name.length).toBeLessThanOrEqual(FILE_NAME_CHARS_MAX);
@@ -48,7 +49,7 @@ describe("addresses", () => {
   it.each(bases)("recognises the address of any file under %s", (base) => {
     const addresses = fileAddresses(() => base);
     fc.assert(
-      fc.property(fc.string({ unit: "binary", maxLength: 150 }), (given) => {
+      fc.property(fc.string({ unit: anyCharacter, maxLength: 150 }), (given) => {
         const file = { token: newFileToken(), name: safeFileName(given) };
         const url = new URL(addresses.urlOf(file));
         expect(addresses.classify(url)).toEqual({ kind: "token", token: file.token });

@@ -11,6 +11,7 @@ import {
 import { NO_FIELDS, readFields } from "../../../src/sync/document/fields.ts";
 import { nameText } from "../../../src/sync/document/title.ts";
 import { readMetadata } from "../../../src/wire/metadata.ts";
+import { anyCharacter } from "../../any-character.ts";
 
 const FACTS: MetadataFacts = {
   path: "work/2024/plan.MD",
@@ -102,20 +103,20 @@ describe("composeMetadata", () => {
   });
 
   const scalars = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 1500 }),
+    fc.string({ unit: anyCharacter, maxLength: 1500 }),
     fc.double(),
     fc.boolean(),
     fc.constant(null),
   );
   const names = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 70 }),
+    fc.string({ unit: anyCharacter, maxLength: 70 }),
     fc.constantFrom("path", "tags", "status", "and", "fm", "author", "__proto__", "folderDescription"),
   );
   const raw = fc
     .array(fc.tuple(names, fc.oneof(scalars, fc.array(scalars, { maxLength: 90 }))), { maxLength: 90 })
     .map((entries) => Object.fromEntries(entries) as Record<string, unknown>);
   const paths = fc
-    .array(fc.string({ unit: "binary", minLength: 1, maxLength: 255 }), { minLength: 1, maxLength: 60 })
+    .array(fc.string({ unit: anyCharacter, minLength: 1, maxLength: 255 }), { minLength: 1, maxLength: 60 })
     .map((parts) => parts.join("/"));
   const anyFacts: fc.Arbitrary<MetadataFacts> = fc.record({
     path: paths,
@@ -127,7 +128,7 @@ describe("composeMetadata", () => {
   });
   const anyParts: fc.Arbitrary<MetadataParts> = fc.record({
     set: raw.map(readFields),
-    folderDescription: fc.option(fc.string({ unit: "binary", maxLength: 3000 }), { nil: undefined }),
+    folderDescription: fc.option(fc.string({ unit: anyCharacter, maxLength: 3000 }), { nil: undefined }),
   });
   const Accepted = z.unknown().transform(readMetadata);
 

@@ -1,4 +1,5 @@
 import * as fc from "fast-check";
+import { anyCharacter } from "../../../any-character.ts";
 
 /** The parts of JSON Schema that the document uses. */
 interface Schema {
@@ -68,7 +69,7 @@ export function fuzzRequests({ paths, components }: ApiDocument): fc.Arbitrary<F
 /** Strings of many kinds: from every Unicode plane, lone surrogates, long ones, hostile to paths, headers, SQL and search. */
 const text = fc.oneof(
   fc.string({ unit: "grapheme" }),
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc.constantFrom(
     "",
     " ",

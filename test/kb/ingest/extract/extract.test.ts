@@ -11,6 +11,7 @@ import type { TextForm } from "../../../../src/kb/ingest/extract/text-form.ts";
 import type { Extraction, Extractor, ExtractorOptions } from "../../../../src/kb/ingest/extract/extract.ts";
 import { detectMediaType, MEDIA_TYPES } from "../../../../src/kb/ingest/extract/media-type.ts";
 import { buildPdf, namedFontPdf, textPage } from "./pdf-fixture.ts";
+import { WAIT } from "../../../wait.ts";
 
 const repoRoot = join(import.meta.dirname, "../../../..");
 const samples = join(repoRoot, "..", "shared", "data", "pdfs");
@@ -67,7 +68,7 @@ function pdfProcesses(): number[] {
 
 /** Waits for this many processes; on systems other than Linux returns at once. */
 async function untilProcesses(count: number): Promise<void> {
-  await vi.waitUntil(() => !linux || pdfProcesses().length === count, { timeout: 5000 });
+  await vi.waitUntil(() => !linux || pdfProcesses().length === count, WAIT);
 }
 
 /** A document that takes seconds: a page that shows a word two million times. */
