@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { findService } from "../compose/compose.ts";
+import { runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { consoleLink, hasConsole } from "../compose/console-link.ts";
@@ -34,14 +34,7 @@ async function signInLink(context: Context, options: ConsoleOptions): Promise<st
     });
   }
   const state = makeStateFolder(config.stateDir);
-  const service = await findService(config, state, context.env);
-  if (service === undefined) {
-    throw new KbsyncError("the embedded service does not run on this state folder", {
-      code: "service_unreachable",
-      subject: state.path,
-      hint: "Start it with `kbsync up` or `kbsync serve`.",
-    });
-  }
+  const service = await runningService(config, state, context.env);
   if (!(await hasConsole(service))) {
     throw new KbsyncError("the running service has no console: it was started before the console was built", {
       code: "usage",

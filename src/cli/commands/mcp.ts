@@ -7,7 +7,7 @@ import { isLoopback } from "../../lib/loopback.ts";
 import type { Caller } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
 import { openDocumentReader } from "../compose/client-documents.ts";
-import { findService } from "../compose/compose.ts";
+import { runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../output/log.ts";
@@ -140,18 +140,11 @@ async function addressOf(
   mayLackKey: boolean,
 ): Promise<{ readonly apiUrl: string; readonly dbUrl: string; readonly pauthkey?: string }> {
   try {
-    const found = await findService(config, state, env);
-    if (found !== undefined) return found;
+    return await runningService(config, state, env);
   } catch (error) {
     if (!mayLackKey || codeOf(error) !== "key_missing" || "embedded" in config.service) throw error;
     return config.service;
   }
-  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
-    code: "service_unreachable",
-    subject: state.path,
-    retryable: true,
-    hint: "Start it with `kbsync up`, `kbsync serve` or the system service; --state-dir or --config names another state folder.",
-  });
 }
 
 function newTokenSecret(): string {

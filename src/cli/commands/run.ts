@@ -1,8 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
-import { KbsyncError } from "../../lib/failure.ts";
-import { findService } from "../compose/compose.ts";
+import { findService, runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
@@ -31,14 +30,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const readConfig = (): Config => loadSources(context, [], options, ({ file }) => file !== undefined);
   const config = readConfig();
   const state = makeStateFolder(config.stateDir);
-  const service = await findService(config, state, context.env);
-  if (service === undefined) {
-    throw new KbsyncError("the embedded service does not run on this state folder", {
-      code: "service_unreachable",
-      subject: state.path,
-      hint: "Start it with `kbsync serve`, or both together with `kbsync up`.",
-    });
-  }
+  const service = await runningService(config, state, context.env);
   const sources = config.sources.map(
     ({ absolutePath, collection, ownerId }) =>
       `  watching   ${absolutePath} (${collection}, owner ${ownerId})\n`,

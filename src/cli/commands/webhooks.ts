@@ -8,7 +8,7 @@ import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { DeadAnswer, EndpointsAnswer, QueuesAnswer, ReplayAnswer } from "../../wire/webhook.ts";
 import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
 import { printJson } from "../state/ask.ts";
-import { findService, type ReachedService } from "../compose/compose.ts";
+import { type ReachedService, runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
@@ -54,7 +54,7 @@ export function addWebhooks(program: Command, context: Context): void {
 }
 
 async function list(context: Context, options: ListOptions): Promise<void> {
-  const service = await runningService(context, options);
+  const service = await reach(context, options);
   const { endpoints } = (await call(service, "GET", ROUTES.webhooks, EndpointsAnswer)).data;
   const { dead } = (await call(service, "GET", `${ROUTES.webhooks}/dead?limit=${options.limit}`, DeadAnswer))
     .data;
@@ -72,7 +72,7 @@ async function replay(
   if (named.length !== 1) {
     throw new KbsyncError("name one message, an endpoint with --endpoint, or --all", { code: "usage" });
   }
-  const service = await runningService(context, options);
+  const service = await reach(context, options);
   const body = {
     ...(webhookId === undefined ? {} : { webhookId }),
     ...(options.endpoint === undefined ? {} : { endpointId: options.endpoint }),
@@ -82,16 +82,9 @@ async function replay(
   else context.stdout.write(replayLine(data));
 }
 
-async function runningService(context: Context, options: CommonOptions): Promise<ReachedService> {
+async function reach(context: Context, options: CommonOptions): Promise<ReachedService> {
   const config = loadConfig(configRequest(context, options));
-  const state = makeStateFolder(config.stateDir);
-  const service = await findService(config, state, context.env);
-  if (service !== undefined) return service;
-  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
-    code: "service_unreachable",
-    subject: state.path,
-    hint: "Start it with `kbsync up` or `kbsync serve`: its queue moves only while it runs.",
-  });
+  return runningService(config, makeStateFolder(config.stateDir), context.env);
 }
 
 async function call<S extends z.ZodType>(

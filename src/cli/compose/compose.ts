@@ -286,6 +286,22 @@ export async function findService(
   };
 }
 
+/** Finds the configured service, as `findService` does. Throws `service_unreachable` if an embedded one does not run. */
+export async function runningService(
+  config: Config,
+  state: StateFolder,
+  env: NodeJS.ProcessEnv,
+): Promise<ReachedService> {
+  const found = await findService(config, state, env);
+  if (found !== undefined) return found;
+  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
+    code: "service_unreachable",
+    subject: state.path,
+    retryable: true,
+    hint: "Start it with `kbsync up`, `kbsync serve` or the system service; --state-dir or --config names another state folder.",
+  });
+}
+
 /**
  * Finds the configured service. Starts an embedded one in this process unless it runs: on a free port, because the configured one
  * may be in use and nobody else needs to reach a service that lives for one command. `port`: the one that a person asked for.
