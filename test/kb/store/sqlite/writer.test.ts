@@ -66,6 +66,26 @@ it.each(["BEGIN IMMEDIATE", "SAVEPOINT one", "RELEASE one", "COMMIT"])(
   },
 );
 
+it("commits at most 256 writes at a time", async () => {
+  const writer = openWriter(join(folder, "kb.sqlite"));
+  await account(writer, "first");
+  full = { commits: 0, steps: [] };
+  await Promise.all(Array.from({ length: 257 }, (_, at) => account(writer, `many ${at}`)));
+  expect(full.steps).toEqual(["committed", "committed"]);
+  await writer.close();
+});
+
+it("begins no further write of a transaction after 100 ms", async () => {
+  const writer = openWriter(join(folder, "kb.sqlite"));
+  await account(writer, "first");
+  full = { commits: 0, steps: [] };
+  let ms = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => (ms += 101));
+  await Promise.all(["slow", "slower", "slowest"].map((name) => account(writer, name)));
+  expect(full.steps).toEqual(["committed", "committed", "committed"]);
+  await writer.close();
+});
+
 /** Creates a document with one chunk per paragraph. */
 async function create(
   writer: Writer,
