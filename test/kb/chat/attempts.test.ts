@@ -125,3 +125,98 @@ it.each<
   };
   expect(modelsOf({ ...question.agent, ...models }, answerers)).toEqual(tried);
 });
+
+/** Asks a model that answers so; returns what came of it, what the model was sent, and the pieces that were passed on. */
+async function askOnce(
+  more: Partial<Question>,
+  answer: Partial<ModelAnswer>,
+  { isStreamed = true, contextTokens = 10_000 } = {},
+) {
+  const sent: { readonly images: number[]; readonly asJson: boolean; readonly temperature: unknown }[] = [];
+  const pieces: string[] = [];
+  const chat: Pick<ChatModel, "answer"> = {
+    answer: async ({ messages, asJson, temperature }, { onText }) => {
+      sent.push({ images: messages.map(({ images = [] }) => images.length), asJson, temperature });
+      onText?.("piece");
+      return {
+        id: "1",
+        text: "",
+        model: "reported",
+        finish: "completed",
+        usage: NO_USAGE,
+        problem: "",
+        ...answer,
+      };
+    },
+  };
+  const answerers = {
+    endpoint: { chat: chat as ChatModel, model: MODEL, watch: openModelHealth(() => undefined) }, // it is only asked
+    ocr: { pagesMax: 0, readImage: () => Promise.reject(new Error("no image")) },
+    contextTokensOf: () => contextTokens,
+  };
+  const options = {
+    signal: new AbortController().signal,
+    ...(isStreamed && { onText: (piece: string) => void pieces.push(piece) }),
+  };
+  const outcome = await ask(answerers, { ...question, ...more }, options).catch((error: unknown) => error);
+  return { outcome, sent, pieces };
+}
+
+it("an answer in words is passed on piece by piece, and one in JSON at once when it is complete", async () => {
+  const words = await askOnce({}, { text: "piece" });
+  expect(words).toMatchObject({
+    outcome: {
+      text: "piece",
+      model: "reported",
+      requestedModel: MODEL,
+      fallback: false,
+      firstAttemptError: "",
+    },
+    pieces: ["piece"],
+    sent: [{ asJson: false, temperature: 0 }],
+  });
+  const json = await askOnce({ asJson: true }, { text: '```json\n{"a":1}\n```' });
+  expect(json).toMatchObject({ outcome: { text: '{"a":1}' }, pieces: ['{"a":1}'], sent: [{ asJson: true }] });
+  expect((await askOnce({ asJson: true }, { text: "{}" }, { isStreamed: false })).outcome).toMatchObject({
+    text: "{}",
+  });
+});
+
+it.each([
+  ["completed", "[1]", "it did not answer with one JSON object"],
+  ["truncated", '{"a":', "its JSON exceeded its limit"],
+  ["content_filter", "", "a filter removed the JSON object of its answer"],
+  ["error", "{}", "its JSON broke off (no more)"],
+] as const)("an answer without its JSON fails, and says why: %s", async (finish, text, why) => {
+  const usage = { ...NO_USAGE, outputTokens: 7 };
+  const { outcome, pieces } = await askOnce({ asJson: true }, { finish, text, usage, problem: "no more" });
+  expect(outcome).toMatchObject({ code: "model_failed", message: expect.stringContaining(why), usage });
+  expect(pieces).toEqual([]);
+});
+
+it("a question that does not fit into the window is refused with the size of the window", async () => {
+  const { outcome, sent } = await askOnce({ text: "x".repeat(9000) }, {}, { contextTokens: 2048 });
+  expect(outcome).toMatchObject({
+    refusal: "text_too_large",
+    field: "user",
+    message: expect.stringContaining("window of 2048 tokens"),
+  });
+  expect(sent).toEqual([]);
+});
+
+it("each picture is shown with its turn, and those of the question with the question", async () => {
+  const picture = (turnAt?: number) => ({
+    turnAt,
+    facts: { rendered: [{ mediaType: "image/png", bytes: new Uint8Array(1) }] },
+  });
+  const images = [
+    picture(0),
+    picture(1),
+    picture(1),
+    picture(),
+    { facts: {} },
+  ] as unknown as Question["images"]; // all that is read
+  const turns = [1, 2].map((at) => ({ user: `Question ${at}`, answer: "Yes." }));
+  const { sent } = await askOnce({ images, turns }, { text: "Hi" });
+  expect(sent[0]?.images).toEqual([0, 1, 0, 2, 0, 1]);
+});

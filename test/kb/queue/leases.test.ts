@@ -45,3 +45,39 @@ it("renews held leases until they are dropped, with their working state, and han
   await vi.advanceTimersByTimeAsync(LEASE_MS);
   expect([renewed, released, failures]).toEqual([[], ["w"], []]);
 });
+
+it("renews a third of a lease's time after the last renewal, and reports a renewal that fails", async () => {
+  const failure = new Error("busy");
+  const failures: unknown[] = [];
+  let renewals = 0;
+  const queue: Pick<Queue, "lease" | "renew" | "release"> = {
+    lease: async ({ number }) => ({
+      number,
+      token: 1,
+      accountId: "a",
+      line: "",
+      name: "",
+      body: "{}",
+      createdMs: 0,
+      attempts: 0,
+      crashes: 0,
+    }),
+    renew: async () => {
+      renewals += 1;
+      if (renewals === 2) throw failure;
+      return [];
+    },
+    release: async () => undefined,
+  };
+  const leases = openLeases({ ...queue } as Queue, "w", Date.now, (error) => failures.push(error)); // the leases call only these
+  await vi.advanceTimersByTimeAsync(LEASE_MS);
+  expect(renewals).toBe(0);
+  await leases.take(1);
+  await vi.advanceTimersByTimeAsync(LEASE_MS / 3 - 1);
+  expect(renewals).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(renewals).toBe(1);
+  await vi.advanceTimersByTimeAsync((2 * LEASE_MS) / 3);
+  expect([renewals, failures]).toEqual([3, [failure]]);
+  await leases.close();
+});

@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -80,4 +81,50 @@ it("knows whether it holds a file, and does not take a failure for an absence", 
   await store("one");
   expect([await area.holds("one"), await area.holds("other")]).toEqual([true, false]);
   await expect(area.holds("x".repeat(300))).rejects.toMatchObject({ code: "ENAMETOOLONG" });
+});
+
+it("writes what it receives in full, readable by its owner alone, and says its size and digest", async () => {
+  const parts = [Buffer.alloc(300_000, "a"), Buffer.alloc(0), Buffer.from("end")];
+  const received = await area.receive("one", Readable.from(parts), 1_000_000, () => new Error("too large"));
+  const bytes = Buffer.concat(parts);
+  expect(received).toEqual({
+    token: "one",
+    path: join(folder, "incoming", "one"),
+    sizeBytes: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+  });
+  expect((await readFile(received.path)).equals(bytes)).toBe(true);
+  const modes = await Promise.all([received.path, join(folder, "incoming")].map((path) => stat(path)));
+  expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o600, 0o700]);
+});
+
+it("replaces no file that it has, and leaves nothing of a stream that breaks off", async () => {
+  await receive("one", "first");
+  await expect(receive("one", "second")).rejects.toMatchObject({ code: "EEXIST" });
+  expect(await readFile(join(folder, "incoming", "one"), "utf8")).toBe("first");
+  const broken = Readable.from(
+    (function* () {
+      yield Buffer.from("half");
+      throw new Error("gone");
+    })(),
+  );
+  await expect(area.receive("two", broken, 100, () => new Error("too large"))).rejects.toThrow("gone");
+  expect(await readdir(join(folder, "incoming"))).toEqual(["one"]);
+});
+
+it("removes a file after a removal that failed, and forgets the row of one that is gone", async () => {
+  await store("one");
+  await expect(area.remove("one", () => Promise.reject(new Error("busy")))).rejects.toThrow("busy");
+  expect(await area.recover(async () => true)).toBe(1);
+  expect(await area.remove("one", async () => true)).toBe(true);
+  expect(await area.remove("never", async () => true)).toBe(true);
+});
+
+it("discards a received file, and nothing that has moved", async () => {
+  await receive("one", "words");
+  await area.discard("one");
+  await store("two");
+  await area.discard("two");
+  await area.discard("never");
+  expect([await readdir(join(folder, "incoming")), await area.holds("two")]).toEqual([[], true]);
 });
