@@ -13,9 +13,9 @@ let usage: Usage;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   [nowMs, stored, waiting, failure, problems] = [HOUR * HOUR_MS + 1000, [], 0, undefined, []];
-  const collections = [{ resources: 2 }, { resources: 3 }] as Awaited<
-    ReturnType<UsageParts["records"]["collections"]>
-  >; // nothing else of a collection is read
+  const collections = [2, 3].map(
+    (resources) => ({ id: "c", tier: "fastest", resources, chunks: 9 }) as const,
+  );
   usage = openUsage({
     records: {
       addUsage: async (hour) => {

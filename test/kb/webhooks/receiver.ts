@@ -14,6 +14,11 @@ export interface Received {
   readonly method: string;
 }
 
+interface ReceiverAnswer {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+}
+
 /** A receiver of webhooks on a free port of this machine. */
 export interface Receiver {
   readonly url: string;
@@ -21,7 +26,7 @@ export interface Receiver {
   /** Counts the requests for a path that have no response yet and whose sender still waits for one. */
   open(path: string): number;
   /** Answers the next messages; default 204. Headers by name. */
-  answer: (message: Received) => { status: number; headers?: Record<string, string> } | Promise<never>;
+  answer: (message: Received) => ReceiverAnswer | Promise<ReceiverAnswer>;
   close(): Promise<void>;
 }
 

@@ -246,6 +246,26 @@ describe("deliveries", () => {
     expect(receiver.messages.map(({ path }) => path)).toEqual(["/hook", "/hook", "/hook"]);
   });
 
+  it.each([
+    ["disables nothing", 410],
+    ["delays nothing", 500],
+  ])("a late failure of an address that an endpoint no longer has %s", async (_name, status) => {
+    const late = Promise.withResolvers<{ status: number }>();
+    receiver.answer = ({ path }) => (path === "/hook" ? late.promise : { status: 204 });
+    const { json } = await register();
+    await create();
+    await messages(1);
+    await send("PUT", `/v1/webhooks/${json.data._id}`, { body: { url: `${receiver.url}/new` } });
+    late.resolve({ status });
+    const [, second] = await messages(2);
+    expect([second?.path, second?.id]).toEqual(["/new", receiver.messages[0]?.id]);
+    await vi.waitFor(
+      async () =>
+        expect(await endpoint()).toMatchObject({ enabled: true, waiting: 0, dead: 0, problem: null }),
+      WAIT,
+    );
+  });
+
   it("deliveries go to no private address, however it is written", async () => {
     const closed = await openRunning({
       resolveHost: (_host, _options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]),
