@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, lstatSync, mkdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
@@ -67,6 +67,23 @@ describe("a daemon that runs", () => {
     const named = await kbsync(["sync", docs, "--state-dir", state]);
     expect(named.code).toBe(75);
     expect(named.stderr).toContain(`process ${child.pid}`);
+    expect((await ask("wait")).code).toBe(0);
+  });
+
+  it("lets a dry run plan on a copy of its ledger", async () => {
+    write("a.md", "# A\n");
+    await up();
+    await ask("wait");
+    await ask("pause");
+    write("b.md", "# B\n");
+    const before = readdirSync(state).toSorted();
+    const dry = await kbsync(["sync", "-n", docs, "--state-dir", state]);
+    expect(dry.stderr).toBe("kbsync: a daemon is running: it does what follows by itself\n");
+    expect(dry.stdout).toMatch(/^create +b\.md/);
+    expect(dry.stdout).not.toContain("a.md");
+    expect(dry.code).toBe(0);
+    expect(readdirSync(state).toSorted()).toEqual(before);
+    await ask("resume");
     expect((await ask("wait")).code).toBe(0);
   });
 

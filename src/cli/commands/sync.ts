@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX, type SourceStatus } from "../../wire/daemon.ts";
+import { codeOf } from "../../lib/failure.ts";
+import { copyLiveLedger } from "../../sync/operator/offline.ts";
 import { searchOnce } from "../../sync/operator/search.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
@@ -23,7 +28,7 @@ import { reportOutages } from "../output/outage.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
-import { makeStateFolder } from "../state/state-folder.ts";
+import { makeStateFolder, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
 interface SyncOptions extends SourceOptions {
@@ -59,10 +64,9 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   const service = await reachService(config, state, context.env, log, options.port);
   try {
     const logged = openLoggedFailures(log, context);
-    const daemon = openConfiguredDaemon(config, state, service, log, {
-      levelOfDone: () => "debug",
-      onActivity: logged.onActivity,
-    });
+    const listeners = { levelOfDone: (): "debug" => "debug", onActivity: logged.onActivity };
+    const open = (at: StateFolder): Daemon => openConfiguredDaemon(config, at, service, log, listeners);
+    const { daemon, close } = openPass(context, state, options, open);
     const endAnswer = answerStop(context, () => daemon.status());
     try {
       const startMs = context.nowMs();
@@ -90,10 +94,36 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
     } finally {
       endAnswer();
-      await daemon.close();
+      await close();
     }
   } finally {
     await service.close();
+  }
+}
+
+/** Opens the daemon of a pass. A dry run works on a copy of the ledger while another daemon has the state folder. */
+function openPass(
+  context: Pick<Context, "stderr">,
+  state: StateFolder,
+  { dryRun = false }: SyncOptions,
+  open: (state: StateFolder) => Daemon,
+): { readonly daemon: Daemon; readonly close: () => Promise<void> } {
+  try {
+    const daemon = open(state);
+    return { daemon, close: () => daemon.close() };
+  } catch (error) {
+    if (!dryRun || codeOf(error) !== "state_locked") throw error;
+  }
+  context.stderr.write("kbsync: a daemon is running: it does what follows by itself\n");
+  const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
+  const discard = (): void => rmSync(copy, { recursive: true, force: true });
+  try {
+    copyLiveLedger(state.path, copy);
+    const daemon = open(stateFolder(copy));
+    return { daemon, close: async () => daemon.close().finally(discard) };
+  } catch (error) {
+    discard();
+    throw error;
   }
 }
 
