@@ -212,7 +212,7 @@ describe("sync", () => {
     writeFileSync(join(docs, "broken.pdf"), "%PDF-1.4\n%%EOF\n");
     const { code, stdout } = await sync();
     expect(code).toBe(1);
-    expect(stdout).toMatch(/in agreement: 1 of 2 files, .*1 failed/);
+    expect(stdout).toMatch(/1 failed; in agreement: 1 of 2 files, /);
     expect(stdout).toMatch(/^ {2}broken\.pdf: .+/m);
   });
 
@@ -289,7 +289,7 @@ describe("a folder that is missing", () => {
     rmSync(docs, { recursive: true });
     const gone = await configured();
     expect(gone.code).toBe(4);
-    expect(gone.stdout).toMatch(/^in agreement: 0 of 1 file, nothing to send/);
+    expect(gone.stdout).toMatch(/^1 folder halted; in agreement: 0 of 1 file, nothing to send/);
     const dry = await configured("--dry-run");
     expect(dry.stdout).toMatch(/^halt +.*the folder is missing/);
   });

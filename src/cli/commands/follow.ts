@@ -7,7 +7,7 @@ import { shellWord } from "../../lib/shell-word.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
-import { standingWords } from "../output/standing-words.ts";
+import { badNews, standingWords } from "../output/standing-words.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
@@ -91,14 +91,20 @@ export function answerStop(
 /** Troubled files that are named one by one under each heading; `kbsync ls` lists the rest. */
 export const FILES_SHOWN = 20;
 
-/** `in agreement: 20,000 files, 20,000 changes in 9 s`, and the files that are not. */
+/** `2 failed; in agreement: 20,000 files, 20,000 changes in 9 s`, and the files that are not. */
 export function passSummary(status: DaemonStatus, elapsedMs: number): string {
   const { sources, progress } = status;
   const files = sum(sources, "files");
   const waiting = sum(sources, "waiting");
-  const failed = sum(sources, "failed");
-  const unreadable = sum(sources, "unreadable");
-  const held = sum(sources, "held");
+  const halted = sources.filter((source) => source.halted).length;
+  const bad = [
+    ...(halted > 0 ? [`${counted(halted, "folder")} halted`] : []),
+    ...badNews({
+      failed: sum(sources, "failed"),
+      unreadable: sum(sources, "unreadable"),
+      held: sum(sources, "held"),
+    }),
+  ];
   const work =
     progress.sent === 0
       ? progress.failed === 0
@@ -107,15 +113,12 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
       : `${counted(progress.sent, "change")} in ${duration(elapsedMs / 1000)}`;
   // What was in agreement with a folder that is not there now cannot be said to be.
   const agreed = sum(
-    sources.filter(({ halted }) => !halted),
+    sources.filter((source) => !source.halted),
     "inAgreement",
   );
   const counts = agreed === files ? thousands(files) : `${thousands(agreed)} of ${thousands(files)}`;
   const parts = [`in agreement: ${counts} ${files === 1 ? "file" : "files"}, ${work}`];
   if (waiting > 0) parts.push(`${thousands(waiting)} waiting`);
-  if (failed > 0) parts.push(`${thousands(failed)} failed`);
-  if (unreadable > 0) parts.push(`${thousands(unreadable)} unreadable`);
-  if (held > 0) parts.push(`${counted(held, "delete")} held`);
   const reasons = sources.flatMap((source) => {
     const words = [
       holdLine(source),
@@ -126,7 +129,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
     return words.flatMap((each) => (each === undefined ? [] : [`  ${source.path}: ${each}\n`]));
   });
   const left = status.removed.map((source) => `  ${source.path}: ${removedLine(source)}\n`);
-  return `${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
+  return `${bad.length === 0 ? "" : `${bad.join(", ")}; `}${parts.join(", ")}\n${reasons.join("")}${left.join("")}${skippedLine(sum(sources, "skipped"))}`;
 }
 
 /** What is said of a paused source. */

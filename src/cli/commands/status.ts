@@ -11,6 +11,7 @@ import { codeOf } from "../../lib/failure.ts";
 import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
+import { badNews } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/compose.ts";
@@ -163,13 +164,10 @@ export function statusText({
   if (models !== null) lines.push(`models   ${spendingWords(models)}`);
   if (sources.length + removed.length === 0) lines.push(nothingSynced(stateDir).message);
   for (const source of sources) {
-    const counts = [agreementWords(source)];
+    const counts = [...badNews(source), agreementWords(source)];
     if (source.waiting > 0) counts.push(`${thousands(source.waiting)} waiting`);
-    if (source.failed > 0) counts.push(`${thousands(source.failed)} failed`);
-    if (source.held > 0) counts.push(`${counted(source.held, "delete")} held`);
     if (source.skipped > 0) counts.push(`${thousands(source.skipped)} skipped`);
     if (source.readInPart > 0) counts.push(`${thousands(source.readInPart)} read in part`);
-    if (source.unreadable > 0) counts.push(`${thousands(source.unreadable)} unreadable`);
     lines.push(`source   ${source.path}`, `         ${counts.join(", ")}`);
     lines.push(`         owner ${source.ownerId}, collection ${source.collectionId ?? "not known yet"}`);
     const hold = holdLine(source);

@@ -4,7 +4,7 @@ import { isPaused, limitWords } from "./limit-words.ts";
 import { counted, thousands } from "./progress.ts";
 
 /**
- * Summarises a daemon in one line for a service manager: `1,204 files in agreement, 3 waiting`, followed by problems that
+ * Summarises a daemon in one line for a service manager: `1,204 files in agreement, 3 waiting`, after the problems that
  * need attention. Pure.
  */
 export function standingWords({ service, sources }: Pick<DaemonStatus, "service" | "sources">): string {
@@ -13,23 +13,13 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
   // The agreement of a halted source is unknown.
   const agreed = sum((source) => (source.halted ? 0 : source.inAgreement));
   const counts = [`${counted(agreed, "file")} in agreement`];
-  const add = (count: number, what: string): void => {
-    if (count > 0) counts.push(`${thousands(count)} ${what}`);
-  };
-  add(
-    sum(({ waiting }) => waiting),
-    "waiting",
-  );
-  add(
-    sum(({ failed }) => failed),
-    "failed",
-  );
-  add(
-    sum(({ unreadable }) => unreadable),
-    "unreadable",
-  );
-  const held = sum((source) => (source.halted ? 0 : source.held));
-  if (held > 0) counts.push(`${counted(held, "delete")} held`);
+  const waiting = sum((source) => source.waiting);
+  if (waiting > 0) counts.push(`${thousands(waiting)} waiting`);
+  const bad = badNews({
+    failed: sum((source) => source.failed),
+    unreadable: sum((source) => source.unreadable),
+    held: sum((source) => (source.halted ? 0 : source.held)),
+  });
   const troubles = sources.flatMap(({ path, halted, holdReason, paused }) => {
     if (halted) return [`${path} halted: ${holdReason ?? "nothing is sent"}`];
     return paused ? [`${path} paused`] : [];
@@ -37,5 +27,18 @@ export function standingWords({ service, sources }: Pick<DaemonStatus, "service"
   if (service.kind === "waiting") troubles.push(outageWords(service));
   if (isPaused(service)) troubles.push(limitWords(service));
   if (service.kind === "key_refused") troubles.push(`the service refuses the key: ${service.reason}`);
-  return [counts.join(", "), ...troubles].join("; ");
+  return [...(bad.length === 0 ? [] : [bad.join(", ")]), ...troubles, counts.join(", ")].join("; ");
+}
+
+/** What needs attention, by count: `2 failed`, `1 unreadable`, `60 deletes held`. */
+export function badNews({
+  failed,
+  unreadable,
+  held,
+}: Pick<DaemonStatus["sources"][number], "failed" | "unreadable" | "held">): string[] {
+  return [
+    ...(failed > 0 ? [`${thousands(failed)} failed`] : []),
+    ...(unreadable > 0 ? [`${thousands(unreadable)} unreadable`] : []),
+    ...(held > 0 ? [`${counted(held, "delete")} held`] : []),
+  ];
 }

@@ -110,7 +110,7 @@ describe("what came of a pass", () => {
   it("says of a halted source that it is, and why, and counts none of its files as in agreement", () => {
     const halted = { halted: true, holdReason: "the folder is missing or is not a folder" };
     expect(summary(source({ ...halted, held: 2 }))).toBe(
-      "in agreement: 0 of 2 files, nothing to send, 2 deletes held\n" +
+      "1 folder halted, 2 deletes held; in agreement: 0 of 2 files, nothing to send\n" +
         "  /docs: halted, nothing is sent: the folder is missing or is not a folder\n",
     );
   });
@@ -139,7 +139,7 @@ describe("what came of a pass", () => {
 
   it("says why deletes are held, and that files wait", () => {
     expect(summary(source({ inAgreement: 1, waiting: 1, held: 9, holdReason: "9 deletes at once" }))).toBe(
-      "in agreement: 1 of 2 files, nothing to send, 1 waiting, 9 deletes held\n" +
+      "9 deletes held; in agreement: 1 of 2 files, nothing to send, 1 waiting\n" +
         "  /docs: deletes held: 9 deletes at once\n",
     );
   });

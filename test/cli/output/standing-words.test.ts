@@ -38,7 +38,7 @@ it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
     "sources together, and what a person must see to",
     [source({ inAgreement: 1000, failed: 2 }), source({ inAgreement: 5, held: 60, unreadable: 1 })],
     OPEN,
-    "1,005 files in agreement, 2 failed, 1 unreadable, 60 deletes held",
+    "2 failed, 1 unreadable, 60 deletes held; 1,005 files in agreement",
   ],
   [
     "a halted source, of which nobody knows what agrees",
@@ -53,31 +53,31 @@ it.each<[string, readonly Source[], DaemonStatus["service"], string]>([
       }),
     ],
     OPEN,
-    "7 files in agreement; /mnt/disk halted: the folder is missing",
+    "/mnt/disk halted: the folder is missing; 7 files in agreement",
   ],
   [
     "a pause",
     [source({ waiting: 2, paused: true })],
     OPEN,
-    "0 files in agreement, 2 waiting; /srv/handbook paused",
+    "/srv/handbook paused; 0 files in agreement, 2 waiting",
   ],
   [
     "a service that is away",
     [source({ waiting: 4 })],
     { kind: "waiting", untilMs: 0, reason: "connect ECONNREFUSED 127.0.0.1:9" },
-    "0 files in agreement, 4 waiting; the service does not answer: connect ECONNREFUSED 127.0.0.1:9",
+    "the service does not answer: connect ECONNREFUSED 127.0.0.1:9; 0 files in agreement, 4 waiting",
   ],
   [
     "a service whose trouble a person has to end",
     [source({ waiting: 4 })],
     { kind: "waiting", untilMs: 0, reason: "The store is damaged.", hint: "Restore it." },
-    "0 files in agreement, 4 waiting; the service cannot work: The store is damaged. Restore it",
+    "the service cannot work: The store is damaged. Restore it; 0 files in agreement, 4 waiting",
   ],
   [
     "a key that is refused",
     [source({ inAgreement: 4 })],
     { kind: "key_refused", untilMs: 0, reason: "unknown key" },
-    "4 files in agreement; the service refuses the key: unknown key",
+    "the service refuses the key: unknown key; 4 files in agreement",
   ],
 ])("describes %s in one line", (_name, sources, service, words) => {
   expect(standingWords({ sources, service })).toBe(words);
