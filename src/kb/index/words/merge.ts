@@ -1,11 +1,18 @@
 import type { TermCursor, WalkedPart } from "./part.ts";
 import { appendShifted, eachPosting, makeByteWriter, type PostingList, writePosting } from "./postings.ts";
 import type { LivePart } from "./removed.ts";
-import { bytesOf, makeRunWriter, type RunHead } from "./run.ts";
+import { makeRunWriter, sealNumbers, type RunHead } from "./run.ts";
 
 /** A part that can be merged. */
 export interface MergePart extends LivePart {
   readonly part: WalkedPart;
+}
+
+/** What is read of a merged run before its pages. */
+export interface MergedHead extends RunHead {
+  /** Number of its chunks, and the sequence of the first. */
+  readonly rows: number;
+  readonly first: number;
 }
 
 /** Terms merged between two steps of the generator: a fraction of a millisecond, but for the longest lists. */
@@ -14,9 +21,12 @@ const TERMS_PER_STEP = 64;
 /**
  * Merges parts, whose sequences ascend from each part to the next, into one run without their removed chunks. Yields the
  * run's pages in order, and empty lists while none is full, so that the caller can pause. Returns the rest of the run.
+ * Throws `DamagedIndex`.
  */
-export function* mergeParts(parts: readonly MergePart[]): Generator<Buffer[], RunHead> {
-  const { sequences, lengths, inputs } = survivors(parts);
+export function* mergeParts(parts: readonly MergePart[]): Generator<Buffer[], MergedHead> {
+  // Of a part whose chunks were all removed, nothing needs to be read.
+  const live = parts.filter(({ part, removed }) => removed.count() < part.rows);
+  const { sequences, lengths, inputs } = survivors(live);
   const writer = makeRunWriter();
   const terms = makeHeap(inputs);
   let steps = 0;
@@ -27,7 +37,13 @@ export function* mergeParts(parts: readonly MergePart[]): Generator<Buffer[], Ru
   }
   const { pages, ...index } = writer.end();
   yield pages;
-  return { sequences: bytesOf(sequences), lengths: bytesOf(lengths), ...index };
+  return {
+    rows: sequences.length,
+    first: sequences[0] ?? 0,
+    sequences: sealNumbers(sequences),
+    lengths: sealNumbers(lengths),
+    ...index,
+  };
 }
 
 /** A part whose terms are being merged. */

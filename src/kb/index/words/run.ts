@@ -1,9 +1,10 @@
 import type { TermCursor, WalkedPart } from "./part.ts";
 import { makeByteWriter, readVarint, type PostingList } from "./postings.ts";
+import { DamagedIndex, seal, unseal } from "./seal.ts";
 import { makeTermFilter, mayContain } from "./term-filter.ts";
 import { HASH_BYTES, readHash } from "./term-hash.ts";
 
-/** Bytes of a page: one SQLite page holds one row of it. */
+/** Bytes of a page without its checksum: one SQLite page holds one row of it. */
 export const PAGE_BYTES = 4000;
 /** Pages of a run, so that page numbers of different runs never meet. */
 export const RUN_PAGES_MAX = 2 ** 24;
@@ -11,17 +12,19 @@ export const RUN_PAGES_MAX = 2 ** 24;
 const ENTRY_BYTES = HASH_BYTES + 2;
 /** Offset of a page in which no term begins: it continues the list of the term whose hash is named. */
 const NONE_BEGINS = 0xffff;
-/** Pages that are written at a time. */
+/** Pages that are written at a time, and read at a time by a walk through all terms. */
 const PAGES_AT_ONCE = 16;
+/** Maximum bytes of a term before its list: the hash and three varints. */
+const HEAD_BYTES_MAX = HASH_BYTES + 3 * 5;
 
-/** What is read of a run before a search: all but its pages. */
+/** What is read of a run before a search: all but its pages. Each has a checksum at its end (seal.ts). */
 export interface RunHead {
   /** Sequences of the chunks, ascending, by ordinal; 4 bytes each, the low byte first. */
   readonly sequences: Buffer;
   /** Lengths of the chunks in words, by ordinal; 2 bytes each, the low byte first. */
   readonly lengths: Buffer;
   readonly directory: Buffer;
-  /** Says of most terms that the run does not have that it does not (term-filter.ts). */
+  /** Excludes most terms that the run does not have (term-filter.ts). */
   readonly filter: Buffer;
 }
 
@@ -63,7 +66,7 @@ export function makeRunWriter(): RunWriter {
     stream.bytes(bytes, end, bytes.length);
     written += end;
     return Array.from({ length: Math.ceil(end / PAGE_BYTES) }, (_, at) =>
-      bytes.subarray(at * PAGE_BYTES, Math.min(end, (at + 1) * PAGE_BYTES)),
+      seal(bytes.subarray(at * PAGE_BYTES, Math.min(end, (at + 1) * PAGE_BYTES))),
     );
   };
 
@@ -90,19 +93,34 @@ export function makeRunWriter(): RunWriter {
     end() {
       const pages = takePages(true);
       listPagesUpTo(Math.ceil(written / PAGE_BYTES));
-      return { pages, directory: directory.take(), filter: makeTermFilter(hashes.subarray(0, terms)) };
+      const filter = makeTermFilter(hashes.subarray(0, terms));
+      return { pages, directory: seal(directory.take()), filter: seal(filter) };
     },
   };
 }
 
-/** Opens a run. `read` returns the bytes of the pages from `first` to `last`, as many of them as there are. */
-export function openRun(head: RunHead, read: (first: number, last: number) => Buffer): WalkedPart {
-  const sequences = numbers(head.sequences, Uint32Array);
-  const lengths = numbers(head.lengths, Uint16Array);
-  const { directory, filter } = head;
+/**
+ * Opens a run. `readPages` returns the pages from `first` to `last`, as the writer returned them. Throws `DamagedIndex`, as do
+ * later reads of lists.
+ */
+export function openRun(head: RunHead, readPages: (first: number, last: number) => Buffer[]): WalkedPart {
+  const sequences = numbers(unseal(head.sequences, "the sequences of a run"), Uint32Array);
+  const lengths = numbers(unseal(head.lengths, "the lengths of a run"), Uint16Array);
+  const directory = unseal(head.directory, "the directory of a run");
+  const filter = unseal(head.filter, "the filter of a run");
   const pages = directory.length / ENTRY_BYTES;
   const hashOfPage = (page: number): number => readHash(directory, page * ENTRY_BYTES);
   const offsetOfPage = (page: number): number => directory.readUInt16BE(page * ENTRY_BYTES + HASH_BYTES);
+
+  /** Returns the bytes of pages. Those that reach beyond the last page end there. */
+  function read(first: number, count: number): Buffer {
+    const last = Math.min(first + count, pages) - 1;
+    if (last < first) return EMPTY;
+    const found = readPages(first, last);
+    if (found.length !== last - first + 1) throw new DamagedIndex("a page of a run is missing");
+    const bytes = found.map((page) => unseal(page, "a page of a run"));
+    return bytes[0] !== undefined && bytes.length === 1 ? bytes[0] : Buffer.concat(bytes);
+  }
 
   /** Returns the page in which the term of this hash begins, if there is one. */
   function pageOf(hash: number): number {
@@ -117,29 +135,34 @@ export function openRun(head: RunHead, read: (first: number, last: number) => Bu
     return high;
   }
 
-  /** Makes a cursor at the term that begins at offset `at` of a page. */
-  function cursorAt(firstPage: number, offset: number): TermCursor {
+  /** Makes a cursor at the term that begins at an offset of a page. Reads `pagesAtOnce` pages, or more for a longer list. */
+  function cursorAt(firstPage: number, offset: number, pagesAtOnce: number): TermCursor {
+    /** `bytes` begins with this page. */
     let page = firstPage;
-    // The head of a term takes at most 21 bytes, so it is on its page or the next one.
-    let bytes = read(page, page + 1);
+    let bytes = read(page, pagesAtOnce);
     const reader = { at: offset };
     const cursor = { hash: 0, bytes, start: 0, end: offset, count: 0, last: -1 };
+    /** Reads on if the bytes end before this offset. */
+    const reach = (end: number): void => {
+      if (end <= bytes.length || page + Math.ceil(bytes.length / PAGE_BYTES) >= pages) return;
+      const passed = Math.floor(reader.at / PAGE_BYTES);
+      page += passed;
+      reader.at -= passed * PAGE_BYTES;
+      bytes = read(page, Math.max(pagesAtOnce, Math.ceil((end - passed * PAGE_BYTES) / PAGE_BYTES)));
+    };
     const next = (): void => {
-      if (cursor.end >= PAGE_BYTES) {
-        page += Math.floor(cursor.end / PAGE_BYTES);
-        cursor.end %= PAGE_BYTES;
-        bytes = page < pages ? read(page, page + 1) : EMPTY;
-      }
       reader.at = cursor.end;
-      cursor.bytes = bytes;
+      reach(reader.at + HEAD_BYTES_MAX);
       cursor.hash = reader.at < bytes.length ? readHash(bytes, reader.at) : Infinity;
       if (cursor.hash === Infinity) return;
       reader.at += HASH_BYTES;
       cursor.count = readVarint(bytes, reader);
       cursor.last = readVarint(bytes, reader);
-      cursor.end = readVarint(bytes, reader) + reader.at;
+      const length = readVarint(bytes, reader);
+      reach(reader.at + length);
+      cursor.bytes = bytes;
       cursor.start = reader.at;
-      if (cursor.end > bytes.length) cursor.bytes = read(page, page + Math.ceil(cursor.end / PAGE_BYTES) - 1);
+      cursor.end = reader.at + length;
     };
     next();
     return Object.assign(cursor, { next });
@@ -162,14 +185,14 @@ export function openRun(head: RunHead, read: (first: number, last: number) => Bu
     list(hash) {
       const page = mayContain(filter, hash) ? pageOf(hash) : -1;
       if (page < 0) return undefined;
-      const at = cursorAt(page, offsetOfPage(page));
+      const at = cursorAt(page, offsetOfPage(page), 1);
       while (at.hash < hash) at.next();
       if (at.hash !== hash) return undefined;
       // A copy: pages do not stay in memory for one of their lists.
       const bytes = Uint8Array.prototype.slice.call(at.bytes, at.start, at.end);
       return { bytes, count: at.count, last: at.last };
     },
-    walk: () => cursorAt(0, 0),
+    walk: () => cursorAt(0, 0, PAGES_AT_ONCE),
   };
 }
 
@@ -184,7 +207,7 @@ function numbers<T extends Uint16Array | Uint32Array>(
   return new type(copy.buffer);
 }
 
-/** Returns the bytes of numbers, as `RunHead` has them. */
-export function bytesOf(array: Uint16Array | Uint32Array): Buffer {
-  return Buffer.from(array.buffer, array.byteOffset, array.byteLength);
+/** Returns numbers as `RunHead` has them. */
+export function sealNumbers(array: Uint16Array | Uint32Array): Buffer {
+  return seal(Buffer.from(array.buffer, array.byteOffset, array.byteLength));
 }

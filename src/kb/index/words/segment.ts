@@ -1,5 +1,6 @@
 import { LENGTH_MAX, type TermCursor, type WalkedPart } from "./part.ts";
 import { eachPosting, makeByteWriter, measured, writePosting } from "./postings.ts";
+import { seal, unseal } from "./seal.ts";
 import { HASH_BITS, HASH_BYTES, hashedTerms, readHash } from "./term-hash.ts";
 
 /** Maximum chunks of a segment. Ordinal and hash fit into one safe integer, so that numbers sort instead of objects. */
@@ -7,7 +8,7 @@ export const SEGMENT_ROWS_MAX = 2 ** (53 - HASH_BITS);
 
 /**
  * Encodes chunks as a segment: the number of chunks and their lengths, the number of terms, their hashes, the ends of their
- * posting lists, and the lists. `texts` are the indexed texts, at most `SEGMENT_ROWS_MAX`.
+ * posting lists, the lists, and a checksum. `texts` are the indexed texts, at most `SEGMENT_ROWS_MAX`.
  */
 export function encodeSegment(texts: readonly string[]): { data: Buffer<ArrayBuffer>; words: number[] } {
   let occurrences = 0;
@@ -50,7 +51,7 @@ export function encodeSegment(texts: readonly string[]): { data: Buffer<ArrayBuf
   for (const hash of hashes) segment.uint(hash, HASH_BYTES);
   for (const end of ends.slice(0, hashes.length)) segment.uint(end, endBytes);
   segment.bytes(encoded, 0, encoded.length);
-  return { data: segment.take(), words };
+  return { data: seal(segment.take()), words };
 }
 
 /** Hashes and ordinals of all words of the segment that is being encoded. */
@@ -64,8 +65,9 @@ function longer(numbers: Float64Array): Float64Array<ArrayBuffer> {
   return grown;
 }
 
-/** Opens a segment; `first` is the sequence of its first chunk. */
-export function openSegment(data: Buffer, first: number): WalkedPart {
+/** Opens a segment; `first` is the sequence of its first chunk. Throws `DamagedIndex`. */
+export function openSegment(sealed: Buffer, first: number): WalkedPart {
+  const data = unseal(sealed, `segment ${first}`);
   const rows = data.readUInt8(0);
   const lengths = new Uint16Array(rows);
   for (let at = 0; at < rows; at++) lengths[at] = data.readUInt16BE(1 + 2 * at);

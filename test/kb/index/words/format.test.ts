@@ -24,23 +24,25 @@ describe("the stored form of the index", () => {
     const { data, words } = encodeSegment(["tide tide moon", "", "moon moon moon moon moon"]);
     expect([words, hex(data)]).toEqual([
       [3, 0, 5],
-      "030003000000050000000202046de810717922f100129c520001000401000701",
+      "030003000000050000000202046de810717922f100129c52000100040100070180c5bbb1",
     ]);
     const part = openSegment(data, 7);
     const merge = mergeParts([{ part, removed: makeRemoved(part) }]);
     const step = merge.next();
-    const page = Buffer.from("046de81071790100010122f100129c52020203000701", "hex");
+    const page = Buffer.from("046de81071790100010122f100129c52020203000701d73a6dbe", "hex");
     expect(step).toEqual({ done: false, value: [page] });
     const { value, done } = merge.next();
     expect(done).toBe(true);
     const head = {
-      sequences: Buffer.from("070000000800000009000000", "hex"),
-      lengths: Buffer.from("030000000500", "hex"),
-      directory: Buffer.from("046de81071790000", "hex"),
-      filter: Buffer.from("4b02ae", "hex"),
+      rows: 3,
+      first: 7,
+      sequences: Buffer.from("070000000800000009000000a1a07bdf", "hex"),
+      lengths: Buffer.from("0300000005004a212748", "hex"),
+      directory: Buffer.from("046de81071790000195d66fd", "hex"),
+      filter: Buffer.from("4b02ae80d6575e", "hex"),
     };
     expect(value).toEqual(head);
-    const lists = [...termsOf(openRun(head, () => page))];
+    const lists = [...termsOf(openRun(head, () => [page]))];
     expect(lists.map(([hash, { bytes, count, last }]) => [hash, hex(bytes), count, last])).toEqual([
       [hashOf("tide"), "01", 1, 0],
       [hashOf("moon"), "000701", 2, 2],

@@ -4,15 +4,16 @@ import { makeRowSet } from "../../../../src/kb/index/row-set.ts";
 import { mergeParts } from "../../../../src/kb/index/words/merge.ts";
 import { makeRemoved } from "../../../../src/kb/index/words/removed.ts";
 import { termsOf, type WalkedPart } from "../../../../src/kb/index/words/part.ts";
-import { openRun, PAGE_BYTES } from "../../../../src/kb/index/words/run.ts";
+import { openRun, PAGE_BYTES, type RunHead } from "../../../../src/kb/index/words/run.ts";
+import { DamagedIndex } from "../../../../src/kb/index/words/seal.ts";
 import { encodeSegment, openSegment } from "../../../../src/kb/index/words/segment.ts";
 import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
 import { queryTerms, type WordSnapshot } from "../../../../src/kb/index/words/query-terms.ts";
 import { countTerms, matchWords } from "../../../../src/kb/index/words/word-counts.ts";
 import { searchWords } from "../../../../src/kb/index/words/word-search.ts";
 import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
-import { idf, K1, saturation } from "../../../../src/kb/lexical/bm25.ts";
 import { matchOf, queryWords } from "../../../../src/kb/lexical/word-match.ts";
+import { expectedHits, wordsOf } from "./brute-force.ts";
 
 /** Words of which a few are in most texts, and most in few. */
 const word = fc.nat({ max: 40 }).map((number) => `w${Math.floor(number ** 2 / 40)}x`);
@@ -37,12 +38,23 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 function mergedRun(parts: Model["parts"]): WalkedPart {
+  const { head, pages } = mergedPages(parts);
+  return openRun(head, (first, last) => pages.slice(first, last + 1));
+}
+
+function mergedPages(parts: Model["parts"]): { head: RunHead; pages: Buffer[] } {
   const pages: Buffer[] = [];
   const merge = mergeParts(parts);
   let next = merge.next();
   for (; next.done !== true; next = merge.next()) pages.push(...next.value);
-  for (const page of pages.slice(0, -1)) expect(page.length).toBe(PAGE_BYTES);
-  return openRun(next.value, (first, last) => Buffer.concat(pages.slice(first, last + 1)));
+  for (const page of pages.slice(0, -1)) expect(page.length).toBe(PAGE_BYTES + 4);
+  return { head: next.value, pages };
+}
+
+function flipped(bytes: Buffer, bit: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.writeUInt8(copy.readUInt8(bit >>> 3) ^ (1 << (bit & 7)), bit >>> 3);
+  return copy;
 }
 
 function play(steps: readonly Step[]): Model {
@@ -68,52 +80,14 @@ function play(steps: readonly Step[]): Model {
 }
 
 function snapshotOf({ texts, parts }: Model): WordSnapshot {
-  const live = texts.flatMap((of) => of ?? []);
   return {
     parts,
-    chunks: live.length,
-    words: live.reduce((sum, of) => sum + analyzed(of).words, 0),
+    chunks: texts.filter((of) => of !== undefined).length,
+    words: wordsOf(texts),
   };
 }
 
 const EVERYTHING = { first: 0, last: 2 ** 32 - 1, allowed: undefined };
-
-const analysed = new Map<string, ReturnType<typeof analyze>>();
-function analyzed(text: string): ReturnType<typeof analyze> {
-  const known = analysed.get(text) ?? analyze(text);
-  analysed.set(text, known);
-  return known;
-}
-
-/** BM25 over texts, by its definition. */
-function expectedHits({ texts }: Model, query: string, first: number, last: number) {
-  const words = queryWords(query);
-  const chunks = texts.flatMap((of, sequence) =>
-    of === undefined ? [] : [{ sequence, terms: analyzed(of) }],
-  );
-  const total = chunks.reduce((sum, { terms }) => sum + terms.words, 0);
-  const countIn = (terms: ReturnType<typeof analyze>, term: string): number =>
-    terms.counts[terms.terms.indexOf(term)] ?? 0;
-  const weights = words.terms.map(
-    (term, at) =>
-      (words.factors[at] ?? 0) *
-      idf(chunks.filter(({ terms }) => countIn(terms, term) > 0).length, chunks.length),
-  );
-  const hits = chunks.flatMap(({ sequence, terms }) => {
-    const counts = words.terms.map((term) => countIn(terms, term));
-    const bm25 = counts.reduce(
-      (sum, times, at) =>
-        times === 0 ? sum : sum + (weights[at] ?? 0) * saturation(times, terms.words, total / chunks.length),
-      0,
-    );
-    const isWanted = bm25 > 0 && sequence >= first && sequence <= last;
-    return isWanted ? [{ sequence, bm25, match: matchOf(words.weights, counts, terms.words) }] : [];
-  });
-  return {
-    hits: hits.sort((a, b) => b.bm25 - a.bm25 || a.sequence - b.sequence),
-    ceiling: hits.length === 0 ? 0 : weights.reduce((sum, weight) => sum + weight, 0) * (K1 + 1),
-  };
-}
 
 describe("the index of words", () => {
   it("ranks as BM25 over the texts does, after any writes, removals and merges", () => {
@@ -128,7 +102,7 @@ describe("the index of words", () => {
           const words = queryWords(query.join(" "));
           const everything = { words, limit, first: 0, last: model.texts.length, allowed: undefined };
           const found = searchWords(snapshot, everything);
-          const expected = expectedHits(model, query.join(" "), 0, model.texts.length);
+          const expected = expectedHits(model.texts, query.join(" "), 0, model.texts.length);
           expect(found.ceiling).toBeCloseTo(expected.ceiling, 9);
           const scores = expected.hits.slice(0, limit).map(({ bm25 }) => bm25);
           expect(found.hits).toHaveLength(scores.length);
@@ -157,7 +131,7 @@ describe("the index of words", () => {
           const last = first + more;
           const range = { first, last };
           const words = queryWords(query);
-          const expected = expectedHits(model, query, first, last).hits.map(({ sequence }) => sequence);
+          const expected = expectedHits(model.texts, query, first, last).hits.map(({ sequence }) => sequence);
           const within = searchWords(snapshotOf(model), { words, limit: 100, ...range, allowed: undefined });
           const allowed = makeRowSet(model.texts.length, [
             { first, last: Math.min(last, model.texts.length - 1) },
@@ -226,7 +200,7 @@ describe("the index of words", () => {
     for (let round = 0; round < 14; round++) {
       const query = prose(1 + (round % 7));
       const words = queryWords(query);
-      const expected = expectedHits(model, query, 0, model.texts.length).hits;
+      const expected = expectedHits(model.texts, query, 0, model.texts.length).hits;
       const scoreOf = new Map(expected.map(({ sequence, bm25 }) => [sequence, bm25]));
       for (const limit of [1, 10, 100]) {
         const all = { words, limit, first: 0, last: model.texts.length, allowed: undefined };
@@ -256,6 +230,40 @@ describe("the index of words", () => {
     const snapshot = snapshotOf(play([{ add: ["again ".repeat(70_000)] }]));
     const words = queryWords("again");
     expect(countTerms(snapshot, queryTerms(snapshot, words), [0])[0]?.counts).toEqual([70_000]);
+  });
+
+  it("notices every flipped bit of a segment", () => {
+    const { data } = encodeSegment(["the needle here", "some hay"]);
+    for (let bit = 0; bit < data.length * 8; bit++)
+      expect(() => openSegment(flipped(data, bit), 0)).toThrow(DamagedIndex);
+    expect(() => openSegment(data.subarray(0, 3), 0)).toThrow(DamagedIndex);
+  });
+
+  it("notices a flipped bit and a lost page in whatever a search or a merge reads", () => {
+    const rare = (at: number): string => Array.from({ length: 5 }, (_, of) => `r${of}s${at}t`).join(" ");
+    const texts = Array.from({ length: 100 }, (_, at) => `common often${at % 3}x ${rare(at)}`);
+    const segment = openSegment(encodeSegment(texts).data, 0);
+    const { head, pages } = mergedPages([{ part: segment, removed: makeRemoved(segment) }]);
+    const readAll = (ofHead: RunHead, ofPages: readonly Buffer[]): void => {
+      const run = openRun(ofHead, (first, last) => ofPages.slice(first, last + 1));
+      for (const [hash] of termsOf(run)) run.list(hash);
+    };
+    readAll(head, pages);
+    for (const name of ["sequences", "lengths", "directory", "filter"] as const) {
+      for (let bit = 0; bit < head[name].length * 8; bit += 7)
+        expect(() => {
+          readAll({ ...head, [name]: flipped(head[name], bit) }, pages);
+        }).toThrow(DamagedIndex);
+    }
+    expect(pages.length).toBeGreaterThan(1);
+    for (const at of pages.keys()) {
+      expect(() => {
+        readAll(head, pages.with(at, flipped(pages[at] ?? head.filter, 99)));
+      }).toThrow(DamagedIndex);
+    }
+    expect(() => {
+      readAll(head, pages.slice(1));
+    }).toThrow(DamagedIndex);
   });
 
   it("finds every term of a run whose lists take many pages, and no other", () => {

@@ -5,7 +5,6 @@ import { rowOf, rowsOfScope } from "../../../index/rows.ts";
 import { analyze, type Terms } from "../../../lexical/analyzer.ts";
 import type { Connection } from "../database/connection.ts";
 import { indexedText, NAMES } from "../database/parts.ts";
-import { markRemoved } from "../words/word-reads.ts";
 import { prepareWordParts } from "../words/word-parts.ts";
 
 /** Maximum chunks named in a finding. */
@@ -47,12 +46,9 @@ export function checkPostings(db: Connection): string[] {
 
 /** Sums of the postings, and lengths in words, of the chunks that the index of a scope has, by row. */
 function indexedChunks(db: Connection, scope: number) {
-  const stored = prepareWordParts(db);
-  const parts = [...stored.runs(scope), ...stored.segments(scope, 0)];
-  markRemoved(parts, stored.removals(scope, 0));
   const sums = new Map<number, number>();
   const lengths = new Map<number, number>();
-  for (const { part, removed } of parts) {
+  for (const { part, removed } of prepareWordParts(db).marked(scope)) {
     const rows = Array.from({ length: part.rows }, (_, at) => rowOf(scope, part.sequence(at)));
     for (const [at, row] of rows.entries()) if (!removed.has(at)) lengths.set(row, part.lengths[at] ?? 0);
     for (const [hash, { bytes }] of termsOf(part)) {

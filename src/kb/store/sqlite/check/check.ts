@@ -53,7 +53,7 @@ const RULES: readonly Rule[] = [
   {
     check: "store-words",
     words: "pages of the index of words are missing or belong to no list",
-    sql: `SELECT 'run ' || number AS subject FROM word_run WHERE length(directory) / 8 <> (
+    sql: `SELECT 'run ' || number AS subject FROM word_run WHERE (length(directory) - 4) / 8 <> (
         SELECT count(*) FROM word_page WHERE word_page.number BETWEEN word_run.number << 24 AND (word_run.number << 24) + 16777215)`,
   },
   {

@@ -38,6 +38,14 @@ const FACTS: readonly (readonly [
     },
   ],
   [
+    "INDEX_DAMAGED",
+    {
+      what: "the index of words in the store file is damaged",
+      code: "store_damaged",
+      hint: DAMAGE_HINT,
+    },
+  ],
+  [
     "SQLITE_FULL",
     {
       what: "the disk has no space left for the store",

@@ -4,7 +4,7 @@ import type { WordWrites } from "./word-writes.ts";
 export interface WordMerges {
   /** Passes a write through, and runs the merges that it makes due. */
   after<T>(this: void, write: Promise<T>): Promise<T>;
-  /** Merges all parts with removed chunks. Resolves when nothing of those is left; rejects with the store's failure. */
+  /** Merges parts until nothing is left of removed chunks. Rejects with the store's failure. */
   purge(this: void): Promise<void>;
   /** Begins no further step. */
   close(this: void): void;
@@ -14,24 +14,26 @@ export function openWordMerges(
   words: Pick<WordWrites, "isDue" | "step" | "purge" | "abandon">,
   enqueue: (step: () => boolean) => Promise<boolean>,
 ): WordMerges {
-  const state = { isClosed: false };
-  let running: Promise<void> | undefined;
+  const state = { isClosed: false, isRunning: false };
 
-  /** Makes steps until none is due. */
-  async function run(): Promise<void> {
+  /** Makes steps until they return false. */
+  async function run(step: () => boolean): Promise<void> {
     try {
-      for (let isDue = true; isDue && !state.isClosed;) isDue = await enqueue(words.step);
+      for (let isDue = true; isDue && !state.isClosed;) isDue = await enqueue(step);
     } catch (error) {
       words.abandon();
       throw error;
-    } finally {
-      running = undefined;
     }
   }
-  const start = (): Promise<void> => (running ??= run());
-  /** A merge that fails is tried again after the next write: the index is sound without it. */
+  /** A merge that fails is tried again after further writes: the index is sound without it. */
   const startIfDue = (): void => {
-    if (!state.isClosed && words.isDue()) start().catch(() => undefined);
+    if (state.isClosed || state.isRunning || !words.isDue()) return;
+    state.isRunning = true;
+    run(words.step)
+      .catch(() => undefined)
+      .finally(() => {
+        state.isRunning = false;
+      });
   };
   startIfDue();
 
@@ -41,11 +43,7 @@ export function openWordMerges(
       startIfDue();
       return written;
     },
-    purge: async () => {
-      await running?.catch(() => undefined);
-      words.purge();
-      await start();
-    },
+    purge: () => run(words.purge()),
     close: () => {
       state.isClosed = true;
     },

@@ -4,7 +4,7 @@ import type { LivePart } from "../../../index/words/removed.ts";
 import type { WordSnapshot } from "../../../index/words/query-terms.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../scopes/scopes.ts";
-import { prepareWordParts, type StoredPart } from "./word-parts.ts";
+import { markRemoved, prepareWordParts, type StoredPart } from "./word-parts.ts";
 
 /** Memory for posting lists of runs, in bytes: some 50 million postings. */
 const LIST_BYTES_MAX = 64 * 1024 * 1024;
@@ -29,7 +29,7 @@ interface OpenScope {
  */
 export function prepareWordReads(db: Connection): (target: SearchTarget) => WordSnapshot {
   const stored = prepareWordParts(db);
-  const lists = makeByteCache<string, PostingList | "none">(LIST_BYTES_MAX);
+  const lists = makeByteCache<string, PostingList>(LIST_BYTES_MAX);
   const scopes = makeByteCache<number, OpenScope>(PART_BYTES_MAX);
 
   /** Lists of runs stay in memory. Those of segments are read from it anyway. */
@@ -39,9 +39,10 @@ export function prepareWordReads(db: Connection): (target: SearchTarget) => Word
     const list = (hash: number): PostingList | undefined => {
       const key = `${number}/${hash}`;
       const known = lists.get(key);
-      if (known !== undefined) return known === "none" ? undefined : known;
+      if (known !== undefined) return known;
       const found = part.list(hash);
-      lists.set(key, found ?? "none", found?.bytes.length ?? 0);
+      // With what is made of it for looking up (postings.ts).
+      if (found !== undefined) lists.set(key, found, found.bytes.length + found.count / 4);
       return found;
     };
     return { part: { ...part, list }, removed };
@@ -51,13 +52,10 @@ export function prepareWordReads(db: Connection): (target: SearchTarget) => Word
     const known = scopes.get(scope);
     const isSame = known?.merged === merged;
     if (isSame && known.nextSequence === nextSequence && known.chunks === chunks) return known;
-    const find = (of: (part: StoredPart) => boolean) => known && [...known.runs, ...known.segments].find(of);
-    const runs = isSame
-      ? known.runs
-      : stored.runs(scope, (number) => find((part) => part.kind === "run" && part.number === number));
+    const runs = isSame ? known.runs : stored.runs(scope, finder(known?.runs));
     const segments = isSame
       ? [...known.segments, ...stored.segments(scope, known.nextSequence)]
-      : stored.segments(scope, 0, (first) => find((part) => part.kind === "segment" && part.first === first));
+      : stored.segments(scope, 0, finder(known?.segments));
     const removals = stored.removals(scope, isSame ? known.lastRemoval : 0);
     const all = [...runs, ...segments];
     markRemoved(all, removals);
@@ -82,20 +80,8 @@ export function prepareWordReads(db: Connection): (target: SearchTarget) => Word
   return (target) => ({ parts: open(target).parts, chunks: target.chunks, words: target.words });
 }
 
-/** Marks removed chunks in the parts that hold them. Parts ascend by their first sequences. */
-export function markRemoved(
-  parts: readonly StoredPart[],
-  removals: readonly { readonly first: number; readonly last: number }[],
-): void {
-  for (const { first, last } of removals) {
-    // A removal lies within one segment, and so within one part.
-    let low = 0;
-    let high = parts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if ((parts[middle]?.first ?? 0) <= first) low = middle;
-      else high = middle - 1;
-    }
-    parts[low]?.removed.add(first, last);
-  }
+/** Finds open parts of one kind by their numbers. */
+function finder(parts: readonly StoredPart[] = []): (number: number) => StoredPart | undefined {
+  const byNumber = new Map(parts.map((part) => [part.number, part]));
+  return (number) => byNumber.get(number);
 }

@@ -143,11 +143,16 @@ describe("a damaged store", () => {
       "INSERT INTO word_segment SELECT first_row + 9, data FROM word_segment LIMIT 1",
       "store-words",
     ],
+    [
+      "a byte of the index of words that changed",
+      "UPDATE word_segment SET data = CAST(substr(data, 1, 20) || x'ff' || substr(data, 22) AS BLOB)",
+      "store-structure",
+    ],
     ["a removed chunk that words still find", "DELETE FROM word_removal", "store-words"],
     [
       "a run without its pages",
       `INSERT INTO word_run (scope, first, rows, sequences, lengths, directory, filter)
-        VALUES (1, 0, 1, x'00000000', x'0000', x'0000000000000000', x'')`,
+        VALUES (1, 0, 1, x'00000000', x'0000', x'000000000000000000000000', x'')`,
       "store-words",
     ],
     [
