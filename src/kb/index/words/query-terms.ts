@@ -9,6 +9,7 @@ const SCORED_MAX = 64;
 
 /** One snapshot of a scope's index of words. */
 export interface WordSnapshot {
+  /** By ascending sequences. */
   readonly parts: readonly LivePart[];
   /** Chunks of the scope, and their words. */
   readonly chunks: number;

@@ -42,13 +42,20 @@ export function countTerms(
   return found.map((chunk) => (chunk === undefined ? undefined : counted[at++]));
 }
 
+/** Finds the chunk of a sequence among parts that ascend by their sequences. */
 function locate(parts: readonly LivePart[], sequence: number): Ranked | undefined {
-  for (const [at, { part, removed }] of parts.entries()) {
-    const ordinal = part.ordinalFrom(sequence);
-    if (ordinal === part.rows || part.sequence(ordinal) !== sequence) continue;
-    return removed.has(ordinal) ? undefined : { sequence, score: 0, part: at, ordinal };
+  let low = 0;
+  let high = parts.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if ((parts[middle]?.part.sequence(0) ?? 0) <= sequence) low = middle;
+    else high = middle - 1;
   }
-  return undefined;
+  const live = parts[low];
+  if (live === undefined) return undefined;
+  const ordinal = live.part.ordinalFrom(sequence);
+  const isThere = ordinal < live.part.rows && live.part.sequence(ordinal) === sequence;
+  return isThere && !live.removed.has(ordinal) ? { sequence, score: 0, part: low, ordinal } : undefined;
 }
 
 /** The lists of the words of a query, without weights. */
