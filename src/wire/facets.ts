@@ -7,7 +7,7 @@ import { Count, WireInteger } from "./primitives.ts";
 export const FACETS_MAX = 50;
 
 /** A filter as JSON. */
-const filterText = z
+export const filterText = z
   .string()
   .transform((text, context): Filter => readFilter(parsed(text), context))
   .meta({ type: "string", description: "A filter as JSON; only resources that match it are counted." });

@@ -10,6 +10,8 @@ export const ROUTES = {
   collections: "/api/rag/collections",
   /** db: an addition, the owners with resources in the account's collections. */
   owners: "/api/rag/owners",
+  /** db: an addition, an owner's documents without their texts. */
+  documents: "/api/rag/documents",
   /** db: additions, the erasure of documents and of an owner. */
   eraseResources: "/api/rag/erase/resources",
   eraseOwner: "/api/rag/erase/owner",

@@ -10,6 +10,7 @@ import {
   UpdateAnswer,
 } from "../../wire/answers.ts";
 import { ChunksQuery, CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
+import { DocumentsAnswer, DocumentsQuery } from "../../wire/documents.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { IDEMPOTENCY_HEADER } from "../../wire/routes.ts";
 import { IDEMPOTENCY_DOC } from "./route-table.ts";
@@ -65,6 +66,12 @@ export const RESOURCE_DOCS = {
     query: ChunksQuery,
     headers: IF_NONE_MATCH,
     answers: { 200: ChunksAnswer, 304: "empty" },
+  },
+  documents: {
+    summary: "Lists an owner's documents in a collection, filtered and sorted, without their texts.",
+    tag: TAG,
+    query: DocumentsQuery,
+    answers: { 200: DocumentsAnswer },
   },
   owners: {
     summary: "Lists the owners of the resources in the account's collections, with their counts.",

@@ -5,6 +5,7 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
 import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
+import { DocumentsQuery } from "../../wire/documents.ts";
 import { OwnersQuery } from "../../wire/owners.ts";
 import { ChunksQuery, CreateBody, ListQuery, ReadQuery, UpdateBody } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -14,6 +15,7 @@ import { queueUpdate, updateResource } from "../jobs/change.ts";
 import { waitForJobs } from "../jobs/wait-for-jobs.ts";
 import { createResource, queueCreate } from "../resources/create.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
+import { listDocuments } from "../resources/documents.ts";
 import { listResources, textBytes } from "../resources/list.ts";
 import { isQuickCreate, isQuickUpdate } from "../resources/quick.ts";
 import {
@@ -161,6 +163,17 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
       const title = hash("sha256", chunks.title, "base64url").slice(0, 12);
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}-${title}"`;
       return { status: 200, stream: streamOf(chunksText("Chunks fetched successfully", chunks)), etag };
+    },
+  });
+
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.documents,
+    scope: "read",
+    doc: RESOURCE_DOCS.documents,
+    handle: async (request, accountId) => {
+      const page = await listDocuments(kb, accountId, readInput(DocumentsQuery, request.query));
+      return answer(200, "Documents fetched successfully", page);
     },
   });
 

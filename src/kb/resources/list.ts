@@ -96,11 +96,13 @@ export function noCollection(id: string, field: string): Refusal {
   });
 }
 
-function writeCursor(afterId: string): string {
+/** Returns the cursor of a page that ends with this resource. */
+export function writeCursor(afterId: string): string {
   return Buffer.from(afterId).toString("base64url");
 }
 
-function readCursor(cursor: string): string {
+/** Returns the id in a cursor. Refuses what is none. */
+export function readCursor(cursor: string): string {
   const id = Buffer.from(cursor, "base64url").toString("latin1");
   if (/^[0-9a-f]{24}$/.test(id)) return id;
   throw invalidField("cursor", `expected a nextCursor of an earlier answer, got ${shown(cursor)}`);

@@ -121,6 +121,7 @@ export const METHODS = {
     matchedTerms: scan,
     metadataFields: read,
     facet: read,
+    documents: scan,
     unfinished: scan,
     sentenceMatches: read,
     chunksWithoutVector: scan,

@@ -1,3 +1,4 @@
+import type { DocumentEntry } from "../../wire/documents.ts";
 import type { Facet } from "../../wire/facets.ts";
 import type { Filter } from "../../wire/filter.ts";
 import type { Tier } from "../../wire/primitives.ts";
@@ -43,6 +44,11 @@ export interface Index {
   metadataFields(query: FieldsQuery): Promise<readonly string[]>;
   /** Counts the values at a path of metadata, over the resources of the scope. */
   facet(query: { readonly scope: Scope; readonly field: string }): Promise<Facet>;
+  /**
+   * One page of a scope's documents, without their texts, and how many there are of each status. Documents that change meanwhile
+   * may be counted as before or after.
+   */
+  documents(query: DocumentsQuery): Promise<DocumentsPage>;
   /** Counts what is not searchable yet of a scope, from one snapshot. Ignores the scope's filter. */
   unfinished(query: UnfinishedQuery): Promise<Unfinished>;
   /** Scores the best sentence of each of these chunks. Leaves out chunks without sentence vectors of that fingerprint. */
@@ -241,6 +247,28 @@ export interface MatchedTerms {
   readonly ref: ChunkRef;
   /** In the order of the query's terms. */
   readonly terms: readonly string[];
+}
+
+export interface DocumentsQuery {
+  readonly scope: Scope;
+  readonly status?: DocumentEntry["status"] | undefined;
+  /** Part of the title, whatever its case. */
+  readonly title?: string | undefined;
+  /** The metadata `path`, or a folder above it. */
+  readonly path?: string | undefined;
+  readonly sort: "created" | "updated" | "title";
+  readonly descending: boolean;
+  /** Starts after this document. Undefined: at the first. */
+  readonly afterId: string | undefined;
+  readonly limit: number;
+}
+
+export interface DocumentsPage {
+  readonly documents: readonly DocumentEntry[];
+  /** Whether there are documents after the last one. */
+  readonly more: boolean;
+  /** Documents that match, whatever the status that was asked for. */
+  readonly statuses: Readonly<Record<DocumentEntry["status"], number>>;
 }
 
 export interface FieldsQuery {

@@ -69,6 +69,10 @@ const ASKS: Readonly<Record<string, Ask>> = {
   },
   "GET /api/rag/collections": { finds: "own" },
   "GET /api/rag/owners": { finds: "own" },
+  "GET /api/rag/documents": {
+    path: (owned) => list(owned).replace("resource/by-collection", "documents"),
+    finds: "nothing",
+  },
   "GET /v1/changes": { finds: "own" },
   "GET /api/rag/facets": {
     path: (owned) => list(owned).replace("resource/by-collection", "facets"),

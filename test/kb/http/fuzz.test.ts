@@ -102,6 +102,10 @@ describe("arbitrary input", () => {
           "GET",
           `/api/rag/resource/by-collection?collectionId=${one}&ownerId=${two}&limit=${three}&cursor=${two}`,
         );
+        await expectNoFault(
+          "GET",
+          `/api/rag/documents?collectionId=${collectionId}&ownerId=${one}&title=${two}&path=${three}&filter=${two}&cursor=${three}`,
+        );
         await expectNoFault("GET", `/api/rag/resource/x${one}/chunks`);
         await expectNoFault("DELETE", `/api/rag/resource/x${two}`);
         await expectNoFault("GET", `/files/x${one}/x${two}`);

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
+import { documentListContract } from "./contract-document-list.ts";
 import { documentsContract } from "./contract-documents.ts";
 import { filterContract } from "./contract-filters.ts";
 import { modelsContract } from "./contract-models.ts";
@@ -20,6 +21,7 @@ export function indexContract(name: string, open: () => Promise<Store>): void {
     wordsContract(fixture);
     vectorsContract(fixture);
     documentsContract(fixture);
+    documentListContract(fixture);
     sentencesContract(fixture);
     surroundingsContract(fixture);
     modelsContract(fixture);

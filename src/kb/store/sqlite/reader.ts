@@ -13,6 +13,7 @@ import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
 import { prepareFileReads } from "./resources/files.ts";
 import { prepareSurroundings } from "./resources/surroundings.ts";
+import { prepareDocumentList } from "./scopes/document-list.ts";
 import { prepareFacets } from "./scopes/facets.ts";
 import { prepareScopes } from "./scopes/scopes.ts";
 import { prepareUnfinished } from "./scopes/unfinished.ts";
@@ -67,6 +68,7 @@ export function openReader(path: string): Reader {
   const completeScope = read(serving.completeScope);
   const duePart = read(queue.duePart);
   const unfinished = read(prepareUnfinished(db, scopes));
+  const listDocuments = read(prepareDocumentList(db, scopes));
   const findScope = read((scope: Scope) => scopes.find(scope));
   const inSnapshots = deriveMethods(
     ["read"],
@@ -91,6 +93,11 @@ export function openReader(path: string): Reader {
           if (found !== undefined) return found;
           await setImmediate();
         }
+      },
+      documents: async (query) => {
+        const list = listDocuments(query);
+        await scan(0, read(list.step));
+        return read(list.page)();
       },
       surroundings: async (query) => {
         const { scope, refs } = query;

@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { DocumentsQuery } from "../../../src/kb/store/search-index.ts";
+import { LATER, type StoreFixture } from "./store-fixture.ts";
+
+/** Lists of documents without their texts. */
+export function documentListContract(fixture: StoreFixture): void {
+  const { create, scope } = fixture;
+  describe("a list of documents", () => {
+    let whole: DocumentsQuery;
+    const ask = async (change: Partial<DocumentsQuery> = {}) =>
+      fixture.store.index.documents({ ...whole, ...change });
+    const titles = async (change: Partial<DocumentsQuery> = {}): Promise<string[]> =>
+      (await ask(change)).documents.map(({ title }) => title);
+
+    beforeEach(async () => {
+      const named = async (title: string, path?: string) =>
+        create("moon", { title, ...(path !== undefined && { metadata: { path, lang: "en" } }) });
+      await named("b Über", "docs/a.md");
+      await named("A über", "docs/deep/b.md");
+      await named("c", "docs");
+      await named("d", "docs-old/a.md");
+      await create("moon", { ownerId: "bob", title: "bob's" });
+      whole = { scope: await scope(), sort: "created", descending: false, afterId: undefined, limit: 10 };
+    });
+
+    it("has what each document is but its text, and counts the statuses", async () => {
+      const { documents, more, statuses } = await ask({ limit: 1 });
+      expect(documents).toEqual([
+        {
+          _id: expect.any(String),
+          title: "b Über",
+          url: null,
+          path: "docs/a.md",
+          status: "chunked",
+          code: null,
+          message: null,
+          warning: null,
+          createdAt: expect.any(String),
+          updatedAt: expect.any(String),
+          version: 1,
+          chunks: 1,
+        },
+      ]);
+      expect([more, statuses]).toEqual([true, { queued: 0, chunked: 4, error: 0 }]);
+    });
+
+    it.each([
+      ["nothing", {}, ["b Über", "A über", "c", "d"]],
+      ["a title of any case", { title: "ÜBER" }, ["b Über", "A über"]],
+      ["a title with characters of patterns", { title: "%" }, []],
+      ["a path and what is below it", { path: "docs" }, ["b Über", "A über", "c"]],
+      ["a folder with a slash at its end", { path: "docs/" }, ["b Über", "A über"]],
+      ["a file", { path: "docs/a.md" }, ["b Über"]],
+      ["a status", { status: "error" as const }, []],
+      ["several of them", { path: "docs", title: "a", status: "chunked" as const }, ["A über"]],
+    ])("is filtered by %s", async (_what, query, expected) => {
+      expect(await titles(query)).toEqual(expected);
+    });
+
+    it("applies a filter of metadata, and has nothing of another owner", async () => {
+      const filter = { kind: "in", path: "lang", values: ["de"] } as const;
+      expect(await ask({ scope: { ...whole.scope, filter } })).toEqual({
+        documents: [],
+        more: false,
+        statuses: { queued: 0, chunked: 0, error: 0 },
+      });
+      expect(await titles({ scope: { ...(await scope("bob")) } })).toEqual(["bob's"]);
+      expect(await titles({ scope: await scope("nobody") })).toEqual([]);
+    });
+
+    it("is complete page by page in every order, also when the last document of a page is deleted", async () => {
+      for (const sort of ["created", "updated", "title"] as const) {
+        for (const descending of [false, true]) {
+          const all = await titles({ sort, descending });
+          const paged: string[] = [];
+          let afterId: string | undefined;
+          do {
+            const { documents, more } = await ask({ sort, descending, afterId, limit: 1 });
+            paged.push(...documents.map(({ title }) => title));
+            afterId = more ? documents.at(-1)?._id : undefined;
+          } while (afterId !== undefined);
+          expect(paged).toEqual(all);
+        }
+      }
+      expect(await titles({ sort: "title" })).toEqual(["A über", "b Über", "c", "d"]);
+      const [first] = (await ask({ sort: "title", limit: 1 })).documents;
+      const id = first?._id ?? "";
+      await fixture.store.records.deleteResource({ accountId: fixture.account.id, id, nowIso: LATER });
+      expect(await titles({ sort: "title", afterId: id })).toEqual(["b Über", "c", "d"]);
+    });
+  });
+}
