@@ -19,8 +19,8 @@ interface Placed {
 /** A list in the making. Holds no more than one page. */
 export interface DocumentList {
   /** Looks at some documents after this number. Returns the last one's, or undefined at the end. */
-  step(after: number): number | undefined;
-  page(): DocumentsPage;
+  readonly step: (after: number) => number | undefined;
+  readonly page: () => DocumentsPage;
 }
 
 const NOTHING: DocumentList = {
