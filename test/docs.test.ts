@@ -86,6 +86,19 @@ describe.each(files)("%s", (file) => {
   });
 });
 
+it("the help of each command shows examples, which the program takes", async () => {
+  expect(table.commands.filter(({ examples }) => examples.length === 0).map(({ name }) => name)).toEqual([]);
+  const shown = table.commands.flatMap(({ name, examples }) => examples.map((line) => ({ name, line })));
+  const refused = await Promise.all(
+    shown.map(async ({ name, line }) => {
+      if (!line.startsWith(`kbsync ${name}`)) return [`${line} is no example of ${name}`];
+      const failure = await refusalOf(wordsOf(line).slice(1));
+      return failure === undefined ? [] : [`${line}: ${failure}`];
+    }),
+  );
+  expect(refused.flat()).toEqual([]);
+});
+
 /** The words of a command line up to a comment, a pipe or another command. */
 function wordsOf(line: string): string[] {
   const [command = ""] = line.split(/\s+(?:#|\||&&|>)\s?/);

@@ -39,6 +39,7 @@ import { addService } from "./systemd/service.ts";
 import { addStatus } from "./commands/status.ts";
 import { addSync } from "./commands/sync.ts";
 import { addUndelete } from "./commands/undelete.ts";
+import { addExamples } from "./manual/examples.ts";
 import { addUp } from "./commands/up.ts";
 import { addVerify } from "./commands/verify.ts";
 import { addWait } from "./commands/wait.ts";
@@ -182,9 +183,10 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
   return program;
 }
 
-/** Adds the options that every command has. */
+/** Adds the options that every command has, and its examples. */
 function addCommonOptions(program: Command): void {
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
+    addExamples(command, command.parent === program ? "" : `${command.parent?.name() ?? ""} `);
     command
       .exitOverride()
       .option(

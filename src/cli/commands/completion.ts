@@ -23,15 +23,6 @@ export function addCompletion(program: Command, context: Context): void {
         COMPLETION_VALUES,
       ),
     )
-    .addHelpText(
-      "after",
-      [
-        "",
-        "bash: kbsync completion bash > ~/.local/share/bash-completion/completions/kbsync",
-        'zsh:  kbsync completion zsh > "${fpath[1]}/_kbsync"',
-        "fish: kbsync completion fish > ~/.config/fish/completions/kbsync.fish",
-      ].join("\n"),
-    )
     .action(async (shell: Shell | undefined, options: CompletionOptions) => {
       if (options.list !== undefined) {
         context.stdout.write(await valueLines(context, options.list, options));

@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from "commander";
+import { examplesOf } from "./examples.ts";
 
 /** Kind of a value on the command line, for completion. */
 export type Completes = "file" | "folder" | "path" | "source" | "agent" | "words" | readonly string[];
@@ -30,6 +31,8 @@ export interface TableCommand {
   readonly description: string;
   readonly arguments: readonly TableArgument[];
   readonly options: readonly TableOption[];
+  /** Example command lines. */
+  readonly examples: readonly string[];
 }
 
 /** All commands of the program, with their options and arguments. */
@@ -73,6 +76,7 @@ function commandOf(command: Command, prefix: string): TableCommand {
     description: command.description(),
     arguments: command.registeredArguments.map(argumentOf),
     options: [...command.options.map(optionOf), HELP],
+    examples: examplesOf(prefix + command.name()),
   };
 }
 

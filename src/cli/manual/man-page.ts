@@ -60,7 +60,14 @@ function commandLines(program: string, command: TableCommand): string[] {
       .filter(({ description }) => description !== "")
       .flatMap(({ usage: term, description }) => termLines(`\\fI${roff(term)}\\fR`, description)),
     ...command.options.flatMap(optionLines),
+    ...exampleLines(command.examples),
   ];
+}
+
+function exampleLines(examples: readonly string[]): string[] {
+  if (examples.length === 0) return [];
+  const heading = examples.length === 1 ? "Example:" : "Examples:";
+  return [".PP", heading, ".PP", ".RS 4", ".nf", ...examples.map(roff), ".fi", ".RE"];
 }
 
 function optionLines({ short, long, value, description }: TableOption): string[] {

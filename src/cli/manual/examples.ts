@@ -1,0 +1,76 @@
+import type { Command } from "commander";
+
+/** Example command lines of each command, as its `--help` and the manual page show them. */
+const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  up: ["kbsync up ~/docs", "kbsync up ~/docs ~/mail --tier moderate --exclude 'drafts/**'"],
+  run: ["kbsync run --config /etc/kbsync/kbsync.config.json"],
+  serve: ["kbsync serve --port 7411"],
+  "service install": ["kbsync service install ~/docs --user", "kbsync service install --print"],
+  "service uninstall": ["kbsync service uninstall --user"],
+  "service status": ["kbsync service status"],
+  sync: ["kbsync sync ~/docs", "kbsync sync -n"],
+  add: ["kbsync add ~/papers --tier moderate --owner papers"],
+  remove: ["kbsync remove ~/papers", "kbsync remove ~/papers --keep-documents"],
+  list: ["kbsync list"],
+  status: ["kbsync status", "kbsync status --watch"],
+  log: ["kbsync log -n 50", "kbsync log --follow --path ~/docs/minutes"],
+  wait: ["kbsync wait", "kbsync wait ~/docs/plan.md --timeout 30"],
+  why: ["kbsync why ~/docs/scan.pdf"],
+  console: ["kbsync console"],
+  search: [
+    "kbsync search may I open the dome in the rain",
+    "kbsync search -k 3 --doc ~/docs/plan.md budget",
+    `kbsync search --filter '{"tags": "draft"}' --fresh deadlines`,
+  ],
+  ls: ["kbsync ls --failed", "kbsync ls --skipped ~/docs"],
+  facets: ["kbsync facets", "kbsync facets tags folder"],
+  changes: ["kbsync changes --follow --json"],
+  ask: ["kbsync ask 'When may I open the dome?'", "kbsync ask 'What does this show?' --image gauge.png"],
+  eval: ["kbsync eval --init", "kbsync eval questions.yaml --tier moderate --min-hit3 0.9"],
+  pause: ["kbsync pause", "kbsync pause ~/docs"],
+  resume: ["kbsync resume"],
+  rescan: ["kbsync rescan ~/docs"],
+  retry: ["kbsync retry", "kbsync retry ~/docs/scan.pdf"],
+  approve: ["kbsync approve ~/docs", "kbsync approve ~/docs --dry-run"],
+  undelete: ["kbsync undelete --list", "kbsync undelete ~/docs/plan.md"],
+  erase: [
+    "kbsync erase ~/docs/secret.md",
+    "kbsync erase --document 6b016a8e36133f0758068e97",
+    "kbsync erase --owner papers",
+  ],
+  verify: ["kbsync verify", "kbsync verify --repair", "kbsync verify --report"],
+  recover: ["kbsync recover --dry-run", "kbsync recover ~/docs"],
+  "key create": ["kbsync key create reader --scopes read --expires 90d"],
+  "key list": ["kbsync key list"],
+  "key revoke": ["kbsync key revoke 6b016a8e36133f0758068e97"],
+  "key rotate": ["kbsync key rotate 6b016a8e36133f0758068e97 --overlap 3600"],
+  "webhooks list": ["kbsync webhooks list"],
+  "webhooks replay": ["kbsync webhooks replay --all"],
+  mcp: ["kbsync mcp", "kbsync mcp --http --port 7412"],
+  open: ["kbsync open", "kbsync open 2 --print"],
+  backup: ["kbsync backup /backup/kbsync"],
+  restore: ["kbsync restore /backup/kbsync"],
+  doctor: ["kbsync doctor", "kbsync doctor --quick"],
+  init: [
+    "kbsync init ~/docs --tier moderate",
+    "kbsync init ~/docs --api-url https://kb.example.com --key-file ~/.config/kbsync/pauthkey",
+  ],
+  completion: [
+    "kbsync completion bash > ~/.local/share/bash-completion/completions/kbsync",
+    'kbsync completion zsh > "${fpath[1]}/_kbsync"',
+    "kbsync completion fish > ~/.config/fish/completions/kbsync.fish",
+  ],
+};
+
+/** Returns the example command lines of a command by its full name; none for the program itself. */
+export function examplesOf(name: string): readonly string[] {
+  return EXAMPLES[name] ?? [];
+}
+
+/** Adds its examples to the help of a command. `prefix`: the name of its group with a blank, or nothing. */
+export function addExamples(command: Command, prefix: string): void {
+  const lines = examplesOf(prefix + command.name());
+  if (lines.length === 0) return;
+  const heading = lines.length === 1 ? "Example:" : "Examples:";
+  command.addHelpText("after", ["", heading, ...lines.map((line) => `  ${line}`)].join("\n"));
+}
