@@ -46,8 +46,15 @@ const { values, positionals: folders } = parseArgs({
     "test-timeout": { type: "string" },
     /** Mutations that run side by side, each in a copy of its own. */
     workers: { type: "string", default: "1" },
+    help: { type: "boolean", default: false },
   },
 });
+if (values.help) {
+  process.stdout.write(
+    "npm run mutate -- FOLDER… [--sample 20] [--seed 1] [--tests 20] [--timeout SECONDS] [--test-timeout SECONDS] [--workers 1]\n",
+  );
+  process.exit();
+}
 
 /** A mutation of a file of the repository, with the tests that it runs against. */
 interface Mutant {
