@@ -1,3 +1,5 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
@@ -7,6 +9,7 @@ import { sameShape } from "../plan/decide.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { CLOCK_SLACK_MS, type Settlement } from "../plan/settlement.ts";
 import { openCreateLists, type CreateListsOptions } from "./create-lists.ts";
+import { twinKey } from "./doubted-resources.ts";
 import { openDoubts, type Doubts } from "./doubts.ts";
 
 /** Settles the creates of one source whose answer never came. */
@@ -87,7 +90,8 @@ export function openSettler(options: SettlerOptions): Settler {
       const creates = ledger.intents.creates(source.id);
       if (creates.length > 0) {
         const settlement = await compareAlone(creates);
-        const adopted = settlement && (await apply(options, doubts, creates, settlement));
+        const mine = creates.filter((each) => !isForAnother(context, each));
+        const adopted = settlement && (await apply(options, doubts, mine, settlement));
         // What the list does not show may still appear, and without a collection's id there is no list at all.
         await ledger.write(() => {
           for (const { id } of creates) if (adopted?.has(id) !== true) ledger.intents.doubt(id, null);
@@ -173,6 +177,25 @@ async function apply(
   });
   for (const { path, docId } of found) reportCompared(context, source, path, docId);
   return adopted;
+}
+
+/**
+ * Reports whether an equal create of another source has more use for a resource than one whose file is gone: nobody can
+ * tell which of them made it.
+ */
+function isForAnother({ ledger }: ActionContext, create: CreateIntent): boolean {
+  if (isThere(ledger, create)) return false;
+  const isTwin = (each: CreateIntent): boolean =>
+    each.source !== create.source && twinKey(each) === twinKey(create) && isThere(ledger, each);
+  return ledger.intents.allCreates().some(isTwin);
+}
+
+function isThere({ sources }: ActionContext["ledger"], { source, path }: CreateIntent): boolean {
+  try {
+    return lstatSync(join(sources.get(source).path, path), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true; // It cannot be checked, so it may be there.
+  }
 }
 
 /**

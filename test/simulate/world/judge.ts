@@ -427,8 +427,14 @@ export function openJudge(options: JudgeOptions): Judge {
           service.madeMs(id) < service.madeMs(stray.id) &&
           service.versionsOf(id).some((each) => isSame(each, stray)),
       );
+  /** Of equal ones, the one that is too many is the one that no row has. */
+  const unknownOf = (stray: Resource, kept: readonly Resource[]): Resource =>
+    (options.isOwned(stray.id)
+      ? kept.find((each) => isSame(each, stray) && !options.isOwned(each.id))
+      : undefined) ?? stray;
   const strayWords = (strays: readonly Resource[], kept: readonly Resource[]): string[] =>
     strays
+      .map((stray) => unknownOf(stray, kept))
       .filter((stray) => !isForgiven(stray, kept) && !denied.has(stray.id))
       .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
 
@@ -448,12 +454,8 @@ export function openJudge(options: JudgeOptions): Judge {
     readonly extra: readonly Resource[];
   } => {
     const left = Map.groupBy(ours(), placeIn);
-    // Should a lost ledger have left equal ones, those that the daemon knows come first, then the newest.
-    for (const group of left.values()) {
-      if (group.length < 2) continue;
-      const owned = new Set(group.filter(({ id }) => options.isOwned(id)));
-      group.sort((a, b) => Number(owned.has(b)) - Number(owned.has(a)) || b.process - a.process);
-    }
+    // The newest first: it is the one the daemon knows, should a lost ledger have left others.
+    for (const group of left.values()) group.sort((a, b) => b.process - a.process);
     const taken = new Map<Expected, Resource | undefined>();
     const all = expectations.all();
     const fits = (file: Expected, each: Resource): boolean =>
