@@ -31,6 +31,8 @@ const ASK_MS_MAX = 5000;
 const FOLLOW_MS_MAX = 25 * 24 * 3_600_000;
 /** Wait for an earlier request with the same key, where the service names no time. */
 const SAME_KEY_MS = 10_000;
+/** Longest wait between two attempts that the service does not ask for. */
+const SAME_KEY_REST_MS_MAX = 30_000;
 /** Longest wait for such a request: each ends within the service's own limits on its work. */
 const SAME_KEY_MS_MAX = 6 * 3_600_000;
 /** A followed resource counts as gone after nothing but 404 for this long. */
@@ -81,11 +83,20 @@ export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSl
       const nowMs = performance.now();
       sinceMs ??= nowMs;
       if (nowMs - sinceMs > SAME_KEY_MS_MAX) return false;
-      const restMs = Math.min(SAME_KEY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs));
+      const restMs = sameKeyRestMs(nowMs - sinceMs, retryAfterMs);
       await yieldSlot(() => sleep(restMs, undefined, { signal }));
       return true;
     },
   };
+}
+
+/**
+ * How long to wait before a request is sent again whose predecessor the service has worked on for `sinceMs`. Each attempt sends
+ * the whole text, so longer work has longer waits: many such requests would be a storm otherwise.
+ */
+export function sameKeyRestMs(sinceMs: number, retryAfterMs: number): number {
+  const growingMs = Math.min(SAME_KEY_REST_MS_MAX, sinceMs / 8);
+  return Math.min(SAME_KEY_MS_MAX, Math.max(ASK_MS_MIN, retryAfterMs, growingMs));
 }
 
 async function askUntilEnd(

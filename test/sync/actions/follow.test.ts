@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ActionContext } from "../../../src/sync/actions/context.ts";
-import { follow, followFound, openPatience } from "../../../src/sync/actions/follow.ts";
+import { follow, followFound, openPatience, sameKeyRestMs } from "../../../src/sync/actions/follow.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 
 const { signal } = new AbortController();
@@ -183,6 +183,16 @@ describe("earlier requests with the same key", () => {
     expect(await waits({ isInFlight: true, retryAfterMs: 1 })).toEqual([true, 1]);
     expect(await waits({})).toEqual([false, 0]);
     expect(await waits({ isInFlight: false })).toEqual([false, 0]);
+  });
+
+  it.each([
+    [0, 1, 250],
+    [0, 1000, 1000],
+    [80_000, 1000, 10_000],
+    [3_600_000, 1000, 30_000],
+    [3_600_000, 60_000, 60_000],
+  ])("waits longer for longer work: after %d ms, asked for %d ms, for %d ms", (sinceMs, askedMs, restMs) => {
+    expect(sameKeyRestMs(sinceMs, askedMs)).toBe(restMs);
   });
 
   it("stops waiting when the service processes an earlier request for longer than it may", async () => {
