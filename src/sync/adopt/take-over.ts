@@ -12,22 +12,25 @@ const WRITE_ROWS = 500;
 
 /**
  * Has the files of an old ledger's rows read again whose file was not seen. A row whose file is gone and whose resource was
- * renamed follows that to the file of its name, although the file is no document now.
+ * renamed follows that to the file of its name, although the file holds something else by now, or is no document.
  */
 export async function questionUnseen(
   { context, source, found, whole }: Attempt,
   { goneRows, unreadable }: Candidates,
   { unseen, noDocuments }: ReadFiles,
-  { former }: Matched,
+  { former, files }: Matched,
 ): Promise<void> {
   const { ledger } = context;
   const questioned = whole ? unseen.filter(({ docId }) => !former.has(docId)) : [];
   const isUnreadable = withinTest(unreadable);
   const topicOf = ({ id }: AcknowledgedFile): string => found.altered.get(id)?.topic ?? "";
   const byTopic = Map.groupBy(goneRows, topicOf);
+  const unmatched = Map.groupBy(files, ({ topic }) => topic);
   const newPathOf = (row: AcknowledgedFile): RelativePath | undefined => {
-    const [path, ...others] = noDocuments.get(topicOf(row)) ?? [];
-    const [first, ...more] = byTopic.get(topicOf(row)) ?? [];
+    const topic = topicOf(row);
+    const matching = (unmatched.get(topic) ?? []).map((file) => file.path);
+    const [path, ...others] = [...matching, ...(noDocuments.get(topic) ?? [])];
+    const [first, ...more] = byTopic.get(topic) ?? [];
     if (path === undefined || first?.id !== row.id || others.length + more.length > 0) return undefined;
     return ledger.files.living(source.id, path) === undefined ? path : undefined;
   };
