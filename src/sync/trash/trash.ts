@@ -103,6 +103,10 @@ export function openTrash(options: TrashOptions): Trash {
     // After a crash between saving and the answer to the delete, the text is saved already.
     if (ledger.trash.has(docId)) return { kind: "done", value: undefined };
     if (isThere(join(source.root, path), what)) return { kind: "gone" };
+    const size = what.entry.sizeBytes;
+    // What was sent of an upload is known by its hash, and may have had another size.
+    if (size > bytesMax && !isKnownUpload(what))
+      return notGiven(`its ${size} bytes exceed the trash's limit of ${bytesMax}`);
     const name = createHash("sha256").update(docId).digest("hex").slice(0, NAME_CHARS);
     let diskFailure: unknown;
     const onDisk = async <T>(act: () => Promise<T>): Promise<T> => {
@@ -115,7 +119,7 @@ export function openTrash(options: TrashOptions): Trash {
     };
     let writer: Awaited<ReturnType<typeof openTrashWriter>> | undefined;
     try {
-      await makeRoom(Math.min(what.entry.sizeBytes, bytesMax));
+      await makeRoom(Math.min(size, bytesMax));
       const file = await onDisk(() => openTrashWriter(folder, name));
       writer = file;
       const write = (piece: Buffer): Promise<void> => onDisk(() => file.write(piece));
@@ -123,6 +127,7 @@ export function openTrash(options: TrashOptions): Trash {
       if (diskFailure !== undefined) return disk(diskFailure);
       if (reply.kind !== "done") return reply;
       const written = await onDisk(() => file.finish());
+      await makeRoom(written.sizeBytes);
       const deletedMs = Date.now();
       const untilMs = deletedMs + days * DAY_MS;
       const { title, kind, hash } = what;
@@ -183,10 +188,14 @@ async function fetchInto(
     digest.update(piece);
     await sink(piece);
   };
-  const size = hash === "" ? entry.sizeBytes : { max: bytesMax };
+  const size = isKnownUpload({ kind, hash }) ? { max: bytesMax } : entry.sizeBytes;
   const reply = await remote.download(url, size, hashed, signal);
   if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
   return notGiven("the uploaded file is another one than was sent");
+}
+
+function isKnownUpload({ kind, hash }: Pick<UnsavedText, "kind" | "hash">): boolean {
+  return kind === "file" && hash !== "";
 }
 
 /** Adds rows for texts without one, from their notes. */
