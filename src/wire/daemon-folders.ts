@@ -15,7 +15,7 @@ const Globs = list(z.string().min(1).max(1000)).refine((globs) => globs.length <
   message: `at most ${GLOBS_MAX} globs`,
 });
 
-/** A folder that is to be synced. */
+/** A folder to sync. */
 export const NewFolder = z.strictObject({
   /** Absolute, or below the home folder of the daemon's user as `~/…`. */
   path: z

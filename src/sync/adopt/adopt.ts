@@ -35,11 +35,12 @@ export interface Adoption {
   /** Files that wait until the scope is listed. */
   waiting(): ReadonlySet<RelativePath>;
   /**
-   * Returns those of the files to send that may be sent now. They wait until they have `begun`; the others return with a
-   * check of the whole source. `isWhole`: the files come from such a check.
+   * Returns those of the files to send that may be sent now. They count as waiting until `queued` is called; the
+   * others return with a check of the whole source. `isWhole`: the files come from such a check.
    */
   admit(candidates: readonly Candidate[], isWhole: boolean): Promise<readonly Candidate[]>;
-  begun(admitted: readonly Candidate[]): void;
+  /** Called when admitted files have jobs. */
+  queued(admitted: readonly Candidate[]): void;
 }
 
 export interface AdoptionOptions {
@@ -178,7 +179,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
       for (const { entry } of candidates) state.waiting.add(entry.path);
       return await choose(candidates);
     },
-    begun: (admitted) => {
+    queued: (admitted) => {
       for (const { entry } of admitted) state.waiting.delete(entry.path);
     },
   };

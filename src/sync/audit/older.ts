@@ -71,10 +71,8 @@ async function exchange(
 ): Promise<boolean> {
   const { ledger } = context;
   const { docId, label, digest, updatedMs, settings, url, metadataHash } = resource;
-  /** With other chunk settings it is replaced by a new resource. A file that failed is not sent before it changes. */
-  let isReplaced = false;
-  /** With other metadata it is updated. */
-  let isUpdated = false;
+  /** With other chunk settings it is replaced by a new resource, with other metadata updated. A file that failed is not sent before it changes. */
+  let isSentAgain = false;
   let left: { readonly id: number; readonly path: string; readonly docId: string } | undefined;
   await ledger.write(() => {
     // The file may have been sent since, or be in flight. One that is gone, or is on its way to the service, has no
@@ -93,14 +91,14 @@ async function exchange(
       ...(updatedMs !== undefined && { atMs: updatedMs }),
     });
     if (resource.warning !== undefined) ledger.files.warn(docId, resource.warning);
-    isUpdated = observed.metadataHash !== known.metadataHash;
-    isReplaced = now.state === "agreed" && !hasSettings(now.shape, settings);
+    const isReplaced = now.state === "agreed" && !hasSettings(now.shape, settings);
     if (isReplaced) ledger.files.setState(now.id, "unsure");
+    isSentAgain = isReplaced || observed.metadataHash !== known.metadataHash;
   });
   if (left === undefined) return false;
   const { path } = left;
   reportCompared(context, source, path, docId, words);
   source.deleteLater(left);
-  if (isReplaced || isUpdated) source.hint(path);
+  if (isSentAgain) source.hint(path);
   return true;
 }

@@ -13,8 +13,8 @@ export interface ProbeMethods extends Record<string, (argument: never) => unknow
 }
 
 /**
- * Looks at a folder that nobody vouches for yet, in a thread of its own: the file system of a server that is away blocks
- * whoever asks it, without end.
+ * Looks at a folder that nobody vouches for yet, in a thread of its own: a file system whose server is away can
+ * block the calling thread for ever.
  */
 export interface FolderProbe {
   /** Returns the path of an existing folder without symbolic links. */

@@ -127,7 +127,7 @@ export function openChecking(options: CheckingOptions): Checking {
     const admitted = isPostponed ? [] : await adoption.admit(plan.candidates, due.all);
     isHalted = false;
     options.begin(admitted);
-    adoption.begun(admitted);
+    adoption.queued(admitted);
     // A partial check may find nothing while files of the last whole one wait.
     const isAdopting = admitted.length < plan.candidates.length || adoption.waiting().size > 0;
     adoptingSinceMs = isAdopting ? (adoptingSinceMs ?? startMs) : undefined;
