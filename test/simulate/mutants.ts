@@ -580,7 +580,7 @@ export const MUTANTS: readonly Mutant[] = [
       patch("adopt/find-candidates.ts", "const isOld = whole || isAgain;", "const isOld = whole;"),
       patch(
         "adopt/find-candidates.ts",
-        '(isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||',
+        '(isAgain && (row.state === "agreed" ? !isUncompared : !isWithin(row.path, before.parts))) ||',
         "",
       ),
       patch(

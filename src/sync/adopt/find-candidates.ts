@@ -50,12 +50,12 @@ export const WHOLE_FOLDER: readonly RelativePath[] = [""];
  * Returns the candidates: files without a resource, and rows whose own resource is in question. All rows of a new
  * ledger are in question, because it made them before it knew any list; of an old ledger, those whose resource is
  * missing or altered. When adoption is repeated, files that are in agreement by now, or were read before, are no
- * candidates.
+ * candidates. A row of an old ledger whose file was unreadable is one as soon as the list omits its resource.
  */
 export async function findCandidates(
   context: ActionContext,
   source: AdoptingSource,
-  { unowned, sound, altered }: Found,
+  { unowned, sound, altered, forgottenMs }: Found,
   {
     whole,
     signal,
@@ -99,9 +99,12 @@ export async function findCandidates(
         continue;
       }
       rows += 1;
+      // The file of an old ledger's row was unreadable when the scope was listed, and the list may have been stale.
+      const isUncompared =
+        !altered.has(row.id) && (row.storedMs ?? Infinity) < forgottenMs && isWithin(row.path, before.parts);
       const keepsResource =
         isSound ||
-        (isAgain && (row.state === "agreed" || !isWithin(row.path, before.parts))) ||
+        (isAgain && (row.state === "agreed" ? !isUncompared : !isWithin(row.path, before.parts))) ||
         (isOld && altered.has(row.id) && row.state !== "agreed");
       const isLike = labelsOf(row).some((label) => labels.has(label));
       if (keepsResource && isLike) borne.add(row.label);

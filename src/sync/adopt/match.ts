@@ -1,8 +1,9 @@
 import type { ActionContext } from "../actions/context.ts";
 import { withListedMetadata } from "../actions/observe.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
-import type { Observed } from "../ledger/files.ts";
+import type { Observed, Stored } from "../ledger/files.ts";
 import {
+  labelsOfFiles,
   matchFiles,
   uploadGroups,
   type AdoptableResource,
@@ -87,7 +88,9 @@ export async function readFiles(attempt: Attempt, found: Candidates): Promise<Re
     const isEqual = isShapedAs(context, row, candidate) && (await holds(context, altered, candidate, signal));
     confirmed += Number(isEqual);
     await ledger.write(() => {
-      if (isEqual) ledger.files.agree(row.id, row.docId, asListed(candidate.observed, altered));
+      const { observed } = candidate;
+      if (isEqual)
+        ledger.files.agree(row.id, row.docId, asListed(observed, altered), storedOf(observed, altered));
       else ledger.files.setState(row.id, "unsure");
     });
     // The file may have another resource by now, as when the row's own went on under another name.
@@ -216,13 +219,15 @@ function isShapedAs(
   return row !== undefined && sameShape(row.shape, observed.shape);
 }
 
-/** Reports whether a resource holds what the file does. */
+/** Reports whether a resource holds what the file does. The service may store its title in a form of its own. */
 async function holds(
   { remote }: ActionContext,
-  resource: ListedResource,
-  { kind, label, digest, hash, url, sizeBytes }: AdoptionCandidate,
+  listed: AdoptableResource,
+  file: AdoptionCandidate,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const { kind, label, digest, hash, url, sizeBytes } = file;
+  const resource = { ...listed, label: labelsOfFiles([file], [listed])(listed) };
   if (kind !== "file") {
     const stored = { storedDigest: null, storedLabel: null };
     const row = { state: "agreed", kind, label, digest, fileUrl: url ?? null, ...stored } as const;
@@ -241,4 +246,12 @@ export function fits({ observed }: AdoptionCandidate, { settings }: AdoptableRes
 /** Returns what was observed of a file with the address and the metadata that its resource has. */
 export function asListed(observed: Observed, { url, metadataHash }: ListedResource): Observed {
   return { ...withListedMetadata(observed, metadataHash), fileUrl: url ?? observed.fileUrl };
+}
+
+/** Returns how the service stores a file's resource: its title and description if they have another form, and since when. */
+export function storedOf({ label }: Observed, resource: ListedResource): Stored {
+  return {
+    ...(resource.label !== label && { label: resource.label }),
+    ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
+  };
 }

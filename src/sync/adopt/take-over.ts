@@ -5,7 +5,7 @@ import { alterationsOf } from "../plan/audit.ts";
 import type { ListedResource, RelativePath } from "../plan/model.ts";
 import type { AdoptingSource, AdoptionCandidate } from "./candidates.ts";
 import { WHOLE_FOLDER, type Candidates } from "./find-candidates.ts";
-import { asListed, fits, type Attempt, type Matched, type ReadFiles } from "./match.ts";
+import { asListed, fits, storedOf, type Attempt, type Matched, type ReadFiles } from "./match.ts";
 
 /** Rows written in one transaction. */
 const WRITE_ROWS = 500;
@@ -106,10 +106,7 @@ function adopt(
   const shape = { ...file.observed.shape, settings: { ...settings, ...resource.settings } };
   const observed = { ...asListed(file.observed, resource), shape };
   const state = isEqualMatch(match) ? "agreed" : "unsure";
-  const stored = {
-    ...(resource.label !== observed.label && { label: resource.label }),
-    ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
-  };
+  const stored = storedOf(observed, resource);
   const row = ledger.files.living(source.id, file.path);
   if (row === undefined) {
     ledger.files.insert(source.id, resource.docId, state, observed, stored);

@@ -99,8 +99,8 @@ export interface Match<F extends AdoptingFile, R extends AdoptableResource> {
  * Returns the label of each resource in the spelling of the files. A service may store a title in a form of its own,
  * for example cut. Then the file is the one with the same description whose title it may be.
  */
-function labelsOfFiles(
-  files: readonly AdoptingFile[],
+export function labelsOfFiles(
+  files: readonly Pick<AdoptingFile, "title" | "topic" | "label">[],
   resources: readonly AdoptableResource[],
 ): (resource: AdoptableResource) => string {
   const borne = new Set(files.map(({ label }) => label));

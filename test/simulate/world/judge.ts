@@ -32,6 +32,8 @@ export interface Judge {
   clockSet(): void;
   /** The ignore file is not there until then. */
   rulesHidden(untilMs: number): void;
+  /** The ignore file is half-written for good: what is excluded is what it says now. */
+  rulesLost(): void;
   /**
    * Many files of `before` were removed in one go: their resources stay until a person agrees. 0: nothing is left of the
    * folder, so that not one of them may go.
@@ -215,6 +217,7 @@ export function openJudge(options: JudgeOptions): Judge {
   let isBlank = false;
   /** When the ignore file was last taken away, and when it came back. */
   let hidden = { sinceMs: Infinity, untilMs: Infinity };
+  let areRulesLost = false;
 
   /** Titles, descriptions and texts of creates that were not answered. */
   const making = new Set<string>();
@@ -356,7 +359,8 @@ export function openJudge(options: JudgeOptions): Judge {
 
   /** A ledger lost while the ignore file was away: nothing tells that there was one. */
   const isUnruled = (nowMs: number): boolean =>
-    forgotten > 0 && forgottenMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS;
+    areRulesLost ||
+    (forgotten > 0 && forgottenMs >= hidden.sinceMs && nowMs < hidden.untilMs + READ_AFTER_MS);
   /** One that rested has come to its end: what follows is another growth. */
   const noteGrowth = (): void => {
     if (clock.nowMs() - grewMs > GROWTH_ENDS_MS) growth = { sinceMs: 0, texts: new Set() };
@@ -644,6 +648,9 @@ export function openJudge(options: JudgeOptions): Judge {
     // How a file grew is remembered for some minutes of the day: to be found out once more costs two versions of it.
     clockSet: () => {
       growth = { sinceMs: 0, texts: new Set() };
+    },
+    rulesLost: () => {
+      areRulesLost = true;
     },
     rulesHidden: (untilMs) => {
       hidden = { sinceMs: clock.nowMs(), untilMs };

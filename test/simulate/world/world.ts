@@ -4,7 +4,7 @@ import { realTurn } from "../virtual/globals.ts";
 import { openRandom } from "../virtual/random.ts";
 import { enterStage, type Stage } from "../virtual/stage.ts";
 import { openDisk, type Disk } from "./disk.ts";
-import { openExpectations, type Expectations } from "./expected.ts";
+import { IGNORE_FILE, openExpectations, type Expectations } from "./expected.ts";
 import { openJudge, type Judge } from "./judge.ts";
 import { openMachine, type Machine } from "./machine.ts";
 import { metadataAt } from "./metadata.ts";
@@ -257,8 +257,11 @@ function rewrite(
   { path, manner, forMs, text }: Extract<Happening, { kind: "rewrite" }>,
 ): void {
   const bytes = Buffer.from(text);
-  const then = (run: () => void): void => {
-    clock.onDisk(clock.nowMs() + forMs, run);
+  /** Without its folder, the rest of the file is lost, and with it what it excluded. */
+  const then = (run: () => boolean): void => {
+    clock.onDisk(clock.nowMs() + forMs, () => {
+      if (!run() && path === IGNORE_FILE) judge.rulesLost();
+    });
   };
   switch (manner) {
     case "emptied":
@@ -278,7 +281,7 @@ function rewrite(
       break;
     case "renamed-over":
       disk.write(`${path}.tmp`, bytes);
-      then(() => disk.rename(`${path}.tmp`, path));
+      clock.onDisk(clock.nowMs() + forMs, () => disk.rename(`${path}.tmp`, path));
       break;
     case "removed":
       judge.rulesHidden(clock.nowMs() + forMs);
