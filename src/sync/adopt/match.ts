@@ -183,8 +183,8 @@ async function matchEach(
       ({ hasSpare, resource }) => hasSpare && !isThere.has(resource.docId),
     );
     if (asked.length === 0) return matched;
-    for (const { resource } of asked) {
-      const presence = await askPresence(context, resource, signal);
+    for (const { file, resource } of asked) {
+      const presence = await askPresence(context, { ...resource, title: file.title }, signal);
       if (presence === "unanswered" && !attempt.isAgreedTo) return presence;
       isThere.set(resource.docId, presence !== "gone");
     }
@@ -202,7 +202,8 @@ async function confirm(
   for (const pair of pairs) {
     const { file, resource } = pair;
     const isInstead = file.hasOther || candidateRows.has(file.path);
-    const presence = isInstead ? await askPresence(context, resource, signal) : "there";
+    const asked = { ...resource, title: file.title };
+    const presence = isInstead ? await askPresence(context, asked, signal) : "there";
     if (presence === "unanswered" && !isAgreedTo) return "unanswered";
     (presence === "there" ? matches : refuted).push(pair);
   }

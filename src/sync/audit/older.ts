@@ -42,7 +42,8 @@ export async function takeInstead(
   const before = context.ledger.files.get(row.id);
   if (before === undefined || resource.isUnfinished === true) return false;
   if (row.kind === "file" && !(await isSameUpload(context, source, before, resource, signal))) return false;
-  if ((await askPresence(context, resource, signal)) !== "there") return false;
+  const asked = { ...resource, title: row.title };
+  if ((await askPresence(context, asked, signal)) !== "there") return false;
   return await exchange(context, source, { before, resource, words });
 }
 

@@ -151,12 +151,8 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
           const isOurs = group.some((create) => isSameDescription(create, resource));
           return isOurs && createdMs >= earliestMs - CLOCK_SLACK_MS;
         };
-        /**
-         * A former ledger may have made a resource within the slack. Resources that were certainly made since come
-         * first.
-         */
-        const isBefore = ({ createdMs = Infinity }: CandidateResource): number =>
-          Number(createdMs < latestMs);
+        /** A former ledger may have made a resource within the slack. Those that were certainly made since come first. */
+        const isSince = ({ createdMs = Infinity }: CandidateResource): boolean => createdMs >= latestMs;
         const unique = group[0]?.unique === true;
         const all = (seen.get(key) ?? []).filter(
           (resource) =>
@@ -168,8 +164,8 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
         const candidates = all
           .filter(({ docId }) => !isTaken(docId))
           .filter((resource) => unique || isYoung(resource))
-          .sort((a, b) => isBefore(a) - isBefore(b) || byAge(a, b));
-        settleGroup(group, candidates, all, forms, { adopted, extra, queued, absent });
+          .sort((a, b) => Number(isSince(b)) - Number(isSince(a)) || byAge(a, b));
+        settleGroup(group, { candidates, all, isSince }, forms, { adopted, extra, queued, absent });
       }
       return { adopted, extra, queued, absent };
     },
@@ -178,8 +174,16 @@ export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: s
 
 function settleGroup(
   group: readonly OpenCreate[],
-  candidates: CandidateResource[],
-  all: readonly CandidateResource[],
+  {
+    candidates,
+    all,
+    isSince,
+  }: {
+    readonly candidates: CandidateResource[];
+    readonly all: readonly CandidateResource[];
+    /** Reports whether a resource was certainly made after the creates were planned. */
+    readonly isSince: (resource: CandidateResource) => boolean;
+  },
   forms: StoredForms,
   out: { adopted: Adoption[]; extra: Adoption[]; queued: number[]; absent: number[] },
 ): void {
@@ -194,15 +198,19 @@ function settleGroup(
     create.unique ||
     isSameDescription(create, resource) ||
     (isSameText(create, resource) && (forms.descriptions === true || resource.isDescriptionHidden === true));
-  const take = (create: OpenCreate, exact: boolean): boolean => {
-    const fits = exact ? isExact : mayBeOurs;
+  const take = (create: OpenCreate, fits: Fits): boolean => {
     const index = candidates.findIndex((resource) => fits(create, resource) && !isOther(create, resource));
     const [resource] = index === -1 ? [] : candidates.splice(index, 1);
     if (resource !== undefined) out.adopted.push(adoptionOf(create, resource));
     return resource !== undefined;
   };
-  const inexact = open.filter((create) => !take(create, true));
-  const absent = inexact.filter((create) => !take(create, false));
+  const choices: readonly Fits[] = [
+    (create, resource) => isSince(resource) && isExact(create, resource),
+    (create, resource) => isSince(resource) && isUnready(create, resource),
+    isExact,
+    mayBeOurs,
+  ];
+  const absent = choices.reduce((left, fits) => left.filter((create) => !take(create, fits)), open);
   for (const { id } of absent) out.absent.push(id);
 
   // The remaining resources can be ours only as far as there were attempts that nothing accounts for yet.
@@ -239,6 +247,14 @@ function settleGroup(
     const create = describing(resource) ?? owner;
     if (create !== undefined) out.extra.push(adoptionOf(create, resource));
   }
+}
+
+type Fits = (create: OpenCreate, resource: CandidateResource) => boolean;
+
+/** Reports whether the service is still working on what may be exactly a create's resource then. */
+function isUnready(create: OpenCreate, resource: CandidateResource): boolean {
+  const isHidden = resource.isUnfinished === true && resource.isTextHidden === true;
+  return isHidden && isSameDescription(create, resource);
 }
 
 function isExact(create: OpenCreate, resource: CandidateResource): boolean {

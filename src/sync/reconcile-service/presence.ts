@@ -28,7 +28,10 @@ export async function askPresence(
   }
 }
 
-/** Queries a resource by sending it the title that it has already. */
+/**
+ * Queries a resource by sending it the title of its file. The title as listed may be another one: a service that cuts
+ * titles would store a shorter one each time.
+ */
 export async function askTitle(
   { remote }: ActionContext,
   { docId, title }: Pick<AcknowledgedFile, "docId" | "title">,

@@ -232,6 +232,15 @@ describe("settling creates by the list", () => {
       },
     },
     {
+      name: "one that the service is processing was made since, its equal within the slack before",
+      creates: [create(1)],
+      list: [
+        listed("x", { createdMs: 99_000 }),
+        listed("y", { digest: "", isTextHidden: true, isUnfinished: true, isQueued: true }),
+      ],
+      expected: { adopted: [{ id: 1, docId: "y", exact: false, described: true, label: "l" }], extra: [] },
+    },
+    {
       name: "a single attempt leaves nothing that the service is still processing",
       creates: [create(1)],
       list: [
