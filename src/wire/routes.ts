@@ -25,6 +25,8 @@ export const ROUTES = {
   chatUpload: "/files/upload",
   /** api: an addition, the agents of chat completion; `/<id>` below. */
   agents: "/v1/agents",
+  /** api: additions, the threads of an agent; their turns at `/turns` below. */
+  threads: "/v1/threads",
   /** api: an addition, the keys of the caller's account; `/<id>` and `/<id>/rotate` below. */
   keys: "/v1/keys",
   /** api: an addition, keys that are derived from the caller's, for one client each. */

@@ -12,6 +12,7 @@ import { receiptOf, type KnownBefore } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/records.ts";
+import { shownText } from "./threads.ts";
 import type { NewDelivery } from "../store/webhooks.ts";
 import { ask, modelsOf, type Answerers, type AnswerResult, type AnswerOptions } from "./attempts.ts";
 import { BUILTIN_MODEL, builtinMemory } from "./builtin.ts";
@@ -111,7 +112,9 @@ export async function answerTurn(
     // An answer whose client left is not remembered.
     signal.throwIfAborted();
     const isWritten = await addTurn(parts, request, {
-      turn: isRemembered ? { user: question, answer: rememberedAnswer(answered) } : undefined,
+      turn: isRemembered
+        ? { user: question, answer: rememberedAnswer(answered), shown: shownText(response) }
+        : undefined,
       reads: [...new Set(passages.map(({ resourceId }) => resourceId))],
       recalls: memory.newest,
       files,
@@ -165,7 +168,7 @@ async function readMemory(
 ): Promise<ThreadMemory> {
   const { thread_id: threadId } = body;
   if (threadId === null || threadId === undefined)
-    return { turns: [], more: false, newest: undefined, images: [] };
+    return { exists: false, turns: [], more: false, newest: undefined, images: [] };
   return kb.records.thread({
     accountId,
     agentId: agent.id,
@@ -210,7 +213,7 @@ async function addTurn(
 
 /** The same question finds other passages. */
 function erasedMeanwhile(): Refusal {
-  return new Refusal("overloaded", "A document of the answer was erased meanwhile; ask again.", {
+  return new Refusal("overloaded", "What the answer was made from was removed meanwhile; ask again.", {
     retryAfterSeconds: 1,
   });
 }

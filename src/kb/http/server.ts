@@ -50,6 +50,7 @@ import { isShed, openShedLog } from "./shed-log.ts";
 import type { ShedLog } from "./shed-log.ts";
 import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
+import { addThreadRoutes } from "./thread-routes.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
 import { oneOf } from "./validate.ts";
 import { addQueuesRoute, queueReader, addWebhookRoutes } from "./webhook-routes.ts";
@@ -167,8 +168,7 @@ export async function buildServer(
   addStateRoutes(server, parts, jobs);
   await server.register((scope) => addBulkRoutes(scope, parts, json, textBytesMax, untimed));
   await server.register((scope) => addUploadRoutes(scope, parts, chat));
-  addChatRoutes(server, parts, chat);
-  addAgentRoutes(server, parts, chat.agents);
+  addAnsweringRoutes(server, parts, chat);
   addEraseRoutes(server, parts);
   addKeyRoutes(server, parts);
   addSessionRoutes(server, parts);
@@ -178,6 +178,13 @@ export async function buildServer(
   addOpenApiRoute(server, table, () => health().version);
   await server.ready();
   return server;
+}
+
+/** Adds the routes of chat completion, threads and agents. */
+function addAnsweringRoutes(server: FastifyInstance, parts: HttpParts, chat: Chat): void {
+  addChatRoutes(server, parts, chat);
+  addAgentRoutes(server, parts, chat.agents);
+  addThreadRoutes(server, parts);
 }
 
 /** Adds the routes that show the queues of an account, now and as they change. */

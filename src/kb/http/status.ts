@@ -34,6 +34,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   too_many_endpoints: 409,
   endpoint_disabled: 409,
   agent_not_found: 404,
+  thread_not_found: 404,
   agent_exists: 409,
   agent_fixed: 409,
   too_many_agents: 409,

@@ -41,6 +41,7 @@ export type RefusalCode =
   | "endpoint_disabled"
   | "agent_not_found"
   | "agent_exists"
+  | "thread_not_found"
   | "agent_fixed"
   | "too_many_agents"
   | "images_too_large"

@@ -22,6 +22,10 @@ export interface ChatRecords {
 
   /** Returns the memory of a thread; empty if the thread does not exist. */
   thread(query: ThreadQuery): Promise<ThreadMemory>;
+  /** A page of an agent's threads, the last used first. */
+  threads(query: ThreadsQuery): Promise<ThreadsPage>;
+  /** Removes a thread with its turns, and unlinks its images. Returns false if the thread does not exist. */
+  removeThread(at: ThreadKey): Promise<boolean>;
   /**
    * Returns false, and writes nothing, if its job has ended or the lease was lost. Throws `agent_gone`, and `reads_gone` if
    * something that the answer was made from has been erased.
@@ -52,16 +56,22 @@ export interface StoredAgent extends AgentKey {
 export interface ThreadQuery extends ThreadKey {
   /** Maximum number of turns; the newest are returned. */
   readonly turnsMax: number;
-  /** No turn is added once the turns have this many characters. */
+  /** No turn is added once the turns have this many characters, `shown` included. */
   readonly charsMax: number;
   readonly imagesMax: number;
   /** Leaves out images linked before this time. */
   readonly imagesSinceIso: string;
+  /** Whether the turns have `shown`; otherwise it is null. Default: false. */
+  readonly withShown?: boolean;
+  /** Only turns before this one. Default: all. */
+  readonly beforeTurn?: number | undefined;
 }
 
 export interface ThreadMemory {
+  /** Whether the thread exists. */
+  readonly exists: boolean;
   /** Oldest first. */
-  readonly turns: readonly Turn[];
+  readonly turns: readonly StoredTurn[];
   /** Whether there are older turns. */
   readonly more: boolean;
   /** Number of the newest turn; undefined: there is none. */
@@ -79,7 +89,45 @@ export interface ThreadImage extends StoredFile {
 /** A question and its answer. */
 export interface Turn {
   readonly user: string;
+  /** As later questions show it to a model. */
   readonly answer: string;
+}
+
+/** A turn with JSON text of what people see of its answer. The store does not read it. */
+export interface ShownTurn extends Turn {
+  /** Null: an older release stored the turn. */
+  readonly shown: string | null;
+}
+
+export interface StoredTurn extends ShownTurn {
+  /** Ascends within the thread. */
+  readonly number: number;
+  readonly messageId: string;
+  readonly createdAt: string;
+}
+
+export interface ThreadsQuery extends AgentKey {
+  /** Starts after this thread. Undefined: at the first. */
+  readonly after: Pick<StoredThread, "number" | "usedAt"> | undefined;
+  readonly limit: number;
+  /** Characters of the first question that are returned. */
+  readonly questionChars: number;
+}
+
+/** A thread without its turns. */
+export interface StoredThread {
+  readonly number: number;
+  readonly threadId: string;
+  /** When a turn or an image was last added. */
+  readonly usedAt: string;
+  readonly turns: number;
+  /** The oldest question that is stored, shortened; null: there is none. */
+  readonly question: string | null;
+}
+
+export interface ThreadsPage {
+  readonly threads: readonly StoredThread[];
+  readonly more: boolean;
 }
 
 export interface NewTurn {
@@ -93,7 +141,7 @@ export interface NewTurn {
   /** Id of the answer. */
   readonly messageId: string;
   /** Undefined: the turn failed; only its job ends. */
-  readonly turn: Turn | undefined;
+  readonly turn: ShownTurn | undefined;
   /** Ids of the resources whose passages the answer was given. */
   readonly reads: readonly string[];
   /** The newest turn that the answer knew of. */

@@ -92,6 +92,8 @@ export const METHODS = {
     agent: lookup,
     agents: lookup,
     thread: read,
+    threads: read,
+    removeThread: free,
     addTurn: { ...write, puts: "webhook" },
     addQuestion: { ...write, puts: "chat" },
     purgeThreads: write,

@@ -307,7 +307,7 @@ describe("an agent deleted in mid-thread", () => {
       imagesMax: 10,
       imagesSinceIso: "",
     });
-    expect(memory).toEqual({ turns: [], more: false, images: [] });
+    expect(memory).toEqual({ exists: false, turns: [], more: false, images: [] });
     expect(await filesOf(running)).toEqual(before);
   });
 });

@@ -40,6 +40,8 @@ const threadForm = (agentId: string) => {
 const list = ({ resource: { collectionId, ownerId } }: Owned): string =>
   `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${ownerId}`;
 
+const THREAD = "agent_id=default&thread_id=owners-thread";
+
 /** Every route of the service. The test fails for a missing one: add how another account requests the owner's records from it. */
 const ASKS: Readonly<Record<string, Ask>> = {
   "POST /image/processing/upload": { sent: () => ({ body: fileForm("mine") }), finds: "own" },
@@ -105,6 +107,9 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /v1/agents/:id": { path: agentPath, finds: "nothing" },
   "PUT /v1/agents/:id": { path: agentPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
   "DELETE /v1/agents/:id": { path: agentPath, finds: "nothing" },
+  "GET /v1/threads": { path: () => "/v1/threads?agent_id=default", finds: "own", shows: { threads: [] } },
+  "DELETE /v1/threads": { path: () => `/v1/threads?${THREAD}`, finds: "nothing" },
+  "GET /v1/threads/turns": { path: () => `/v1/threads/turns?${THREAD}`, finds: "nothing" },
   "GET /v1/health": { finds: "own" },
   "GET /healthz": { finds: "own" },
   "GET /readyz": { finds: "own" },
@@ -196,6 +201,8 @@ beforeAll(async () => {
       body: { id: "owners-agent", name: "The owner's", systemPrompt: "owner's prompt" },
     })
   ).json.data;
+  const question = { agent_id: "default", thread_id: "owners-thread", user: "The owner's question" };
+  await send("/api/v2/model/chat/completion", { body: question });
   await leaveWaiting(resource.ownerId, endpoint._id);
   owned = {
     agentId: agent._id,
@@ -296,6 +303,7 @@ describe("a request with the key of another account", () => {
       expect.objectContaining({ _id: owned.keyId, name: "The owner's key", state: "valid", expiresAt: null }),
     );
     expect(await read(agentPath(owned))).toMatchObject({ name: "The owner's" });
+    expect((await read(`/v1/threads/turns?${THREAD}`)).turns).toHaveLength(1);
     expect(await read(endpointPath(owned))).toMatchObject({ description: "The owner's" });
     expect((await running.send("GET", owned.fileUrl, { key: admin })).text).toBe("secret words");
     const letter = { webhookId: LETTER, endpointId: owned.endpointId, problem: "The owner's problem" };

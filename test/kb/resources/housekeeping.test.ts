@@ -197,7 +197,7 @@ describe("housekeeping", () => {
           isStoredAgent: false,
           threadId,
           messageId: `${threadId}-${nowMs}-${sent}`,
-          turn: { user: "Why?", answer: "Because." },
+          turn: { user: "Why?", answer: "Because.", shown: null },
           files: [],
           reads: [],
           recalls: undefined,

@@ -34,7 +34,7 @@ export function chatContract(fixture: StoreFixture): void {
     isStoredAgent: false,
     threadId: "t",
     messageId: newId(),
-    turn: { user, answer: `${user}!` },
+    turn: { user, answer: `${user}!`, shown: JSON.stringify({ content: user }) },
     reads: [],
     recalls: undefined,
     files: [],
@@ -132,7 +132,12 @@ export function chatContract(fixture: StoreFixture): void {
         await store.records.addTurn(turn("a", { agentId: id, isStoredAgent: true, images: ["seen"] }));
         expect(await store.records.removeAgent({ ...at(id), keepsThreads })).toBe(true);
       }
-      expect(await store.records.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await store.records.thread(query())).toEqual({
+        exists: false,
+        turns: [],
+        more: false,
+        images: [],
+      });
       expect(await asked(store, { agentId: "kept" })).toEqual(["a"]);
       expect(await imagesOf(store, { agentId: "kept" })).toEqual(["seen"]);
     });
@@ -146,7 +151,7 @@ export function chatContract(fixture: StoreFixture): void {
       await store.records.addTurn(turn("other thread", { threadId: "u" }));
       const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
       await store.records.addTurn(turn("other account", { accountId: foreign }));
-      expect((await store.records.thread(query())).turns).toEqual([
+      expect((await store.records.thread(query())).turns).toMatchObject([
         { user: "a", answer: "a!" },
         { user: "b", answer: "b!" },
         { user: "c", answer: "c!" },
@@ -164,6 +169,75 @@ export function chatContract(fixture: StoreFixture): void {
         more: true,
       });
       expect((await store.records.thread(query({ turnsMax: 3 }))).more).toBe(false);
+    });
+
+    it("returns what people see of the answers on request, and the turns before one", async () => {
+      const { store } = fixture;
+      for (const user of ["a", "b", "c"]) await store.records.addTurn(turn(user));
+      const all = await store.records.thread(query({ withShown: true }));
+      expect(all).toMatchObject({
+        exists: true,
+        turns: ["a", "b", "c"].map((content) => ({ shown: JSON.stringify({ content }), createdAt: NOW })),
+      });
+      expect((await store.records.thread(query())).turns[0]?.shown).toBeNull();
+      const beforeTurn = all.turns[2]?.number;
+      expect(await asked(store, { beforeTurn })).toEqual(["a", "b"]);
+      expect(await store.records.thread(query({ beforeTurn, turnsMax: 1 }))).toMatchObject({
+        turns: [{ user: "b" }],
+        more: true,
+      });
+    });
+
+    it("lists the threads of an agent in pages, the last used first, for its account alone", async () => {
+      const { store } = fixture;
+      const list = (after?: { usedAt: string; number: number }, id = "desk", account = accountId()) =>
+        store.records.threads({ accountId: account, id, after, limit: 2, questionChars: 3 });
+      for (const [threadId, nowIso] of [
+        ["old", NOW],
+        ["twin", NOW],
+        ["new", LATER],
+      ] as const)
+        await store.records.addTurn(turn("first", { threadId, nowIso }));
+      await store.records.addTurn(turn("second", { threadId: "new", nowIso: LATER }));
+      await store.records.addTurn(turn("other agent", { agentId: "other" }));
+      await store.records.addFile(file("alone"), {
+        thread: {
+          accountId: accountId(),
+          agentId: "images",
+          threadId: "t",
+          isStoredAgent: false,
+          nowIso: NOW,
+        },
+      });
+      const first = await list();
+      expect(first).toMatchObject({
+        threads: [{ threadId: "new", usedAt: LATER, turns: 2, question: "fir" }, { threadId: "twin" }],
+        more: true,
+      });
+      const rest = await list(first.threads.at(-1));
+      expect(rest).toMatchObject({ threads: [{ threadId: "old", turns: 1 }], more: false });
+      expect((await list(undefined, "images")).threads).toMatchObject([{ turns: 0, question: null }]);
+      const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
+      expect(await list(undefined, "desk", foreign)).toEqual({ threads: [], more: false });
+    });
+
+    it("removes a thread with its turns and its images' links, and a turn that knew of it is not written", async () => {
+      const { store } = fixture;
+      await store.records.addFile(file("unlinked"));
+      await store.records.addTurn(turn("a", { images: ["unlinked"] }));
+      await store.records.addTurn(turn("b", { threadId: "other" }));
+      const { newest } = await store.records.thread(query());
+      const name = { accountId: accountId(), agentId: "desk", threadId: "t" };
+      const foreign = (await store.records.ensureAccount(`foreign ${newId()}`)).id;
+      expect(await store.records.removeThread({ ...name, accountId: foreign })).toBe(false);
+      expect(await store.records.removeThread(name)).toBe(true);
+      expect(await store.records.removeThread(name)).toBe(false);
+      expect(await store.records.thread(query())).toMatchObject({ exists: false, turns: [], images: [] });
+      expect(await asked(store, { threadId: "other" })).toEqual(["b"]);
+      expect(await store.records.unusedFiles(FAR, 100)).toContain("unlinked");
+      await expect(store.records.addTurn(turn("late", { recalls: newest }))).rejects.toMatchObject({
+        code: "reads_gone",
+      });
     });
 
     it("stores the newest thousand turns and hundred images of a thread", { timeout: 60_000 }, async () => {
@@ -206,7 +280,12 @@ export function chatContract(fixture: StoreFixture): void {
         delivery: delivery("msg_gone"),
       });
       await expect(store.records.addTurn(late)).rejects.toMatchObject({ code: "agent_gone" });
-      expect(await store.records.thread(query())).toEqual({ turns: [], more: false, images: [] });
+      expect(await store.records.thread(query())).toEqual({
+        exists: false,
+        turns: [],
+        more: false,
+        images: [],
+      });
       expect(await store.records.file("fetched")).toBeUndefined();
       expect(await store.queue.complete(gone)).toBe(true);
       expect(await due(store)).not.toContain("msg_gone");

@@ -49,6 +49,8 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE resource DROP COLUMN label;
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
+      ALTER TABLE chat_turn DROP COLUMN shown;
+      DROP INDEX chat_thread_of_agent;
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;
@@ -110,6 +112,8 @@ it("the pages of a store of version 20 are locations", async () => {
       UPDATE resource SET pages = '[0,null,5]';
       ALTER TABLE stored_file DROP COLUMN released_of;
       ALTER TABLE chat_turn DROP COLUMN reads;
+      ALTER TABLE chat_turn DROP COLUMN shown;
+      DROP INDEX chat_thread_of_agent;
       DROP INDEX resource_unfinished;
       DROP TABLE document_change;
       DROP TABLE spending;

@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Inside } from "../../methods.ts";
-import type { Turn } from "../../chat.ts";
+import type { ShownTurn } from "../../chat.ts";
 import type { ThreadKey, ThreadLink, StoredFile } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareDeliveryQueue } from "../queue/delivery-queue.ts";
@@ -14,11 +14,13 @@ const THREAD_IMAGES_MAX = 100;
 /** Writes of agents and threads. Each runs inside a transaction of the caller. */
 export type ChatWrites = Pick<
   Inside<"write">["records"],
-  "addAgent" | "changeAgent" | "removeAgent" | "addTurn" | "purgeThreads" | "purgeThreadImages"
-> & {
-  /** Links a file to a thread. Throws `agent_gone`. */
-  linkImage(link: ThreadLink, token: string): void;
-};
+  "addAgent" | "changeAgent" | "removeAgent" | "purgeThreads" | "purgeThreadImages"
+> &
+  Pick<Inside<"free">["records"], "removeThread"> &
+  Pick<Inside<"write">["records"], "addTurn"> & {
+    /** Links a file to a thread. Throws `agent_gone`. */
+    linkImage(link: ThreadLink, token: string): void;
+  };
 
 /** Prepares the statements on the writing connection. `addFile` records a file. */
 export function prepareChatWrites(
@@ -136,8 +138,8 @@ function prepareThreadWrites(db: Connection) {
     RETURNING number`)
     .pluck();
   const insertTurn = db.prepare(`
-    INSERT INTO chat_turn (thread, message_id, user, answer, reads, created_at)
-    VALUES (@thread, @messageId, @user, @answer, @reads, @nowIso)`);
+    INSERT INTO chat_turn (thread, message_id, user, answer, shown, reads, created_at)
+    VALUES (@thread, @messageId, @user, @answer, @shown, @reads, @nowIso)`);
   const trimTurns = db.prepare(`
     DELETE FROM chat_turn WHERE thread = @thread AND number <= (
       SELECT number FROM chat_turn WHERE thread = @thread ORDER BY number DESC LIMIT 1 OFFSET ${TURNS_MAX})`);
@@ -153,6 +155,14 @@ function prepareThreadWrites(db: Connection) {
     DELETE FROM chat_image WHERE thread = @thread AND token IN (
       SELECT token FROM chat_image WHERE thread = @thread
       ORDER BY position DESC, linked_at DESC, token LIMIT -1 OFFSET ${THREAD_IMAGES_MAX})`);
+  const selectThread = db
+    .prepare<ThreadKey, number>(
+      "SELECT number FROM chat_thread WHERE account_id = @accountId AND agent_id = @agentId AND thread_id = @threadId",
+    )
+    .pluck();
+  const deleteTurns = db.prepare("DELETE FROM chat_turn WHERE thread = ?");
+  const deleteImages = db.prepare("DELETE FROM chat_image WHERE thread = ?");
+  const deleteThread = db.prepare("DELETE FROM chat_thread WHERE number = ?");
   const purgeTurns = db.prepare(`
     DELETE FROM chat_turn WHERE number IN (
       SELECT chat_turn.number FROM chat_thread JOIN chat_turn ON chat_turn.thread = chat_thread.number
@@ -177,7 +187,7 @@ function prepareThreadWrites(db: Connection) {
     /** Returns the number of the last turn; 0: there is none. */
     lastTurn: (thread: number): number => selectLastTurn.get(thread) ?? 0,
     addTurn: (
-      turn: Turn & {
+      turn: ShownTurn & {
         readonly thread: number;
         readonly messageId: string;
         /** JSON text. */
@@ -191,6 +201,12 @@ function prepareThreadWrites(db: Connection) {
     link: (thread: number, token: string, nowIso: string, afterTurn: number): void => {
       upsertImage.run({ thread, token, nowIso, afterTurn });
       trimImages.run({ thread });
+    },
+    removeThread: ({ accountId, agentId, threadId }: ThreadKey): boolean => {
+      const thread = selectThread.get({ accountId, agentId, threadId });
+      if (thread === undefined) return false;
+      for (const statement of [deleteTurns, deleteImages, deleteThread]) statement.run(thread);
+      return true;
     },
     purgeThreads: (beforeIso: string, limit: number): number => {
       const turns = purgeTurns.run(beforeIso, limit).changes;

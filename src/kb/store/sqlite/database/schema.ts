@@ -438,5 +438,10 @@ export const SCHEMA: Schema = {
     PRIMARY KEY (account_id, hour)
   ) STRICT, WITHOUT ROWID;
   `,
+    `
+  -- What people see of the answer, as JSON (chat/threads.ts); null: from before this script.
+  ALTER TABLE chat_turn ADD COLUMN shown TEXT CHECK (json_valid(shown));
+  CREATE INDEX chat_thread_of_agent ON chat_thread (account_id, agent_id, used_at, number);
+  `,
   ],
 };

@@ -19,6 +19,8 @@ it("an upgrade indexes the words of an older store anew", async () => {
   await fixture.store.close();
   const old = new Database(path);
   old.exec(`${OLD_INDEX}
+    ALTER TABLE chat_turn DROP COLUMN shown;
+    DROP INDEX chat_thread_of_agent;
     DROP TABLE usage;`);
   old.pragma("user_version = 28");
   old.close();
