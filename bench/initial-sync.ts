@@ -24,7 +24,7 @@ let memory = 0;
 for (let run = 0; run < RUNS; run++) {
   const state = temporaryFolder("bench-state");
   const start = performance.now();
-  const running = await startUp(["up", tree.path, "--port", "0"], state.path);
+  const running = await startUp(["up", tree.path, "--tier", "fastest", "--port", "0"], state.path);
   await until("agreement", () => running.output.stdout.includes("in agreement"));
   seconds.push((performance.now() - start) / 1000);
   memory = Math.max(memory, peakMb(running.child.pid));

@@ -16,7 +16,7 @@ const { settleMs } = parseConfig("{}", "defaults").sync;
 const folder = temporaryFolder("bench-latency");
 const state = temporaryFolder("bench-state");
 writeTree(folder.path, { files: 1000, folders: 20, meanBytes: 4650 });
-const running = await startUp(["up", folder.path, "--port", "0"], state.path);
+const running = await startUp(["up", folder.path, "--tier", "fastest", "--port", "0"], state.path);
 await until("agreement", () => running.output.stdout.includes("in agreement"));
 const { collectionId, ownerId } = await statusOf(folder.path, state.path);
 

@@ -31,7 +31,7 @@ beforeAll(async () => {
   endpoint = await openModelEndpoint();
   writeFileSync(keyFile, `${ENDPOINT_KEY}\n`, { mode: 0o600 });
   writeConfig({});
-  plain = await startUp(["up", docs, "--port", "0"], join(temporary.path, "plain"));
+  plain = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], join(temporary.path, "plain"));
   asking = await startUp(["up", "--config", config, "--port", "0"], join(temporary.path, "asking"));
   for (const each of [plain, asking])
     await until("the first agreement", () => each.output.stdout.includes("in agreement"));

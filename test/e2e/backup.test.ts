@@ -51,7 +51,7 @@ beforeAll(async () => {
     write(`note-${at}.md`, `# Note ${at}\n\nThe moon and the number ${at}.\n`);
   // A file that is uploaded: too odd to be sent as content.
   write("table.csv", "a,b\n1,2\n");
-  up = await startUp(["up", docs, "--port", "0"], state);
+  up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
 });
 afterAll(async () => {
   await stop(up);
@@ -77,7 +77,7 @@ it("refuses a restore while kbsync runs, or over what is there", async () => {
 
 it("of an older state is brought to agreement with the folder, and nothing is there twice", async () => {
   // What the daemon had sent after the backup, and what changed while nothing ran.
-  up = await startUp(["up", docs, "--port", "0"], state);
+  up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
   for (const at of [1, 2, 3]) write(`note-${at}.md`, `# Note ${at}\n\nChanged since.\n`);
   for (const at of [1, 2, 3]) write(`new-${at}.md`, `# New ${at}\n\nMade since ${at}.\n`);
   rmSync(join(docs, "note-10.md"));

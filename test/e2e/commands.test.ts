@@ -404,8 +404,8 @@ describe("a service that runs elsewhere", () => {
 
 it("a second program on the same state folder is refused, naming the first", async () => {
   write("a.md", "# A\n");
-  const running = await startUp(["up", docs, "--port", "0"], state);
-  const second = await kbsync(["up", docs, "--port", "0", "--state-dir", state]);
+  const running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
+  const second = await kbsync(["up", docs, "--tier", "fastest", "--port", "0", "--state-dir", state]);
   expect(second.code).toBe(75);
   expect(second.stderr).toContain(`process ${running.child.pid}`);
   const pass = await sync();

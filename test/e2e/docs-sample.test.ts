@@ -40,7 +40,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
   beforeAll(async () => {
     cpSync(sample, docs, { recursive: true });
     rmSync(join(docs, "SHA256SUMS"));
-    running = await startUp(["up", docs, "--port", "0"], state.path);
+    running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state.path);
     const status = await agreed(docs, state.path);
     collectionId = status.collectionId ?? "";
     ({ ownerId } = status);
@@ -141,7 +141,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
   it("sends nothing when it is started again", async () => {
     const before = await resources();
     expect(await stop(running)).toBe(0);
-    running = await startUp(["up", docs, "--port", "0"], state.path);
+    running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state.path);
     await until("agreement after the restart", () => running.output.stdout.includes("in agreement"));
     expect(running.output.stdout).toContain("nothing to send");
     expect(await resources()).toEqual(before);

@@ -27,7 +27,7 @@ const evaluate = (...args: string[]): Promise<Ended> => run("eval", ...args);
 
 beforeAll(async () => {
   cpSync(join(repositoryRoot, "sample-docs"), docs, { recursive: true });
-  running = await startUp(["up", docs, "--port", "0"], state);
+  running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
   await agreed(docs, state, 7);
 });
 afterAll(async () => {

@@ -158,7 +158,7 @@ let collectionId: string;
 let ownerId: string;
 beforeAll(async () => {
   for (const { name, bytes } of SENT) writeFileSync(join(folder.path, name), bytes);
-  running = await startUp(["up", folder.path, "--port", "0"], state.path);
+  running = await startUp(["up", folder.path, "--tier", "fastest", "--port", "0"], state.path);
   const status = await agreed(folder.path, state.path, SENT.length);
   collectionId = status.collectionId ?? "";
   ({ ownerId } = status);

@@ -19,7 +19,7 @@ it("makes one resource a file through kill -9 in the middle of the first sync", 
   }
   let interrupted = 0;
   for (const share of [0.02, 0.1, 0.3, 0.5, 0.8]) {
-    const running = await startUp(["up", folder.path, "--port", "0"], state.path);
+    const running = await startUp(["up", folder.path, "--tier", "fastest", "--port", "0"], state.path);
     const probe = await until("some resources", async () => {
       const status = await statusOf(folder.path, state.path).catch(() => undefined);
       return status !== undefined && status.inAgreement >= FILES * share && status;
@@ -29,7 +29,7 @@ it("makes one resource a file through kill -9 in the middle of the first sync", 
   }
   expect(interrupted, "kills that came in the middle of the sync").toBeGreaterThan(0);
 
-  const running = await startUp(["up", folder.path, "--port", "0"], state.path);
+  const running = await startUp(["up", folder.path, "--tier", "fastest", "--port", "0"], state.path);
   const status = await agreed(folder.path, state.path, FILES);
   const resources = await list(running, status.collectionId ?? "", status.ownerId);
   expect(resources.length).toBe(FILES);

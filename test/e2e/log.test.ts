@@ -38,10 +38,14 @@ beforeAll(async () => {
   writeFileSync(join(docs, "broken.pdf"), "%PDF-1.4\n(numbatsecret) this is no PDF");
   writeFileSync(join(docs, "broken.docx"), "PK\u0003\u0004 dingosecret");
   writeFileSync(join(docs, "empty.txt"), "");
-  const { child, output } = startProgram(["up", docs, "--port", "0", "--state-dir", stateDir], folder.path, {
-    KBSYNC_LOG: "debug",
-    KBSYNC_LOG_FORMAT: "json",
-  });
+  const { child, output } = startProgram(
+    ["up", docs, "--tier", "fastest", "--port", "0", "--state-dir", stateDir],
+    folder.path,
+    {
+      KBSYNC_LOG: "debug",
+      KBSYNC_LOG_FORMAT: "json",
+    },
+  );
   await until("the first pass", () => output.stdout.includes("in agreement"));
   const url = /service +(http:\S+)/.exec(output.stdout)?.[1] ?? "";
   key = readFileSync(join(stateDir, "pauthkey"), "utf8").trim();

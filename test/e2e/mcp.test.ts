@@ -19,7 +19,7 @@ beforeAll(async () => {
   mkdirSync(docs);
   writeFileSync(join(docs, "tides.md"), "# Tides\n\nThe moon pulls the sea.\n");
   writeFileSync(join(docs, "bread.md"), "# Bread\n\nFlour, water, salt and time.\n");
-  up = await startUp(["up", docs, "--port", "0"], state);
+  up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
   await until("the first agreement", () => (up.output.stdout.includes("in agreement") ? true : undefined));
 });
 afterAll(async () => {
@@ -74,7 +74,7 @@ it.each(AGES)(
     up.child.kill("SIGKILL");
     await once(up.child, "exit");
     writeFileSync(join(docs, "bread.md"), `# Bread\n\nFlour, water, salt and much time, ${age}.\n`);
-    up = await startUp(["up", docs, "--port", "0"], state);
+    up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
     await until("the notification", () => (updated.includes(uri) ? true : undefined));
     await client.close();
   },

@@ -31,7 +31,8 @@ afterEach(async () => {
 });
 afterAll(() => temporary.remove());
 
-const up = async (): Promise<Running> => (running = await startUp(["up", docs, "--port", "0"], state));
+const up = async (): Promise<Running> =>
+  (running = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state));
 const ask = (...args: string[]): Promise<Ended> => kbsync([...args, "--state-dir", state]);
 const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
 const json = (ended: Ended): unknown => JSON.parse(ended.stdout);

@@ -10,6 +10,7 @@ import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
 import { interview } from "./interview.ts";
 import { bestTier, thisMachine } from "./tier-choice.ts";
+import { TIER_WORDS } from "./tier-question.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 import { writeConfig } from "../state/config-file.ts";
 
@@ -47,7 +48,8 @@ export function addInit(program: Command, context: Context): void {
 async function init(context: Context, folders: readonly string[], options: InitOptions): Promise<void> {
   const file = resolve(context.cwd, options.config ?? CONFIG_FILE_NAME);
   refuseOverwriting(file, options.force === true);
-  const given = wishesOf(context, folders, options);
+  const tier = options.tier ?? (await suitingTier(options));
+  const given = wishesOf(context, folders, options, tier);
   const isPerson = context.stdout.isTTY && process.stdin.isTTY;
   if (folders.length === 0 && !isPerson) {
     throw new KbsyncError("there is no folder to watch, and no terminal to ask on", {
@@ -55,15 +57,13 @@ async function init(context: Context, folders: readonly string[], options: InitO
       hint: "Name the folders: `kbsync init DIR…`; `kbsync init --help` lists the options.",
     });
   }
-  const wishes =
-    folders.length > 0
-      ? given
-      : await interview({ ...given, collection: options.tier ?? bestTier(await thisMachine({})) }, context);
+  const wishes = folders.length > 0 ? given : await interview(given, context);
   writeConfig(file, configText(wishes), context);
   const next = (line: string): string => completeCommand(line, context.invocation);
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
+  const tierLine = `  ${wishes.collection}: ${TIER_WORDS[wishes.collection]} (\`collection\` in the file changes it)\n`;
   context.stdout.write(
-    `wrote ${file}\n  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
+    `wrote ${file}\n${tierLine}  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
   );
 }
 
@@ -76,7 +76,17 @@ function refuseOverwriting(file: string, force: boolean): void {
   });
 }
 
-function wishesOf(context: Context, folders: readonly string[], options: InitOptions): Wishes {
+/** The tier where none is named: the best that this machine does well; at a hosted service, whose price is unknown, the cheapest. */
+async function suitingTier({ apiUrl }: InitOptions): Promise<Tier> {
+  return apiUrl === undefined ? bestTier(await thisMachine({})) : "fastest";
+}
+
+function wishesOf(
+  context: Context,
+  folders: readonly string[],
+  options: InitOptions,
+  collection: Tier,
+): Wishes {
   const { apiUrl, dbUrl, resourcesUrl, keyFile, stateDir } = options;
   if (apiUrl === undefined && (dbUrl ?? resourcesUrl ?? keyFile) !== undefined) {
     throw new KbsyncError("--db-url, --resources-url and --key-file go with --api-url", { code: "usage" });
@@ -89,7 +99,7 @@ function wishesOf(context: Context, folders: readonly string[], options: InitOpt
   const schema = fileURLToPath(new URL("../../../kbsync.schema.json", import.meta.url));
   return {
     folders: folders.map((folder) => knownFolder(resolve(context.cwd, folder))),
-    collection: options.tier ?? "fastest",
+    collection,
     ownerId: options.owner,
     service:
       apiUrl === undefined

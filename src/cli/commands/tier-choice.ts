@@ -26,38 +26,38 @@ export function bestTier({ processors, memoryBytes, hasModel }: Machine): Tier {
   return processors >= PROCESSORS_MANY ? "high_accuracy" : "moderate";
 }
 
-/** Describes this machine. A configured model counts, wherever it is. */
+/** Describes this machine. Any service that `kb.embedding` names counts as a model; a folder must hold one. */
 export async function thisMachine({
   kb,
   service,
 }: Partial<Pick<Config, "kb" | "service">>): Promise<Machine> {
-  const { packagedModelFolder } = await import("../../kb/embed/model-files.ts");
+  const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
   const modelDir = service !== undefined && "embedded" in service ? service.modelDir : undefined;
-  const folder = modelDir ?? packagedModelFolder();
   return {
     processors: availableParallelism(),
     memoryBytes: totalmem(),
-    hasModel: kb?.embedding !== undefined || folder !== undefined,
+    hasModel: kb?.embedding.baseUrl !== undefined || "folder" in (await readConfiguredModel(modelDir)),
   };
 }
 
 /**
- * Asks for the tier of folders that are synced for the first time, if neither the command line nor the configuration has
- * one and a person sits at the terminal. Returns the options with the answer.
+ * Chooses the tier of folders that are synced for the first time, if neither the command line nor the configuration has one:
+ * a person at the terminal is asked; otherwise it is the best that this machine does well. Returns the options with it.
  */
 export async function withChosenTier<O extends SourceOptions>(
   context: Context,
   dirs: readonly string[],
   options: O,
 ): Promise<O> {
-  if (options.tier !== undefined || !context.stdout.isTTY || !process.stdin.isTTY) return options;
+  if (options.tier !== undefined || dirs.length === 0) return options;
   const config = loadConfig(configRequest(context, options));
   const known = new Set([
     ...config.sources.map(({ absolutePath }) => absolutePath),
     ...rememberedFolders(config.stateDir).map(({ path }) => path),
   ]);
-  const folders = dirs.map((dir) => resolve(context.cwd, dir));
-  if (folders.length === 0 || folders.some((folder) => known.has(folder))) return options;
-  const tier = bestTier(await thisMachine(config));
-  return { ...options, tier: await onTerminal(context, (ask, say) => askTier(ask, say, tier)) };
+  if (dirs.every((dir) => known.has(resolve(context.cwd, dir)))) return options;
+  const best = bestTier(await thisMachine(config));
+  const isPerson = context.stdout.isTTY && process.stdin.isTTY;
+  const newTier = isPerson ? await onTerminal(context, (ask, say) => askTier(ask, say, best)) : best;
+  return { ...options, newTier };
 }

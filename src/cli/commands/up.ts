@@ -11,6 +11,7 @@ import { loadSources } from "../state/sources.ts";
 import { addSourceOptions, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";
 import { withChosenTier } from "./tier-choice.ts";
+import { TIER_WORDS } from "./tier-question.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
@@ -55,6 +56,7 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
     const service = await startEmbeddedService(config, state, log, handlers);
     try {
       context.stdout.write(whereabouts(config, state, service, context));
+      context.stdout.write(tierLine(options));
       context.stdout.write(await consoleLine(service, context.env));
       await runDaemon(
         { config, service },
@@ -91,6 +93,12 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
     ["search", completeCommand('kbsync search "your question"', context.invocation)],
   ];
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
+}
+
+/** The line that explains a tier that was chosen for new folders; empty if none was. */
+function tierLine({ newTier }: SourceOptions): string {
+  if (newTier === undefined) return "";
+  return `  ${"tier".padEnd(10)} ${newTier}: ${TIER_WORDS[newTier]} (--tier chooses another)\n`;
 }
 
 /** How long the printed link signs in: it stands in a terminal until someone has read the lines around it. */

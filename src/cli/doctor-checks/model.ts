@@ -8,13 +8,8 @@ export const modelCheck: Check = {
     if (!("embedded" in config.service)) return { seen: "the hosted service has its own", findings: [] };
     const { baseUrl, model } = config.kb.embedding;
     if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
-    const { modelDir } = config.service;
-    const { packagedModelFolder, readModelFolder } = await import("../../kb/embed/model-files.ts");
-    const folder = modelDir ?? packagedModelFolder();
-    const found =
-      folder === undefined
-        ? { location: "kbsync's package", problem: "it holds none" }
-        : await readModelFolder(folder, modelDir === undefined);
+    const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
+    const found = await readConfiguredModel(config.service.modelDir);
     if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
     const needed = config.sources.filter(({ collection }) => collection !== "fastest");
     const finding: Finding = {

@@ -33,6 +33,8 @@ export function configRequest(
 /** Options of a command that syncs folders. */
 export interface SourceOptions extends CommonOptions {
   readonly tier?: Tier;
+  /** Tier of folders that neither the configuration nor the ledger knows, unless `tier` names one. */
+  readonly newTier?: Tier;
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
 }

@@ -56,7 +56,7 @@ export function loadSources(
 function namedFolders(
   { cwd }: Context,
   dirs: readonly string[],
-  { tier, include, exclude }: SourceOptions,
+  { tier, newTier, include, exclude }: SourceOptions,
   { sources, stateDir }: Config,
 ): readonly NamedFolder[] {
   const asked = {
@@ -72,7 +72,8 @@ function namedFolders(
     const path = resolve(cwd, dir);
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
       throw new KbsyncError(`${dir} is no folder`, { code: "source_unusable", subject: dir });
-    const known = configured.includes(path) ? undefined : remembered.find((each) => each.path === path);
-    return { path, ...known, ...asked };
+    if (configured.includes(path)) return { path, ...asked };
+    const known = remembered.find((each) => each.path === path) ?? (newTier && { collection: newTier });
+    return { ...known, path, ...asked };
   });
 }

@@ -79,6 +79,14 @@ export function packagedModelFolder(): string | undefined {
   }
 }
 
+/** Reads the model in `modelDir`, by default the packaged one; as `readModelFolder` does. */
+export async function readConfiguredModel(modelDir: string | undefined): Promise<ModelFiles | MissingModel> {
+  const folder = modelDir ?? packagedModelFolder();
+  return folder === undefined
+    ? { location: "kbsync's package", problem: "it holds none" }
+    : readModelFolder(folder, modelDir === undefined);
+}
+
 /**
  * Reads a model folder. If `known`, every file must have its recorded SHA-256; otherwise accepts any BERT-style sentence model
  * with mean pooling, as the user configured it. Hashes the weights (54 MB, about 60 ms in slices of a millisecond). Does not

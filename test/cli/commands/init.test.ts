@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
 import { askAll } from "../../../src/cli/commands/interview.ts";
+import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { loadConfig, parseConfig } from "../../../src/config/load.ts";
 import { configText, type Wishes } from "../../../src/config/template.ts";
@@ -104,6 +105,18 @@ describe("kbsync init", () => {
     expect(readdirSync(cwd).toSorted()).toEqual(["docs", "kbsync.config.json"]);
   });
 
+  it("takes the best tier that this machine does well if none is named, and explains it", async () => {
+    await init("docs");
+    const best = bestTier(await thisMachine({}));
+    expect(loadConfig({ cwd, env: {} }).sources).toMatchObject([{ collection: best }]);
+    expect(said).toContain(`  ${best}: by words`);
+  });
+
+  it("takes the cheapest tier of a hosted service", async () => {
+    await init("docs", "--api-url", "https://kb.example.com");
+    expect(loadConfig({ cwd, env: {} }).sources).toMatchObject([{ collection: "fastest" }]);
+  });
+
   it("never overwrites a configuration without --force", async () => {
     writeFileSync(file(), "{}");
     await expect(init("docs")).rejects.toMatchObject({ code: "usage", subject: file() });
@@ -139,7 +152,7 @@ describe("kbsync init", () => {
       `${join(cwd, "gone")} is no folder`,
       `${join(cwd, "docs")} is named already`,
       expect.stringMatching(/^fastest +by words/) as string,
-      expect.stringMatching(/^moderate +by words and by meaning/) as string,
+      expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
       expect.stringMatching(/^high_accuracy /) as string,
       "expected one of fastest, moderate, high_accuracy",
       "expected here or hosted",

@@ -25,7 +25,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     mkdirSync(folder);
     writeFileSync(join(folder, "pump.md"), "# Pump\n\nThe pump runs dry without oil.");
     writeFileSync(join(folder, "valve.md"), "# Valve\n\nTurn the valve to the left.");
-    program = startProgram(["up", folder, "--state-dir", state, "--port", "0"]);
+    program = startProgram(["up", folder, "--tier", "fastest", "--state-dir", state, "--port", "0"]);
     link = await until("a link to the console", () => LINK.exec(program.output.stdout)?.[1]);
     await agreed(folder, state, 2);
   });
