@@ -49,6 +49,7 @@ import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
 import { terminal } from "./output/terminal.ts";
+import { wrappedProse } from "./terminal/prose.ts";
 import { visible } from "./output/visible.ts";
 
 /** Runs the program on its arguments (without node and script) and resolves with the exit status. Never rejects. */
@@ -66,6 +67,8 @@ export async function runProgram(args: readonly string[]): Promise<number> {
 
   const hangups = openHangups(process);
   const complete = (text: string): string => completeCommands(text, context.invocation);
+  const prose = (text: string): string =>
+    isatty(2) ? wrappedProse(complete(text), process.stderr.columns ?? 80) : complete(text);
   const completeResult = (text: string): string => (context.isVerbatim === true ? text : complete(text));
   const context: Context = {
     stdout: {
@@ -80,7 +83,7 @@ export async function runProgram(args: readonly string[]): Promise<number> {
         return process.stdout.rows;
       },
     },
-    stderr: { write: (text) => terminal.err(visible(complete(text))) },
+    stderr: { write: (text) => terminal.err(visible(prose(text))) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -95,7 +98,9 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
-    writeError(complete(words));
+    // A path with blanks could not be pasted if it were broken.
+    const isWhole = error instanceof KbsyncError && /\s/.test(error.subject ?? "");
+    writeError(isWhole ? complete(words) : prose(words));
     return code;
   } finally {
     process.off("SIGINT", onSignal);

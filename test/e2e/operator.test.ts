@@ -295,7 +295,7 @@ describe("retry, rescan and why", () => {
     await ask("wait", path);
     const live = await ask("why", path);
     expect(live.stdout).toMatch(/^trouble .*/m);
-    expect(live.stdout).toMatch(/^daemon {4}has nothing to do with it$/m);
+    expect(live.stdout).toMatch(/^daemon {4}running, nothing to do for this file$/m);
     expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
       path: "a.md",
       ledger: { state: "agreed", title: "A" },

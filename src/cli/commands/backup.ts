@@ -10,7 +10,7 @@ import { EXIT } from "../output/exit-code.ts";
 import { ledgerFolders } from "../state/sources.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { finishRestore } from "../state/pending-restore.ts";
-import { thousands } from "../output/progress.ts";
+import { counted, thousands } from "../output/progress.ts";
 import { stateFolder } from "../state/state-folder.ts";
 import { programVersion } from "../output/version.ts";
 
@@ -70,7 +70,7 @@ function refuseWatched(target: string, folders: readonly string[]): void {
 
 /** The result for a person. */
 export function backupText({ path, files, bytes, missing }: BackupReport): string {
-  const lines = [`backed up ${thousands(files)} files, ${megabytes(bytes)}, to ${path}`];
+  const lines = [`backed up ${counted(files, "file")}, ${megabytes(bytes)}, to ${path}`];
   lines.push(...namedLines("not in it", missing));
   if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
   return `${lines.join("\n")}\n`;

@@ -8,6 +8,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
+import { prose } from "../terminal/prose.ts";
 import { interview } from "./interview.ts";
 import { bestTier, thisMachine } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
@@ -63,7 +64,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
   const tierLine = `  ${wishes.collection}: ${TIER_WORDS[wishes.collection]} (\`collection\` in the file changes it)\n`;
   context.stdout.write(
-    `wrote ${file}\n${tierLine}  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
+    `wrote ${file}\n${prose(context, tierLine)}  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
   );
 }
 

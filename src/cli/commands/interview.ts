@@ -61,7 +61,7 @@ export async function askAll(
   const isHere = await askUntil(
     ask,
     say,
-    "Is the knowledge base on this machine (here), or hosted elsewhere (hosted)? [here] ",
+    "Is the knowledge base on this machine, or hosted elsewhere? here, hosted [here] ",
     (answer) => ({ "": true, here: true, hosted: false })[answer.toLowerCase()],
     "expected here or hosted",
   );

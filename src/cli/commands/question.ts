@@ -16,6 +16,7 @@ import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
 import { Failure } from "../../wire/failure.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
+import { wrappedProse } from "../terminal/prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
 import { citedPath } from "../output/cited-path.ts";
@@ -101,7 +102,9 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     const lookup = openResourceLookup(state.path);
     try {
       context.stdout.write(
-        options.json === true ? `${JSON.stringify(response, undefined, 2)}\n` : endText(response, lookup),
+        options.json === true
+          ? `${JSON.stringify(response, undefined, 2)}\n`
+          : endOnTerminal(context, endText(response, lookup)),
       );
     } finally {
       lookup?.close();
@@ -116,6 +119,11 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   } finally {
     await service.close();
   }
+}
+
+/** The commands in it are of documents, so none is completed. */
+function endOnTerminal({ stdout }: Context, text: string): string {
+  return stdout.isTTY ? wrappedProse(text, stdout.columns) : text;
 }
 
 function citedIn({ data }: ChatResponse): string[] {

@@ -8,7 +8,7 @@ import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { lockState } from "../state/pending-restore.ts";
-import { thousands } from "../output/progress.ts";
+import { counted } from "../output/progress.ts";
 import type { RestoredKeys } from "../state/restored-state.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 
@@ -61,7 +61,7 @@ async function restore(context: Context, from: string, options: RestoreCommandOp
 /** The result for a person. */
 export function restoreText(report: RestoreReport<RestoredKeys | null>): string {
   const { manifest, notRestored, files, bytes, previousState, prepared: keys } = report;
-  const lines = [`restored ${thousands(files)} files, ${megabytes(bytes)}, of ${manifest.madeAt}`];
+  const lines = [`restored ${counted(files, "file")}, ${megabytes(bytes)}, of ${manifest.madeAt}`];
   if (notRestored.length > 0) {
     lines.push(
       `${counted(notRestored.length, "file")} not restored, damaged or missing in the backup:`,
@@ -70,7 +70,9 @@ export function restoreText(report: RestoreReport<RestoredKeys | null>): string 
   }
   if (previousState !== null) lines.push(`the previous state is in ${previousState}`);
   if (manifest.missing.length > 0)
-    lines.push(`${thousands(manifest.missing.length)} files were missing already when the backup was made`);
+    lines.push(
+      `${counted(manifest.missing.length, "file was", "files were")} missing already when the backup was made`,
+    );
   if (keys !== null) lines.push(...keyLines(keys));
   lines.push("Start kbsync: it compares the folders with the service first, and sends what changed since.");
   return `${lines.join("\n")}\n`;
@@ -91,8 +93,4 @@ function keyLines({ problem, revoked, endEarlier, narrowed, valid }: RestoredKey
   ];
   if (withdrawn.length === 0) return [];
   return [`what was withdrawn since the backup was made stays so: ${withdrawn.join(", ")}`];
-}
-
-function counted(count: number, what: string): string {
-  return `${thousands(count)} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -221,6 +221,7 @@ async function print(
       import("../results/matches.ts"),
       import("../results/result-text.ts"),
     ]);
+    if (isWeak(found, options)) context.stdout.write("nothing fits well; the nearest:\n\n");
     context.stdout.draw(resultsText(found, queryMatches(query), styleOf(context), isFull));
   }
   if (found.length === 0) {
@@ -230,6 +231,14 @@ async function print(
   if (fallback !== undefined) context.stderr.write(`${FALLBACK_TEXT[fallback]}\n`);
   const line = receiptLine(receipt, waitSecondsOf(options) !== undefined, fallback);
   if (line !== undefined) context.stderr.write(`${line}\n`);
+}
+
+/** Below this a result shares a word that most documents have, or little of its meaning (docs/adr/0009-scores-from-evidence.md). */
+const WEAK_SCORE = 0.1;
+
+/** Whether even the best result hardly fits; nobody who names a score needs to be told. */
+function isWeak(found: readonly Found[], { score }: SearchOptions): boolean {
+  return score === undefined && found.every((each) => each.score < WEAK_SCORE);
 }
 
 /** Why there is no result. */

@@ -1,15 +1,16 @@
 import type { Command } from "commander";
 import { codeOf } from "../../lib/failure.ts";
-import type { Explanation, FileFacts, OnDisk } from "../../wire/daemon-files.ts";
+import type { Explanation, FileFacts, FileState, OnDisk, OpenIntent } from "../../wire/daemon-files.ts";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { explain } from "../../sync/why/explain.ts";
 import { activityLine } from "./activity.ts";
-import { localTime, thousands } from "../output/progress.ts";
+import { counted, localTime, thousands } from "../output/progress.ts";
 import { openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { paceWords } from "./status.ts";
+import { prose } from "../terminal/prose.ts";
 
 interface WhyOptions extends CommonOptions {
   readonly json?: boolean;
@@ -37,7 +38,7 @@ async function why(context: Context, typed: string, options: WhyOptions): Promis
       daemon: null,
     };
   if (options.json === true) printJson(context, found);
-  else context.stdout.write(whyText(found, found.daemon));
+  else context.stdout.write(prose(context, whyText(found, found.daemon)));
 }
 
 /** A daemon may run with another configuration, and know nothing of this source. */
@@ -58,16 +59,20 @@ export function whyText(found: Explanation, live: Live): string {
     ...recipeLines(found),
   ];
   // Of the source's own folder there is no row: its files have theirs.
-  if (path !== "") lines.push(["ledger", ledger === null ? "does not know it" : ledgerWords(ledger)]);
-  if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["resource", ledger.docId]);
+  if (path !== "") lines.push(["state", ledger === null ? "never sent" : stateWords(ledger)]);
+  if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["document", ledger.docId]);
   if (ledger?.error !== undefined && ledger.error !== null) lines.push(["trouble", troubleWords(ledger)]);
   if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
   for (const row of found.held)
-    lines.push(["held", `a delete of ${row.docId ?? "no resource"} (${row.state})`]);
+    lines.push([
+      "held",
+      `the delete of ${row.docId ?? "no document"} ${row.state === "doomed" ? "was approved" : "waits for approval"}`,
+    ]);
   for (const intent of found.intents) {
     const since = intent.atMs === null ? "" : ` since ${localTime(intent.atMs)}`;
     const message = intent.message === null ? "" : `: ${intent.message}`;
-    lines.push(["open", `${intent.kind}${since}, attempts: ${intent.attempts}${message}`]);
+    const sent = `${INTENT_WORDS[intent.kind]}${since}, ${counted(intent.attempts, "try", "tries")}`;
+    lines.push(["open", `${sent}${message}`]);
   }
   if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
@@ -99,10 +104,10 @@ function contentLines({ content, ledger }: Explanation): [string, string][] {
   const before = ledger?.hash ?? "";
   const compared =
     before === ""
-      ? "nothing acknowledged to compare with"
+      ? "not sent yet"
       : before === content.hash
-        ? "as acknowledged"
-        : `acknowledged was ${before.slice(0, 16)}`;
+        ? "the same as was sent"
+        : `other than what was sent (${before.slice(0, 16)})`;
   return [["content", `sha256 ${content.hash.slice(0, 16)}, ${compared}`]];
 }
 
@@ -110,30 +115,47 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
   if (recipe === null) return [];
   const { title, description, settings, tier, ownerId, kind, from } = recipe;
   const { strategy, chunkSize, chunkOverlap } = settings;
+  const sizes = `up to ${thousands(chunkSize)} characters, overlapping by ${thousands(chunkOverlap)}`;
   return [
     ["title", `${title} (${from.title})`],
     ["about", `${description} (${from.description})`],
     ["kind", `${kind} (${from.kind})`],
-    ["settings", `${strategy}, ${chunkSize}/${chunkOverlap} (${from.settings})`],
-    ["stored", `${tier} (${from.tier}), owner ${ownerId}`],
+    ["chunks", `${strategy}, ${sizes} (${from.settings})`],
+    ["tier", `${tier} (${from.tier}), owner ${ownerId}`],
   ];
 }
 
-function ledgerWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
-  return `${state}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
+const STATE_WORDS: Readonly<Record<FileState, string>> = {
+  agreed: "in agreement",
+  unsure: "sent without an answer, so it is checked and sent again",
+  failed: "failed",
+  skipped: "left out",
+  parked: "failed for now, and is tried again",
+  held: "its delete waits for approval",
+  doomed: "its delete was approved",
+};
+
+const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
+  create: "a new document without an answer",
+  doubt: "an update without an answer",
+  delete: "a delete that is still to be done",
+};
+
+function stateWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
+  return `${STATE_WORDS[state]}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
 }
 
 function troubleWords({ error, tries, retryAtMs }: FileFacts): string {
-  const again = retryAtMs === null ? "" : `, tried again ${localTime(retryAtMs)}`;
-  return `${error?.code ?? ""}: ${error?.message ?? ""} (tries: ${tries}${again})`;
+  const again = retryAtMs === null ? "" : `, again ${localTime(retryAtMs)}`;
+  return `${error?.message ?? ""} (tried ${tries === 1 ? "once" : `${thousands(tries)} times`}${again})`;
 }
 
 function liveWords(live: Live): string {
   if (live === null) return "not running";
   const doing = live.underWay
-    ? "works on it"
+    ? "is working on it"
     : live.pending
-      ? "checks it again later"
-      : "has nothing to do with it";
+      ? "will check it again"
+      : "running, nothing to do for this file";
   return live.service.kind === "open" ? doing : `${doing}; ${paceWords(live.service)}`;
 }

@@ -5,7 +5,7 @@ import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
-import { thousands } from "../output/progress.ts";
+import { counted } from "../output/progress.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
 import type { Check, Checked } from "./check.ts";
@@ -52,9 +52,7 @@ export const ledgerCheck: Check = {
   name: "ledger",
   run: ({ state, quick }) => {
     const report = checkLedger(state.path, { quick });
-    return report === undefined
-      ? NONE
-      : { seen: `${thousands(report.files)} files`, findings: report.findings };
+    return report === undefined ? NONE : { seen: counted(report.files, "file"), findings: report.findings };
   },
 };
 
@@ -65,7 +63,7 @@ export const storeCheck: Check = {
     const report = maintainStore(storeFile(state)).check({ quick });
     if (report === undefined) return NONE;
     const { resources, chunks, findings } = report;
-    return { seen: `${thousands(resources)} documents, ${thousands(chunks)} chunks`, findings };
+    return { seen: `${counted(resources, "document")}, ${counted(chunks, "chunk")}`, findings };
   },
 };
 
@@ -76,6 +74,6 @@ export const uploadsCheck: Check = {
     if (!isThere(storeFile(state))) return NONE;
     const known = maintainStore(storeFile(state)).uploads();
     const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
-    return { seen: `${thousands(known.length)} files`, findings };
+    return { seen: counted(known.length, "file"), findings };
   },
 };

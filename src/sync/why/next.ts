@@ -46,7 +46,7 @@ function stepWithoutStandstill(facts: NextFacts): NextStep {
   if (open !== undefined)
     return {
       action: "wait",
-      why: "a create was sent and not acknowledged: the service's list is checked before anything is sent again",
+      why: "it was sent and no answer came: the service's list is checked before it is sent again",
     };
   const refusal = difference.refused.find((each) => each.path === path);
   if (refusal !== undefined) return { action: "refuse", why: refusal.reason };
@@ -58,17 +58,17 @@ function stepWithoutStandstill(facts: NextFacts): NextStep {
   if (difference.forgotten.some((row) => row.path === path))
     return {
       action: "nothing",
-      why: "the file is gone and has no resource: its row in the ledger is dropped",
+      why: "the file is gone, and there is no document of it",
     };
   if (difference.returned.some((row) => row.path === path))
     return { action: "nothing", why: "the file is back as it was, so its held delete is dropped" };
   if (facts.intents.some(({ kind }) => kind === "delete"))
-    return { action: "delete", why: "the ledger notes that its resource must be deleted" };
+    return { action: "delete", why: "its document is still to be deleted" };
   if (living === undefined) {
     if (facts.oddity !== undefined)
       return { action: "nothing", why: `it is ${facts.oddity}; only files, folders and links are synced` };
     return facts.wanted.wanted
-      ? { action: "nothing", why: "there is no such file, and the service has no resource of it" }
+      ? { action: "nothing", why: "there is no such file, and the service has no document of it" }
       : { action: "nothing", why: facts.wanted.reason };
   }
   return unchangedStep(facts, living);
@@ -79,7 +79,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
     case "agreed":
       return {
         action: "nothing",
-        why: "size, times and rules are as they were when the service acknowledged it",
+        why: "nothing has changed since it was synced",
       };
     case "failed":
       return {
@@ -91,7 +91,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
     case "parked":
       return { action: "wait", why: `it is postponed, ${retryWords ?? "and is tried again later"}` };
     case "unsure":
-      return { action: "update", why: "an update was sent and not acknowledged" };
+      return { action: "update", why: "an update was sent and no answer came" };
     case "held":
     case "doomed":
       return { action: "hold", why: "its delete waits" };
@@ -101,7 +101,10 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
 function goneStep({ wanted, heldReason }: NextFacts): NextStep {
   const gone = wanted.wanted ? "the file is gone" : `it is no longer wanted (${wanted.reason})`;
   return heldReason === undefined
-    ? { action: "delete", why: `${gone}, and the service has a resource of it; too many at once are held` }
+    ? {
+        action: "delete",
+        why: `${gone}, and its document is still there; too many deletes at once wait for approval`,
+      }
     : { action: "hold", why: `${gone}; its delete waits for \`kbsync approve\`: ${heldReason}` };
 }
 
@@ -137,10 +140,10 @@ function afterReading(
 }
 
 const ACTION_WORDS: Readonly<Record<ReturnType<typeof decide>, string>> = {
-  create: "the service has no resource of it",
-  update: "its bytes, or what is read out of them, differ from what the service acknowledged",
+  create: "the service has no document of it",
+  update: "its content differs from what was sent",
   replace: "its kind, collection, owner or settings changed, which no update can do",
   retitle: "its title, description or metadata changed, its content did not",
-  move: "it is a known file under another path: its resource keeps its id",
-  touch: "its times or the rules changed, its content and recipe did not: nothing is sent",
+  move: "it is a known file under another path: its document keeps its id",
+  touch: "its times or the rules changed, but nothing that is sent",
 };

@@ -152,7 +152,7 @@ describe("kbsync init", () => {
       `${join(cwd, "gone")} is no folder`,
       `${join(cwd, "docs")} is named already`,
       expect.stringMatching(/^fastest +by words/) as string,
-      expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
+      expect.stringMatching(/^moderate +by words at once; by meaning/) as string,
       expect.stringMatching(/^high_accuracy /) as string,
       "expected one of fastest, moderate, high_accuracy",
       "expected here or hosted",

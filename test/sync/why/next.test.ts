@@ -86,13 +86,13 @@ describe("the next step for a file", () => {
         read: document(),
       },
       action: "wait",
-      why: /a create was sent/,
+      why: /it was sent and no answer came/,
     },
     {
       name: "whose create is in doubt is the ordinary one",
       facts: { intents: [intent("doubt")], difference: candidates(row("agreed")), read: document() },
       action: "touch",
-      why: /nothing is sent/,
+      why: /but nothing that is sent$/,
     },
     {
       name: "that is refused is refused for its own reason",
@@ -161,7 +161,7 @@ describe("the next step for a file", () => {
       name: "that is gone without a resource drops its row",
       facts: { difference: difference({ forgotten: [row("failed", { docId: null })] }) },
       action: "nothing",
-      why: /row in the ledger is dropped/,
+      why: /there is no document of it/,
     },
     {
       name: "that is back as it was drops its held delete",
@@ -173,7 +173,7 @@ describe("the next step for a file", () => {
       name: "whose delete is noted is that delete",
       facts: { intents: [intent("delete")] },
       action: "delete",
-      why: /the ledger notes/,
+      why: /still to be deleted/,
     },
     {
       name: "that is no file is none, and says what is there",
@@ -191,7 +191,7 @@ describe("the next step for a file", () => {
       name: "in agreement is none",
       facts: { living: row("agreed"), oddity: "a FIFO" },
       action: "nothing",
-      why: /as they were/,
+      why: /nothing has changed/,
     },
     {
       name: "that failed is none until a person retries it, with the reason",
@@ -227,7 +227,7 @@ describe("the next step for a file", () => {
       name: "whose update was not acknowledged is that update",
       facts: { living: row("unsure") },
       action: "update",
-      why: /not acknowledged/,
+      why: /no answer came/,
     },
     {
       name: "whose held delete alone is left is to wait",
@@ -299,7 +299,7 @@ describe("the next step for a file", () => {
       name: "that is new is to create its resource",
       facts: { difference: candidates(undefined), read: document() },
       action: "create",
-      why: /no resource of it$/,
+      why: /no document of it$/,
     },
     {
       name: "that was parked before it had a resource is to create it, and says when it is tried",
@@ -309,19 +309,19 @@ describe("the next step for a file", () => {
         retryWords: "until noon",
       },
       action: "create",
-      why: /no resource of it; it was postponed, until noon$/,
+      why: /no document of it; it was postponed, until noon$/,
     },
     {
       name: "that is tried again though no row is parked says nothing of a time",
       facts: { difference: candidates(row("failed")), read: document(), retryWords: "until noon" },
       action: "touch",
-      why: /nothing is sent$/,
+      why: /but nothing that is sent$/,
     },
     {
       name: "that was edited is to update its resource",
       facts: { difference: candidates(row("agreed")), read: document({ hash: "other" }) },
       action: "update",
-      why: /its bytes/,
+      why: /content differs/,
     },
     {
       name: "that was renamed is to keep its resource, and names the path before",

@@ -53,7 +53,7 @@ const cases: readonly Case[] = [
       ledger: { state: "agreed", title: "Hello", error: null },
       intents: [],
       activity: [{ action: "create", outcome: "done", path: "a.md" }],
-      next: { action: "nothing", why: expect.stringContaining("as they were") as string },
+      next: { action: "nothing", why: expect.stringContaining("nothing has changed") as string },
     },
   },
   {
@@ -182,7 +182,7 @@ const cases: readonly Case[] = [
       ledger: { state: "parked", docId: null },
       next: {
         action: "create",
-        why: expect.stringMatching(/no resource of it; it was postponed, and is tried again/) as string,
+        why: expect.stringMatching(/no document of it; it was postponed, and is tried again/) as string,
       },
     },
   },
@@ -332,7 +332,7 @@ describe("a source as a whole", () => {
       next: { action: "nothing", why: expect.stringContaining("1 file in agreement") as string },
       activity: [{ action: "create", path: "a.md" }],
     });
-    expect(whyText(found, null)).not.toContain("does not know it");
+    expect(whyText(found, null)).not.toContain("never sent");
   });
 
   it("explains why a source stands still", async () => {

@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { wrappedProse } from "../../../src/cli/terminal/prose.ts";
+
+it.each([
+  ["leaves a line that fits", "a  b  c", "a  b  c"],
+  [
+    "breaks a message at white space",
+    "the folder is not there any more",
+    "the folder is not\nthere any more",
+  ],
+  [
+    "indents below the text of a named line",
+    "next  it is read again later",
+    "next  it is read\n      again later",
+  ],
+  ["keeps an indentation", "  it is read again later", "  it is read again\n  later"],
+  [
+    "never breaks a command",
+    "run `kbsync ls --failed -c a.json` first",
+    "run\n`kbsync ls --failed -c a.json`\nfirst",
+  ],
+  ["leaves a line that is a command", "  kbsync ls --failed -c a.json", "  kbsync ls --failed -c a.json"],
+  ["never breaks a word", "see /a/very/long/path/of/a/file", "see\n/a/very/long/path/of/a/file"],
+  ["loses no lone backtick", "a ` b c d e f g h i j k", "a ` b c d e f g h i\nj k"],
+  ["takes each line for itself", "one two three four five\nsix", "one two three four\nfive\nsix"],
+])("%s", (_name, text, expected) => {
+  expect(wrappedProse(text, 20)).toBe(expected);
+});
