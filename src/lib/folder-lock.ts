@@ -97,7 +97,12 @@ function locked(folder: string, pidFile: string, cause: unknown): KbsyncError {
   const pid = holderOf(pidFile);
   return new KbsyncError(
     `another kbsync${pid === undefined ? "" : ` (process ${pid})`} is using the state folder ${folder}`,
-    { code: "state_locked", subject: folder, hint: "stop it first, or use another stateDir", cause },
+    {
+      code: "state_locked",
+      subject: folder,
+      hint: "Stop it first, or name another folder with --state-dir.",
+      cause,
+    },
   );
 }
 

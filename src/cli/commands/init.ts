@@ -64,7 +64,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
   const tierLine = `  ${wishes.collection}: ${TIER_WORDS[wishes.collection]} (\`collection\` in the file changes it)\n`;
   context.stdout.write(
-    `wrote ${file}\n${prose(context, tierLine)}  ${next("kbsync doctor")}  checks that it can work here\n  ${start}  starts it\n`,
+    `wrote ${file}\n${prose(context, tierLine)}  check it   ${next("kbsync doctor")}\n  start it   ${start}\n`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 import { type Config, loadConfig } from "../../config/load.ts";
@@ -55,7 +56,10 @@ export async function withChosenTier<O extends SourceOptions>(
     ...config.sources.map(({ absolutePath }) => absolutePath),
     ...rememberedFolders(config.stateDir).map(({ path }) => path),
   ]);
-  if (dirs.every((dir) => known.has(resolve(context.cwd, dir)))) return options;
+  const folders = dirs.map((dir) => resolve(context.cwd, dir));
+  // A folder that is not there is refused by what loads the sources, without a question before.
+  if (folders.every((folder) => known.has(folder)) || !folders.every((folder) => existsSync(folder)))
+    return options;
   const best = bestTier(await thisMachine(config));
   const isPerson = context.stdout.isTTY && process.stdin.isTTY;
   const newTier = isPerson ? await onTerminal(context, (ask, say) => askTier(ask, say, best)) : best;
