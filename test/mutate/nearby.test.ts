@@ -28,6 +28,11 @@ describe("the tests near a module", () => {
     expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain("test/kb/index/words/words.test.ts");
   });
 
+  it("have the words of the suites that they run", () => {
+    const near = nearby.testsOf("src/kb/store/sqlite/scopes/document-list.ts", 3);
+    expect(near).toContain("test/kb/store/sqlite/contract.test.ts");
+  });
+
   it("include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
     expect(nearby.testsOf("src/kb/http/chat-routes.ts", 20)).toContain("test/kb/chat/webhook.test.ts");
     const near = nearby.testsOf("src/kb/chat/image-reader.ts", 100);

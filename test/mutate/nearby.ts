@@ -12,6 +12,9 @@ const FAR = [
 /** Ends of names that say which part of a subject a module has: the tests of `upload-routes.ts` speak of uploads. */
 const ROLE = /-(?:routes|reads|writes|child|worker)$/;
 
+/** Files of tests that several implementations run: `contract-words.ts`, `queue-contract.ts`. */
+const SUITE = /^test\/.*\b(?:contract-[\w-]+|[\w-]+-contract)\.ts$/;
+
 /** Long tests of other folders of the same part that run nevertheless: some promises are kept by a long test alone. */
 const FAR_LONG_MAX = 2;
 /** Folders that the tests of one part have in common: `test/kb`. */
@@ -57,8 +60,14 @@ export function openNearby(root: string): Nearby {
       for (const next of importsOf(file)) if (!steps.has(next)) steps.set(next, count + 1);
     return steps;
   };
-  const likeness = openLikeness(tests.map((test) => [test, readFileSync(join(root, test), "utf8")]));
   const reach = new Map(tests.map((test) => [test, stepsFrom(test)]));
+  /** A test with the suites that it runs: `contract.test.ts` of a store only names the implementation. */
+  const textOf = (test: string): string =>
+    [...(reach.get(test)?.keys() ?? [])]
+      .filter((file) => file === test || SUITE.test(file))
+      .map((file) => readFileSync(join(root, file), "utf8"))
+      .join("\n");
+  const likeness = openLikeness(tests.map((test) => [test, textOf(test)]));
 
   return {
     testsOf: (source, limit) => {
