@@ -68,6 +68,19 @@ export function documentListContract(fixture: StoreFixture): void {
       expect(await titles({ scope: await scope("nobody") })).toEqual([]);
     });
 
+    it("counts and sorts more documents than it reads in one step", async () => {
+      const names = Array.from({ length: 1001 }, (_, at) => `note ${String(at).padStart(4, "0")}`);
+      await Promise.all(names.map((title) => create("moon", { title, ownerId: "carl" })));
+      const { documents, statuses } = await ask({
+        scope: await scope("carl"),
+        sort: "title",
+        descending: true,
+        limit: 2,
+      });
+      expect(documents.map(({ title }) => title)).toEqual(["note 1000", "note 0999"]);
+      expect(statuses.chunked).toBe(1001);
+    });
+
     it("is complete page by page in every order, also when the last document of a page is deleted", async () => {
       for (const sort of ["created", "updated", "title"] as const) {
         for (const descending of [false, true]) {
