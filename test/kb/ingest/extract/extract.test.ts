@@ -206,6 +206,13 @@ describe("PDFs", () => {
     await expect(refused).rejects.not.toThrow(folder); // a message goes to clients: no path in it
   });
 
+  it("reads a PDF with as much text as allowed, and refuses one more character", async () => {
+    const most = "i".repeat(100); // fits on a line
+    expect(await extractPdf(buildPdf([textPage([most])]), shared)).toMatchObject({ text: most });
+    const refused = extractPdf(buildPdf([textPage([`${most}i`])]), shared);
+    await expect(refused).rejects.toMatchObject({ code: "text_too_large" });
+  });
+
   it("reads a PDF whose object table is misplaced", async () => {
     const whole = buildPdf([textPage(["still here"])]).toString("latin1");
     const pdf = Buffer.from(whole.replace(/startxref\n\d+/, "startxref\n7"), "latin1");
