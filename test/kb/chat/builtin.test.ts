@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerBuiltin, type BuiltinAnswer } from "../../../src/kb/chat/builtin.ts";
+import type { ChatImage } from "../../../src/kb/chat/images.ts";
 import type { Passage } from "../../../src/kb/chat/passage.ts";
 import { createBody } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
@@ -71,6 +72,46 @@ describe("without a model", () => {
     ]);
     expect(text.match(/forty tons/g)).toHaveLength(1);
     expect(text).toContain("“A crane lifts boats.” [2]");
+  });
+
+  const LINE = "The crane lifts forty tons.";
+  const box = { left: 0, top: 0, right: 300, bottom: 20 };
+  const line = {
+    text: LINE,
+    confidence: 95,
+    box,
+    words: [{ text: LINE, confidence: 95, box }],
+    startsParagraph: true,
+  };
+  const size = { widthPx: 600, heightPx: 800, pictureWidthPx: 600, pictureHeightPx: 800, turned: 0 } as const;
+  const scan = {
+    url: "https://kb.example/scan.tiff",
+    path: "/uploads/scan",
+    file: { accountId: "local", name: "scan.tiff", mediaType: "image/tiff", sizeBytes: 2048 },
+    facts: { widthPx: 600, heightPx: 800, pages: 2 },
+  } as unknown as ChatImage; // all that is used of it
+
+  it.each([
+    ["was read whole", [], `pixels, 2 KB, 2 pages). Its text:\n\n${LINE}`],
+    [
+      "was read in part",
+      [{ page: 2, why: "bound" }],
+      `pixels, 2 KB, 2 pages). Page 2 was not read: it has 2 pages, and text was recognised on the first 1 of them, as many as one document may take (kb.ocr.pagesMax, or its time). Its text:\n\n${LINE}`,
+    ],
+  ] as const)("describes a scan that %s", async (_name, unread, words) => {
+    const { text } = await answerBuiltin(
+      { pagesMax: 20, readImage: async () => ({ pages: [{ page: 1, ...size, lines: [line] }], unread }) },
+      {
+        question: "What does the crane lift?",
+        images: [scan],
+        passages: [],
+        hasKnowledge: false,
+        asJson: false,
+        signal: new AbortController().signal,
+      },
+    );
+    expect(text).toContain(words);
+    expect(text).toContain(`Lines of the images that fit the question:\n\n${LINE}`);
   });
 
   it("streams an answer without a model in pieces, and returns JSON on request", async () => {
