@@ -2,6 +2,7 @@ import type { Dispatcher } from "undici";
 import type { z } from "zod";
 import { KbsyncError, messageOf } from "../lib/failure.ts";
 import { openAgent } from "../lib/proxy.ts";
+import { readText } from "../lib/read-text.ts";
 import { readServerEvents } from "../lib/server-events.ts";
 import { Change, ChangesAnswer } from "../wire/changes.ts";
 import { FacetsAnswer } from "../wire/facets.ts";
@@ -282,7 +283,7 @@ async function answerOf({
   return {
     status: statusCode,
     retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
-    json: parsed(await textOf(body)),
+    json: parsed(await readText(body, ANSWER_BYTES_MAX)),
   };
 }
 
@@ -319,17 +320,6 @@ async function* reachingBody(
   } finally {
     await pieces.return?.();
   }
-}
-
-async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error(`the answer is longer than ${ANSWER_BYTES_MAX} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
 }
 
 function parsed(text: string): unknown {

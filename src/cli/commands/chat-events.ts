@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { z } from "zod";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
+import { readText } from "../../lib/read-text.ts";
 import { readServerEvents, type ServerEvent } from "../../lib/server-events.ts";
 import { ChatAnswer, type ChatResponse } from "../../wire/chat.ts";
 import { Failure } from "../../wire/failure.ts";
@@ -9,6 +10,8 @@ const Delta = z.object({ content: z.string() });
 
 /** Longest event in characters: a whole answer with its annotations. */
 const EVENT_CHARS_MAX = 16 * 1024 * 1024;
+/** Longest answer that comes as a whole. */
+const ANSWER_BYTES_MAX = 4 * EVENT_CHARS_MAX;
 
 /**
  * Reads the answer to a question, whether it comes in pieces or, from a service that knows no streams, as a whole;
@@ -19,7 +22,7 @@ export async function readChatAnswer(
   show: (piece: string) => void,
 ): Promise<ChatResponse> {
   if (!String(headers["content-type"]).startsWith("text/event-stream")) {
-    const { response } = read(ChatAnswer, await body.json());
+    const { response } = read(ChatAnswer, parsed(await wholeOf(body)));
     show(response.data.content);
     return response;
   }
@@ -35,7 +38,28 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Server
   try {
     yield* readServerEvents(body, EVENT_CHARS_MAX);
   } catch (error) {
-    throw refused(`the service broke off its answer: ${messageOf(error)}`);
+    throw brokenOff(error);
+  }
+}
+
+async function wholeOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  try {
+    return await readText(body, ANSWER_BYTES_MAX);
+  } catch (error) {
+    throw brokenOff(error);
+  }
+}
+
+function brokenOff(error: unknown): KbsyncError {
+  return refused(`the service broke off its answer: ${messageOf(error)}`);
+}
+
+/** Returns undefined for text that is no JSON: no schema accepts it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -2,23 +2,21 @@ import { openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { FormData, request } from "undici";
-import type { Dispatcher } from "undici";
+import { FormData } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { openAgent } from "../../lib/proxy.ts";
 import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
 import { THREAD_ID_CHARS_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
 import { IMAGES_MAX } from "../../wire/constants.ts";
 import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
-import { Failure } from "../../wire/failure.ts";
-import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { wrappedProse } from "../terminal/prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
+import { askService, callService } from "../compose/service-call.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
@@ -82,9 +80,13 @@ async function askOnce(context: Context, question: string, options: AskOptions):
     });
     const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
     const send = async (waitSeconds: number | undefined): Promise<ChatResponse> => {
-      const answer = await call(context, service, ROUTES.chat, {
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(body(waitSeconds)),
+      const answer = await callService(service, {
+        method: "POST",
+        path: ROUTES.chat,
+        what: "a question",
+        body: body(waitSeconds),
+        signal: context.signal,
+        silenceMs: SILENCE_MS,
       });
       return readChatAnswer(answer, show).catch((error: unknown) => {
         // Interrupted by the user, not by the service.
@@ -171,49 +173,9 @@ async function upload(
       cause: error,
     });
   }
-  const answer = await call(context, service, ROUTES.chatUpload, { body: form });
-  return UploadAnswer.parse(await answer.body.json()).file_url;
-}
-
-/**
- * A dispatcher of this package. The global one becomes that of the undici inside Node.js as soon as anything loads
- * `node:http`, and that one never sends a form of this package.
- */
-const dispatcher = openAgent();
-
-/** Sends a request. Throws `service_unreachable`, and `service_refused` in the service's own words. */
-async function call(
-  context: Context,
-  { apiUrl, pauthkey }: ReachedService,
-  path: string,
-  sent: { readonly headers?: Record<string, string>; readonly body: string | FormData },
-): Promise<Dispatcher.ResponseData> {
-  let answer: Dispatcher.ResponseData;
-  try {
-    answer = await request(apiUrl + path, {
-      dispatcher,
-      method: "POST",
-      headers: { ...sent.headers, [KEY_HEADER]: pauthkey },
-      body: sent.body,
-      signal: context.signal,
-      headersTimeout: SILENCE_MS,
-      bodyTimeout: SILENCE_MS,
-    });
-  } catch (error) {
-    if (context.signal.aborted) throw error;
-    throw new KbsyncError(`the service at ${apiUrl} did not answer: ${messageOf(error)}`, {
-      code: "service_unreachable",
-      subject: apiUrl,
-      cause: error,
-    });
-  }
-  if (answer.statusCode < 300) return answer;
-  const refused = Failure.safeParse(await answer.body.json().catch(() => undefined));
-  const hint = refused.data?.error.hint;
-  throw new KbsyncError(
-    refused.data?.message ?? `the service at ${apiUrl} answered ${answer.statusCode} to a question`,
-    { code: "service_refused", subject: apiUrl, ...(hint === undefined ? {} : { hint }) },
-  );
+  const { signal } = context;
+  const call = { method: "POST", path: ROUTES.chatUpload, what: "an image", body: form, signal } as const;
+  return (await askService(service, call, UploadAnswer)).file_url;
 }
 
 /** What stands below an answer: where it comes from, and what a person should know of it. */

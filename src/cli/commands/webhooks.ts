@@ -1,14 +1,13 @@
 import type { Command } from "commander";
-import { request } from "undici";
 import type { z } from "zod";
 import { loadConfig } from "../../config/load.ts";
-import { KbsyncError, messageOf } from "../../lib/failure.ts";
-import { Failure } from "../../wire/failure.ts";
-import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import { ROUTES } from "../../wire/routes.ts";
 import { DeadAnswer, EndpointsAnswer, QueuesAnswer, ReplayAnswer } from "../../wire/webhook.ts";
 import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
 import { printJson } from "../state/ask.ts";
 import { type ReachedService, runningService } from "../compose/compose.ts";
+import { askService } from "../compose/service-call.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
@@ -25,10 +24,10 @@ interface ReplayOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
+/** What these commands ask the service, as errors name it. */
+const WHAT = "a request for its webhooks";
 
-/** Longest wait for the service, which answers these at once. */
-const TIMEOUT_MS = 30_000;
+type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
 
 /** `kbsync webhooks`: the endpoints of the service, and the messages that could not be delivered. */
 export function addWebhooks(program: Command, context: Context): void {
@@ -55,10 +54,11 @@ export function addWebhooks(program: Command, context: Context): void {
 
 async function list(context: Context, options: ListOptions): Promise<void> {
   const service = await reach(context, options);
-  const { endpoints } = (await call(service, "GET", ROUTES.webhooks, EndpointsAnswer)).data;
-  const { dead } = (await call(service, "GET", `${ROUTES.webhooks}/dead?limit=${options.limit}`, DeadAnswer))
-    .data;
-  const { questions } = (await call(service, "GET", ROUTES.queues, QueuesAnswer)).data;
+  const get = <S extends z.ZodType>(path: string, schema: S): Promise<z.output<S>> =>
+    askService(service, { method: "GET", path, what: WHAT }, schema);
+  const { endpoints } = (await get(ROUTES.webhooks, EndpointsAnswer)).data;
+  const { dead } = (await get(`${ROUTES.webhooks}/dead?limit=${options.limit}`, DeadAnswer)).data;
+  const { questions } = (await get(ROUTES.queues, QueuesAnswer)).data;
   if (options.json === true) printJson(context, { endpoints, dead, questions });
   else context.stdout.write(webhookLines(endpoints, dead) + questionLine(questions));
 }
@@ -77,7 +77,8 @@ async function replay(
     ...(webhookId === undefined ? {} : { webhookId }),
     ...(options.endpoint === undefined ? {} : { endpointId: options.endpoint }),
   };
-  const { data } = await call(service, "POST", `${ROUTES.webhooks}/dead/replay`, ReplayAnswer, body);
+  const path = `${ROUTES.webhooks}/dead/replay`;
+  const { data } = await askService(service, { method: "POST", path, what: WHAT, body }, ReplayAnswer);
   if (options.json === true) printJson(context, data);
   else context.stdout.write(replayLine(data));
 }
@@ -85,46 +86,6 @@ async function replay(
 async function reach(context: Context, options: CommonOptions): Promise<ReachedService> {
   const config = loadConfig(configRequest(context, options));
   return runningService(config, makeStateFolder(config.stateDir), context.env);
-}
-
-async function call<S extends z.ZodType>(
-  { apiUrl, pauthkey }: ReachedService,
-  method: "GET" | "POST",
-  path: string,
-  schema: S,
-  body?: object,
-): Promise<z.output<S>> {
-  let json: unknown;
-  try {
-    const answer = await request(apiUrl + path, {
-      method,
-      headers: { [KEY_HEADER]: pauthkey, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-    });
-    json = await answer.body.json();
-  } catch (error) {
-    throw new KbsyncError(`the service at ${apiUrl} did not answer: ${messageOf(error)}`, {
-      code: "service_unreachable",
-      subject: apiUrl,
-      cause: error,
-    });
-  }
-  const found = schema.safeParse(json);
-  if (found.success) return found.data;
-  throw refusalOf(json, apiUrl);
-}
-
-/** What the service refused, in its own words. */
-export function refusalOf(json: unknown, apiUrl: string): KbsyncError {
-  const refused = Failure.safeParse(json);
-  if (!refused.success) {
-    const message = `the service at ${apiUrl} knows no webhooks`;
-    return new KbsyncError(message, { code: "service_refused", subject: apiUrl });
-  }
-  const { message, error } = refused.data;
-  const hint = error.hint === undefined ? {} : { hint: error.hint };
-  return new KbsyncError(message, { code: "service_refused", subject: apiUrl, ...hint });
 }
 
 /** What came of a replay. */

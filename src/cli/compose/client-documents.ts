@@ -1,5 +1,6 @@
 import { type FetcherOptions, type LinkAnswer, openFetcher } from "../../kb/fetch/fetcher.ts";
 import { KbsyncError } from "../../lib/failure.ts";
+import { readText } from "../../lib/read-text.ts";
 import type { ReadDocument } from "../../mcp/oauth/clients.ts";
 
 /** Largest metadata document of a client. */
@@ -32,9 +33,7 @@ export function openDocumentReader(
     const take = async ({ contentType, body }: LinkAnswer): Promise<string> => {
       if (!JSON_TYPE.test(contentType ?? ""))
         throw new KbsyncError("its answer is no JSON", { code: "link_failed", subject: url.host });
-      const pieces: Uint8Array[] = [];
-      for await (const piece of body) pieces.push(piece);
-      return Buffer.concat(pieces).toString("utf8");
+      return readText(body, DOCUMENT_BYTES_MAX);
     };
     return fetcher.fetch(url, undefined, take, { signal });
   };

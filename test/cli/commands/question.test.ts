@@ -81,9 +81,9 @@ describe("an answer is read", () => {
         .match(/[\s\S]{1,7}/g)
         ?.map((each) => Buffer.from(each, "latin1")) ?? [],
     );
-    const body = Object.assign(pieces, { json: () => Promise.resolve(JSON.parse(text)) });
-    const answer = await readChatAnswer({ headers: { "content-type": type }, body: body as never }, (piece) =>
-      shown.push(piece),
+    const answer = await readChatAnswer(
+      { headers: { "content-type": type }, body: pieces as never },
+      (piece) => shown.push(piece),
     );
     return { shown, answer };
   };
@@ -99,6 +99,10 @@ describe("an answer is read", () => {
 
   it("as a whole, from a service that knows no streams", async () => {
     expect((await read("application/json", whole)).shown).toEqual(["Forty. [1]"]);
+  });
+
+  it("that is no JSON is a failure in words", async () => {
+    await expect(read("text/html", "<html>")).rejects.toThrow(/form that is not known/);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { questionLine, refusalOf, replayLine, webhookLines } from "../../../src/cli/commands/webhooks.ts";
+import { questionLine, replayLine, webhookLines } from "../../../src/cli/commands/webhooks.ts";
 
 const ENDPOINT = {
   _id: "e1",
@@ -65,21 +65,6 @@ describe("questionLine", () => {
     ],
   ])("describes %s", (_name, questions, words) => {
     expect(questionLine(questions)).toBe(words);
-  });
-});
-
-describe("a refusal of the service", () => {
-  const body = { success: false, message: "No.", error: { code: "endpoint_disabled", hint: "Enable it." } };
-
-  it("comes with the service's words and its hint", () => {
-    const refused = refusalOf(body, "http://kb");
-    expect(refused).toMatchObject({ code: "service_refused", message: "No.", hint: "Enable it." });
-  });
-
-  it("that is none says that nobody there knows webhooks", () => {
-    expect(refusalOf([], "http://kb")).toMatchObject({
-      message: "the service at http://kb knows no webhooks",
-    });
   });
 });
 
