@@ -32,6 +32,22 @@ export const LONG_TESTS = [
   "test/sync/scenarios/{folders,writers}.test.ts",
 ];
 
+/**
+ * Tests of random cases that take seconds. `npm test` draws a part of the cases, the long suite all: `test/random-runs.ts`.
+ */
+const RANDOM_TESTS = [
+  "test/kb/http/{fuzz,fuzz/openapi-fuzz}.test.ts",
+  "test/kb/index/words/words.test.ts",
+  "test/kb/ingest/chunk/{meaning,recursive}-laws.test.ts",
+  "test/kb/oracle/oracle.test.ts",
+  "test/kb/passages/context.test.ts",
+  "test/kb/search/position.test.ts",
+  "test/kb/store/sqlite/words/word-simulation.test.ts",
+  "test/sync/agenda/path-states.test.ts",
+  "test/sync/operator/preview.test.ts",
+  "test/sync/rules/rules.test.ts",
+];
+
 /** The built program against kill -9, a network that fails and full disks: processes, sockets and mounts are real. */
 const CRASH = [
   "test/crash/**/*.test.ts",
@@ -88,6 +104,7 @@ const ownRegistry = { setupFiles: ["test/own-registry.ts"] };
 /** `expect.poll` waits as long as `vi.waitFor` does in the tests. */
 const common = { retry: RETRIES, expect: { poll: WAIT } };
 const inMemory = { env: { TMPDIR: TEST_FOLDER }, globalSetup: ["test/memory-folder.ts"] };
+const someRandomRuns = { KBSYNC_TEST_RUNS_SHARE: process.env["KBSYNC_TEST_RUNS_SHARE"] ?? "0.25" };
 
 keepCompiled();
 
@@ -109,6 +126,7 @@ export default defineConfig({
           maxWorkers: unitWorkers,
           server: inlined,
           ...inMemory,
+          env: { ...inMemory.env, ...someRandomRuns },
         },
       },
       {
@@ -127,7 +145,7 @@ export default defineConfig({
         test: {
           name: "long",
           setupFiles: [...ownRegistry.setupFiles, "test/idle-threads.ts"],
-          include: LONG_TESTS,
+          include: [...LONG_TESTS, ...RANDOM_TESTS],
           testTimeout: 120_000,
           hookTimeout: 60_000,
           ...common,

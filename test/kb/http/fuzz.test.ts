@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createBody, openRunning } from "../service/running.ts";
 import type { Running } from "../service/running.ts";
 import { anyCharacter } from "../../any-character.ts";
+import { randomRuns } from "../../random-runs.ts";
 
 let running: Running;
 let id: string;
@@ -64,14 +65,14 @@ describe("arbitrary input", () => {
     );
     await fc.assert(
       fc.asyncProperty(body, (sent) => expectNoFault("POST", "/api/rag/resource", sent)),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     );
   });
 
   it("causes no internal error in update", async () => {
     await fc.assert(
       fc.asyncProperty(resourceBody, (body) => expectNoFault("PUT", `/api/rag/resource/${id}`, body)),
-      { numRuns: 150 },
+      { numRuns: randomRuns(150) },
     );
   });
 
@@ -88,7 +89,7 @@ describe("arbitrary input", () => {
     const body = fc.oneof(searchBody, inDocument, inCollection);
     await fc.assert(
       fc.asyncProperty(body, (sent) => expectNoFault("POST", "/rag/query", sent)),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     );
   });
 
@@ -110,7 +111,7 @@ describe("arbitrary input", () => {
         await expectNoFault("DELETE", `/api/rag/resource/x${two}`);
         await expectNoFault("GET", `/files/x${one}/x${two}`);
       }),
-      { numRuns: 100 },
+      { numRuns: randomRuns(100) },
     );
   });
 });

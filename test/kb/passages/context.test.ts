@@ -9,6 +9,7 @@ import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { FoundChunk, Scope } from "../../../src/kb/store/search-index.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import { countTokens } from "../../../src/lib/tokens.ts";
+import { randomRuns } from "../../random-runs.ts";
 
 const PLAIN: ContextRequest = {
   expand: undefined,
@@ -305,7 +306,7 @@ describe("every answer", () => {
           expect.arrayContaining(isWhole ? all.slice(request.offset, next).map(({ id }) => id) : []),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     );
   }, 120_000);
 
@@ -328,7 +329,7 @@ describe("every answer", () => {
           ]);
         expect(merged(hits.toReversed())).toEqual(merged(hits));
       }),
-      { numRuns: 60 },
+      { numRuns: randomRuns(60) },
     );
   }, 120_000);
 });

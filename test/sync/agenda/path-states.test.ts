@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Counted } from "../../../src/sync/agenda/jobs.ts";
 import { openPathStates, type PathState, type PathStates } from "../../../src/sync/agenda/path-states.ts";
 import type { Candidate, FileState, ScanEntry } from "../../../src/sync/plan/model.ts";
+import { randomRuns } from "../../random-runs.ts";
 
 const SETTLE_MS = 100;
 const LATER_MS = 10_000;
@@ -302,7 +303,7 @@ describe("laws of path states", () => {
         expect([states.hasJobs(), states.oldestMs(() => false)]).toEqual([false, undefined]);
         expect(states.counts(noRow, false)).toEqual({ agreed: 0, trouble: 0, nothing: 0 });
       }),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     );
   });
 });

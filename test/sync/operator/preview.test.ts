@@ -6,6 +6,7 @@ import type { DaemonActivity } from "../../../src/wire/daemon-files.ts";
 import type { PlannedAction } from "../../../src/sync/operator/preview.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
+import { randomRuns } from "../../random-runs.ts";
 
 /** So low that a few deletes count as many. */
 const SETTINGS = { holdDeletesOver: 3, holdDeletesPercent: 20 };
@@ -106,7 +107,7 @@ describe("a dry run", () => {
           await world.end();
         }
       }),
-      { numRuns: 15 },
+      { numRuns: randomRuns(15) },
     );
   }, 120_000);
 

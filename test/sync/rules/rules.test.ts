@@ -5,6 +5,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openRules, type Rules } from "../../../src/sync/rules/rules.ts";
 import { addFiles, makeTree, removeTree, sourceAt, type SourceFields } from "../scan/tree.ts";
+import { randomRuns } from "../../random-runs.ts";
 
 let root = "";
 beforeEach(() => {
@@ -200,7 +201,7 @@ describe("ignore files", () => {
             });
           }
         }),
-        { numRuns: 60 },
+        { numRuns: randomRuns(60) },
       );
     } finally {
       removeTree(repository);

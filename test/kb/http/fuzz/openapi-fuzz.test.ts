@@ -7,9 +7,10 @@ import { createBody, fileForm, FIRST_STATE, openRunning, readText } from "../../
 import type { Running } from "../../service/running.ts";
 import { fuzzRequests, SMALL_GIF } from "./requests.ts";
 import type { ApiDocument, FuzzRequest } from "./requests.ts";
+import { randomRuns } from "../../../random-runs.ts";
 
 /** `npm run test:fuzz` sends 20,000. */
-const REQUESTS = Number(process.env["KBSYNC_FUZZ_REQUESTS"] ?? 500);
+const REQUESTS = Number(process.env["KBSYNC_FUZZ_REQUESTS"] ?? randomRuns(500));
 /** Requests sent concurrently; a failure is due to one of this many. */
 const BATCH = 10;
 /** An answer that takes longer is a hang. The first image starts the recogniser, which takes some seconds. */

@@ -14,6 +14,7 @@ import { searchWords } from "../../../../src/kb/index/words/word-search.ts";
 import { analyze } from "../../../../src/kb/lexical/analyzer.ts";
 import { matchOf, queryWords } from "../../../../src/kb/lexical/word-match.ts";
 import { expectedHits, wordsOf } from "./brute-force.ts";
+import { randomRuns } from "../../../random-runs.ts";
 
 /** Words of which a few are in most texts, and most in few. */
 const word = fc.nat({ max: 40 }).map((number) => `w${Math.floor(number ** 2 / 40)}x`);
@@ -115,7 +116,7 @@ describe("the index of words", () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: randomRuns(300) },
     );
   });
 
@@ -144,7 +145,7 @@ describe("the index of words", () => {
           expect(sorted(filtered.hits)).toEqual(expected.toSorted((a, b) => a - b));
         },
       ),
-      { numRuns: 200 },
+      { numRuns: randomRuns(200) },
     );
   });
 
@@ -170,7 +171,7 @@ describe("the index of words", () => {
           }
         },
       ),
-      { numRuns: 100 },
+      { numRuns: randomRuns(100) },
     );
   });
 

@@ -5,8 +5,9 @@ import { chunkSemantic } from "../../../../src/kb/ingest/chunk/semantic.ts";
 import { unitRanges } from "../../../../src/kb/ingest/chunk/units.ts";
 import { expectLawful, settings } from "./laws.ts";
 import { anyText, markdownish, sizes } from "./texts.ts";
+import { randomRuns } from "../../../random-runs.ts";
 
-const RUNS = 60;
+const RUNS = randomRuns(60);
 const DIMENSIONS = 3;
 const texts = [
   ["on Markdown", markdownish],

@@ -4,8 +4,9 @@ import { chunkRecursive } from "../../../../src/kb/ingest/chunk/recursive.ts";
 import { expectLawful, settings } from "./laws.ts";
 import { anyText, markdownish, sizes } from "./texts.ts";
 import { anyCharacter } from "../../../any-character.ts";
+import { randomRuns } from "../../../random-runs.ts";
 
-const RUNS = 200;
+const RUNS = randomRuns(200);
 
 describe("chunkRecursive keeps the laws of a chunker", () => {
   it.each([
@@ -71,7 +72,7 @@ describe("chunkRecursive keeps the laws of a chunker", () => {
           expect(before.end - start).toBe(Math.min(overlap, before.end - before.start - 1));
         }
       }),
-      { numRuns: 100 },
+      { numRuns: randomRuns(100) },
     );
   });
 

@@ -20,8 +20,9 @@ import { prepareWordReads } from "../../../../../src/kb/store/sqlite/words/word-
 import { prepareWordWrites } from "../../../../../src/kb/store/sqlite/words/word-writes.ts";
 import { openChance, type Chance } from "../../../../crash/chance.ts";
 import { expectedHits, wordsOf } from "../../../index/words/brute-force.ts";
+import { randomRuns } from "../../../../random-runs.ts";
 
-const STEPS = Number(process.env["KBSYNC_TEST_WORD_STEPS"] ?? 1500);
+const STEPS = Number(process.env["KBSYNC_TEST_WORD_STEPS"] ?? randomRuns(1500));
 const SEEDS = Number(process.env["KBSYNC_TEST_WORD_SEEDS"] ?? 3);
 /** Scopes by number, with the most chunks that their documents have. */
 const SCOPES = [
