@@ -8,28 +8,31 @@ import { WAIT } from "./test/wait.ts";
 
 /**
  * Tests of single parts that start processes by the dozen, or work for ten seconds: recognising text, hostile documents,
- * killing services, the embedding model, intervals of seconds.
+ * killing services, the embedding model, intervals of seconds, hundreds of connections.
  */
 export const LONG_TESTS = [
   "test/cli/output/journal.test.ts",
   "test/cli/commands/{key,restore,up}.test.ts",
+  "test/cli/evaluation/vectors.test.ts",
   "test/cli/state/no-home.test.ts",
-  "test/kb/chat/{builtin-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
+  "test/kb/chat/{builtin-images,fair-images,full-disk,images,kill,rendered,webhook,webhook-ends,webhook-order}.test.ts",
   "test/kb/embed/local.test.ts",
   "test/kb/ingest/extract/{extract,foreign-words,hostile-pdf,ocr,stall}.test.ts",
-  "test/kb/http/{mails,one-account,partly-read,public-address}.test.ts",
+  "test/kb/http/{bulk-timeouts,change-streams,events,limits,mails,one-account,partly-read,public-address}.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
-  "test/kb/jobs/job-runner.test.ts",
+  "test/kb/jobs/job-{fairness,runner}.test.ts",
   "test/kb/service/{model,model-change,kill,kill-erase,kill-model,kill-queues,stop}.test.ts",
+  "test/kb/store/sqlite/bounds.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/{citations,image-recall}.test.ts",
-  "test/mcp/subscriptions.test.ts",
+  "test/mcp/{conformance,subscriptions}.test.ts",
   "test/simulate/{histories,simulate}.test.ts",
   "test/sync/document/{foreign-words,formats}.test.ts",
   "test/sync/adopt/adopt-crash.test.ts",
+  "test/sync/daemon/limits.test.ts",
   "test/sync/operator/status.test.ts",
-  "test/sync/remote/{false-404,long-work,request-keys}.test.ts",
-  "test/sync/scenarios/{folders,writers}.test.ts",
+  "test/sync/remote/{false-404,long-work,pressure,request-keys}.test.ts",
+  "test/sync/scenarios/{folders,links,writers}.test.ts",
 ];
 
 /**
@@ -75,22 +78,17 @@ const NOT_UNIT = [
   "node_modules/**",
 ];
 
-/** Tests that replace a module, or count what the whole process does: each file needs a process of its own. */
+/** Tests that replace a module, or count what the whole process does: each file loads its modules anew. */
 export const ALONE = [
   "test/cli/doctor-checks/folders.test.ts",
-  "test/kb/chat/fair-images.test.ts",
   "test/kb/embed/local-restart.test.ts",
   "test/sync/pass/{coarse-times,renames}.test.ts",
   "test/sync/scan/{case-blind,scan-faults,scan-mounts}.test.ts",
   "test/sync/watch/degraded.test.ts",
   "test/sync/ledger/large-inodes.test.ts",
-  "test/sync/agenda/rescans.test.ts",
   "test/sync/source/resume-during-check.test.ts",
-  "test/sync/daemon/trouble.test.ts",
   "test/sync/watch/network.test.ts",
-  "test/sync/audit/schedule.test.ts",
-  "test/sync/control/control.test.ts",
-  "test/sync/read/{read,read-faults}.test.ts",
+  "test/sync/read/read-faults.test.ts",
   "test/sync/pass/pass.test.ts",
   "test/sync/watch/{source-watch,thread}.test.ts",
 ];
@@ -134,6 +132,8 @@ export default defineConfig({
           name: "unit-alone",
           include: ALONE,
           exclude: NOT_UNIT,
+          isolate: false,
+          setupFiles: ["test/fresh-modules.ts"],
           testTimeout: 20_000,
           ...common,
           maxWorkers: unitWorkers,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { Agent, request } from "undici";
 import { NOW } from "../../../src/wire/changes.ts";
 import { createBody, openRunning, type Running } from "../service/running.ts";
+import { openChangeStream, type Received } from "./change-stream.ts";
 
 let running: Running;
 const agent = new Agent();
@@ -24,42 +25,8 @@ const read = (query: string, key?: string) =>
   running.send("GET", `/v1/changes?${query}`, key === undefined ? {} : { key });
 const newest = async (key?: string): Promise<string> => (await read(`cursor=${NOW}`, key)).json.data.cursor;
 
-interface Received {
-  readonly id: string | undefined;
-  readonly event: string;
-  // oxlint-disable-next-line typescript/no-explicit-any
-  readonly data: any;
-}
-
-/** Opens a stream; `events` grows as they arrive. */
-async function openStream(query: string, headers: Record<string, string> = {}, key = running.key) {
-  const stop = new AbortController();
-  const { statusCode, body } = await request(`${running.url}/v1/changes?${query}`, {
-    dispatcher: agent,
-    headers: { accept: "text/event-stream", pauthkey: key, ...headers },
-    signal: stop.signal,
-  });
-  const events: Received[] = [];
-  const ended = (async () => {
-    let text = "";
-    for await (const piece of body) {
-      text += String(piece);
-      const blocks = text.split("\n\n");
-      text = blocks.pop() ?? "";
-      for (const block of blocks) {
-        const line = (name: string) =>
-          block
-            .split("\n")
-            .find((one) => one.startsWith(`${name}: `))
-            ?.slice(name.length + 2);
-        const event = line("event");
-        if (event !== undefined) events.push({ id: line("id"), event, data: JSON.parse(line("data") ?? "") });
-      }
-    }
-  })();
-  ended.catch(() => undefined); // a stream that the test ends
-  return { statusCode, events, ended, stop: () => stop.abort() };
-}
+const openStream = (query: string, headers?: Record<string, string>, key?: string) =>
+  openChangeStream(running, agent, query, headers, key);
 
 describe("GET /v1/changes", () => {
   it("pages through the changes from any cursor", async () => {
@@ -137,14 +104,6 @@ describe("the stream of changes", () => {
     expect(received.map(({ data }) => data._id)).toEqual(made);
   });
 
-  it("ends with the reason when its key is no longer valid", async () => {
-    const expiresAt = new Date(Date.now() + 1500).toISOString();
-    const key = await running.issueKey("ended", ["read"], expiresAt);
-    const stream = await openStream("", {}, key);
-    await stream.ended;
-    expect(stream.events.at(-1)).toMatchObject({ event: "error", data: { error: { code: "key_expired" } } });
-  }, 20_000);
-
   it("ends at once when the service closes", async () => {
     const closing = await openRunning();
     try {
@@ -160,13 +119,4 @@ describe("the stream of changes", () => {
       await closing.close();
     }
   });
-
-  it("leaves streams to other accounts if one opens as many as it can", async () => {
-    const key = await running.issueKey("greedy", ["read"]);
-    const streams = await Promise.all(Array.from({ length: 260 }, () => openStream("", {}, key)));
-    expect(streams.filter(({ statusCode }) => statusCode === 503).length).toBeGreaterThan(0);
-    const other = await openStream("");
-    expect(other.statusCode).toBe(200);
-    for (const stream of [...streams, other]) stream.stop();
-  }, 30_000);
 });
