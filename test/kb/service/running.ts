@@ -12,6 +12,7 @@ import type { Service } from "../../../src/kb/service.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import type { Store } from "../../../src/kb/store/store.ts";
 import type { KeyScope } from "../../../src/kb/store/records.ts";
+import { putEmptyStore } from "../store/empty-store.ts";
 import { openAnswerCheck, typeOf } from "./answer-check.ts";
 import type { CheckedAnswer, DeclaredApi } from "./answer-check.ts";
 
@@ -71,7 +72,9 @@ export async function openRunning(options: RunningOptions = {}): Promise<Running
       done();
     },
   });
-  const store = await openSqliteStore({ path: join(stateDir, "kb.sqlite") });
+  const storePath = join(stateDir, "kb.sqlite");
+  if (options.stateDir === undefined) await putEmptyStore(storePath);
+  const store = await openSqliteStore({ path: storePath });
   const service = await openService({
     port: 0,
     // No test leaves this machine: no name is known.
