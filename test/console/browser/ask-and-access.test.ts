@@ -91,6 +91,40 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
       expect(await page.locator(".turns li").count()).toBe(0);
     });
 
+    it("opens an earlier conversation from its address and its list, asks further, and deletes it", async () => {
+      await open("/ask");
+      await page.getByLabel("Question").fill("What lifts most, <b>really</b>?");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Sources" }).waitFor();
+      await expect.poll(() => page.url()).toContain("thread=console-");
+      await page.reload();
+      await page.locator(".question", { hasText: "<b>really</b>" }).waitFor();
+      await page.getByRole("link", { name: "Source 1: Harbour" }).waitFor();
+      await page.getByLabel("Question").fill("And then?");
+      await page.keyboard.press("Enter");
+      await expect.poll(() => page.locator(".turns > li").count()).toBe(2);
+      await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
+
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.getByText("Earlier conversations").click();
+      const list = page.getByRole("list", { name: "Earlier conversations" });
+      await list.getByRole("link", { name: "really" }).click();
+      await expect.poll(() => page.locator(".turns > li").count()).toBe(2);
+      expect(await violations(page)).toEqual([]);
+      await list.getByRole("button", { name: "really" }).click();
+      await page.getByRole("dialog").getByText("2 questions with their answers").waitFor();
+      await page.getByRole("button", { name: "Delete the conversation" }).click();
+      await list.getByRole("link", { name: "really" }).waitFor({ state: "detached" });
+      expect(await page.locator(".turns > li").count()).toBe(0);
+    });
+
+    it("says that a conversation of the address is gone", async () => {
+      await open("/ask?agent=default&thread=no-such-thread");
+      await page.getByRole("alert").getByText("The agent has no thread").waitFor();
+      await page.getByRole("button", { name: "New conversation" }).click();
+      await page.getByLabel("Question").waitFor();
+    });
+
     it("can be stopped, and says what an endpoint refuses", async () => {
       await open("/ask");
       endpoint.behave = () => ({ kind: "stall", after: ["The new "] });
