@@ -6,6 +6,8 @@ import { Count, WireInteger } from "./primitives.ts";
 /** Most documents per answer. */
 export const DOCUMENTS_MAX = 1000;
 const DOCUMENTS_DEFAULT = 100;
+/** Characters of the description that a list shows. */
+export const DESCRIPTION_CHARS = 200;
 
 const Status = z.enum(["queued", "chunked", "error"]);
 
@@ -20,6 +22,14 @@ export const DocumentsQuery = z.object({
     .max(500)
     .optional()
     .describe("Only documents whose title contains this, whatever the case."),
+  text: z
+    .string()
+    .min(1)
+    .max(500)
+    .optional()
+    .describe(
+      "Only documents whose title, description, address or metadata contain each of these words, whatever the case.",
+    ),
   path: z
     .string()
     .min(1)
@@ -30,7 +40,7 @@ export const DocumentsQuery = z.object({
   sort: z.enum(["created", "updated", "title"]).default("created"),
   order: z.enum(["asc", "desc"]).default("asc"),
   limit: WireInteger.pipe(z.int().min(1).max(DOCUMENTS_MAX)).default(DOCUMENTS_DEFAULT),
-  cursor: z.string().max(200).optional().describe("nextCursor of the previous page."),
+  cursor: z.string().max(2000).optional().describe("nextCursor of the previous page."),
 });
 export type DocumentsQuery = z.infer<typeof DocumentsQuery>;
 
@@ -39,6 +49,7 @@ export const DocumentEntry = z
   .object({
     _id: z.string(),
     title: z.string(),
+    description: z.string().describe(`At most ${DESCRIPTION_CHARS} characters of it.`),
     url: z.string().nullable(),
     path: z.string().nullable().describe("The metadata `path`, as synced files have it."),
     status: Status,
@@ -57,7 +68,7 @@ export type DocumentEntry = z.infer<typeof DocumentEntry>;
 export const DocumentsAnswer = answerOf(
   z.object({
     documents: z.array(DocumentEntry),
-    total: Count.describe("Documents that match, on all pages."),
+    total: Count.describe("Documents that match, on all pages, counted with the first page."),
     statuses: z
       .object({ queued: Count, chunked: Count, error: Count })
       .describe("The same by status, whichever status the query names."),

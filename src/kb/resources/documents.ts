@@ -1,6 +1,9 @@
+import { z } from "zod";
 import type { DocumentsAnswer, DocumentsQuery } from "../../wire/documents.ts";
+import type { DocumentPlace, Statuses } from "../store/search-index.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
-import { noCollection, readCursor, writeCursor } from "./list.ts";
+import { noCollection } from "./list.ts";
+import { invalidField, shown } from "./refusal.ts";
 
 /** Lists an owner's documents in a collection, without their texts, and counts them (an addition). */
 export async function listDocuments(
@@ -11,19 +14,50 @@ export async function listDocuments(
   const tier = await kb.collections.tierOf(accountId, collectionId);
   if (tier === undefined) throw noCollection(collectionId, "collectionId");
   const whole = { accountId, collectionId, ownerId: ownerId.toWellFormed() };
-  const { documents, more, statuses } = await kb.index.documents({
+  const from = cursor === undefined ? undefined : readCursor(cursor, query.sort);
+  const page = await kb.index.documents({
     ...query,
     scope: filter === undefined ? whole : { ...whole, filter },
     descending: order === "desc",
-    afterId: cursor === undefined ? undefined : readCursor(cursor),
+    after: from?.place,
   });
+  // The counts of the first page travel in the cursor: other pages cost what they show.
+  const statuses = from?.statuses ?? page.statuses ?? { queued: 0, chunked: 0, error: 0 };
   const { status } = query;
   const all = statuses.queued + statuses.chunked + statuses.error;
-  const last = more ? documents.at(-1) : undefined;
   return {
-    documents: [...documents],
+    documents: [...page.documents],
     total: status === undefined ? all : statuses[status],
     statuses,
-    nextCursor: last === undefined ? null : writeCursor(last._id),
+    nextCursor: page.next === undefined ? null : writeCursor(query.sort, page.next, statuses),
   };
+}
+
+const count = z.int().min(0);
+/** The contents of a cursor: the order, the place of the last document, and the counts. */
+const Cursor = z.tuple([z.string(), z.string(), z.string().regex(/^[0-9a-f]{24}$/), count, count, count]);
+
+function writeCursor(sort: string, { key, id }: DocumentPlace, { queued, chunked, error }: Statuses): string {
+  const contents: z.infer<typeof Cursor> = [sort, key, id, queued, chunked, error];
+  return Buffer.from(JSON.stringify(contents)).toString("base64url");
+}
+
+function readCursor(
+  cursor: string,
+  wanted: string,
+): { readonly place: DocumentPlace; readonly statuses: Statuses } {
+  const read = Cursor.safeParse(jsonOf(Buffer.from(cursor, "base64url").toString()));
+  if (!read.success || read.data[0] !== wanted)
+    throw invalidField("cursor", `expected the nextCursor of the same query, got ${shown(cursor)}`);
+  const [, key, id, queued, chunked, error] = read.data;
+  return { place: { key, id }, statuses: { queued, chunked, error } };
+}
+
+/** Returns undefined for what is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

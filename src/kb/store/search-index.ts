@@ -45,8 +45,8 @@ export interface Index {
   /** Counts the values at a path of metadata, over the resources of the scope. */
   facet(query: { readonly scope: Scope; readonly field: string }): Promise<Facet>;
   /**
-   * One page of a scope's documents, without their texts, and how many there are of each status. Documents that change meanwhile
-   * may be counted as before or after.
+   * One page of a scope's documents, without their texts; with the first one, how many there are of each status. A page costs what it
+   * shows, unless few documents match. Documents that change meanwhile may be counted as before or after.
    */
   documents(query: DocumentsQuery): Promise<DocumentsPage>;
   /** Counts what is not searchable yet of a scope, from one snapshot. Ignores the scope's filter. */
@@ -254,22 +254,33 @@ export interface DocumentsQuery {
   readonly status?: DocumentEntry["status"] | undefined;
   /** Part of the title, whatever its case. */
   readonly title?: string | undefined;
+  /** Words that title, description, address or metadata contain, whatever their case. */
+  readonly text?: string | undefined;
   /** The metadata `path`, or a folder above it. */
   readonly path?: string | undefined;
   readonly sort: "created" | "updated" | "title";
   readonly descending: boolean;
-  /** Starts after this document. Undefined: at the first. */
-  readonly afterId: string | undefined;
+  /** Starts after this place. Undefined: at the first. */
+  readonly after: DocumentPlace | undefined;
   readonly limit: number;
+}
+
+/** The place of a document in a list. It stays a place when the document is changed or deleted. */
+export interface DocumentPlace {
+  /** What the list is sorted by. */
+  readonly key: string;
+  readonly id: string;
 }
 
 export interface DocumentsPage {
   readonly documents: readonly DocumentEntry[];
-  /** Whether there are documents after the last one. */
-  readonly more: boolean;
-  /** Documents that match, whatever the status that was asked for. */
-  readonly statuses: Readonly<Record<DocumentEntry["status"], number>>;
+  /** Place of the last one, if there are documents after it. */
+  readonly next: DocumentPlace | undefined;
+  /** Documents that match, whatever the status that was asked for. Undefined after the first page: counting costs more than a page. */
+  readonly statuses: Statuses | undefined;
 }
+
+export type Statuses = Readonly<Record<DocumentEntry["status"], number>>;
 
 export interface FieldsQuery {
   readonly scope: Scope;

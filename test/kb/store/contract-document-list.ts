@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { DocumentsQuery } from "../../../src/kb/store/search-index.ts";
+import type { DocumentPlace, DocumentsQuery } from "../../../src/kb/store/search-index.ts";
 import { LATER, type StoreFixture } from "./store-fixture.ts";
 
 /** Lists of documents without their texts. */
@@ -20,15 +20,16 @@ export function documentListContract(fixture: StoreFixture): void {
       await named("c", "docs");
       await named("d", "docs-old/a.md");
       await create("moon", { ownerId: "bob", title: "bob's" });
-      whole = { scope: await scope(), sort: "created", descending: false, afterId: undefined, limit: 10 };
+      whole = { scope: await scope(), sort: "created", descending: false, after: undefined, limit: 10 };
     });
 
     it("has what each document is but its text, and counts the statuses", async () => {
-      const { documents, more, statuses } = await ask({ limit: 1 });
+      const { documents, next, statuses } = await ask({ limit: 1 });
       expect(documents).toEqual([
         {
           _id: expect.any(String),
           title: "b Über",
+          description: expect.any(String),
           url: null,
           path: "docs/a.md",
           status: "chunked",
@@ -41,7 +42,7 @@ export function documentListContract(fixture: StoreFixture): void {
           chunks: 1,
         },
       ]);
-      expect([more, statuses]).toEqual([true, { queued: 0, chunked: 4, error: 0 }]);
+      expect([next?.id, statuses]).toEqual([documents[0]?._id, { queued: 0, chunked: 4, error: 0 }]);
     });
 
     it.each([
@@ -61,7 +62,7 @@ export function documentListContract(fixture: StoreFixture): void {
       const filter = { kind: "in", path: "lang", values: ["de"] } as const;
       expect(await ask({ scope: { ...whole.scope, filter } })).toEqual({
         documents: [],
-        more: false,
+        next: undefined,
         statuses: { queued: 0, chunked: 0, error: 0 },
       });
       expect(await titles({ scope: { ...(await scope("bob")) } })).toEqual(["bob's"]);
@@ -86,20 +87,67 @@ export function documentListContract(fixture: StoreFixture): void {
         for (const descending of [false, true]) {
           const all = await titles({ sort, descending });
           const paged: string[] = [];
-          let afterId: string | undefined;
+          let after: DocumentPlace | undefined;
           do {
-            const { documents, more } = await ask({ sort, descending, afterId, limit: 1 });
+            const { documents, next, statuses } = await ask({ sort, descending, after, limit: 1 });
+            expect(statuses === undefined).toBe(after !== undefined);
             paged.push(...documents.map(({ title }) => title));
-            afterId = more ? documents.at(-1)?._id : undefined;
-          } while (afterId !== undefined);
+            after = next;
+          } while (after !== undefined);
           expect(paged).toEqual(all);
         }
       }
       expect(await titles({ sort: "title" })).toEqual(["A über", "b Über", "c", "d"]);
-      const [first] = (await ask({ sort: "title", limit: 1 })).documents;
-      const id = first?._id ?? "";
-      await fixture.store.records.deleteResource({ accountId: fixture.account.id, id, nowIso: LATER });
-      expect(await titles({ sort: "title", afterId: id })).toEqual(["b Über", "c", "d"]);
+      const { next: after } = await ask({ sort: "title", limit: 1 });
+      const at = { accountId: fixture.account.id, id: after?.id ?? "", nowIso: LATER };
+      await fixture.store.records.deleteResource(at);
+      expect(await titles({ sort: "title", after })).toEqual(["b Über", "c", "d"]);
     });
+
+    it("goes on where it was when the last document of a page is changed meanwhile", async () => {
+      const query = { sort: "updated", descending: true } as const;
+      const { next: after, documents } = await ask({ ...query, limit: 2 });
+      const at = { accountId: fixture.account.id, id: after?.id ?? "", nowIso: LATER };
+      await fixture.store.records.updateResource({ ...at, title: "z" }, undefined);
+      const rest = await titles({ ...query, after });
+      expect(rest).toHaveLength(2);
+      expect(rest).not.toContain(documents[1]?.title);
+      expect(await titles({ sort: "title", descending: true, limit: 1 })).toEqual(["z"]);
+    });
+
+    it(
+      "pages through few and many documents of a status and a folder alike",
+      { timeout: 60_000 },
+      async () => {
+        const { account, store } = fixture;
+        const fail = async (title: string): Promise<void> => {
+          const { id } = await create("moon", { title, ownerId: "carol", metadata: { path: `in/${title}` } });
+          const job = { body: "{}", nowMs: 1000, jobsMax: 5000 };
+          await store.records.enqueueUpdate({ accountId: account.id, id, nowIso: LATER }, job);
+        };
+        const names = Array.from({ length: 1102 }, (_, at) => String(at).padStart(4, "0"));
+        for (const name of names)
+          await (Number(name) < 1050 ? fail(name) : create("moon", { title: name, ownerId: "carol" }));
+        const part = { scope: await scope("carol"), sort: "title" as const, limit: 300 };
+        for (const [more, expected] of [
+          [{ status: "queued" as const }, names.slice(0, 1050)],
+          [{ status: "chunked" as const }, names.slice(1050)],
+          [{ path: "in" }, names.slice(0, 1050)],
+          [{ text: "IN/00 path" }, names.slice(0, 100)],
+          [{ path: "in", status: "queued" as const, descending: true }, names.slice(0, 1050).toReversed()],
+        ] as const) {
+          const { statuses } = await ask({ ...part, ...more });
+          expect(statuses?.["status" in more ? more.status : "queued"]).toBe(expected.length);
+          const found: string[] = [];
+          let after: DocumentPlace | undefined;
+          do {
+            const page = await ask({ ...part, ...more, after });
+            found.push(...page.documents.map(({ title }) => title));
+            after = page.next;
+          } while (after !== undefined);
+          expect(found).toEqual(expected);
+        }
+      },
+    );
   });
 }

@@ -96,7 +96,8 @@ export function openReader(path: string): Reader {
       },
       documents: async (query) => {
         const list = listDocuments(query);
-        await scan(0, read(list.step));
+        const step = read(list.step);
+        await scan(0, () => (step() ? 0 : undefined));
         return read(list.page)();
       },
       surroundings: async (query) => {

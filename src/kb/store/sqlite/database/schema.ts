@@ -1,10 +1,12 @@
 import type Database from "better-sqlite3";
 import type { Schema } from "../../../../lib/upgrade.ts";
 import { encodeSegment } from "../../../index/words/segment.ts";
+import { titleKeyOf } from "../../title-key.ts";
 import { NAMES } from "./parts.ts";
 
 /** Defines the functions that the scripts use. */
 export function defineFunctions(db: Database.Database): void {
+  db.function("title_key", { deterministic: true, directOnly: true }, (title) => titleKeyOf(String(title)));
   db.aggregate("encode_segment", {
     start: (): string[] => [],
     step: (texts: string[], text: string) => [...texts, text],
@@ -442,6 +444,15 @@ export const SCHEMA: Schema = {
   -- What people see of the answer, as JSON (chat/threads.ts); null: from before this script.
   ALTER TABLE chat_turn ADD COLUMN shown TEXT CHECK (json_valid(shown));
   CREATE INDEX chat_thread_of_agent ON chat_thread (account_id, agent_id, used_at, number);
+  `,
+    `
+  -- Lists of documents read one index per order, with the status, so that a page costs what it shows.
+  ALTER TABLE resource ADD COLUMN title_key TEXT NOT NULL DEFAULT '';
+  UPDATE resource SET title_key = title_key(title);
+  DROP INDEX resource_of_scope;
+  CREATE INDEX resource_of_scope ON resource (scope, id, status) WHERE is_deleted = 0;
+  CREATE INDEX resource_by_update ON resource (scope, updated_at, id, status) WHERE is_deleted = 0;
+  CREATE INDEX resource_by_title ON resource (scope, title_key, id, status) WHERE is_deleted = 0;
   `,
   ],
 };

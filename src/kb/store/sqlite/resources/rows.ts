@@ -3,6 +3,7 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import type { LocatedText } from "../../../../lib/markup/located-text.ts";
 import { labelOf } from "../../label.ts";
 import { withLines } from "../../locations.ts";
+import { titleKeyOf } from "../../title-key.ts";
 import type {
   Chunking,
   Expected,
@@ -33,16 +34,16 @@ export function prepareResourceRows(db: Connection) {
   const insert = db.prepare<NewColumns>(`
     INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
       updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
-      sha256, locations, label)
+      sha256, locations, label, title_key)
     VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
       @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileMetadata, @fileToken, @strategyUsed, @warning, @sha256,
-      @locations, @label)`);
+      @locations, @label, @titleKey)`);
   const update = db.prepare<ChangedColumns>(`
     UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
       refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
       status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata, file_metadata = @fileMetadata, file_token = @fileToken,
       strategy_used = @strategyUsed, warning = @warning, sha256 = @sha256, locations = @locations, label = @label,
-      revision = revision + 1
+      title_key = @titleKey, revision = revision + 1
     WHERE number = @number`);
   const setQueued = db.prepare(
     "UPDATE resource SET status = 'queued', updated_at = ?, revision = revision + 1 WHERE number = ?",
@@ -119,6 +120,7 @@ export function newColumns(resource: NewResource, chunking: Chunking | undefined
     sha256: chunking === undefined ? null : digestOf(resource.content),
     locations: locationsColumn(resource.content, resource.locations),
     label: labelOf(title, resource.metadata ?? {}),
+    titleKey: titleKeyOf(title),
   };
 }
 
@@ -136,6 +138,7 @@ export function changedColumns(
     number: before.number,
     title: change.title ?? before.title,
     label: labelAfter(before, change),
+    titleKey: titleKeyOf(change.title ?? before.title),
     description: change.description ?? before.description,
     url: change.url ?? before.url,
     settings: change.settings === undefined ? before.settings : JSON.stringify(change.settings),

@@ -1,128 +1,210 @@
 import type { DocumentEntry } from "../../../../wire/documents.ts";
-import type { DocumentsPage, DocumentsQuery } from "../../search-index.ts";
+import { DESCRIPTION_CHARS } from "../../../../wire/documents.ts";
+import type { DocumentPlace, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
+import { folded } from "../../title-key.ts";
 import type { Connection } from "../database/connection.ts";
 import { queryOf } from "./filters.ts";
 import type { prepareScopes } from "./scopes.ts";
 
 /** Documents that one step looks at: a few milliseconds. */
 const STEP = 500;
+/** So few matching documents are read and sorted; for more, a walk along the index of the order finds a page sooner. */
+const FEW = 1000;
+
+type Status = DocumentEntry["status"];
 
 /** What of a document decides about its place in a list. */
-interface Placed {
+interface Placed extends DocumentPlace {
   readonly number: number;
-  readonly id: string;
-  readonly title: string;
-  readonly updatedAt: string;
-  readonly status: DocumentEntry["status"];
+  readonly status: Status;
 }
 
 /** A list in the making. Holds no more than one page. */
 export interface DocumentList {
-  /** Looks at some documents after this number. Returns the last one's, or undefined at the end. */
-  readonly step: (after: number) => number | undefined;
+  /** Looks at some more documents. Returns false if it is done. */
+  readonly step: () => boolean;
   readonly page: () => DocumentsPage;
 }
 
 const NOTHING: DocumentList = {
-  step: () => undefined,
-  page: () => ({ documents: [], more: false, statuses: { queued: 0, chunked: 0, error: 0 } }),
+  step: () => false,
+  page: () => ({ documents: [], next: undefined, statuses: { queued: 0, chunked: 0, error: 0 } }),
 };
 
 /**
- * Prepares lists of a scope's documents, without their texts. A list takes many steps, because it looks at every document to count
- * and sort them, and a scope may have a million.
+ * Prepares lists of a scope's documents, without their texts. A list walks along the index of its order from the end of the page
+ * before. It looks at all documents only to count those whose title or text matches, for the first page.
  */
 export function prepareDocumentList(
   db: Connection,
   scopes: ReturnType<typeof prepareScopes>,
 ): (query: DocumentsQuery) => DocumentList {
-  const columns = "number, id, title, updated_at AS updatedAt, status";
-  const selectStep = db.prepare<[number, number], Placed>(
-    `SELECT ${columns} FROM resource WHERE scope = ? AND is_deleted = 0 AND number > ? ORDER BY number LIMIT ${STEP}`,
-  );
-  // The place of a document that was deleted meanwhile is known as long as its record is.
-  const selectPlaced = db.prepare<[number, string], Placed>(
-    `SELECT ${columns} FROM resource WHERE scope = ? AND id = ?`,
-  );
+  const walk = prepareWalk(db);
+  const count = prepareCounts(db);
   const selectEntry = db.prepare<[number], DocumentEntry & { readonly path: unknown }>(`
-    SELECT id AS _id, title, url, coalesce(json_extract(metadata, '$.path'), json_extract(file_metadata, '$.path')) AS path,
+    SELECT id AS _id, title, substr(description, 1, ${DESCRIPTION_CHARS}) AS description, url,
+      coalesce(json_extract(metadata, '$.path'), json_extract(file_metadata, '$.path')) AS path,
       status, iif(status = 'error', status_error, NULL) AS code, iif(status = 'error', status_message, NULL) AS message,
       warning, created_at AS createdAt, updated_at AS updatedAt, version, chunks
     FROM resource WHERE number = ? AND is_deleted = 0`);
+  const matchesWords = prepareWordFilter(db);
 
   return (query) => {
-    const { scope, status, limit, afterId } = query;
-    const target = scopes.find(scope);
-    const after = target && afterId !== undefined ? selectPlaced.get(target.scope, afterId) : undefined;
-    if (target === undefined || (afterId !== undefined && after === undefined)) return NOTHING;
-    const sign = query.descending ? -1 : 1;
-    const compare: Compare = (a, b) => sign * (order(a.key, b.key) || order(a.id, b.id));
-    const start = after && keyed(after, query.sort);
-    const title = query.title === undefined ? undefined : folded(query.title);
-    const matching = matchingNumbers(db, target.scope, query);
-    const statuses = { queued: 0, chunked: 0, error: 0 };
-    const page: Keyed[] = [];
+    const { status, limit } = query;
+    const scope = scopes.find(query.scope)?.scope;
+    if (scope === undefined) return NOTHING;
+    const matching = matchingNumbers(db, scope, query);
+    const hasWords = matchesWords(query);
+    const isFirst = query.after === undefined;
+    // Without words to look for, the counts are known from indexes.
+    const known = isFirst && hasWords === undefined ? count.all(scope, matching) : undefined;
+    const counted = { queued: 0, chunked: 0, error: 0 };
+    const isCounting = isFirst && known === undefined;
+    const read = walk(scope, query, fewest(matching, count.unfinished(scope, status, isCounting)));
+    const found: Placed[] = [];
+    let { after } = query;
+
     const look = (each: Placed): void => {
-      if (matching?.has(each.number) === false) return;
-      if (title !== undefined && !folded(each.title).includes(title)) return;
-      statuses[each.status] += 1;
-      if (status !== undefined && each.status !== status) return;
-      const placed = keyed(each, query.sort);
-      if (start === undefined || compare(placed, start) > 0) insert(page, placed, compare, limit + 1);
+      const isWanted = status === undefined || each.status === status;
+      if (!isCounting && !isWanted) return;
+      if (matching?.has(each.number) === false || hasWords?.(each.number) === false) return;
+      counted[each.status] += 1;
+      if (isWanted && found.length <= limit) found.push(each);
     };
     return {
-      step: (from) => {
-        const rows = selectStep.all(target.scope, from);
-        for (const row of rows) look(row);
-        return rows.length < STEP ? undefined : rows.at(-1)?.number;
+      step: () => {
+        const rows = read(after, isCounting ? STEP : Math.min(STEP, Math.max(limit + 1, found.length)));
+        for (const row of rows.placed) look(row);
+        after = rows.placed.at(-1) ?? after;
+        return !rows.isLast && (isCounting || found.length <= limit);
       },
-      page: () => ({
-        documents: page.slice(0, limit).flatMap(({ number }) => {
-          const entry = selectEntry.get(number);
-          return entry === undefined ? [] : [entryOf(entry)];
-        }),
-        more: page.length > limit,
-        statuses,
-      }),
+      page: () => {
+        const shown = found.slice(0, limit);
+        return {
+          documents: shown.flatMap(({ number }) => {
+            const entry = selectEntry.get(number);
+            return entry === undefined ? [] : [entryOf(entry)];
+          }),
+          next: found.length > limit ? placeOf(shown.at(-1)) : undefined,
+          statuses: isCounting ? counted : known,
+        };
+      },
     };
   };
 }
 
-interface Keyed extends Placed {
-  readonly key: string;
+function placeOf(last: Placed | undefined): DocumentPlace | undefined {
+  return last === undefined ? undefined : { key: last.key, id: last.id };
 }
 
-type Compare = (a: Keyed, b: Keyed) => number;
-
-/** Computes what an order compares once for each document. */
-function keyed(each: Placed, sort: DocumentsQuery["sort"]): Keyed {
-  switch (sort) {
-    case "created": // ids ascend with the time of their creation
-      return { ...each, key: "" };
-    case "updated":
-      return { ...each, key: each.updatedAt };
-    case "title":
-      return { ...each, key: folded(each.title) };
-  }
+/** Returns the smaller set, if it has few numbers. */
+function fewest(
+  one: ReadonlySet<number> | undefined,
+  other: ReadonlySet<number> | undefined,
+): ReadonlySet<number> | undefined {
+  const [smaller] = [one, other].filter((set) => set !== undefined).toSorted((a, b) => a.size - b.size);
+  return smaller !== undefined && smaller.size <= FEW ? smaller : undefined;
 }
 
-function order(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b);
+/** Reads documents in an order, after a place. */
+type Walk = (
+  after: DocumentPlace | undefined,
+  max: number,
+) => { readonly placed: readonly Placed[]; readonly isLast: boolean };
+
+/** Prepares walks along the indexes. `few`: all numbers that may match, which are read instead and sorted. */
+function prepareWalk(
+  db: Connection,
+): (scope: number, query: DocumentsQuery, few: ReadonlySet<number> | undefined) => Walk {
+  const KEYS = { created: "id", updated: "updated_at", title: "title_key" } as const;
+  const INDEXES = { created: "resource_of_scope", updated: "resource_by_update", title: "resource_by_title" };
+  return (scope, { sort, descending }, few) => {
+    const key = KEYS[sort];
+    const [isAfter, order] = descending ? ["<", "DESC"] : [">", "ASC"];
+    const sql = (hasAfter: boolean): string => `
+      SELECT number, id, ${key} AS key, status
+      FROM resource ${few === undefined ? `INDEXED BY ${INDEXES[sort]}` : ""}
+      WHERE scope = @scope AND is_deleted = 0
+        ${hasAfter ? `AND (${key}, id) ${isAfter} (@key, @id)` : ""}
+        ${few === undefined ? "" : "AND number IN (SELECT value FROM json_each(@few))"}
+      ORDER BY ${key} ${order}, id ${order} LIMIT @max`;
+    const numbers = few === undefined ? {} : { few: JSON.stringify([...few]) };
+    return (after, most) => {
+      const max = few === undefined ? most : FEW;
+      const placed = db
+        .prepare<object, Placed>(sql(after !== undefined))
+        .all({ scope, max, ...numbers, ...after });
+      return { placed, isLast: few !== undefined || placed.length < max };
+    };
+  };
 }
 
-/** Inserts into the first `max` of an order. */
-function insert(page: Keyed[], each: Keyed, compare: Compare, max: number): void {
-  let low = 0;
-  let high = page.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const other = page[middle];
-    if (other !== undefined && compare(other, each) < 0) low = middle + 1;
-    else high = middle;
-  }
-  if (low === max) return;
-  page.splice(low, 0, each);
-  if (page.length > max) page.pop();
+/** Prepares the counts of a scope's documents, which cost what is not searchable yet. */
+function prepareCounts(db: Connection) {
+  const selectAll = db.prepare<[number], number>("SELECT resources FROM scope WHERE number = ?").pluck();
+  const selectUnfinished = db.prepare<[number], { readonly number: number; readonly status: Status }>(
+    "SELECT number, status FROM resource WHERE scope = ? AND status <> 'chunked' AND is_deleted = 0",
+  );
+  const selectFew = db
+    .prepare<[number, Status], number>(
+      `SELECT number FROM resource WHERE scope = ? AND status = ? AND status <> 'chunked' AND is_deleted = 0 LIMIT ${FEW + 1}`,
+    )
+    .pluck();
+  const countUnfinished = db.prepare<[number], Omit<Statuses, "chunked">>(`
+    SELECT count(*) FILTER (WHERE status = 'queued') AS queued, count(*) FILTER (WHERE status = 'error') AS error
+    FROM resource WHERE scope = ? AND status <> 'chunked' AND is_deleted = 0`);
+  return {
+    all: (scope: number, matching: ReadonlySet<number> | undefined): Statuses => {
+      if (matching === undefined) {
+        const { queued = 0, error = 0 } = countUnfinished.get(scope) ?? {};
+        return { queued, error, chunked: (selectAll.get(scope) ?? 0) - queued - error };
+      }
+      const counts = { queued: 0, chunked: matching.size, error: 0 };
+      for (const { number, status } of selectUnfinished.iterate(scope)) {
+        if (!matching.has(number)) continue;
+        counts[status] += 1;
+        counts.chunked -= 1;
+      }
+      return counts;
+    },
+    /** The documents of a status that most do not have, if they are few; undefined if all must be looked at. */
+    unfinished: (
+      scope: number,
+      status: Status | undefined,
+      needsAll: boolean,
+    ): ReadonlySet<number> | undefined => {
+      if (needsAll || status === undefined || status === "chunked") return undefined;
+      return new Set(selectFew.all(scope, status));
+    },
+  };
+}
+
+/** Prepares the filter by title and by words; undefined: the query has neither. */
+function prepareWordFilter(
+  db: Connection,
+): (query: Pick<DocumentsQuery, "title" | "text">) => ((number: number) => boolean) | undefined {
+  const selectTitle = db.prepare<[number], string>("SELECT title FROM resource WHERE number = ?").pluck();
+  const selectText = db
+    .prepare<[number], string>(`
+    SELECT title || char(10) || description || char(10) || ifnull(url, '') || char(10) || metadata || char(10) || file_metadata
+    FROM resource WHERE number = ?`)
+    .pluck();
+  return ({ title, text }) => {
+    if (title === undefined && text === undefined) return undefined;
+    const part = title === undefined ? "" : folded(title);
+    const words =
+      text === undefined
+        ? []
+        : folded(text)
+            .split(/\s+/)
+            .filter((word) => word !== "");
+    return (number) => {
+      if (part !== "" && !folded(selectTitle.get(number) ?? "").includes(part)) return false;
+      if (words.length === 0) return true;
+      const whole = folded(selectText.get(number) ?? "");
+      return words.every((word) => whole.includes(word));
+    };
+  };
 }
 
 /** The numbers of the documents that have the path and match the filter; undefined: all. */
@@ -150,9 +232,4 @@ function matchingNumbers(
 
 function entryOf({ path, ...entry }: DocumentEntry & { readonly path: unknown }): DocumentEntry {
   return { ...entry, path: typeof path === "string" ? path : null };
-}
-
-/** Without differences of case and of how accents are encoded. */
-function folded(text: string): string {
-  return text.normalize("NFC").toLowerCase();
 }
