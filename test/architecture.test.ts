@@ -108,6 +108,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "kb/usage": ["lib", "wire", "kb/queue", "kb/store"],
   "kb/uploads": ["lib", "wire", "kb/store"],
   "kb/jobs": ["lib", "wire", "kb/queue", "kb/store", "kb/ingest", "kb/resources"],
+  "kb/batches": ["lib", "wire", "kb/queue", "kb/store", "kb/jobs", "kb/resources"],
   "kb/ingest/chunk": ["lib", "wire", "kb/store"],
   "kb/ingest": ["lib", "wire", "kb/store", "kb/embed", "kb/models", "kb/ingest/chunk"],
   "kb/search": ["lib", "wire", "kb/store", "kb/embed", "kb/lexical"],
@@ -149,6 +150,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "lib",
     "wire",
     "kb/agents",
+    "kb/batches",
     "kb/chat",
     "kb/console",
     "kb/jobs",
@@ -164,6 +166,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   kb: [
     "lib",
     "wire",
+    "kb/batches",
     "kb/chat",
     "kb/console",
     "kb/models",

@@ -1,5 +1,6 @@
 import { addressRules } from "../lib/public-address.ts";
 import { openAnswering, type Answering } from "./answering.ts";
+import { openBatchRunner } from "./batches/batch-runner.ts";
 import { openFetcher } from "./fetch/fetcher.ts";
 import { guardedConnector } from "./fetch/guarded-dial.ts";
 import { openJobRunner } from "./jobs/job-runner.ts";
@@ -17,8 +18,8 @@ export interface Work {
   readonly answering: Answering;
   readonly webhooks: Webhooks;
   readonly housekeeping: Housekeeping;
-  /** Starts the jobs that wait in a queue. */
-  wake(queue: Exclude<Topic, "change">): void;
+  /** Starts the jobs that wait in a queue, or the work on batches. */
+  wake(queue: Exclude<Topic, "change"> | "batch"): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
   close(withinMs: number): Promise<void>;
 }
@@ -34,6 +35,7 @@ export function openWork(
   const { log, observer } = options;
   const retention = { ...DEFAULT_RETENTION, ...options.retention };
   const documents = openJobRunner(kb, fail("the queue of documents is stuck; retrying"));
+  const batches = openBatchRunner(kb, fail("work on many documents is stuck; retrying"));
   const webhooks = openDeliveries(options, kb, fail("the queue of webhook messages is stuck; retrying"));
   const answering = openAnswering({
     kb,
@@ -56,14 +58,14 @@ export function openWork(
     onSwept: (swept) => log.debug(swept, "housekeeping"),
     onProblem: fail("housekeeping failed; retrying later"),
   });
-  const queues = { ingest: documents, chat: answering.jobs, webhook: webhooks.deliveries };
+  const queues = { ingest: documents, chat: answering.jobs, webhook: webhooks.deliveries, batch: batches };
   return {
     answering,
     webhooks,
     housekeeping,
     wake: (queue) => queues[queue].wake(),
     close: async (withinMs) => {
-      await documents.close(withinMs);
+      await Promise.all([batches.close(withinMs), documents.close(withinMs)]);
       await answering.close();
       await webhooks.close();
     },

@@ -123,6 +123,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       ...httpParts(options, kb, admission, limits, rateKeys(options, rate, steadyMs)),
       localAccountId,
       hasBudget: models.budget !== undefined,
+      wakeBatches: () => work.wake("batch"),
       daemonAccountId: options.daemon && localAccountId,
     },
     work.webhooks,
@@ -204,6 +205,7 @@ async function resumeWork(
   work.wake("ingest");
   work.wake("chat");
   work.wake("webhook");
+  work.wake("batch");
   work.housekeeping.start();
   await models.backfill.resume();
 }
@@ -252,7 +254,7 @@ function httpParts(
   admission: Admission,
   limits: ServiceLimits,
   rate: ReturnType<typeof rateKeys>,
-): Omit<HttpParts, "daemonAccountId" | "localAccountId" | "hasBudget"> {
+): Omit<HttpParts, "daemonAccountId" | "localAccountId" | "hasBudget" | "wakeBatches"> {
   return {
     ...limits,
     kb,

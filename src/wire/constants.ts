@@ -31,3 +31,6 @@ export const PREVIEW_CHARS_MAX = 50_000;
 /** Longest series of hours and of days: a week, and as long as the service keeps them. */
 export const USAGE_HOURS_MAX = 168;
 export const USAGE_DAYS_MAX = 90;
+
+/** Characters of a document's description that a list shows. */
+export const DESCRIPTION_CHARS = 200;

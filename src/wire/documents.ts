@@ -1,13 +1,12 @@
 import { z } from "zod";
 import { answerOf } from "./answers.ts";
+import { DESCRIPTION_CHARS } from "./constants.ts";
 import { filterText } from "./facets.ts";
 import { Count, WireInteger } from "./primitives.ts";
 
 /** Most documents per answer. */
 export const DOCUMENTS_MAX = 1000;
 const DOCUMENTS_DEFAULT = 100;
-/** Characters of the description that a list shows. */
-export const DESCRIPTION_CHARS = 200;
 
 const Status = z.enum(["queued", "chunked", "error"]);
 

@@ -37,6 +37,8 @@ export const ROUTES = {
   preview: "/api/rag/chunks/preview",
   /** db: an addition, creates many resources in one request (NDJSON). */
   bulk: "/api/rag/resources/bulk",
+  /** db: additions, work on many documents; `/<id>` and `/<id>/stop` below. */
+  batches: "/v1/batches",
   /** api: an addition, endpoints for events; `/<id>`, `/<id>/test`, `/<id>/rotate`, `/dead` and `/dead/replay` below. */
   webhooks: "/v1/webhooks",
   /** db: an addition, the changes of the account's documents. */

@@ -41,6 +41,8 @@ export interface HttpParts {
   readonly hasBudget: boolean;
   /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */
   readonly daemonAccountId: string | undefined;
+  /** Starts the work on batches that were added. */
+  readonly wakeBatches: () => void;
   readonly idempotency: Idempotency;
   readonly admission: Admission;
   readonly responseMemory: ResponseMemory;

@@ -15,6 +15,7 @@ import type { Chat } from "../chat/chat.ts";
 import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
 import type { RequestKind } from "./admission.ts";
+import { addBatchRoutes } from "./batch-routes.ts";
 import { addBulkRoutes } from "./bulk-routes.ts";
 import { addEventRoutes } from "./event-routes.ts";
 import { addChangeRoutes } from "./change-routes.ts";
@@ -159,6 +160,7 @@ export async function buildServer(
   addMonitoringRoutes(server, () => health().status, metrics);
   const textBytesMax = Math.ceil(parts.kb.limits.contentBytes * ESCAPES_FACTOR);
   addResourceRoutes(server, parts, textBytesMax);
+  addBatchRoutes(server, parts);
   addPreviewRoutes(server, parts, textBytesMax);
   addSearchRoutes(server, parts);
   addUsageRoutes(server, parts);

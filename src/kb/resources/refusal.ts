@@ -42,6 +42,8 @@ export type RefusalCode =
   | "agent_not_found"
   | "agent_exists"
   | "thread_not_found"
+  | "batch_not_found"
+  | "too_many_batches"
   | "agent_fixed"
   | "too_many_agents"
   | "images_too_large"

@@ -1,6 +1,7 @@
 import type { Tier } from "../../wire/primitives.ts";
 import type { KbsyncError } from "../../lib/failure.ts";
 import type { Lease, NewJob, Queue } from "../queue/queue.ts";
+import type { BatchRecords } from "./batches.ts";
 import type { ChangeRecords } from "./changes.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { ErasureRecords } from "./erasure.ts";
@@ -65,7 +66,14 @@ export interface Store extends Ports {
  * - Reads never wait for writes.
  */
 export interface Records
-  extends WebhookRecords, ChatRecords, ErasureRecords, SpendingRecords, UsageRecords, ChangeRecords {
+  extends
+    WebhookRecords,
+    ChatRecords,
+    ErasureRecords,
+    SpendingRecords,
+    UsageRecords,
+    ChangeRecords,
+    BatchRecords {
   /** Returns the account of this name; creates it if it does not exist. The embedded service uses the account `local`. */
   ensureAccount(name: string): Promise<Account>;
   /** All accounts, ordered by name. */

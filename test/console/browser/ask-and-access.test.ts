@@ -123,6 +123,7 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
       await page.getByRole("alert").getByText("The agent has no thread").waitFor();
       await page.getByRole("button", { name: "New conversation" }).click();
       await page.getByLabel("Question").waitFor();
+      expect(page.url()).not.toContain("thread=");
     });
 
     it("can be stopped, and says what an endpoint refuses", async () => {

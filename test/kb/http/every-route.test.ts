@@ -13,6 +13,7 @@ interface Owned {
   readonly keyId: string;
   readonly endpointId: string;
   readonly agentId: string;
+  readonly batchId: string;
   readonly secrets: readonly string[];
 }
 
@@ -30,6 +31,7 @@ interface Ask {
 const resourcePath = ({ resource }: Owned): string => `/api/rag/resource/${resource._id}`;
 const keyPath = ({ keyId }: Owned): string => `/v1/keys/${keyId}`;
 const endpointPath = ({ endpointId }: Owned): string => `/v1/webhooks/${endpointId}`;
+const batchPath = ({ batchId }: Owned): string => `/v1/batches/${batchId}`;
 const agentPath = ({ agentId }: Owned): string => `/v1/agents/${agentId}`;
 const threadForm = (agentId: string) => {
   const form = fileForm("mine");
@@ -107,6 +109,13 @@ const ASKS: Readonly<Record<string, Ask>> = {
   "GET /v1/agents/:id": { path: agentPath, finds: "nothing" },
   "PUT /v1/agents/:id": { path: agentPath, sent: () => ({ body: { name: "Taken" } }), finds: "nothing" },
   "DELETE /v1/agents/:id": { path: agentPath, finds: "nothing" },
+  "POST /v1/batches": {
+    sent: ({ resource }) => ({ body: { kind: "delete", ids: [resource._id] } }),
+    finds: "own",
+  },
+  "GET /v1/batches": { finds: "own" },
+  "GET /v1/batches/:id": { path: batchPath, finds: "nothing" },
+  "POST /v1/batches/:id/stop": { path: (owned) => `${batchPath(owned)}/stop`, finds: "nothing" },
   "GET /v1/threads": { path: () => "/v1/threads?agent_id=default", finds: "own", shows: { threads: [] } },
   "DELETE /v1/threads": { path: () => `/v1/threads?${THREAD}`, finds: "nothing" },
   "GET /v1/threads/turns": { path: () => `/v1/threads/turns?${THREAD}`, finds: "nothing" },
@@ -203,9 +212,11 @@ beforeAll(async () => {
   ).json.data;
   const question = { agent_id: "default", thread_id: "owners-thread", user: "The owner's question" };
   await send("/api/v2/model/chat/completion", { body: question });
+  const batch = (await send("/v1/batches", { body: { kind: "retry", ids: [resource._id] } })).json.data;
   await leaveWaiting(resource.ownerId, endpoint._id);
   owned = {
     agentId: agent._id,
+    batchId: batch._id,
     resource,
     fileUrl,
     keyId: key._id,

@@ -79,7 +79,7 @@ export function documentListContract(fixture: StoreFixture): void {
         limit: 2,
       });
       expect(documents.map(({ title }) => title)).toEqual(["note 1000", "note 0999"]);
-      expect(statuses.chunked).toBe(1001);
+      expect(statuses?.chunked).toBe(1001);
     });
 
     it("is complete page by page in every order, also when the last document of a page is deleted", async () => {

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
 import type { Store } from "../../../src/kb/store/store.ts";
+import { batchContract } from "./contract-batches.ts";
 import { changesContract } from "./contract-changes.ts";
 import { chatContract } from "./contract-chat.ts";
 import { keysContract } from "./contract-keys.ts";
@@ -18,5 +19,6 @@ export function recordsContract(name: string, open: () => Promise<Store>): void 
     chatContract(fixture);
     changesContract(fixture);
     usageContract(fixture);
+    batchContract(fixture);
   });
 }

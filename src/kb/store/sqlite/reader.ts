@@ -8,6 +8,7 @@ import { openForReading, type Connection } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 import { prepareQueueReads } from "./queue/queue-reads.ts";
 import { prepareWebhookReads } from "./queue/webhook-reads.ts";
+import { prepareBatchReads } from "./resources/batches.ts";
 import { prepareChangeReads } from "./resources/changes.ts";
 import { prepareLookups } from "./resources/lookups.ts";
 import { prepareErasureReads } from "./resources/erasures.ts";
@@ -156,6 +157,7 @@ function readsOf(
       ...prepareAccountReads(db),
       ...prepareFileReads(db),
       ...prepareErasureReads(db),
+      ...prepareBatchReads(db),
     },
     queue,
     index: {

@@ -11,6 +11,7 @@ import { prepareSpendingWrites } from "./accounts/spending.ts";
 import { prepareUsageWrites } from "./accounts/usage.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
 import { prepareSessionWrites } from "./accounts/sessions.ts";
+import { prepareBatchWrites } from "./resources/batches.ts";
 import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
@@ -86,6 +87,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       ...erasures,
       ...prepareSpendingWrites(db),
       ...prepareUsageWrites(db),
+      ...prepareBatchWrites(db),
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);

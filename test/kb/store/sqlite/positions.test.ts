@@ -51,6 +51,8 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE chat_turn DROP COLUMN reads;
       ALTER TABLE chat_turn DROP COLUMN shown;
       DROP INDEX chat_thread_of_agent;
+      DROP TABLE batch_item;
+      DROP TABLE batch;
       DROP INDEX resource_by_update;
       DROP INDEX resource_by_title;
       ALTER TABLE resource DROP COLUMN title_key;
@@ -117,6 +119,8 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE chat_turn DROP COLUMN reads;
       ALTER TABLE chat_turn DROP COLUMN shown;
       DROP INDEX chat_thread_of_agent;
+      DROP TABLE batch_item;
+      DROP TABLE batch;
       DROP INDEX resource_by_update;
       DROP INDEX resource_by_title;
       ALTER TABLE resource DROP COLUMN title_key;

@@ -454,5 +454,30 @@ export const SCHEMA: Schema = {
   CREATE INDEX resource_by_update ON resource (scope, updated_at, id, status) WHERE is_deleted = 0;
   CREATE INDEX resource_by_title ON resource (scope, title_key, id, status) WHERE is_deleted = 0;
   `,
+    `
+  -- Work on many documents; see BatchRecords.
+  CREATE TABLE batch (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    account_id TEXT NOT NULL REFERENCES account (id),
+    kind TEXT NOT NULL CHECK (kind IN ('delete', 'retry')),
+    total INTEGER NOT NULL,
+    is_stopped INTEGER NOT NULL DEFAULT 0 CHECK (is_stopped IN (0, 1)),
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX batch_of_account ON batch (account_id, number);
+  -- A document is removed when the work on it succeeded; code and message are of one on which it failed.
+  CREATE TABLE batch_item (
+    batch INTEGER NOT NULL REFERENCES batch (number),
+    position INTEGER NOT NULL,
+    resource_id TEXT NOT NULL,
+    code TEXT,
+    message TEXT,
+    PRIMARY KEY (batch, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX batch_item_pending ON batch_item (batch, position) WHERE code IS NULL;
+  CREATE INDEX batch_item_of_resource ON batch_item (resource_id);
+  `,
   ],
 };

@@ -32,6 +32,9 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
   const clearChanges = db.prepare<[Selected & { readonly hidesOwner: number }]>(`
     UPDATE document_change SET path = NULL, sha256 = NULL, owner_id = iif(@hidesOwner, '', owner_id)
     WHERE resource_id IN ${IDS} AND account_id = @accountId`);
+  const deleteItems = db.prepare<[Selected]>(
+    `DELETE FROM batch_item WHERE resource_id IN ${IDS} AND batch IN (SELECT number FROM batch WHERE account_id = @accountId)`,
+  );
   const forgetRequests = prepareRequests(db);
   const forgetMessages = prepareMessages(db);
   const forgetTurns = prepareTurns(db);
@@ -46,6 +49,7 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
         chunks += live?.chunkCount ?? 0;
       }
       const documents = deleteRecords.run(selected).changes;
+      deleteItems.run(selected);
       clearChanges.run({ ...selected, hidesOwner: Number(erasure.hidesOwner) });
       const { answers, ...turns } = forgetTurns(selected);
       const messages = answers + forgetMessages(erasure);

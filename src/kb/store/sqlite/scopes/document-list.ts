@@ -1,5 +1,5 @@
+import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
-import { DESCRIPTION_CHARS } from "../../../../wire/documents.ts";
 import type { DocumentPlace, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
 import { folded } from "../../title-key.ts";
 import type { Connection } from "../database/connection.ts";

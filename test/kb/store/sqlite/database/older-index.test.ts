@@ -21,6 +21,8 @@ it("an upgrade indexes the words of an older store anew", async () => {
   old.exec(`${OLD_INDEX}
     ALTER TABLE chat_turn DROP COLUMN shown;
     DROP INDEX chat_thread_of_agent;
+    DROP TABLE batch_item;
+    DROP TABLE batch;
     DROP INDEX resource_by_update;
     DROP INDEX resource_by_title;
     ALTER TABLE resource DROP COLUMN title_key;
