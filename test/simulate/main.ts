@@ -18,6 +18,9 @@ const NODE_FLAGS = [
 ];
 /** A seed takes a tenth of a second; a worker that reports nothing for so long is in an endless loop. */
 const SILENCE_MS_MAX = 300_000;
+/** A worker runs so many seeds before another takes its place: what it holds of past ones would slow it down. */
+const BLOCK_SEEDS = 250;
+const BLOCK_SEEDS_MIN = 50;
 /** After so many failing seeds no more are run: the first ones show enough. */
 const FAILURES_MAX = 5;
 /** A mutant that so many seeds do not find is not found. */
@@ -63,7 +66,7 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   const child = spawn(process.execPath, [...NODE_FLAGS, WORKER, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let last = order.from - order.stride;
+  let last = order.from - 1;
   let silence: NodeJS.Timeout | undefined;
   let ended = false;
   let isSilent = false;
@@ -90,9 +93,8 @@ async function work(order: Order, onReport: (report: Report) => boolean): Promis
   }
   clearTimeout(silence);
   const code = await exit;
-  if (isSilent) throw new Silence(last + order.stride);
-  if (!ended && code !== 0)
-    throw new Error(`the worker ended with ${String(code)} at seed ${last + order.stride}`);
+  if (isSilent) throw new Silence(last + 1);
+  if (!ended && code !== 0) throw new Error(`the worker ended with ${String(code)} at seed ${last + 1}`);
 }
 
 /** A file of a history, or all of a folder. */
@@ -117,14 +119,18 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
     showProgress(`${done} of ${count} seeds, ${failed} failed`);
     return failed < FAILURES_MAX;
   };
-  await Promise.all(
-    Array.from({ length: workers }, (_, at) =>
-      work(
-        { from: from + at, count: count - at, stride: workers, twice: values.twice, ...inWorlds },
-        onReport,
-      ),
-    ),
-  );
+  let next = 0;
+  // Smaller ones at the end keep all workers busy.
+  const sizeOf = (left: number): number =>
+    Math.min(left, BLOCK_SEEDS, Math.max(BLOCK_SEEDS_MIN, Math.ceil(left / workers / 2)));
+  const runBlocks = async (): Promise<void> => {
+    while (next < count && failed < FAILURES_MAX) {
+      const block = { from: from + next, count: sizeOf(count - next) };
+      next += block.count;
+      await work({ ...block, twice: values.twice, ...inWorlds }, onReport);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, runBlocks));
   showProgress("");
   return { done, failed };
 }
@@ -136,13 +142,10 @@ const REPLAYS = fileURLToPath(new URL("replays", import.meta.url));
 async function replayThatFinds(mutant: string): Promise<string | undefined> {
   const replays = historiesAt(REPLAYS);
   let found: string | undefined;
-  await work(
-    { from: 0, count: replays.length, stride: 1, mutant, replays, stopAtFailure: true },
-    (report) => {
-      if (report.kind === "failed") found = basename(replays[report.seed] ?? "");
-      return found === undefined;
-    },
-  );
+  await work({ from: 0, count: replays.length, mutant, replays, stopAtFailure: true }, (report) => {
+    if (report.kind === "failed") found = basename(replays[report.seed] ?? "");
+    return found === undefined;
+  });
   return found;
 }
 
@@ -160,7 +163,7 @@ async function firstFailure(
   let found: FoundBy | undefined;
   const count = MUTANT_SEEDS_MAX - from + 1;
   try {
-    await work({ from, count, stride: 1, mutant, stopAtFailure: true, ...chosen }, (report) => {
+    await work({ from, count, mutant, stopAtFailure: true, ...chosen }, (report) => {
       if (!("seed" in report)) return true;
       showProgress(`${mutant}: ${report.seed} seeds`);
       if (report.kind === "failed") found = { seed: report.seed, words: report.words.join(" ") };
@@ -176,7 +179,7 @@ async function firstFailure(
 
 async function passesWithout(seed: number, chosen: Pick<Order, "worlds">): Promise<boolean> {
   let passes = false;
-  await work({ from: seed, count: 1, stride: 1, stopAtFailure: true, ...chosen }, (report) => {
+  await work({ from: seed, count: 1, stopAtFailure: true, ...chosen }, (report) => {
     passes ||= report.kind === "passed";
     return true;
   });
@@ -224,17 +227,14 @@ if (values.mutants || values.mutant !== undefined) {
   const verbose = replays === undefined || replays.length === 1;
   const chosen = replays === undefined ? {} : { replays };
   const count = replays?.length ?? 1;
-  await work(
-    { from: Number(values.seed ?? 0), count, stride: 1, verbose, ...chosen, ...inWorlds },
-    (report) => {
-      if (report.kind === "line") say(report.text);
-      if (report.kind === "failed") {
-        failed += 1;
-        say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
-      }
-      return true;
-    },
-  );
+  await work({ from: Number(values.seed ?? 0), count, verbose, ...chosen, ...inWorlds }, (report) => {
+    if (report.kind === "line") say(report.text);
+    if (report.kind === "failed") {
+      failed += 1;
+      say(`seed ${report.seed} failed: ${report.words.join("\n  ")}`);
+    }
+    return true;
+  });
   if (!verbose) say(`${count} histories, ${failed} failed`);
   process.exitCode = failed === 0 ? 0 : 1;
 } else {

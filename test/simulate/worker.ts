@@ -10,8 +10,6 @@ import { shrink, wordsOfHistory } from "./shrink.ts";
 export interface Order {
   readonly from: number;
   readonly count: number;
-  /** Of `count` seeds every so many-th. */
-  readonly stride: number;
   /** The unkind worlds that histories are drawn from. Default: see `drawIn`. */
   readonly worlds?: readonly string[];
   /** Name of the deliberate bug to run with. */
@@ -46,7 +44,7 @@ const report = (what: Report): void => {
   writeSync(1, `${JSON.stringify(what)}\n`);
 };
 
-for (let seed = order.from; seed < order.from + order.count; seed += order.stride) {
+for (let seed = order.from; seed < order.from + order.count; seed += 1) {
   const replay = order.replays?.[seed];
   const history =
     replay === undefined ? drawIn(seed, order.worlds) : (JSON.parse(readFileSync(replay, "utf8")) as History);
