@@ -413,6 +413,7 @@ export function openJudge(options: JudgeOptions): Judge {
       service.versionsOf(id).find(({ queued }) => queued.length === 0);
     return (
       sinceMs >= forgottenMs ||
+      wasOtherSort(stray) ||
       !kept.some((each) => each.process > forgotten && isDouble(each) && isDouble(asMade(each) ?? each))
     );
   };
@@ -431,6 +432,20 @@ export function openJudge(options: JudgeOptions): Judge {
           service.madeMs(id) < service.madeMs(stray.id) &&
           service.versionsOf(id).some((each) => isSame(each, stray)),
       );
+  /**
+   * Since the loss the file was an upload where the stray is a text, or the reverse: no update makes one of the other. It may
+   * equal the stray again since, but a file that has its resource takes no other one.
+   */
+  const wasOtherSort = (stray: Resource): boolean =>
+    [...reported].some((id) => {
+      const [made] = service.versionsOf(id);
+      return (
+        made !== undefined &&
+        made.process > forgotten &&
+        placeIn(made) === placeIn(stray) &&
+        (made.url === undefined) !== (stray.url === undefined)
+      );
+    });
   /** Of equal ones, the one that is too many is the one that no row has. */
   const unknownOf = (stray: Resource, kept: readonly Resource[]): Resource =>
     (options.isOwned(stray.id)
