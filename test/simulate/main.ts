@@ -117,14 +117,15 @@ async function runSeeds(from: number, count: number): Promise<{ done: number; fa
     }
     if ("seed" in report) done += 1;
     showProgress(`${done} of ${count} seeds, ${failed} failed`);
-    return failed < FAILURES_MAX;
+    return !isOver();
   };
   let next = 0;
   // Smaller ones at the end keep all workers busy.
   const sizeOf = (left: number): number =>
     Math.min(left, BLOCK_SEEDS, Math.max(BLOCK_SEEDS_MIN, Math.ceil(left / workers / 2)));
+  const isOver = (): boolean => failed >= FAILURES_MAX;
   const runBlocks = async (): Promise<void> => {
-    while (next < count && failed < FAILURES_MAX) {
+    while (next < count && !isOver()) {
       const block = { from: from + next, count: sizeOf(count - next) };
       next += block.count;
       await work({ ...block, twice: values.twice, ...inWorlds }, onReport);

@@ -124,7 +124,7 @@ export async function findCandidates(
     afterId = last.id;
     await nextTurn();
   }
-  const { isThere, unreadable } = seenOf(context, source, scan, unowned, isAgreed);
+  const { isThere, unreadable } = seenOf(context, source, scan, { unowned, isAgreed, before });
   const there = new Set(scan.entries.map(({ path }) => path));
   const isGone = ({ id, path, state }: AcknowledgedFile): boolean =>
     whole &&
@@ -161,15 +161,18 @@ function seenOf(
   { ledger }: ActionContext,
   { id }: AdoptingSource,
   scan: Scan,
-  unowned: Found["unowned"],
-  isAgreed: boolean,
+  { unowned, isAgreed, before }: Pick<Found, "unowned"> & { isAgreed: boolean; before: Unsearched },
 ): Pick<Candidates, "isThere" | "unreadable"> {
   // Files may be gone for some time, as when a disk is not mounted. They are matched when they are back. A surplus
   // resource does not show that: while there are candidates, nothing deletes it.
   const doubted = new Set(
     ledger.intents.doubts(id).map(({ docId, observed }) => docId !== null && observed.label),
   );
-  const isEmptied = scan.entries.length === 0 && unowned.some(({ label }) => !doubted.has(label));
+  // The same folder had files when it was searched, and no delete waits for a person any more.
+  const isKnown = before.parts.length > 0 && !before.parts.includes("");
+  const isEmptiedForGood = isKnown && isAgreed && ledger.sources.withResource(id) === 0;
+  const isEmptied =
+    scan.entries.length === 0 && !isEmptiedForGood && unowned.some(({ label }) => !doubted.has(label));
   const isAway = scan.root === undefined || isEmptied;
   return {
     isThere: !isAway && isAgreed,
