@@ -6,7 +6,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { count, counted, moment } from "../view/format.ts";
 import { folderOf } from "../knowledge/documents.ts";
-import { listed, STATUS_WORDS } from "../knowledge/listed-document.ts";
+import { stateOf, STATUS_WORDS } from "../knowledge/listed-document.ts";
 import { ownerWords } from "../knowledge/owner-words.ts";
 import { useLoad } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
@@ -63,7 +63,7 @@ async function loadDocument(id: string, signal: AbortSignal): Promise<Shown> {
   }
   const { data: chunks } = await ask<ChunksAnswer>(`${path}/chunks`, { signal });
   const { collectionId = "", ownerId = "" } = record;
-  const relative = listed(record).path;
+  const relative = stateOf(record).path;
   const folder = relative === undefined ? undefined : await folderOf({ collectionId, ownerId }, signal);
   return { record, chunks, file: folder === undefined ? undefined : `${folder}/${relative ?? ""}` };
 }
@@ -96,7 +96,7 @@ function Loaded({ shown, reload }: { readonly shown: Shown; readonly reload: () 
       </Notice>
     );
   }
-  const { status, message, warning } = listed(record);
+  const { status, message, warning } = stateOf(record);
   const canWrite = may("write") && file === undefined;
   return (
     <>
@@ -175,7 +175,7 @@ function Facts({
   readonly chunks: Chunks;
 }): JSX.Element {
   const { metadata, settings, createdAt = "", updatedAt = "", url, description } = record;
-  const { status } = listed(record);
+  const { status } = stateOf(record);
   const { label, kind } = STATUS_WORDS[status];
   const used = metadata?.["strategyUsed"];
   return (

@@ -1,20 +1,19 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ago, count, counted } from "../view/format.ts";
 import { useLoad, useNow } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Bones, Empty, ErrorNotice, State } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { Rows } from "../parts/rows.tsx";
+import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
 import { place, refine } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
-import { bulk, onBulkEnd, startBulk } from "./bulk.ts";
+import { batchEnds, batches, CHOSEN_MAX, startBatches } from "./batches.ts";
 import { folderOf, useDocuments } from "./documents.ts";
-import type { Scope } from "./documents.ts";
-import { filtered } from "./filter.ts";
-import type { Filter, SortKey } from "./filter.ts";
+import type { DocumentsState, Filter, Scope, SortKey } from "./documents.ts";
 import { STATUS_WORDS } from "./listed-document.ts";
 import type { ListedDocument, Status } from "./listed-document.ts";
 import { ownerWords } from "./owner-words.ts";
@@ -23,49 +22,49 @@ const ROW_PX = 60;
 
 /** The documents of one owner in a collection: filter, sort, select, delete and retry. */
 export function DocumentsPage(scope: Scope): JSX.Element {
-  const { documents, isComplete, error, reload } = useDocuments(scope);
-  const folder = useLoad(`folder ${scope.collectionId} ${scope.ownerId}`, (signal) =>
-    folderOf(scope, signal),
-  );
-  useEffect(() => onBulkEnd(reload), []);
   const { query } = place.value;
+  const sort = sortOf(query.get("sort"));
   const filter: Filter = {
     text: query.get("q") ?? "",
     status: statusOf(query.get("status")),
-    sort: sortOf(query.get("sort")),
+    sort,
     // The newest first, unless a person turns it round.
-    isDescending: (query.get("order") ?? (query.get("sort") === null ? "down" : "up")) === "down",
+    isDescending: (query.get("order") ?? (sort === "updated" ? "down" : "up")) === "down",
   };
-  const shown = useMemo(
-    () => filtered(documents, filter),
-    [documents, filter.text, filter.status, filter.sort, filter.isDescending],
+  const list = useDocuments(scope, filter);
+  const { documents, statuses, isCurrent, error, reload } = list;
+  const folder = useLoad(`folder ${scope.collectionId} ${scope.ownerId}`, (signal) =>
+    folderOf(scope, signal),
   );
-  const waits = documents.some(({ status }) => status === "waiting");
+  const all = statuses.queued + statuses.chunked + statuses.error;
+  const hasFilter = filter.text.trim() !== "" || filter.status !== "all";
   useEffect(() => {
     // In case that the live link is lost.
-    if (!waits) return undefined;
+    if (statuses.queued === 0) return undefined;
     const timer = setTimeout(reload, 5000);
     return () => clearTimeout(timer);
-  }, [documents]);
-  const turn = liveTurn.value;
+  }, [list.documents]);
+  const turn = liveTurn.value + batchEnds.value;
   const changedAt = useRef(turn);
   useEffect(() => {
-    if (!isComplete || turn === changedAt.current) return undefined;
-    // A long list takes its time to load, so that one that is being filled is not loaded all the time.
+    if (!isCurrent || turn === changedAt.current) return undefined;
+    // Of a long list all that was looked at is loaded again, so that one that is being filled is not loaded all the time.
     const timer = setTimeout(() => {
       changedAt.current = turn;
       reload();
     }, documents.length);
     return () => clearTimeout(timer);
   }, [documents, turn > changedAt.current]);
+  const isEmpty = isCurrent && all === 0 && !hasFilter;
 
   return (
     <Page
       title={ownerWords(scope.ownerId)}
       intro={
         <>
-          <a href={addressOf(["knowledge"])}>Knowledge</a> › {counted(documents.length, "document")}
-          {isComplete || error !== undefined ? "" : ", loading more"}
+          <a href={addressOf(["knowledge"])}>Knowledge</a> ›{" "}
+          {isCurrent || all > 0 ? counted(all, "document") : "loading"}
+          {filter.text.trim() === "" ? "" : ` with “${filter.text.trim()}”`}
           {folder.value === undefined ? "" : ` from the folder ${folder.value}`}
         </>
       }
@@ -79,11 +78,9 @@ export function DocumentsPage(scope: Scope): JSX.Element {
       width="wide"
     >
       {error === undefined ? null : <ErrorNotice error={error} retry={reload} />}
-      {documents.length === 0 && !isComplete && error === undefined ? <Bones lines={8} /> : null}
-      {documents.length === 0 && isComplete ? <NoDocuments ownerId={scope.ownerId} /> : null}
-      {documents.length === 0 ? null : (
-        <DocumentsTable documents={documents} shown={shown} filter={filter} folder={folder.value} />
-      )}
+      {all === 0 && !isCurrent && !hasFilter && error === undefined ? <Bones lines={8} /> : null}
+      {isEmpty ? <NoDocuments ownerId={scope.ownerId} /> : null}
+      {all > 0 || hasFilter ? <DocumentsTable list={list} filter={filter} folder={folder.value} /> : null}
     </Page>
   );
 }
@@ -104,41 +101,59 @@ function NoDocuments({ ownerId }: { readonly ownerId: string }): JSX.Element {
 }
 
 function DocumentsTable({
-  documents,
-  shown,
+  list,
   filter,
   folder,
 }: {
-  readonly documents: readonly ListedDocument[];
-  readonly shown: readonly ListedDocument[];
+  readonly list: DocumentsState;
   readonly filter: Filter;
   readonly folder: string | undefined;
 }): JSX.Element {
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const { documents, total, isCurrent } = list;
+  const [chosen, setChosen] = useState<ReadonlyMap<string, ListedDocument>>(new Map());
   const [isDeleting, setIsDeleting] = useState(false);
+  const [error, setError] = useState<unknown>();
   const now = useNow(30_000);
-  const selected = documents.filter(({ id }) => chosen.has(id));
-  const isAll = shown.length > 0 && shown.every(({ id }) => chosen.has(id));
-  const choose = (ids: readonly string[], isChosen: boolean): void => {
-    const next = new Set(chosen);
-    for (const id of ids) {
-      if (isChosen) next.add(id);
-      else next.delete(id);
+  const isAll =
+    total > 0 && chosen.size >= Math.min(total, CHOSEN_MAX) && documents.every(({ id }) => chosen.has(id));
+  const choose = (some: readonly ListedDocument[], isChosen: boolean): void => {
+    const next = new Map(chosen);
+    for (const each of some) {
+      if (isChosen) next.set(each.id, each);
+      else next.delete(each.id);
     }
     setChosen(next);
   };
+  const none = (): void => setChosen(new Map());
+  const chooseAll = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      choose(await list.loadFirst(CHOSEN_MAX), true);
+      if (total > CHOSEN_MAX)
+        toast(`The first ${count(CHOSEN_MAX)} documents are selected, no more at a time.`);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const selected = [...chosen.values()];
   const failed = selected.filter(({ status }) => status === "failed");
-  const isBusy = bulk.value?.state === "working";
-  const retry = (): void => {
-    startBulk(
-      "retry",
-      failed.map((each) => ({ id: each.id, title: each.title, again: againOf(each) })),
-    );
-    setChosen(new Set());
+  const isBusy = batches.value.some(({ state }) => state === "working");
+  const retry = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      await startBatches(
+        "retry",
+        failed.map(({ id }) => id),
+      );
+      none();
+    } catch (failure) {
+      setError(failure);
+    }
   };
   return (
     <>
-      <Toolbar documents={documents} filter={filter} />
+      <Toolbar statuses={list.statuses} filter={filter} />
+      {error === undefined ? null : <ErrorNotice error={error} />}
       {chosen.size === 0 || !may("write") ? null : (
         <div class="row" role="group" aria-label="Selected documents">
           <strong>{counted(selected.length, "document")} selected</strong>
@@ -150,27 +165,41 @@ function DocumentsTable({
           >
             Delete…
           </button>
-          <button type="button" class="button small" disabled={isBusy || failed.length === 0} onClick={retry}>
+          <button
+            type="button"
+            class="button small"
+            disabled={isBusy || failed.length === 0}
+            onClick={() => void retry()}
+          >
             Retry {counted(failed.length, "failed document")}
           </button>
-          <button type="button" class="button small plain" onClick={() => setChosen(new Set())}>
+          <button type="button" class="button small plain" onClick={none}>
             Select none
           </button>
         </div>
       )}
-      {shown.length === 0 ? (
-        <Empty
-          title="No document matches"
-          action={
-            <button type="button" class="button" onClick={() => refine({ q: undefined, status: undefined })}>
-              Show all {count(documents.length)}
-            </button>
-          }
-        />
+      {total === 0 && !isCurrent ? <Bones lines={8} /> : null}
+      {total === 0 ? (
+        isCurrent ? (
+          <Empty
+            title="No document matches"
+            action={
+              <button
+                type="button"
+                class="button"
+                onClick={() => refine({ q: undefined, status: undefined })}
+              >
+                Show all
+              </button>
+            }
+          />
+        ) : null
       ) : (
         <Rows
           label="Documents"
-          items={shown}
+          items={documents}
+          count={total}
+          onNeed={list.need}
           keyOf={({ id }) => id}
           rowPx={ROW_PX}
           columns="documents"
@@ -179,18 +208,13 @@ function DocumentsTable({
               <span role="columnheader">
                 <input
                   type="checkbox"
-                  aria-label={`Select all ${count(shown.length)} shown`}
+                  aria-label={`Select all ${count(total)}`}
                   checked={isAll}
-                  onChange={(event) =>
-                    choose(
-                      shown.map(({ id }) => id),
-                      event.currentTarget.checked,
-                    )
-                  }
+                  onChange={(event) => (event.currentTarget.checked ? void chooseAll() : none())}
                 />
               </span>
               <SortHead filter={filter} name="title" label="Title" />
-              <SortHead filter={filter} name="status" label="Status" />
+              <span role="columnheader">Status</span>
               <SortHead filter={filter} name="updated" label="Updated" />
             </>
           }
@@ -198,7 +222,7 @@ function DocumentsTable({
             <DocumentCells
               document={document}
               isChosen={chosen.has(document.id)}
-              onChoose={(isChosen) => choose([document.id], isChosen)}
+              onChoose={(isChosen) => choose([document], isChosen)}
               nowMs={now}
             />
           )}
@@ -209,7 +233,7 @@ function DocumentsTable({
           selected={selected}
           folder={folder}
           onClose={() => setIsDeleting(false)}
-          onStarted={() => setChosen(new Set())}
+          onStarted={none}
         />
       ) : null}
     </>
@@ -217,17 +241,13 @@ function DocumentsTable({
 }
 
 function Toolbar({
-  documents,
+  statuses: { queued, chunked, error },
   filter,
 }: {
-  readonly documents: readonly ListedDocument[];
+  readonly statuses: DocumentsState["statuses"];
   readonly filter: Filter;
 }): JSX.Element {
-  const counts = useMemo(() => {
-    const found = { all: documents.length, searchable: 0, waiting: 0, failed: 0 };
-    for (const { status } of documents) found[status] += 1;
-    return found;
-  }, [documents]);
+  const counts = { all: queued + chunked + error, searchable: chunked, waiting: queued, failed: error };
   return (
     <div class="toolbar">
       <input
@@ -290,9 +310,8 @@ function DocumentCells({
   readonly onChoose: (isChosen: boolean) => void;
   readonly nowMs: number;
 }): JSX.Element {
-  const { id, title, path, url, kind, description, status, message, warning, updatedMs } = document;
+  const { id, title, origin, status, message, warning, updatedMs } = document;
   const { label, kind: sign } = STATUS_WORDS[status];
-  const origin = path ?? (kind === "link" ? url : undefined) ?? description;
   return (
     <>
       <span role="cell">
@@ -370,9 +389,9 @@ function DeleteDialog({
       number={mine.length}
       action={`Delete ${counted(mine.length, "document")}`}
       onConfirm={async () => {
-        startBulk(
+        await startBatches(
           "delete",
-          mine.map(({ id, title }) => ({ id, title, again: {} })),
+          mine.map(({ id }) => id),
         );
         onStarted();
       }}
@@ -381,15 +400,10 @@ function DeleteDialog({
   );
 }
 
-/** The update that takes a document in again: its address is read anew, its text split anew. */
-export function againOf({ url, settings }: Pick<ListedDocument, "url" | "settings">): object {
-  return url === undefined ? { settings: settings ?? {} } : { url };
-}
-
 function statusOf(text: string | null): Status | "all" {
   return text === "searchable" || text === "waiting" || text === "failed" ? text : "all";
 }
 
 function sortOf(text: string | null): SortKey {
-  return text === "title" || text === "status" ? text : "updated";
+  return text === "title" ? text : "updated";
 }

@@ -1,22 +1,19 @@
+import type { DocumentEntry } from "../../wire/documents.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 
 /** A document as lists show it. */
 export interface ListedDocument {
   readonly id: string;
   readonly title: string;
-  readonly description: string;
+  /** Where it comes from, in words: its path, its address, or its description. */
+  readonly origin: string;
   readonly status: Status;
   /** Why it failed. */
   readonly message: string | undefined;
   readonly warning: string | undefined;
-  readonly kind: "content" | "file" | "link";
-  readonly url: string | undefined;
   /** Path in a folder that kbsync watches; undefined for documents from elsewhere. */
   readonly path: string | undefined;
   readonly updatedMs: number;
-  readonly settings: ResourceRecord["settings"];
-  /** Everything that the filter searches, in small letters. */
-  readonly words: string;
 }
 
 export type Status = "searchable" | "waiting" | "failed";
@@ -28,25 +25,38 @@ export const STATUS_WORDS = {
   failed: { label: "Failed", kind: "bad" },
 } as const;
 
-/** Converts a record of the API. */
-export function listed(record: ResourceRecord): ListedDocument {
-  const { _id: id, title, description, metadata, url, updatedAt = "", settings } = record;
-  const path = typeof metadata?.["path"] === "string" ? metadata["path"] : undefined;
+/** The statuses as the API names them. */
+export const WIRE_STATUS = { searchable: "chunked", waiting: "queued", failed: "error" } as const;
+
+/** Converts an entry of a list. */
+export function listed(entry: DocumentEntry): ListedDocument {
+  const { _id: id, title, description, url, path, message, warning, updatedAt } = entry;
   return {
     id,
     title,
-    description,
-    status:
-      metadata?.status === "error" ? "failed" : metadata?.status === "queued" ? "waiting" : "searchable",
+    origin: path ?? (url === null || isUpload(url) ? description : url),
+    status: statusOf(entry.status),
+    message: message ?? undefined,
+    warning: warning ?? undefined,
+    path: path ?? undefined,
+    updatedMs: Date.parse(updatedAt),
+  };
+}
+
+/** Returns what a record says about its state. */
+export function stateOf({
+  metadata,
+}: Pick<ResourceRecord, "metadata">): Pick<ListedDocument, "path" | "status" | "message" | "warning"> {
+  return {
+    path: typeof metadata?.["path"] === "string" ? metadata["path"] : undefined,
+    status: statusOf(metadata?.status),
     message: metadata?.message,
     warning: metadata?.warning,
-    kind: url === undefined || url === null ? "content" : isUpload(url) ? "file" : "link",
-    url: url ?? undefined,
-    path,
-    updatedMs: Date.parse(updatedAt),
-    settings,
-    words: [title, description, url ?? "", JSON.stringify(metadata ?? {})].join("\n").toLowerCase(),
   };
+}
+
+function statusOf(status: string | undefined): Status {
+  return status === "error" ? "failed" : status === "queued" ? "waiting" : "searchable";
 }
 
 /** Whether an address is one of the service's uploaded files, and not a page elsewhere. */

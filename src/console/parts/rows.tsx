@@ -11,6 +11,8 @@ const BEYOND = 8;
 export function Rows<T>({
   label,
   items,
+  count = items.length,
+  onNeed,
   keyOf,
   rowPx,
   columns,
@@ -19,6 +21,10 @@ export function Rows<T>({
 }: {
   readonly label: string;
   readonly items: readonly T[];
+  /** Rows of the table, if not all are in `items` yet. */
+  readonly count?: number;
+  /** Called with the number of rows that should be there, when one that is not comes into view. */
+  readonly onNeed?: (rows: number) => void;
   readonly keyOf: (item: T) => string;
   readonly rowPx: number;
   /** Class that lays out the cells of a row. */
@@ -38,11 +44,15 @@ export function Rows<T>({
   }, []);
   const visible = Math.ceil(height / rowPx);
   // A filter may leave fewer rows than were scrolled over.
-  const at = Math.min(Math.floor(top / rowPx), Math.max(0, items.length - visible));
+  const at = Math.min(Math.floor(top / rowPx), Math.max(0, count - visible));
   const first = Math.max(0, at - BEYOND);
-  const last = Math.min(items.length, at + visible + 1 + BEYOND);
+  const last = Math.min(count, at + visible + 1 + BEYOND);
+  const loaded = Math.min(last, items.length);
+  useEffect(() => {
+    if (last > items.length) onNeed?.(last);
+  });
   return (
-    <div role="table" aria-label={label} aria-rowcount={items.length + 1} class="rows">
+    <div role="table" aria-label={label} aria-rowcount={count + 1} class="rows">
       <div role="rowgroup">
         <div role="row" aria-rowindex={1} class={`rows-head ${columns}`}>
           {head}
@@ -69,7 +79,21 @@ export function Rows<T>({
             {row(item)}
           </div>
         ))}
-        <div style={{ height: `${(items.length - last) * rowPx}px` }} role="presentation" />
+        {Array.from({ length: last - Math.max(first, loaded) }, (_, offset) => (
+          <div
+            role="row"
+            aria-rowindex={Math.max(first, loaded) + offset + 2}
+            key={`row ${Math.max(first, loaded) + offset}`}
+            class={`rows-row ${columns}`}
+            style={{ height: `${rowPx}px` }}
+          >
+            <span role="cell" />
+            <span role="cell" class="small muted">
+              Loading
+            </span>
+          </div>
+        ))}
+        <div style={{ height: `${(count - last) * rowPx}px` }} role="presentation" />
       </div>
     </div>
   );

@@ -221,6 +221,34 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         .toBe(4 - Number(/\d/.exec(number)));
     });
 
+    it("deletes at the service, which goes on after a reload and can be stopped", async () => {
+      const lines = Array.from({ length: 1500 }, (_, at) =>
+        JSON.stringify(createBody({ title: `Cod ${at}`, owner_id: "cods", collection_details: "fastest" })),
+      );
+      await running.send("POST", "/api/rag/resources/bulk", {
+        key,
+        headers: { "content-type": "application/x-ndjson" },
+        body: `${lines.join("\n")}\n`,
+      });
+      await signIn(page, running.url, key);
+      await open(await scopeOf("cods"));
+      await page.getByText("1,500 documents").waitFor();
+      await page.getByRole("checkbox", { name: "Select all 1,500" }).check();
+      await page.getByRole("button", { name: "Delete…" }).click();
+      await page.getByLabel("Type 1,500 to confirm").fill("1500");
+      await page.getByRole("button", { name: "Delete 1,500 documents" }).click();
+      await page.getByText(/^Deleting \d/).waitFor();
+      await page.reload();
+      await page.getByText(/^Deleting \d/).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByText(/^Deleted .* stopped with/).waitFor();
+      const at = new URLSearchParams((await scopeOf("cods")).split("?")[1]);
+      const query = `collectionId=${at.get("collection")}&ownerId=cods`;
+      const { data } = (await running.send("GET", `/api/rag/documents?${query}`, { key })).json;
+      expect(data.total).toBeGreaterThan(0);
+    }, 60_000);
+
     it("follows what others change", async () => {
       await create({ title: "Live one", owner_id: "live" });
       await signIn(page, running.url, key);
@@ -254,6 +282,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await page.getByRole("row").count()).toBeLessThan(60);
       await page.locator(".rows-view").evaluate((view) => view.scrollTo(0, view.scrollHeight));
       await page.getByRole("row", { name: /Herring 9999/ }).waitFor();
+      expect(await page.getByRole("row", { name: "Loading" }).count()).toBe(0);
       await page.getByRole("searchbox").fill("herring 9998");
       await expect.poll(() => page.getByRole("row", { name: /Herring/ }).count()).toBe(1);
     }, 120_000);
