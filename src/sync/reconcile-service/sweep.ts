@@ -291,15 +291,22 @@ function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Rec
 
 /**
  * Returns a test for whether a create that is in flight, or was sent again, may have made a resource. Settling it will
- * show.
+ * show. It has made none that is older than its intent; an upload's address is that of its file whenever it was made.
  */
 function inFlightTest({ ledger }: ActionContext): (resource: ListedResource) => boolean {
   ledger.flush();
   const open = ledger.intents.allOpen();
   const addresses = new Set(open.flatMap(({ observed }) => spelledAddress(observed.fileUrl) ?? []));
-  const texts = new Set(
-    open.map(({ observed }) => sameness(observed.label, observed.fileUrl, observed.digest)),
-  );
-  return ({ url, label, digest }) =>
-    addresses.has(spelledAddress(url) ?? "") || texts.has(sameness(label, url, digest));
+  const nowOffsetMs = ledger.intents.clockOffset() ?? 0;
+  /** By what each would make: since when, by the service's clock. */
+  const sinceMs = new Map<string, number>();
+  for (const { observed, atMs, clockOffsetMs } of open) {
+    const key = sameness(observed.label, observed.fileUrl, observed.digest);
+    const ms = atMs + Math.min(clockOffsetMs ?? nowOffsetMs, nowOffsetMs) - CLOCK_SLACK_MS;
+    sinceMs.set(key, Math.min(ms, sinceMs.get(key) ?? Infinity));
+  }
+  return ({ url, label, digest, createdMs = Infinity }) => {
+    const ms = sinceMs.get(sameness(label, url, digest));
+    return addresses.has(spelledAddress(url) ?? "") || (ms !== undefined && createdMs >= ms);
+  };
 }

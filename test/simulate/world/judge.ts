@@ -119,8 +119,8 @@ const READ_AFTER_MS = 2000;
  * it was refused: which of its bytes the refusal was about is not known.
  */
 const COARSE_STEP_MS = 3000;
-/** Requests within one second that no honest work needs: some for each of a hundred files, in each source. */
-const SECOND_REQUESTS_MAX = 400;
+/** Requests within one second that no honest work needs: six for each of a hundred files, in each source. */
+const SECOND_REQUESTS_MAX = 600;
 /** Requests within one minute, from the second one on, to a service that does not listen. */
 const DOWN_REQUESTS_MAX = 12;
 const MINUTE_MS = 60_000;
