@@ -582,6 +582,15 @@ describe("a client that goes away", () => {
 });
 
 describe("a model whose endpoint knows no form of answers", () => {
+  // Before the other: once the form was refused, no request has one.
+  it("is asked once if it refuses a request for another reason", async () => {
+    endpoint.behave = () => ({ kind: "fail", status: 400, message: "the prompt is too long" });
+    const before = endpoint.requests.length;
+    const { status, json } = await ask(running, { user: "Tons?", response_type: "json" });
+    expect([status, json.message]).toEqual([502, expect.stringContaining("the prompt is too long")]);
+    expect(endpoint.requests.length - before).toBe(1);
+  });
+
   it("requests JSON only in the prompt after an endpoint refuses response_format", async () => {
     const message = "'response_format.type' must be 'json_schema' or 'text'";
     endpoint.behave = ({ response_format: form }) =>

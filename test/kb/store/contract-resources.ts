@@ -321,6 +321,29 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await collection()).toMatchObject({ resources: 1, chunks: 1 });
     });
 
+    it("reads chunks within a scope alone", async () => {
+      const refsOf = async (id: string) =>
+        (await fixture.chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
+      const texts = async (within: Scope) => {
+        const chunks = await fixture.store.index.foundChunks(within, refs);
+        return chunks.map(({ text }) => text).toSorted();
+      };
+      const made = [
+        await create("one", { ownerId: "bob" }),
+        await create("two"),
+        await create("three"),
+        await create("four", { ownerId: "carl" }),
+      ];
+      const refs = (await Promise.all(made.map(({ id }) => refsOf(id)))).flat();
+      expect(await texts(await scope("bob"))).toEqual(["one"]);
+      expect(await texts(await scope())).toEqual(["three", "two"]);
+      expect(await texts(await scope("carl"))).toEqual(["four"]);
+      for (const [at, text] of ["one", "two", "three", "four"].entries())
+        expect(await texts({ accountId: fixture.account.id, resourceId: made[at]?.id ?? "" })).toEqual([
+          text,
+        ]);
+    });
+
     it("removes a deleted resource from every read at once, and returns it once", async () => {
       const { id } = await create("kiwi\n\nlemon");
       const at = { accountId: fixture.account.id, id };
