@@ -70,7 +70,7 @@ export function documentListContract(fixture: StoreFixture): void {
     });
 
     it("counts and sorts more documents than it reads in one step", async () => {
-      const names = Array.from({ length: 1001 }, (_, at) => `note ${String(at).padStart(4, "0")}`);
+      const names = Array.from({ length: 501 }, (_, at) => `note ${String(at).padStart(3, "0")}`);
       await Promise.all(names.map((title) => create("moon", { title, ownerId: "carl" })));
       const { documents, statuses } = await ask({
         scope: await scope("carl"),
@@ -78,8 +78,8 @@ export function documentListContract(fixture: StoreFixture): void {
         descending: true,
         limit: 2,
       });
-      expect(documents.map(({ title }) => title)).toEqual(["note 1000", "note 0999"]);
-      expect(statuses?.chunked).toBe(1001);
+      expect(documents.map(({ title }) => title)).toEqual(["note 500", "note 499"]);
+      expect(statuses?.chunked).toBe(501);
     });
 
     it("is complete page by page in every order, also when the last document of a page is deleted", async () => {
