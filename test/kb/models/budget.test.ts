@@ -91,6 +91,29 @@ describe("a budget", () => {
     expect(done.filter(Boolean).length).toBeGreaterThan(30);
   });
 
+  it("refuses no call because of another that was settled while the store answered", async () => {
+    const records = {
+      settleSpending: store.records.settleSpending,
+      spent: store.records.spent,
+      spend: async (asked: Parameters<typeof store.records.spend>[0]) => {
+        const answer = await store.records.spend(asked);
+        if (!answer.isGranted) await settle(0.1);
+        return answer;
+      },
+    };
+    const budget = openBudget({
+      perDay: 1,
+      records,
+      refuse: (message) => new Error(message),
+      nowMs: () => Date.UTC(2032, 0, 1),
+    });
+    const settle = await budget.reserve("chat", 0.8);
+    await (
+      await budget.reserve("chat", 0.5)
+    )(0.5);
+    expect(await budget.spent()).toEqual({ day: 0.6, month: 0.6 });
+  });
+
   it("still counts what was in progress when its process ended", async () => {
     const at = Date.UTC(2031, 0, 1);
     await open({ perDay: 1 }, at).reserve("chat", 0.8);

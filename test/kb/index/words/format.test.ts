@@ -49,6 +49,16 @@ describe("the stored form of the index", () => {
     ]);
   });
 
+  it("keeps the ends of long lists in four bytes", () => {
+    const words = Array.from({ length: 70_000 }, (_, at) => `w${at}`);
+    const { data } = encodeSegment([words.join(" ")]);
+    // One row: its number, its length, the number of terms, and then the bytes of an end.
+    expect(hex(data.subarray(0, 8))).toBe("01ffff0001117004");
+    const part = openSegment(data, 0);
+    for (const word of ["w0", "w65536", "w69999"]) expect(part.list(hashOf(word))?.count).toBe(1);
+    expect(part.list(hashOf("w70000"))).toBeUndefined();
+  });
+
   it("keeps filters of terms, vectors and the vectors of sentences", () => {
     expect(hex(makeTermFilter(Float64Array.of(hashOf("tide"), hashOf("moon"))))).toBe("4b02ae");
     expect(hex(quantize(Float32Array.of(1, -0.5, 0)))).toBe("0402013c7fc100");

@@ -178,8 +178,13 @@ function preparePartitions(db: Connection, selectRange: RangeStatement) {
   };
 }
 
-/** Evicts vectors and codes of the least recently used scopes, which come first, above the bounds. */
-function evict(partitions: Map<string, Partition>): void {
+/**
+ * Evicts vectors and codes of the least recently used scopes, which come first, above the bounds. The last scope keeps its codes,
+ * which its search is about to read.
+ */
+export function evict(
+  partitions: Map<string, { readonly codes: Pick<CodeList, "bytes" | "storedBytes" | "dropStored"> }>,
+): void {
   let bytes = 0;
   let storedBytes = 0;
   for (const { codes } of partitions.values()) {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import { dequantize, dotQuantized, quantize } from "../../../../../src/kb/index/quantized.ts";
+import { evict } from "../../../../../src/kb/store/sqlite/vectors/vectors.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import type { Account, Chunking } from "../../../../../src/kb/store/records.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
@@ -166,6 +167,66 @@ describe("search by vector in a large scope", () => {
     );
     expect(await ask()).toHaveLength(5);
     expect(await ask()).toHaveLength(5);
+  });
+});
+
+describe("the memory of codes", () => {
+  const MB = 1024 * 1024;
+  /** Evicts from scopes with so many MB of codes and of stored vectors, the least recently used first; says what is left. */
+  const left = (...sizes: readonly (readonly [codesMb: number, storedMb: number])[]): string[] => {
+    const partitions = new Map(
+      sizes.map(([codesMb, storedMb], at) => {
+        const codes = {
+          bytes: codesMb * MB,
+          storedBytes: storedMb * MB,
+          dropStored: () => void (stored[at] = 0),
+        };
+        return [`scope ${at}`, { codes }];
+      }),
+    );
+    const stored = sizes.map(([, storedMb]) => storedMb);
+    evict(partitions);
+    return [...partitions.keys()].map((key) => `${key}: ${stored[Number(key.slice(-1))]}`);
+  };
+
+  it.each([
+    [
+      "within the bounds all stays",
+      [
+        [100, 40],
+        [156, 56],
+      ],
+      ["scope 0: 40", "scope 1: 56"],
+    ],
+    [
+      "above the bound of codes the least recently used scopes go",
+      [
+        [100, 0],
+        [100, 0],
+        [100, 0],
+      ],
+      ["scope 1: 0", "scope 2: 0"],
+    ],
+    [
+      "the last scope stays, whatever its size",
+      [
+        [10, 0],
+        [300, 0],
+      ],
+      ["scope 1: 0"],
+    ],
+    [
+      "above the bound of vectors the least recently used ones go, and their codes stay",
+      [
+        [10, 50],
+        [10, 50],
+        [10, 40],
+      ],
+      ["scope 0: 0", "scope 1: 50", "scope 2: 40"],
+    ],
+    ["even those of the last scope", [[10, 97]], ["scope 0: 0"]],
+  ] as const)("%s", (_name, sizes, expected) => {
+    expect(left(...sizes)).toEqual(expected);
   });
 });
 
