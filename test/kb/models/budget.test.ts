@@ -93,8 +93,9 @@ describe("a budget", () => {
 
   it("refuses no call because of another that was settled while the store answered", async () => {
     const records = {
-      settleSpending: store.records.settleSpending,
-      spent: store.records.spent,
+      settleSpending: (change: Parameters<typeof store.records.settleSpending>[0]) =>
+        store.records.settleSpending(change),
+      spent: (day: string) => store.records.spent(day),
       spend: async (asked: Parameters<typeof store.records.spend>[0]) => {
         const answer = await store.records.spend(asked);
         if (!answer.isGranted) await settle(0.1);

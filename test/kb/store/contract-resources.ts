@@ -324,7 +324,7 @@ export function resourceContract(fixture: StoreFixture): void {
     it("reads chunks within a scope alone", async () => {
       const refsOf = async (id: string) =>
         (await fixture.chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
-      const texts = async (within: Scope) => {
+      const textsIn = async (within: Scope) => {
         const chunks = await fixture.store.index.foundChunks(within, refs);
         return chunks.map(({ text }) => text).toSorted();
       };
@@ -335,11 +335,11 @@ export function resourceContract(fixture: StoreFixture): void {
         await create("four", { ownerId: "carl" }),
       ];
       const refs = (await Promise.all(made.map(({ id }) => refsOf(id)))).flat();
-      expect(await texts(await scope("bob"))).toEqual(["one"]);
-      expect(await texts(await scope())).toEqual(["three", "two"]);
-      expect(await texts(await scope("carl"))).toEqual(["four"]);
+      expect(await textsIn(await scope("bob"))).toEqual(["one"]);
+      expect(await textsIn(await scope())).toEqual(["three", "two"]);
+      expect(await textsIn(await scope("carl"))).toEqual(["four"]);
       for (const [at, text] of ["one", "two", "three", "four"].entries())
-        expect(await texts({ accountId: fixture.account.id, resourceId: made[at]?.id ?? "" })).toEqual([
+        expect(await textsIn({ accountId: fixture.account.id, resourceId: made[at]?.id ?? "" })).toEqual([
           text,
         ]);
     });

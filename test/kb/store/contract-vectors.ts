@@ -53,6 +53,25 @@ export function vectorsContract(fixture: StoreFixture): void {
       });
     });
 
+    it("returns the cosines of hits by words that are not among the nearest, of a document's first and last chunk too", async () => {
+      const text = "moon\n\nsun\n\nmoon";
+      const vectors = [unit([1, 2]), unit([1, 0]), unit([0, 1])];
+      const { id } = await create(text, { tier: "moderate" }, withVectors(text, vectors));
+      const rows = (await fixture.chunks({ accountId: fixture.account.id, id })).map(({ ref }) => ref);
+      const { nearest, others } = await fixture.store.index.evidence({
+        scope: { accountId: fixture.account.id, resourceId: id },
+        lexical: { query: "moon", limit: 5 },
+        nearest: { vector: unit([1, 0]), fingerprint: "m1", limit: 1 },
+        depth: 5,
+        withChunks: false,
+      });
+      expect(nearest?.map(({ ref }) => ref)).toEqual([rows[1]]);
+      const cosineOf = new Map(others.map(({ ref, cosine }) => [ref, cosine]));
+      expect([...cosineOf.keys()].toSorted((a, b) => a - b)).toEqual([rows[0], rows[2]]);
+      expect(cosineOf.get(rows[0] ?? 0)).toBeCloseTo(1 / Math.sqrt(5), 2);
+      expect(cosineOf.get(rows[2] ?? 0)).toBeCloseTo(0, 2);
+    });
+
     it("returns the word matches of the nearest that are not hits by words", async () => {
       const text = "moon\n\nmoon moon moon";
       await create(text, { tier: "moderate" }, withVectors(text, [unit([1, 0]), unit([0, 1])]));
