@@ -47,8 +47,8 @@ function meterOf(budget: Budget | undefined, price: number | undefined): TokenMe
   if (budget === undefined || price === undefined) return undefined;
   const costOf = (tokens: number): number => (tokens / 1_000_000) * price;
   return {
-    reserve: async (tokensMax) => {
-      const settle = await budget.reserve("embedding", costOf(tokensMax));
+    reserve: async (tokensMax, accountId) => {
+      const settle = await budget.reserve("embedding", costOf(tokensMax), accountId);
       return (tokens) => settle(costOf(tokens));
     },
   };

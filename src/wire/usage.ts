@@ -39,8 +39,13 @@ export const UsagePoint = z
       .min(0)
       .nullable()
       .describe(
-        "What models of other services cost all accounts on this day, in the currency of the prices. Null: of an hour, without a budget (`kb.budget`), or for another account than `local`.",
+        "What models of other services cost for this account on this day, in the currency of the prices. Null: of an hour, or without a budget (`kb.budget`).",
       ),
+    costOfAll: z
+      .number()
+      .min(0)
+      .nullable()
+      .describe("The same for all accounts. Null also for another account than `local`."),
   })
   .meta({ id: "UsagePoint" });
 export type UsagePoint = z.infer<typeof UsagePoint>;

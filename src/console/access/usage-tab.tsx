@@ -79,6 +79,7 @@ function Charts({
   const documents = points.at(-1)?.documents ?? null;
   const queued = Math.max(...points.map((point) => point.queued));
   const costs = points.flatMap(({ cost }) => (cost === null ? [] : cost));
+  const costsOfAll = points.flatMap(({ costOfAll }) => (costOfAll === null ? [] : costOfAll));
   const chart = (
     kind: "bars" | "lines",
     title: string,
@@ -158,22 +159,22 @@ function Charts({
             <h2 class="small-title muted">Model cost</h2>
             <p class="small muted">
               {step === "hour"
-                ? "Counted by day: choose 30 or 90 days. It needs a budget (kb.budget) and the account local."
-                : "Counted with a budget (kb.budget), for the account local."}
+                ? "Counted by day: choose 30 or 90 days. It needs a budget (kb.budget)."
+                : "Counted with a budget (kb.budget)."}
             </p>
           </section>
         ) : (
           <Panel
             title="Model cost"
-            figure={moneyOf(costs.reduce((sum, cost) => sum + cost, 0))}
-            note="all accounts, in the currency of the prices"
+            figure={moneyOf(sumOf(costs))}
+            note={`of this account, in the currency of the prices${costsOfAll.length === 0 ? "" : `; all accounts: ${moneyOf(sumOf(costsOfAll))}`}`}
             points={points}
             step={step}
           >
             {chart(
               "bars",
               "Model cost",
-              "of all accounts",
+              "of this account",
               (point) => [point.cost],
               (point) => moneyOf(point.cost ?? 0),
             )}
@@ -288,6 +289,10 @@ function timeOf({ at }: UsagePoint, step: Step): string {
 
 function msOf(ms: number): string {
   return ms < 1000 ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+function sumOf(costs: readonly number[]): number {
+  return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
 function moneyOf(cost: number): string {

@@ -15,6 +15,7 @@ import { makePrompt } from "./prompt.ts";
 
 /** A question with everything that its answer is made from. */
 export interface Question {
+  readonly accountId: string;
   readonly agent: Agent;
   readonly systemPrompt: string;
   readonly text: string;
@@ -173,7 +174,7 @@ async function askModel(
   question: Question,
   { signal, onText }: AnswerOptions,
 ): Promise<AttemptResult> {
-  const { agent, systemPrompt, passages, turns, asJson } = question;
+  const { accountId, agent, systemPrompt, passages, turns, asJson } = question;
   const shownAt = (at: number | undefined): ModelImage[] =>
     question.images.flatMap(({ facts, turnAt }) => (turnAt === at ? (facts.rendered ?? []) : []));
   const parts = {
@@ -190,7 +191,8 @@ async function askModel(
   const request = { model, messages: prompt.messages, temperature: agent.temperature, asJson };
   // JSON is sent in one piece after it was parsed: pieces could not be taken back before the fallback model is tried.
   const onPiece = onText && (asJson ? () => undefined : onText);
-  const answer = await chat.answer(request, onPiece === undefined ? { signal } : { signal, onText: onPiece });
+  const call = { signal, accountId };
+  const answer = await chat.answer(request, onPiece === undefined ? call : { ...call, onText: onPiece });
   const text = asJson ? jsonOf(answer, model) : answer.text;
   if (asJson) onText?.(text);
   return {

@@ -82,6 +82,7 @@ export async function answerTurn(
       ask(
         parts.answerers,
         {
+          accountId,
           agent,
           systemPrompt: system.text,
           text: question,

@@ -33,7 +33,7 @@ export interface RemoteEmbedderOptions {
 /** Counts the tokens of requests before they are sent. */
 export interface TokenMeter {
   /** Counts the most tokens that a request may have. Returns what replaces them by its tokens. Throws if there is no budget for it. */
-  reserve(tokensMax: number): Promise<(tokens: number) => Promise<void>>;
+  reserve(tokensMax: number, accountId?: string): Promise<(tokens: number) => Promise<void>>;
 }
 
 /** An embedder behind `POST {baseUrl}/embeddings`, the API of OpenAI, vLLM, TEI, Ollama and others. */
@@ -112,6 +112,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     texts: readonly string[],
     dimensions: number | undefined,
     signal: AbortSignal | undefined,
+    accountId: string | undefined,
   ): Promise<Float32Array[]> => {
     if (stop.signal.aborted) throw closed();
     const body = {
@@ -124,7 +125,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
     const both = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
     // A token has at least one byte.
     const bytes = body.input.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    const settle = await options.meter?.reserve(bytes);
+    const settle = await options.meter?.reserve(bytes, accountId);
     const answer = await through.post(body, both).catch(async (error: unknown) => {
       const failure = failureOf(error, url);
       // A service that refuses a request charges nothing for it. Whether one that does not answer does, is unknown.
@@ -137,14 +138,14 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
 
   const embedVia =
     (through: typeof background, dimensions: number) =>
-    async (texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> => {
+    async (texts: readonly string[], signal?: AbortSignal, accountId?: string): Promise<Float32Array[]> => {
       signal?.throwIfAborted();
       if (stop.signal.aborted) throw closed();
       const vectors = Array.from<Float32Array>({ length: texts.length });
       const bounds = { tokens: BATCH_TOKENS, texts: BATCH_TEXTS, tokensMax: TOKENS_MAX };
       for (const batch of groupIntoBatches(texts, bounds)) {
         const batchTexts = batch.map((index) => texts[index] ?? "");
-        const batchVectors = await request(through, batchTexts, dimensions, signal);
+        const batchVectors = await request(through, batchTexts, dimensions, signal, accountId);
         for (const [at, index] of batch.entries()) vectors[index] = batchVectors[at] ?? new Float32Array(0);
       }
       return vectors;
@@ -156,7 +157,7 @@ export async function openRemoteEmbedder(options: RemoteEmbedderOptions): Promis
   };
   let dimensions: number;
   try {
-    const [probe] = await request(background, [PROBE], undefined, undefined);
+    const [probe] = await request(background, [PROBE], undefined, undefined, undefined);
     dimensions = probe?.length ?? 0;
   } catch (error) {
     await close();

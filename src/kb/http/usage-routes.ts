@@ -25,13 +25,17 @@ export function addUsageRoutes(server: FastifyInstance, parts: HttpParts): void 
       const atMs = nowMs();
       const fromHour = firstHour(query, atMs);
       const fromDay = new Date(fromHour * HOUR_MS).toISOString().slice(0, 10);
-      // The person who runs the service pays for models.
+      const spendingOf = (account: string | undefined) =>
+        records.spendingSince({ accountId: account, fromDay });
+      // The person who runs the service pays for the models of all.
       const isPayer = accountId === parts.localAccountId && parts.hasBudget;
-      const [hours, spending] = await Promise.all([
+      const [hours, own, all] = await Promise.all([
         records.usage({ accountId, fromHour }),
-        isPayer ? records.spendingSince(fromDay) : null,
+        parts.hasBudget ? spendingOf(accountId) : null,
+        isPayer ? spendingOf(undefined) : null,
       ]);
-      return answer(200, "Usage fetched successfully", { points: seriesOf(query, hours, spending, atMs) });
+      const points = seriesOf(query, hours, { own, all }, atMs);
+      return answer(200, "Usage fetched successfully", { points });
     },
   });
 }

@@ -210,10 +210,10 @@ async function embed(
   if (missing.length > EMBEDDED_FIRST_MAX) return NOT_EMBEDDED;
   try {
     const timeout = AbortSignal.timeout(embeddingMs);
-    const vectors = await embedder.embed(missing.map(embeddingText), timeout);
+    const vectors = await embedder.embed(missing.map(embeddingText), timeout, scope?.accountId);
     const isDeep = tier === "high_accuracy" && missing.length <= SENTENCES_FIRST_MAX;
     const texts = missing.map((chunk) => chunk.text);
-    const sentences = isDeep ? await embedSentences(embedder, texts, timeout) : undefined;
+    const sentences = isDeep ? await embedSentences(embedder, texts, timeout, scope?.accountId) : undefined;
     /** Aligns new vectors with their chunks. The store keeps known vectors. */
     const aligned = <T>(of: readonly T[]): (T | undefined)[] => {
       let at = 0;

@@ -84,9 +84,9 @@ export function openModel(
     fingerprint: embedder.fingerprint,
     dimensions: embedder.dimensions,
     tokensMax: embedder.tokensMax,
-    embed: async (texts, signal) => {
+    embed: async (texts, signal, accountId) => {
       try {
-        const vectors = await embedder.embed(texts, signal);
+        const vectors = await embedder.embed(texts, signal, accountId);
         if (texts.length > 0) cooldownUntilMs = 0;
         if (state.is("failing") && texts.length > 0) state.ready(embedder.fingerprint);
         return vectors;

@@ -18,9 +18,10 @@ export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
   signal?: AbortSignal,
+  accountId?: string,
 ): Promise<Float32Array[][]> {
   const sentences = texts.map(sentencesOf);
-  const vectors = await embedder.embed(sentences.flat(), signal);
+  const vectors = await embedder.embed(sentences.flat(), signal, accountId);
   let from = 0;
   return sentences.map(({ length }) => vectors.slice(from, (from += length)));
 }
@@ -94,11 +95,13 @@ async function sentencesAlone(
 
 // Passes no signal: a call is short, and the model must not be closed during one.
 async function sentencesOfStep(embedder: Embedder, chunks: readonly ChunkText[]): Promise<ChunkSentences[]> {
-  const vectors = await embedSentences(
-    embedder,
-    chunks.map(({ text }) => text),
-  );
-  return chunks.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] }));
+  const done: ChunkSentences[] = [];
+  for (const [accountId, own] of Map.groupBy(chunks, (chunk) => chunk.accountId)) {
+    const texts = own.map(({ text }) => text);
+    const vectors = await embedSentences(embedder, texts, undefined, accountId);
+    done.push(...own.map(({ ref }, at) => ({ ref, vectors: vectors[at] ?? [] })));
+  }
+  return done;
 }
 
 /** Shorter pieces (a heading, `No.`) carry too little meaning: they join the next sentence. */

@@ -23,9 +23,9 @@ export type Settle = (cost: number) => Promise<void>;
 export interface Budget {
   /**
    * Counts a call that may cost as much. Waits for calls in progress if the limits allow it only without their reservations. Throws
-   * what `refuse` returns if they do not allow it. A call without `settle` stays counted as reserved.
+   * what `refuse` returns if they do not allow it. A call without `settle` stays counted as reserved. `accountId`: whose call it is.
    */
-  reserve(spender: Spender, costMax: number): Promise<Settle>;
+  reserve(spender: Spender, costMax: number, accountId?: string): Promise<Settle>;
   spent(): Promise<Spent>;
 }
 
@@ -63,15 +63,22 @@ export function openBudget({ records, perDay, perMonth, refuse, nowMs }: BudgetP
       secondsUntilNext(until, nowMs()),
     );
   };
-  const attempt = async (spender: Spender, nanos: number): Promise<Settle> => {
+  const attempt = async (spender: Spender, nanos: number, accountId: string | undefined): Promise<Settle> => {
     for (;;) {
       const day = dayOf(nowMs());
       if (spender === "embedding" && closedDay === day) throw refusal(await records.spent(day), nanos);
       const settledBefore = settlements;
-      const { isGranted, ...spent } = await records.spend({ spender, day, nanos, dayMax, monthMax });
+      const { isGranted, ...spent } = await records.spend({
+        accountId,
+        spender,
+        day,
+        nanos,
+        dayMax,
+        monthMax,
+      });
       if (isGranted) {
         reserved += 1;
-        return settleOf(spender, day, nanos);
+        return settleOf({ accountId, spender, day }, nanos);
       }
       if (settlements !== settledBefore) continue;
       if (reserved === 0) {
@@ -82,18 +89,21 @@ export function openBudget({ records, perDay, perMonth, refuse, nowMs }: BudgetP
     }
   };
   const settleOf =
-    (spender: Spender, day: string, nanos: number): Settle =>
+    (
+      call: Pick<Parameters<SpendingRecords["spend"]>[0], "accountId" | "spender" | "day">,
+      nanos: number,
+    ): Settle =>
     async (cost) => {
       try {
-        await records.settleSpending({ spender, day, nanos: Math.ceil(cost * NANOS) - nanos });
+        await records.settleSpending({ ...call, nanos: Math.ceil(cost * NANOS) - nanos });
       } finally {
         reserved -= 1;
         settlements += 1;
         onSettled?.();
       }
     };
-  const reserve: Budget["reserve"] = (spender, costMax) =>
-    turns.run("", () => attempt(spender, Math.ceil(costMax * NANOS)));
+  const reserve: Budget["reserve"] = (spender, costMax, accountId) =>
+    turns.run("", () => attempt(spender, Math.ceil(costMax * NANOS), accountId));
   return {
     reserve,
     spent: async () => {

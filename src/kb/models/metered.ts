@@ -23,7 +23,7 @@ export function meteredModel(
       const inputMax = inputTokensMax(request);
       const inputTokens = Math.min(inputMax, facts.contextTokens ?? inputMax);
       const most = { ...NO_USAGE, inputTokens, outputTokens: OUTPUT_TOKENS_MAX };
-      const settle = await budget.reserve("chat", costOf(most, facts));
+      const settle = await budget.reserve("chat", costOf(most, facts), call.accountId);
       try {
         const answer = await chat.answer(request, call);
         const { usage, text } = answer;

@@ -175,6 +175,7 @@ export interface VectorHit {
 
 export interface ChunkText {
   readonly ref: ChunkRef;
+  readonly accountId: string;
   readonly text: string;
 }
 

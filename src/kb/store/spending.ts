@@ -7,10 +7,12 @@ export interface Spending {
   readonly month: number;
 }
 
-/** What models of other services have cost, by day (UTC, `2026-11-24`). */
+/** What models of other services have cost, by day (UTC, `2026-11-24`), of all accounts and of each. A call may be of no account. */
 export interface SpendingRecords {
   /** Adds a sum, if neither limit would be exceeded by it; null: no limit. Returns the sums after it. */
   spend(spending: {
+    /** Default: the call is of no account. */
+    readonly accountId?: string | undefined;
     readonly spender: Spender;
     readonly day: string;
     readonly nanos: number;
@@ -19,6 +21,8 @@ export interface SpendingRecords {
   }): Promise<Spending & { readonly isGranted: boolean }>;
   /** Changes the sum of a day. */
   settleSpending(change: {
+    /** Default: the call is of no account. */
+    readonly accountId?: string | undefined;
     readonly spender: Spender;
     readonly day: string;
     readonly nanos: number;

@@ -31,6 +31,9 @@ export interface UsageRecords {
   usage(query: UsageQuery): Promise<readonly HourUsage[]>;
   /** Removes up to `limit` hours before `hour`, but not the newest of an account. Returns how many. */
   purgeUsage(hour: number, limit: number): Promise<number>;
-  /** The days from `fromDay` on, oldest first. */
-  spendingSince(fromDay: string): Promise<readonly DaySpending[]>;
+  /** The days from `fromDay` on, oldest first; of one account, or of all calls. */
+  spendingSince(query: {
+    readonly accountId: string | undefined;
+    readonly fromDay: string;
+  }): Promise<readonly DaySpending[]>;
 }

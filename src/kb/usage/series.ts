@@ -25,18 +25,21 @@ export function firstHour({ step, count }: UsageQuery, nowMs: number): number {
 }
 
 /**
- * Returns the points of a series that ends now. `hours` ascend, with the last one before the series; `spending` is that of days, null
- * if it is not to be shown. Pure.
+ * Returns the points of a series that ends now. `hours` ascend, with the last one before the series; `spending` is that of days, of the
+ * account and of all, null if it is not to be shown. Pure.
  */
 export function seriesOf(
   query: UsageQuery,
   hours: readonly HourUsage[],
-  spending: readonly DaySpending[] | null,
+  spending: Readonly<Record<"own" | "all", readonly DaySpending[] | null>>,
   nowMs: number,
 ): UsagePoint[] {
   const from = firstHour(query, nowMs);
   const length = STEP_HOURS[query.step];
-  const costs = query.step === "day" ? spending : null;
+  const costOn = (days: readonly DaySpending[] | null, atIso: string): number | null =>
+    query.step === "hour" || days === null
+      ? null
+      : (days.find(({ day }) => atIso.startsWith(day))?.nanos ?? 0) / NANOS;
   let documents = hours.findLast(({ hour }) => hour < from)?.documents ?? null;
   return Array.from({ length: query.count }, (_, at) => {
     const start = from + at * length;
@@ -52,7 +55,8 @@ export function seriesOf(
       searches,
       latency:
         searches === 0 ? null : { p50Ms: percentileOf(counts, 0.5), p95Ms: percentileOf(counts, 0.95) },
-      cost: costs && (costs.find(({ day }) => atIso.startsWith(day))?.nanos ?? 0) / NANOS,
+      cost: costOn(spending.own, atIso),
+      costOfAll: costOn(spending.all, atIso),
     };
   });
 }

@@ -59,16 +59,28 @@ describe("the use of an account over time", () => {
     expect(await usage("?step=day&count=1")).toMatchObject([{ documents: 1, searches: 4, cost: null }]);
   });
 
-  it("shows an account its own use, and what models cost to whoever pays for them", async () => {
+  it("shows an account its own use and cost, and the cost of all to whoever pays for the models", async () => {
     await running.close();
     await open({ budget: { perDay: 5 } });
-    const cost = { day: "2026-11-24", nanos: 2_500_000_000, dayMax: null, monthMax: null };
-    await running.store.records.spend({ spender: "chat", ...cost });
+    const cost = { day: "2026-11-24", dayMax: null, monthMax: null, spender: "chat" as const };
+    const { records } = running.store;
+    const spend = async (nanos: number, account?: string) =>
+      records.spend({
+        ...cost,
+        nanos,
+        ...(account && { accountId: (await records.ensureAccount(account)).id }),
+      });
+    await spend(500_000_000);
+    await spend(1_500_000_000, "local");
+    await spend(250_000_000, "other");
     await create();
-    expect(await usage("?step=day&count=2")).toMatchObject([{ cost: 0 }, { documents: 1, cost: 2.5 }]);
+    expect(await usage("?step=day&count=2")).toMatchObject([
+      { cost: 0, costOfAll: 0 },
+      { documents: 1, cost: 1.5, costOfAll: 2.25 },
+    ]);
     const other = await running.issueKey("other", ["admin"]);
     expect(await usage("?step=day&count=1", other)).toMatchObject([
-      { documents: null, searches: 0, cost: null },
+      { documents: null, searches: 0, cost: 0.25, costOfAll: null },
     ]);
   });
 

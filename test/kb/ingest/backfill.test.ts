@@ -14,7 +14,7 @@ import { WAIT } from "../../wait.ts";
 function memory(chunks: number) {
   const lacking = new Map<number, ChunkContext>();
   const add = (ref: number, text = `text ${ref}`): unknown =>
-    lacking.set(ref, { ref, text, title: "", headings: [] });
+    lacking.set(ref, { ref, accountId: "local", text, title: "", headings: [] });
   for (let ref = 0; ref < chunks; ref++) add(ref);
   return {
     lacking,

@@ -6,6 +6,7 @@ import { hashedEmbedder } from "../../fakes/hashed-embedder.ts";
 
 const chunkOf = (ref: number): ChunkContext => ({
   ref,
+  accountId: "local",
   staleSince: ref + 100,
   title: "",
   headings: [],
@@ -40,6 +41,29 @@ describe("chunks that a model may not embed", () => {
       chunks(10).map(({ ref, staleSince }) => [ref, staleSince]),
     );
     expect(chunks(10).some(({ ref }) => failures.isSuspected(ref))).toBe(false);
+  });
+
+  it("are embedded for the account of each", async () => {
+    const failures = openEmbeddingFailures();
+    const calls: unknown[] = [];
+    const base = hashedEmbedder();
+    const embedder = {
+      ...base,
+      embed: async (texts: readonly string[], signal?: AbortSignal, accountId?: string) => {
+        calls.push([accountId, texts.length]);
+        return base.embed(texts, signal);
+      },
+    };
+    const mixed = chunks(4).map((chunk) =>
+      Object.assign(chunk, { accountId: chunk.ref === 2 ? "other" : "local" }),
+    );
+    const found = await failures.embed(embedder, mixed, never);
+    expect(calls).toEqual([
+      ["local", 3],
+      ["other", 1],
+    ]);
+    const vectors = await base.embed(chunks(4).map(embeddingText));
+    expect(new Map(found.map(({ ref, vector }) => [ref, vector]))).toEqual(new Map(vectors.entries()));
   });
 
   it("are suspected with all of their call, and no others", async () => {

@@ -17,7 +17,9 @@ function memory(chunks: number, gone: readonly number[] = []) {
       const refs = Array.from({ length: chunks }, (_, at) => at + 1).filter(
         (ref) => ref > after && !given.has(ref),
       );
-      return refs.slice(0, limit).map((ref) => ({ ref, text: ref % 3 === 0 ? "---" : TEXT }));
+      return refs
+        .slice(0, limit)
+        .map((ref) => ({ ref, accountId: "local", text: ref % 3 === 0 ? "---" : TEXT }));
     },
     putSentences: async (_fingerprint: string, list: readonly ChunkSentences[]) => {
       for (const { ref, vectors } of list) if (!gone.includes(ref)) given.set(ref, vectors.length);
@@ -83,7 +85,11 @@ describe("giveSentences", () => {
     const store = memory(20);
     const look = store.chunksWithoutSentences;
     store.chunksWithoutSentences = async (...asked) =>
-      (await look(...asked)).map(({ ref, text }) => ({ ref, text: ref === bad ? "Cursed words." : text }));
+      (await look(...asked)).map(({ ref, accountId, text }) => ({
+        ref,
+        accountId,
+        text: ref === bad ? "Cursed words." : text,
+      }));
     return store;
   };
 

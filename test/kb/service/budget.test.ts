@@ -88,4 +88,31 @@ describe("a budget", () => {
     expect(found.json.results).not.toEqual([]);
     expect(found.json.fallback).toBeDefined();
   });
+
+  it("counts for each account what its questions, documents and searches cost", async () => {
+    await open({ ...withChat(1000), ...withEmbedding(1_000_000) });
+    const costOf = async (name: string): Promise<{ cost: number; costOfAll: number | null }> => {
+      const key = await running.issueKey(name, ["admin"]);
+      const { json } = await running.send("GET", "/v1/usage?step=day&count=1", { key });
+      return json.data.points[0];
+    };
+    const key = await running.issueKey("other", ["admin"]);
+    expect((await ask()).status).toBe(200);
+    expect((await costOf("local")).cost).toBeCloseTo(ANSWER_COST, 6);
+    expect((await costOf("other")).cost).toBe(0);
+
+    const body = createBody({ content: "The kiwi walks.", collection_details: "moderate", owner_id: "ann" });
+    const { data } = (await running.send("POST", "/api/rag/resource", { key, body })).json;
+    const document = (await costOf("other")).cost;
+    expect(document).toBeGreaterThan(0);
+    const query = { query: "kiwi", doc_id: data._id };
+    expect((await running.send("POST", "/rag/query", { key, body: query })).status).toBe(200);
+    const { cost, costOfAll } = await costOf("other");
+    expect(cost).toBeGreaterThan(document);
+    expect(costOfAll).toBeNull();
+    const local = await costOf("local");
+    expect(local.cost).toBeCloseTo(ANSWER_COST, 6);
+    // The model's own trial at its start is of no account.
+    expect(local.costOfAll).toBeGreaterThan(cost + local.cost);
+  });
 });

@@ -36,7 +36,23 @@ export function usageContract(fixture: StoreFixture): void {
         await records.spend({ ...call, spender: "embedding", day: "2026-11-23" });
         await records.spend({ ...call, spender: "embedding", day: "2026-11-24" });
         await records.spend({ ...call, spender: "chat", day: "2026-11-24" });
-        expect(await records.spendingSince("2026-11-24")).toEqual([{ day: "2026-11-24", nanos: 10 }]);
+        const since = { accountId: undefined, fromDay: "2026-11-24" };
+        expect(await records.spendingSince(since)).toEqual([{ day: "2026-11-24", nanos: 10 }]);
+      }));
+
+    it("sums what models cost by account, after a call was settled", () =>
+      fixture.alone(async ({ records }) => {
+        const accountId = fixture.account.id;
+        const other = (await records.ensureAccount("another")).id;
+        const call = { spender: "chat", day: "2026-11-24", nanos: 5 } as const;
+        const limits = { dayMax: 12, monthMax: null };
+        await records.spend({ ...call, ...limits, accountId });
+        await records.spend({ ...call, ...limits, accountId: other });
+        expect(await records.spend({ ...call, ...limits, accountId })).toMatchObject({ isGranted: false });
+        await records.settleSpending({ ...call, accountId, nanos: -2 });
+        const sums = async (account: string | undefined): Promise<number | undefined> =>
+          (await records.spendingSince({ accountId: account, fromDay: "2026-11-01" }))[0]?.nanos;
+        expect([await sums(accountId), await sums(other), await sums(undefined)]).toEqual([3, 5, 8]);
       }));
   });
 }

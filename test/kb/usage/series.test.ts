@@ -13,12 +13,14 @@ const hourOf = (ago: number, facts: object = {}) => ({
   ...facts,
 });
 
+const NO_COST = { own: null, all: null };
+
 describe("a series of what an account used", () => {
   it("has a point for every hour, the last of which has not ended", () => {
     const points = seriesOf(
       { step: "hour", count: 3 },
       [hourOf(1, { searches: [0, 0, 4], queued: 7 })],
-      null,
+      NO_COST,
       NOW_MS,
     );
     expect(points.map(({ at, searches, queued }) => [at, searches, queued])).toEqual([
@@ -31,7 +33,7 @@ describe("a series of what an account used", () => {
   it("keeps the number of documents through hours in which nothing happened, and does not know it before", () => {
     const hours = [hourOf(2, { documents: 5 }), hourOf(0, { documents: 8 })];
     const documents = (count: number) =>
-      seriesOf({ step: "hour", count }, hours, null, NOW_MS).map((point) => point.documents);
+      seriesOf({ step: "hour", count }, hours, NO_COST, NOW_MS).map((point) => point.documents);
     expect(documents(4)).toEqual([null, 5, 5, 8]);
     expect(documents(2)).toEqual([5, 8]); // the hour before the series says it
   });
@@ -42,13 +44,18 @@ describe("a series of what an account used", () => {
       hourOf(12, { searches: [2] }),
       hourOf(0, { searches: [4], queued: 1 }),
     ];
-    const spending = [{ day: "2026-11-24", nanos: 1_250_000_000 }];
+    const spending = {
+      own: [{ day: "2026-11-24", nanos: 1_250_000_000 }],
+      all: [{ day: "2026-11-24", nanos: 3_000_000_000 }],
+    };
     const points = seriesOf({ step: "day", count: 2 }, hours, spending, NOW_MS);
-    expect(points.map(({ at, searches, queued, cost }) => [at, searches, queued, cost])).toEqual([
-      ["2026-11-23T00:00:00.000Z", 1, 3, 0],
-      ["2026-11-24T00:00:00.000Z", 6, 1, 1.25],
+    expect(
+      points.map(({ at, searches, queued, cost, costOfAll }) => [at, searches, queued, cost, costOfAll]),
+    ).toEqual([
+      ["2026-11-23T00:00:00.000Z", 1, 3, 0, 0],
+      ["2026-11-24T00:00:00.000Z", 6, 1, 1.25, 3],
     ]);
-    expect(seriesOf({ step: "day", count: 1 }, hours, null, NOW_MS)[0]?.cost).toBeNull();
+    expect(seriesOf({ step: "day", count: 1 }, hours, NO_COST, NOW_MS)[0]?.cost).toBeNull();
     expect(seriesOf({ step: "hour", count: 1 }, hours, spending, NOW_MS)[0]?.cost).toBeNull();
   });
 
@@ -78,7 +85,7 @@ describe("a series of what an account used", () => {
 
   it("sums the searches of the hours of a day by range, and takes the most that were queued", () => {
     const hours = [hourOf(2, { searches: [1, 2], queued: 3 }), hourOf(1, { searches: [0, 1], queued: 2 })];
-    const [point] = seriesOf({ step: "day", count: 1 }, hours, null, NOW_MS);
+    const [point] = seriesOf({ step: "day", count: 1 }, hours, NO_COST, NOW_MS);
     expect(point).toMatchObject({ searches: 4, queued: 3, latency: { p50Ms: 1 + 1 / 3 } });
   });
 });

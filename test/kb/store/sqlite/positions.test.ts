@@ -52,6 +52,7 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       ALTER TABLE chat_turn DROP COLUMN shown;
       DROP INDEX chat_thread_of_agent;
       DROP TABLE batch_item;
+      DROP TABLE account_spending;
       DROP TABLE batch;
       DROP INDEX resource_by_update;
       DROP INDEX resource_by_title;
@@ -120,6 +121,7 @@ it("the pages of a store of version 20 are locations", async () => {
       ALTER TABLE chat_turn DROP COLUMN shown;
       DROP INDEX chat_thread_of_agent;
       DROP TABLE batch_item;
+      DROP TABLE account_spending;
       DROP TABLE batch;
       DROP INDEX resource_by_update;
       DROP INDEX resource_by_title;

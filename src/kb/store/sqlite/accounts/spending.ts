@@ -10,16 +10,24 @@ export function prepareSpendingWrites(
   const add = db.prepare(`
     INSERT INTO spending (day, spender, nanos) VALUES (@day, @spender, @nanos)
     ON CONFLICT (day, spender) DO UPDATE SET nanos = max(0, nanos + excluded.nanos)`);
+  const addOwn = db.prepare(`
+    INSERT INTO account_spending (account_id, day, nanos) VALUES (@accountId, @day, @nanos)
+    ON CONFLICT (account_id, day) DO UPDATE SET nanos = max(0, nanos + excluded.nanos)`);
+  const addAll = (change: Parameters<Inside<"write">["records"]["settleSpending"]>[0]): void => {
+    const { accountId, spender, day, nanos } = change;
+    add.run({ spender, day, nanos });
+    if (accountId !== undefined) addOwn.run({ accountId, day, nanos });
+  };
   return {
-    spend: ({ spender, day, nanos, dayMax, monthMax }) => {
+    spend: ({ accountId, spender, day, nanos, dayMax, monthMax }) => {
       const before = spent(day);
       const isGranted =
         before.day + nanos <= (dayMax ?? Infinity) && before.month + nanos <= (monthMax ?? Infinity);
       if (!isGranted) return { ...before, isGranted };
-      add.run({ day, spender, nanos });
+      addAll({ accountId, day, spender, nanos });
       return { day: before.day + nanos, month: before.month + nanos, isGranted };
     },
-    settleSpending: (change) => void add.run(change),
+    settleSpending: addAll,
   };
 }
 

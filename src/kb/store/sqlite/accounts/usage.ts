@@ -51,12 +51,16 @@ export function prepareUsageReads(
   const spending = db.prepare<[string], DaySpending>(
     "SELECT day, sum(nanos) AS nanos FROM spending WHERE day >= ? GROUP BY day ORDER BY day",
   );
+  const own = db.prepare<[string, string], DaySpending>(
+    "SELECT day, nanos FROM account_spending WHERE account_id = ? AND day >= ? ORDER BY day",
+  );
   return {
     usage: (query) =>
       rows
         .all(query)
         .map(({ searches, ...row }): HourUsage => Object.assign(row, { searches: countsOf(searches) })),
-    spendingSince: (fromDay) => spending.all(fromDay),
+    spendingSince: ({ accountId, fromDay }) =>
+      accountId === undefined ? spending.all(fromDay) : own.all(accountId, fromDay),
   };
 }
 

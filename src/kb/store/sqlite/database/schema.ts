@@ -479,5 +479,14 @@ export const SCHEMA: Schema = {
   CREATE INDEX batch_item_pending ON batch_item (batch, position) WHERE code IS NULL;
   CREATE INDEX batch_item_of_resource ON batch_item (resource_id);
   `,
+    `
+  -- What models have cost for each account, from this script on; spending has the sums of all.
+  CREATE TABLE account_spending (
+    account_id TEXT NOT NULL REFERENCES account (id),
+    day TEXT NOT NULL,
+    nanos INTEGER NOT NULL,
+    PRIMARY KEY (account_id, day)
+  ) STRICT, WITHOUT ROWID;
+  `,
   ],
 };

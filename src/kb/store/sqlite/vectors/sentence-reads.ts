@@ -34,7 +34,9 @@ export function prepareSentenceReads(db: Connection): SentenceReads {
     .pluck();
   // CROSS JOIN fixes the order of the loops, scopes by number and their chunks by row, so that nothing is sorted.
   const selectMissing = db.prepare<{ model: number; after: number; limit: number }, ChunkText>(`
-    SELECT chunk.row AS ref, chunk.text FROM scope
+    SELECT chunk.row AS ref, chunk.text,
+      (SELECT account_id FROM collection WHERE collection.id = scope.collection_id) AS accountId
+    FROM scope
       CROSS JOIN chunk ON chunk.row BETWEEN max(scope.number << 32, @after + 1) AND (scope.number << 32) + 4294967295
     WHERE scope.number >= @after >> 32
       AND (SELECT tier FROM collection WHERE collection.id = scope.collection_id) = 'high_accuracy'

@@ -114,9 +114,9 @@ function prepareVectorScans(db: Connection): Pick<ServingReads, "completeScope" 
     ORDER BY row`);
   const selectContext = db.prepare<
     [number],
-    { text: string; title: string; headings: string; staleSince: number | null }
+    { accountId: string; text: string; title: string; headings: string; staleSince: number | null }
   >(`
-    SELECT text, title, headings, stale_vector.revision AS staleSince
+    SELECT account_id AS accountId, text, title, headings, stale_vector.revision AS staleSince
     FROM chunk JOIN resource ON resource.number = chunk.resource
       LEFT JOIN stale_vector ON stale_vector.row = chunk.row
     WHERE chunk.row = ?`);
@@ -127,9 +127,9 @@ function prepareVectorScans(db: Connection): Pick<ServingReads, "completeScope" 
     rows.flatMap((row) => {
       const found = selectContext.get(row);
       if (found === undefined) return [];
-      const { title, staleSince } = found;
+      const { accountId, title, staleSince } = found;
       const { headings, text } = readChunk(found.headings, found.text);
-      return { ref: row, text, title, headings, ...(staleSince !== null && { staleSince }) };
+      return { ref: row, accountId, text, title, headings, ...(staleSince !== null && { staleSince }) };
     });
   /** Finds the next window of chunks after a row, within one scope. At the end of the scope, `end` is its last row. */
   const nextWindow = (tiers: readonly Tier[], afterRow: number) => {

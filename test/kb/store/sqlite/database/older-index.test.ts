@@ -22,6 +22,7 @@ it("an upgrade indexes the words of an older store anew", async () => {
     ALTER TABLE chat_turn DROP COLUMN shown;
     DROP INDEX chat_thread_of_agent;
     DROP TABLE batch_item;
+    DROP TABLE account_spending;
     DROP TABLE batch;
     DROP INDEX resource_by_update;
     DROP INDEX resource_by_title;
