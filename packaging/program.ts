@@ -86,7 +86,12 @@ const DEAD_WEIGHT: readonly RegExp[] = [
   /^node_modules\/zlibjs\/bin\/(?!node-zlib\.js$)/,
   /^node_modules\/@koromix\/koffi-linux-[^/]+\/musl_/,
   /^node_modules\/bintrees\/test$/,
-  /^node_modules\/.*\/(?:CHANGELOG|HISTORY|CHANGES)\.md$/i,
+  /^node_modules\/.*\/(?:docs|examples?|benchmarks?)\/.*\.(?:md|gif|png|jpe?g|svg)$/i,
+  /^node_modules\/bmp-js\/test(?:\/|$)/,
+  // What people read of packages; licences are passed on, which some packages have in their README alone.
+  /^node_modules\/(?:.*\/)?(?!(?:licen[cs]e|notice|copying|readme)[^/]*$)[^/]*\.(?:md|markdown)$/i,
+  // Sources in C and C++, from which binaries were built.
+  /^node_modules\/.*\.(?:c|cc|cpp|cxx|h|hh|hpp|gypi?)$/,
 ];
 
 /** Whether a path of the repository is never read by the program on this machine; together they are half of what npm installs. */
