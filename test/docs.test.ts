@@ -1,23 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../src/config/load.ts";
 import { table, wholeProgram } from "./cli/manual/program.ts";
+import { DOCUMENTS, FENCE } from "./shown-commands.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const files = [
-  "README.md",
-  "CONTRIBUTING.md",
-  ...["docs", "docs/adr"].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .filter((name) => name.endsWith(".md"))
-      .map((name) => `${folder}/${name}`),
-  ),
-];
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
-const FENCE = /^```(\w*)\n(.*?)^```/gms;
 
 /** The anchors of a document: its headings as GitHub spells them. */
 function anchorsOf(file: string): ReadonlySet<string> {
@@ -33,7 +24,7 @@ function anchorsOf(file: string): ReadonlySet<string> {
   return new Set([...headings].map(([, heading = ""]) => slug(heading)));
 }
 
-describe.each(files)("%s", (file) => {
+describe.each(DOCUMENTS)("%s", (file) => {
   it("links only to what exists", () => {
     const links = read(file)
       .replaceAll(FENCE, "")

@@ -8,7 +8,7 @@ import type { ServiceAddress } from "../../sync/remote/transport.ts";
 import { hasMarkdownHeadings, type HeadedFile, headingsOf, makeStarter } from "../evaluation/starter.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Context } from "../output/context.ts";
-import { counted, thousands } from "../output/progress.ts";
+import { counted } from "../output/progress.ts";
 
 /** Headings that a starter chooses from; the documents after them are left out. */
 const HEADINGS_MAX = 100_000;
@@ -32,7 +32,7 @@ export async function writeStarter(context: Context, file: string, synced: Synce
   }
   writeNew(file, starter.text);
   context.stdout.write(
-    `${file}: ${counted(starter.questions, "question")}, from ${thousands(starter.headings)} headings that one file alone has\n` +
+    `${file}: ${counted(starter.questions, "question")}, from ${counted(starter.headings, "heading")} that one file alone has\n` +
       "Edit the questions, then run `kbsync eval`.\n",
   );
 }
