@@ -118,36 +118,42 @@ export function documentListContract(fixture: StoreFixture): void {
     it(
       "pages through few and many documents of a status and a folder alike",
       { timeout: 60_000 },
-      async () => {
-        const { account, store } = fixture;
-        const fail = async (title: string): Promise<void> => {
-          const { id } = await create("moon", { title, ownerId: "carol", metadata: { path: `in/${title}` } });
-          const job = { body: "{}", nowMs: 1000, jobsMax: 5000 };
-          await store.records.enqueueUpdate({ accountId: account.id, id, nowIso: LATER }, job);
-        };
-        const names = Array.from({ length: 1102 }, (_, at) => String(at).padStart(4, "0"));
-        for (const name of names)
-          await (Number(name) < 1050 ? fail(name) : create("moon", { title: name, ownerId: "carol" }));
-        const part = { scope: await scope("carol"), sort: "title" as const, limit: 300 };
-        for (const [more, expected] of [
-          [{ status: "queued" as const }, names.slice(0, 1050)],
-          [{ status: "chunked" as const }, names.slice(1050)],
-          [{ path: "in" }, names.slice(0, 1050)],
-          [{ text: "IN/00 path" }, names.slice(0, 100)],
-          [{ path: "in", status: "queued" as const, descending: true }, names.slice(0, 1050).toReversed()],
-        ] as const) {
-          const { statuses } = await ask({ ...part, ...more });
-          expect(statuses?.["status" in more ? more.status : "queued"]).toBe(expected.length);
-          const found: string[] = [];
-          let after: DocumentPlace | undefined;
-          do {
-            const page = await ask({ ...part, ...more, after });
-            found.push(...page.documents.map(({ title }) => title));
-            after = page.next;
-          } while (after !== undefined);
-          expect(found).toEqual(expected);
-        }
-      },
+      // In a store of its own, whose queue it fills.
+      () =>
+        fixture.alone(async () => {
+          const { account, store } = fixture;
+          const fail = async (title: string): Promise<void> => {
+            const { id } = await create("moon", {
+              title,
+              ownerId: "carol",
+              metadata: { path: `in/${title}` },
+            });
+            const job = { body: "{}", nowMs: 1000, jobsMax: 5000 };
+            await store.records.enqueueUpdate({ accountId: account.id, id, nowIso: LATER }, job);
+          };
+          const names = Array.from({ length: 1102 }, (_, at) => String(at).padStart(4, "0"));
+          for (const name of names)
+            await (Number(name) < 1050 ? fail(name) : create("moon", { title: name, ownerId: "carol" }));
+          const part = { scope: await scope("carol"), sort: "title" as const, limit: 300 };
+          for (const [more, expected] of [
+            [{ status: "queued" as const }, names.slice(0, 1050)],
+            [{ status: "chunked" as const }, names.slice(1050)],
+            [{ path: "in" }, names.slice(0, 1050)],
+            [{ text: "IN/00 path" }, names.slice(0, 100)],
+            [{ path: "in", status: "queued" as const, descending: true }, names.slice(0, 1050).toReversed()],
+          ] as const) {
+            const { statuses } = await ask({ ...part, ...more });
+            expect(statuses?.["status" in more ? more.status : "queued"]).toBe(expected.length);
+            const found: string[] = [];
+            let after: DocumentPlace | undefined;
+            do {
+              const page = await ask({ ...part, ...more, after });
+              found.push(...page.documents.map(({ title }) => title));
+              after = page.next;
+            } while (after !== undefined);
+            expect(found).toEqual(expected);
+          }
+        }),
     );
   });
 }
