@@ -15,6 +15,7 @@ it("sends Retry-After with every retryable refusal", () => {
   expect(Object.fromEntries(waits)).toEqual({
     ingest_busy: 2,
     queue_full: 10,
+    too_many_batches: 10,
     extractor_busy: 5,
     starting: 1,
     draining: 5,
