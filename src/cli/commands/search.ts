@@ -236,7 +236,7 @@ async function print(
 /** Below this a result shares a word that most documents have, or little of its meaning (docs/adr/0009-scores-from-evidence.md). */
 const WEAK_SCORE = 0.1;
 
-/** Whether even the best result hardly fits; nobody who names a score needs to be told. */
+/** Reports whether even the best result fits poorly. Not if a score was given, which already decides that. */
 function isWeak(found: readonly Found[], { score }: SearchOptions): boolean {
   return score === undefined && found.every((each) => each.score < WEAK_SCORE);
 }

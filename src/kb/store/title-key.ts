@@ -1,6 +1,6 @@
 /** UTF-16 units of a key. Titles that differ only later are in the order of their ids. */
 const KEY_CHARS = 200;
-/** Digits whose number is told apart from longer ones. */
+/** Numbers are ordered by their value up to this many digits. */
 const DIGITS_MAX = 40;
 
 /** Returns a text without differences of case and of how accents are encoded. Pure. */

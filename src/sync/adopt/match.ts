@@ -1,5 +1,5 @@
 import type { ActionContext } from "../actions/context.ts";
-import { withListedMetadata } from "../actions/observe.ts";
+import { storedAs, withListedMetadata } from "../actions/observe.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
 import type { Observed, Stored } from "../ledger/files.ts";
 import {
@@ -250,9 +250,9 @@ export function asListed(observed: Observed, { url, metadataHash }: ListedResour
 }
 
 /** Returns how the service stores a file's resource: its title and description if they have another form, and since when. */
-export function storedOf({ label }: Observed, resource: ListedResource): Stored {
+export function storedOf(observed: Observed, resource: ListedResource): Stored {
   return {
-    ...(resource.label !== label && { label: resource.label }),
+    ...storedAs(resource.label, observed),
     ...(resource.updatedMs !== undefined && { atMs: resource.updatedMs }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Dispatcher } from "undici";
 import { z } from "zod";
+import { readText } from "../../lib/read-text.ts";
 import { ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { clockOffsetOf, type Later, readAnswer, type Reply } from "./answer.ts";
@@ -43,7 +44,12 @@ export async function readPage(
   const clockOffsetMs = clockOffsetOf(head, now()) ?? 0;
   if (answer.statusCode !== 200) {
     // A 404 in the service's own words: it does not know the collection, so the collection is empty.
-    const reply = readAnswer({ ...head, text: await textOf(answer.body) }, ListEnd, "resource", now());
+    const reply = readAnswer(
+      { ...head, text: await readText(answer.body, REFUSAL_BYTES_MAX) },
+      ListEnd,
+      "resource",
+      now(),
+    );
     return reply.kind === "done" ? unexpected(`HTTP ${answer.statusCode} for a list`) : reply;
   }
   let broken = 0;
@@ -68,16 +74,4 @@ export async function readPage(
 /** An answer that no correct service gives. */
 export function unexpected(reason: string): Later {
   return { kind: "later", acted: "no", blame: "request", reason };
-}
-
-/** Reads the body of an answer. The bound keeps an endless one from filling the memory. */
-async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of body) {
-    bytes += piece.length;
-    if (bytes > REFUSAL_BYTES_MAX) throw new Error(`the answer is longer than ${REFUSAL_BYTES_MAX} bytes`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString("utf8");
 }
