@@ -128,7 +128,13 @@ export const MUTANTS: readonly Mutant[] = [
     name: "gone-believed",
     does: "the first 404 to an update or a delete is believed",
     worlds: ["false-404"],
-    patches: [patch("plan/timing.ts", "goneAgainMs: [250, 1000],", "goneAgainMs: [],")],
+    patches: [
+      patch(
+        "actions/gone.ts",
+        "  const unknownMs = ",
+        '  if (answers === 0) return { judge: () => Promise.resolve("gone") };\n  const unknownMs = ',
+      ),
+    ],
   },
   {
     name: "short-list-believed",

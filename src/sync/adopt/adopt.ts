@@ -121,6 +121,13 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     // Candidates may name rows that have lost their paths to others.
     return hasFollowed ? [] : others;
   };
+  /**
+   * The comparison is due although there may be no file: the last one held the source, or a create in doubt waits for the
+   * one of a distrusted source.
+   */
+  const isDue = (): boolean =>
+    ledger.drift.loss(source.id) !== undefined ||
+    (ledger.drift.isDistrusted(source.id) && ledger.intents.doubts(source.id).length > 0);
   /** Surplus resources are checked only after there are no candidates any more. */
   const isAwaited = (): boolean => now() >= failedUntilMs && hasCandidates();
   /**
@@ -136,7 +143,7 @@ export function openAdoption(options: AdoptionOptions): Adoption {
     ledger.flush();
     const makes = candidates.filter(isSearching);
     const others = state.isPending ? [] : candidates.filter((candidate) => !isSearching(candidate));
-    if (makes.length === 0 && (state.isPending ? !hasRows() : !isAwaited())) return candidates;
+    if (makes.length === 0 && (state.isPending ? !hasRows() && !isDue() : !isAwaited())) return candidates;
     // A request in flight may create a resource that no row owns yet. Another check follows when it has ended.
     if (state.isPending && isSending()) return [];
     const asked = await collections.ask(source.rules.source.collection, signal);

@@ -193,13 +193,18 @@ export function openSources(db: Sqlite): Sources {
   return { ...prepareRows(db), ...prepareStates(db), ...prepareDeletes(db), ...prepareFacts(db) };
 }
 
+/**
+ * A loss that waits for a person. One that was agreed to while the folder is another one is read at the next comparison,
+ * which waits for a word on the folder.
+ */
+const OPEN_LOSS = "losses.source = sources.id AND (losses.agreed = 0 OR sources.halted IS NULL)";
 const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino AS ino, halted, halt_code AS haltCode, halt_unit AS haltUnit, hold_reason AS holdReason,
   approved, active, halt_dev AS haltDev, halt_ino AS haltIno, halt_files AS haltFiles, agreed, unsure, failed, skipped, parked, held, backlog, backlog_agreed AS backlogAgreed, found, compared, unreadable, degraded,
   (SELECT count(*) FROM intents WHERE intents.source = sources.id AND kind = 'delete' AND error_message IS NOT NULL)
     AS deletesRefused,
   (SELECT count(*) FROM files WHERE files.source = sources.id AND warning IS NOT NULL AND files.state = 'agreed')
-    AS readInPart, (SELECT reason FROM losses WHERE losses.source = sources.id) AS lost,
-  (SELECT is_unclear FROM losses WHERE losses.source = sources.id) AS isUnclear`;
+    AS readInPart, (SELECT reason FROM losses WHERE ${OPEN_LOSS}) AS lost,
+  (SELECT is_unclear FROM losses WHERE ${OPEN_LOSS}) AS isUnclear`;
 
 function prepareRows(db: Sqlite): SourceRows {
   const upsert = db.prepare<[string, string, string], Row>(
@@ -297,7 +302,8 @@ function prepareDeletes(db: Sqlite): SourceDeletes {
   );
   const agreeToLoss = db.prepare(
     // Nothing of a source that left the configuration is sent again: an approval of it concerns its removal.
-    "UPDATE losses SET agreed = 1 WHERE source = ? AND EXISTS (SELECT 1 FROM sources WHERE id = source AND active = 1)",
+    `UPDATE losses SET agreed = 1 WHERE source = ?
+       AND EXISTS (SELECT 1 FROM sources WHERE ${OPEN_LOSS} AND active = 1)`,
   );
   const approvalUsed = db.prepare("UPDATE sources SET approved = 0 WHERE id = ?");
   const withResource = db

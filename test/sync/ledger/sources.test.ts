@@ -85,12 +85,19 @@ describe("approvals", () => {
     expect(ledger.drift.loss(source)).toMatchObject({ agreed: true });
     expect(ledger.sources.get(source).approved).toBe(false);
     expect(statesNow()).toEqual(["agreed", "held"]);
-    await ledger.write(() => {
-      ledger.drift.setLoss(source, undefined);
-      ledger.sources.approve(source);
-    });
+    // The other root keeps the loss from being compared: the next approval is one of the root.
+    expect(ledger.sources.get(source)).toMatchObject({ lost: null, halted: "replaced" });
+    await ledger.write(() => ledger.sources.approve(source));
     expect(ledger.sources.get(source).approved).toBe(true);
     expect(statesNow()).toEqual(["agreed", "doomed"]);
+  });
+
+  it("shows a loss that was agreed to until it was compared, if the folder is the same one", async () => {
+    await ledger.write(() => {
+      ledger.drift.setLoss(source, "the service has lost everything");
+      ledger.sources.approve(source);
+    });
+    expect(ledger.sources.get(source)).toMatchObject({ lost: "the service has lost everything" });
   });
 
   it("an approval of a source's removal covers its resources, though the service had lost some", async () => {
