@@ -67,7 +67,7 @@ it("schedules one job of a resource at a time, and reports later ones", () => {
   expect([schedule.next("other", any), schedule.hasMore(first)]).toEqual([undefined, true]);
   schedule.end(first, 1, second);
   schedule.ripen(0);
-  expect(schedule.next("other", any)).toEqual(second);
+  expect([schedule.next("other", any), schedule.hasMore(second)]).toEqual([second, false]);
 });
 
 it("schedules a postponed job at its time, and suspects in a class of their own", () => {
