@@ -8,7 +8,8 @@ import {
 } from "../../wire/batch.ts";
 import { nowIso, type KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
-import type { StoredBatch } from "../store/batches.ts";
+import { noteOf, type RequestContext } from "../resources/request-context.ts";
+import type { AcceptedBatch, StoredBatch } from "../store/batches.ts";
 
 /** Batches of an account that work at a time. */
 const OPEN_MAX = 4;
@@ -20,12 +21,27 @@ export async function createBatch(
   kb: KnowledgeBase,
   accountId: string,
   { kind, ids }: BatchBody,
+  context: RequestContext,
 ): Promise<Batch> {
   const id = newHexId(kb.nowMs());
-  const bounds = { openMax: OPEN_MAX, keptMax: KEPT_MAX };
+  const createdAt = nowIso(kb);
   const resourceIds = [...new Set(ids)];
-  await kb.records.addBatch({ accountId, id, kind, resourceIds, nowIso: nowIso(kb), ...bounds });
-  return readOne(kb, accountId, id);
+  await kb.records.addBatch(
+    { accountId, id, kind, resourceIds, nowIso: createdAt, openMax: OPEN_MAX, keptMax: KEPT_MAX },
+    noteOf(context, 202, kb.nowMs()),
+  );
+  return acceptedBatch({ id, kind, total: resourceIds.length, createdAt });
+}
+
+/** Returns a batch as it was before its first document. */
+export function acceptedBatch(batch: AcceptedBatch): Batch {
+  return recordOf({
+    ...batch,
+    isStopped: false,
+    pending: batch.total,
+    failed: 0,
+    updatedAt: batch.createdAt,
+  });
 }
 
 /** Returns the batches of an account. */

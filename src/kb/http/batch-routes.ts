@@ -1,9 +1,11 @@
 import type { FastifyInstance } from "fastify";
-import { BatchAnswer, BatchBody, BatchesAnswer, BatchReadAnswer } from "../../wire/batch.ts";
-import { ROUTES } from "../../wire/routes.ts";
-import { createBatch, listBatches, readBatch, stopBatch } from "../batches/batches.ts";
+import { BatchAnswer, BatchBody, BatchesAnswer, BatchReadAnswer, type Batch } from "../../wire/batch.ts";
+import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { acceptedBatch, createBatch, listBatches, readBatch, stopBatch } from "../batches/batches.ts";
+import { readStoredAnswer } from "./idempotency.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
+import { IDEMPOTENCY_DOC } from "./route-table.ts";
 import { readBody } from "./validate.ts";
 
 const TAG = "Resources";
@@ -23,16 +25,19 @@ export function addBatchRoutes(server: FastifyInstance, parts: HttpParts): void 
       summary: "Deletes many documents, or takes many failed ones in again, after the answer.",
       tag: TAG,
       body: BatchBody,
+      headers: { [IDEMPOTENCY_HEADER]: IDEMPOTENCY_DOC },
       answers: { 202: BatchAnswer },
     },
     bodyBytesMax: BATCH_BODY_BYTES_MAX,
-    handle: async (request, accountId) => {
-      const batch = await createBatch(kb, accountId, readBody(BatchBody, request.body));
+    replay: async (_accountId, noted) => {
+      const note = readStoredAnswer(noted);
+      if (note.kind !== "batch") throw new Error("a batch was noted as something else");
+      return accepted(acceptedBatch(note.batch));
+    },
+    handle: async (request, accountId, context) => {
+      const batch = await createBatch(kb, accountId, readBody(BatchBody, request.body), context);
       parts.wakeBatches();
-      return {
-        ...answer(202, "Batch accepted", batch),
-        headers: { location: `${ROUTES.batches}/${batch._id}` },
-      };
+      return accepted(batch);
     },
   });
 
@@ -66,4 +71,11 @@ export function addBatchRoutes(server: FastifyInstance, parts: HttpParts): void 
     handle: async (request, accountId) =>
       answer(200, "Batch stopped", await stopBatch(kb, accountId, idOf(request))),
   });
+}
+
+function accepted(batch: Batch) {
+  return {
+    ...answer(202, "Batch accepted", batch),
+    headers: { location: `${ROUTES.batches}/${batch._id}` },
+  };
 }

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { openTurns } from "../../lib/turns.ts";
 import { Refusal } from "../resources/refusal.ts";
+import type { AcceptedBatch } from "../store/batches.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
 import type { Records } from "../store/store.ts";
 import type { Resource, StoredFile } from "../store/records.ts";
@@ -67,6 +68,7 @@ export type Note =
   | { readonly kind: "resource"; readonly resource: Resource }
   | { readonly kind: "reference"; readonly resourceId: string }
   | { readonly kind: "file"; readonly file: StoredFile }
+  | { readonly kind: "batch"; readonly batch: AcceptedBatch }
   | { readonly kind: "question"; readonly messageId: string };
 
 /** Prefix of a reference in notes of earlier versions. */
@@ -81,12 +83,14 @@ export function readStoredAnswer({ body }: StoredAnswer): Note {
     resource?: Resource;
     resourceId?: string;
     file?: StoredFile;
+    batch?: AcceptedBatch;
     messageId?: string;
   };
   if (note.resource !== undefined)
     return { kind: "resource", resource: { ...note.resource, content: note.resource.content ?? "" } };
   if (note.resourceId !== undefined) return { kind: "reference", resourceId: note.resourceId };
   if (note.file !== undefined) return { kind: "file", file: note.file };
+  if (note.batch !== undefined) return { kind: "batch", batch: note.batch };
   if (note.messageId !== undefined) return { kind: "question", messageId: note.messageId };
   return { kind: "answer", body };
 }

@@ -227,7 +227,7 @@ function changeAnswers(kb: KnowledgeBase) {
     async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
       const note = readStoredAnswer(noted);
       if (note.kind === "answer") return { status: noted.status, stream: streamOf([note.body]) };
-      if (note.kind === "file" || note.kind === "question")
+      if (note.kind !== "resource" && note.kind !== "reference")
         throw new Error("a resource was noted as something else");
       const resource =
         note.kind === "resource" ? note.resource : await readResource(kb, accountId, note.resourceId);

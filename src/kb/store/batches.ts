@@ -1,5 +1,6 @@
 import type { BatchKind } from "../../wire/batch.ts";
 import type { ResourceKey } from "./records.ts";
+import type { SameTransaction } from "./request-note.ts";
 
 /**
  * Work on many documents that continues after its request. A document of a batch is pending until its outcome is stored; a batch whose
@@ -7,7 +8,7 @@ import type { ResourceKey } from "./records.ts";
  */
 export interface BatchRecords {
   /** Removes the oldest batches that ended, all but `keptMax`. Throws `too_many_batches` if `openMax` of the account work. */
-  addBatch(batch: NewBatch): Promise<void>;
+  addBatch(batch: NewBatch, sameTransaction?: Pick<SameTransaction, "request">): Promise<void>;
   /** Of the account, newest first. */
   batches(accountId: string): Promise<readonly StoredBatch[]>;
   batch(at: ResourceKey): Promise<StoredBatch | undefined>;
@@ -32,6 +33,14 @@ export interface NewBatch extends ResourceKey {
   readonly nowIso: string;
   readonly openMax: number;
   readonly keptMax: number;
+}
+
+/** A batch as its request is answered. */
+export interface AcceptedBatch {
+  readonly id: string;
+  readonly kind: BatchKind;
+  readonly total: number;
+  readonly createdAt: string;
 }
 
 export interface OpenBatch extends ResourceKey {

@@ -46,6 +46,28 @@ describe("batches", () => {
     expect(batches[0]).toMatchObject({ _id: id, state: "done" });
   });
 
+  it("are started once under an Idempotency-Key, whose repetition gets the first answer byte for byte", async () => {
+    const ids = await Promise.all(Array.from({ length: 12 }, () => create("once")));
+    const headers = { "idempotency-key": "batch-1" };
+    const post = (given: readonly string[]): Promise<Answered> =>
+      running.send("POST", "/v1/batches", { body: { kind: "delete", ids: given }, headers });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => post(ids)));
+    const first = answers[0];
+    expect(first).toMatchObject({ status: 202, json: { data: { total: 12, done: 0, state: "working" } } });
+    const id: string = first?.json.data._id;
+    await ended(id);
+    for (const again of [...answers, await post(ids)]) {
+      expect(again).toMatchObject({ status: 202, text: first?.text });
+      expect(again.headers["location"]).toBe(`/v1/batches/${id}`);
+    }
+    const { batches } = (await running.send("GET", "/v1/batches")).json.data;
+    expect(batches.filter(({ total }: Batch) => total === 12)).toHaveLength(1);
+    expect(await post(ids.slice(1))).toMatchObject({
+      status: 409,
+      json: { error: { code: "idempotency_conflict" } },
+    });
+  });
+
   it("leave documents of other accounts alone, and say nothing of them", async () => {
     const id = await create("mine");
     const key = await running.issueKey("someone-else", ["write"]);

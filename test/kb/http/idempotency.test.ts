@@ -247,6 +247,7 @@ describe("the note of a request", () => {
     ],
     ["a reference", '{"resourceId":"a"}', { kind: "reference", resourceId: "a" }],
     ["a file", '{"file":{"token":"t"}}', { kind: "file", file: { token: "t" } }],
+    ["a batch", '{"batch":{"id":"b"}}', { kind: "batch", batch: { id: "b" } }],
     ["a question", '{"messageId":"m"}', { kind: "question", messageId: "m" }],
     ["an answer of an earlier version", '{"success":true}', { kind: "answer", body: '{"success":true}' }],
   ])("is read: %s", (_name, body, note) => {

@@ -87,7 +87,7 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
       ...erasures,
       ...prepareSpendingWrites(db),
       ...prepareUsageWrites(db),
-      ...prepareBatchWrites(db),
+      ...prepareBatchWrites(db, notes),
       addFile: (file, sameTransaction) => {
         files.addFile(file);
         if (sameTransaction?.thread !== undefined) chat.linkImage(sameTransaction.thread, file.token);

@@ -1,6 +1,7 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { BatchFailure, BatchItem, OpenBatch, StoredBatch } from "../../batches.ts";
 import type { Inside } from "../../methods.ts";
+import type { AnswerNotes } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
 
 const PENDING = "(SELECT count(*) FROM batch_item WHERE batch = batch.number AND code IS NULL)";
@@ -11,6 +12,7 @@ const IS_OPEN =
 /** Prepares the statements on the writing connection. Each runs inside a transaction of the caller. */
 export function prepareBatchWrites(
   db: Connection,
+  notes: Pick<AnswerNotes, "batch">,
 ): Pick<Inside<"write" | "free">["records"], "addBatch" | "stopBatch" | "settleItems"> {
   const countOpen = db
     .prepare<[string], number>(`SELECT count(*) FROM batch WHERE account_id = ? AND ${IS_OPEN}`)
@@ -39,7 +41,7 @@ export function prepareBatchWrites(
   const fail = db.prepare("UPDATE batch_item SET code = ?, message = ? WHERE batch = ? AND position = ?");
 
   return {
-    addBatch: ({ id, accountId, kind, resourceIds, nowIso, openMax, keptMax }) => {
+    addBatch: ({ id, accountId, kind, resourceIds, nowIso, openMax, keptMax }, sameTransaction) => {
       if ((countOpen.get(accountId) ?? 0) >= openMax) {
         throw new KbsyncError(`an account has at most ${openMax} batches that work`, {
           code: "too_many_batches",
@@ -50,8 +52,11 @@ export function prepareBatchWrites(
         deleteItems.run(number);
         deleteBatch.run(number);
       }
-      const added = insert.run({ id, accountId, kind, total: resourceIds.length, nowIso });
+      const total = resourceIds.length;
+      const added = insert.run({ id, accountId, kind, total, nowIso });
       insertItems.run({ number: Number(added.lastInsertRowid), ids: JSON.stringify(resourceIds) });
+      if (sameTransaction?.request !== undefined)
+        notes.batch(accountId, { id, kind, total, createdAt: nowIso }, sameTransaction.request);
     },
     stopBatch: ({ id, accountId, nowIso }) =>
       stop.run({ id, accountId, nowIso }).changes > 0 || exists.get({ id, accountId }) !== undefined,
