@@ -21,7 +21,7 @@ export const LONG_TESTS = [
   "test/kb/http/{bulk-timeouts,change-streams,events,limits,mails,one-account,partly-read,public-address}.test.ts",
   "test/kb/oracle/long-oracle.test.ts",
   "test/kb/jobs/job-{fairness,runner}.test.ts",
-  "test/kb/service/{model,model-change,kill,kill-erase,kill-model,kill-queues,stop}.test.ts",
+  "test/kb/service/{model,model-change,kill,kill-batches,kill-erase,kill-model,kill-queues,stop}.test.ts",
   "test/kb/store/sqlite/bounds.test.ts",
   "test/lib/{capped/pool,folder-lock}.test.ts",
   "test/long/{citations,image-recall}.test.ts",
