@@ -5,7 +5,7 @@ import type { ResourceChange, Taken } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";
-import { follow, followFound, openPatience } from "./follow.ts";
+import { follow, followFound, openPatience, type Followed } from "./follow.ts";
 import { reportAction, type Departure } from "./prepare.ts";
 import { countTries, park, refuse } from "./trouble.ts";
 import { prepareBody, textOf } from "./body.ts";
@@ -29,6 +29,11 @@ export async function sendChange(
    * once.
    */
   let key = randomUUID();
+  /**
+   * Key of an update with an earlier text that nobody answered. If it took effect after this one, the resource would have that
+   * text. So this one is sent under its key until the service has ended that.
+   */
+  let earlierKey = context.unanswered.get(docId);
   let metadataRefusal: string | undefined;
   // Whether the service certainly still has what the row says.
   let sure = row.state !== "unsure";
@@ -46,7 +51,7 @@ export async function sendChange(
       metadata,
       fileUrl: sentUrl,
       uploadKey,
-      key,
+      key: earlierKey ?? key,
     });
     if (sent === "torn") {
       source.checkTorn(path);
@@ -54,6 +59,14 @@ export async function sendChange(
     }
     const { reply, isSent, isFollowed } = sent;
     sentUrl = sent.fileUrl;
+    if (isSent) noteAnswer(context, docId, earlierKey ?? key, reply);
+    if (isSent && earlierKey !== undefined && reply.kind !== "later") {
+      earlierKey = undefined;
+      // This may be the answer to the earlier one.
+      const isOwn =
+        reply.kind === "done" && holds(reply.value.record, departure.observed, sentUrl ?? row.fileUrl);
+      if (!isOwn) continue;
+    }
     switch (reply.kind) {
       case "done":
         finishChange(context, departure, { row, docId }, { ...reply.value, isFollowed, fileUrl: sentUrl });
@@ -171,6 +184,23 @@ async function sendOnce(
   const isFollowed = answer.kind === "done" && answer.value.isInFlight;
   const reply = isFollowed ? await follow(context, docId, isStale) : answer;
   return { reply, fileUrl, isSent: true, isFollowed };
+}
+
+/** Unanswered updates that are remembered; the oldest are forgotten. */
+const UNANSWERED_MAX = 10_000;
+
+function noteAnswer(
+  { unanswered }: Pick<ActionContext, "unanswered">,
+  docId: string,
+  key: string,
+  reply: Awaited<ReturnType<ActionContext["remote"]["update"]>> | Followed,
+): void {
+  if (reply.kind === "later" && reply.acted === "no") return;
+  unanswered.delete(docId);
+  if (reply.kind !== "later") return;
+  unanswered.set(docId, key);
+  const [oldest] = unanswered.keys();
+  if (unanswered.size > UNANSWERED_MAX && oldest !== undefined) unanswered.delete(oldest);
 }
 
 /** Notes that the resource holds what was sent. `fileUrl`: the address of its bytes, if they were uploaded. */

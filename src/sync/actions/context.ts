@@ -47,6 +47,8 @@ export interface ActionContext {
    * else's.
    */
   readonly following: Set<string>;
+  /** Keys of updates, by the resource, that nobody answered: the service may still be working on them. */
+  readonly unanswered: Map<string, string>;
   /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;

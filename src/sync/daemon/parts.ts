@@ -265,6 +265,7 @@ function openService(
     adoptions: openTurns(),
     peers: new Set(),
     following: new Set(),
+    unanswered: new Map(),
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     timing,

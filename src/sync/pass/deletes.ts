@@ -235,8 +235,9 @@ function openBurst({
         if (!hasRested(row)) checkAgain(row.path, nowMs + Math.max(sync.settleMs, SECOND_CHECK_MS));
       for (const row of [...held, ...deletes]) if (!isDecided(row)) states.decide(row.path);
       const [first] = missing.keys();
-      if (first !== undefined)
-        checkAgain(first, Math.max(nowMs + SECOND_CHECK_MS, Math.min(endMs, nowMs + BURST_CHECK_MS)));
+      // After its end, only what has not rested is still missing.
+      const burstCheckMs = isOver ? Infinity : Math.max(nowMs + SECOND_CHECK_MS, endMs);
+      if (first !== undefined) checkAgain(first, Math.min(burstCheckMs, nowMs + BURST_CHECK_MS));
       return {
         ...braked,
         held,

@@ -432,6 +432,13 @@ export function openJudge(options: JudgeOptions): Judge {
           service.madeMs(id) < service.madeMs(stray.id) &&
           service.versionsOf(id).some((each) => isSame(each, stray)),
       );
+  /** It was there when the last ledger was lost, or a later process made it. */
+  const outlivesLoss = (id: string, { process }: Resource): boolean => {
+    const isDeletedNow = service.versionsOf(id).at(-1)?.deleted === true;
+    const wasThere =
+      service.madeMs(id) < forgottenMs && !(isDeletedNow && service.writtenMs(id) < forgottenMs);
+    return wasThere || process > forgotten;
+  };
   /**
    * Since the loss the file was an upload where the stray is a text, or the reverse: no update makes one of the other. It may
    * equal the stray again since, but a file that has its resource takes no other one.
@@ -441,7 +448,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const [made] = service.versionsOf(id);
       return (
         made !== undefined &&
-        made.process > forgotten &&
+        outlivesLoss(id, made) &&
         placeIn(made) === placeIn(stray) &&
         (made.url === undefined) !== (stray.url === undefined)
       );

@@ -28,6 +28,8 @@ let sent: ResourceChange[];
 let keys: (string | undefined)[];
 let uploadKeys: string[];
 let uploads: number;
+/** Keys of unanswered updates, by the resource. */
+let unanswered: Map<string, string>;
 /** Files whose metadata was refused, as reported. */
 let refusals: string[];
 let stale: boolean;
@@ -42,6 +44,7 @@ beforeEach(async () => {
   uploadKeys = [];
   uploads = 0;
   refusals = [];
+  unanswered = new Map();
   stale = false;
   changesAtGate = false;
   remakes = true;
@@ -120,7 +123,8 @@ async function change(
     collections: async () => await Promise.resolve(answers.isUp === false ? later() : done()),
   };
   const metadataRefused = (path: string, message: string): void => void refusals.push(`${path}: ${message}`);
-  const context = shop.context({ remote, capabilities: { metadataRefused, takesLocations: () => false } });
+  const capabilities = { metadataRefused, takesLocations: () => false };
+  const context = shop.context({ remote, unanswered, capabilities });
   const source = { ...shop.source, isStale: () => stale, mayRecreate: () => remakes };
   await sendChange(context, source, departure);
 }
@@ -289,6 +293,41 @@ describe("failed changes", () => {
   ])("a change is sent again while %s", async (_what, reply) => {
     await change({ update: [reply, reply, reply, reply, done()] });
     expect([sent.length, shop.state("a.md")]).toEqual([5, "agreed"]);
+  });
+
+  it("a change after one without an answer waits under its key until the service has ended that", async () => {
+    await change({ update: [later({ acted: "maybe" }), later()] });
+    const [earlier = ""] = keys;
+    expect([...unanswered]).toEqual([["doc", earlier]]);
+    keys = [];
+    const inFlight = later({ acted: "maybe", isInFlight: true, retryAfterMs: 0 });
+    // The first that is done is the earlier one, which had another text.
+    await change({ update: [inFlight, inFlight, done(), done({ record: RECORD })] }, { state: "unsure" });
+    expect(keys.slice(0, 3)).toEqual([earlier, earlier, earlier]);
+    expect([keys.length, new Set(keys).size, shop.state("a.md"), unanswered.size]).toEqual([
+      4,
+      2,
+      "agreed",
+      0,
+    ]);
+  });
+
+  it("a change that the service takes under the key of an earlier one is not sent twice", async () => {
+    unanswered.set("doc", "lost");
+    await change({ update: [done({ record: { ...RECORD } })] }, { state: "unsure" });
+    expect([keys, shop.state("a.md"), unanswered.size]).toEqual([["lost"], "agreed", 0]);
+  });
+
+  it("a change that is refused under the key of an earlier one is sent under its own", async () => {
+    unanswered.set("doc", "lost");
+    await change({ update: [REFUSED, done()] }, { state: "unsure" });
+    expect([keys.length, keys[0], shop.state("a.md")]).toEqual([2, "lost", "agreed"]);
+  });
+
+  it("a change that did not reach the service leaves an earlier one unanswered", async () => {
+    unanswered.set("doc", "lost");
+    await change({ update: [later({ acted: "no" })] }, { state: "unsure" });
+    expect([...unanswered]).toEqual([["doc", "lost"]]);
   });
 
   it("a change is sent again while the service answers nothing else either", async () => {

@@ -69,6 +69,7 @@ export function openWorkshop(): Workshop {
         timing: TIMING,
         // A wait ends at once.
         following: new Set(),
+        unanswered: new Map(),
         capabilities: {
           readsMails: () => false,
           takesMetadata: () => false,

@@ -159,6 +159,11 @@ describe("a missing file", () => {
     expect(pass(1100, ["a", "b"]).checks).toEqual([2000]);
   });
 
+  it("a missing file that waits for others is not checked every moment after its burst is over", () => {
+    pass(0, ["a"]);
+    expect(pass(2000, ["a"], { quiet: false }).checks).toEqual([2100, 3000]);
+  });
+
   it("a missing file counts together with those of other passes", () => {
     expect(deletes.missingWith(rows(["a"]))).toBe(1);
     pass(0, ["a"]);
