@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { withoutStacks } from "../../lib/failure.ts";
+import { PATH_CHARS_MAX } from "../../wire/filter.ts";
 import { Refusal, shown } from "../resources/refusal.ts";
 
 /** Checks input against a wire schema. Throws a refusal with the first invalid field, the expected and the received value. */
@@ -25,18 +26,24 @@ type Issue = z.core.$ZodIssue;
 
 function refusalOf(issue: Issue | undefined, input: unknown): Refusal {
   if (issue === undefined) return new Refusal("invalid_body", "The body is invalid for this operation.");
-  const field = jsonPath(issue.path);
-  const value = valueAt(input, issue.path);
+  const path = issue.code === "unrecognized_keys" ? [...issue.path, ...issue.keys.slice(0, 1)] : issue.path;
+  const field = jsonPath(path);
+  const value = valueAt(input, path);
   const message = `${field}: expected ${expected(issue)}, got ${isEmptyList(value) ? "an empty array" : received(value)}`;
   return new Refusal("invalid_field", message, { field });
 }
 
-/** Formats a path: `settings.chunkSize`, `user_urls[0].url`. */
+/** Formats a path: `settings.chunkSize`, `user_urls[0].url`. Shortens long names, which a body may make up. */
 function jsonPath(path: readonly PropertyKey[]): string {
   let text = "";
   for (const step of path) {
-    if (typeof step === "number") text += `[${step}]`;
-    else text += text === "" ? String(step) : `.${String(step)}`;
+    if (typeof step === "number") {
+      text += `[${step}]`;
+      continue;
+    }
+    const name = String(step);
+    const shortened = name.length > PATH_CHARS_MAX ? `${name.slice(0, PATH_CHARS_MAX)}…` : name;
+    text += text === "" ? shortened : `.${shortened}`;
   }
   return text;
 }
@@ -54,12 +61,13 @@ function expected(issue: Issue): string {
       return bound(issue.origin, issue.inclusive === false ? "less than" : "at most", issue.maximum);
     case "invalid_union":
       return "an integer"; // the wire's only union is an integer or its digits
+    case "unrecognized_keys":
+      return "no field of this name";
     case "custom":
     case "invalid_element":
     case "invalid_format":
     case "invalid_key":
     case "not_multiple_of":
-    case "unrecognized_keys":
       return issue.message.replace(/^expected /, "");
   }
 }

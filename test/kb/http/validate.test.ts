@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { oneOf, readBody, readInput } from "../../../src/kb/http/validate.ts";
+import { EraseOwnerBody } from "../../../src/wire/erasure.ts";
 import { Refusal } from "../../../src/kb/resources/refusal.ts";
 
 const Body = z.object({
@@ -18,6 +19,7 @@ const Body = z.object({
     .string()
     .refine((text) => text === "x", { message: "expected x" })
     .optional(),
+  strict: z.strictObject({ url: z.string() }).optional(),
 });
 
 const refusalOf = (run: () => unknown): Refusal => {
@@ -50,9 +52,25 @@ describe("readInput", () => {
     [{ list: [{ url: ["x"] }] }, "list[0].url", "list[0].url: expected a string, got an array"],
     [{ list: [{}] }, "list[0].url", "list[0].url: expected a string, got nothing"],
     [{ custom: "y" }, "custom", 'custom: expected x, got "y"'],
+    [{ strict: { url: "x", uri: 5 } }, "strict.uri", "strict.uri: expected no field of this name, got 5"],
   ])("names the field, what it expects, and what it got: %j", (input, field, message) => {
     const refusal = refusalOf(() => readInput(Body, input));
     expect(refusal).toMatchObject({ refusal: "invalid_field", field, message });
+  });
+
+  it("names an unknown field of a body that takes none", () => {
+    const refusal = refusalOf(() => readBody(EraseOwnerBody, { owner_id: "ann", owner: "ben" }));
+    expect(refusal).toMatchObject({
+      field: "owner",
+      message: 'owner: expected no field of this name, got "ben"',
+    });
+  });
+
+  it("shortens the name of a field that is longer than any of the service", () => {
+    const body = { owner_id: "ann", ["x".repeat(100_000)]: "y" };
+    const { field, message } = refusalOf(() => readBody(EraseOwnerBody, body));
+    expect(field).toBe(`${"x".repeat(260)}…`);
+    expect(message.length).toBeLessThan(400);
   });
 
   it("shows a text of 60 characters, and only counts a longer one", () => {
