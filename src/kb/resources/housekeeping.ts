@@ -76,7 +76,7 @@ export interface HousekeepingParts {
 export interface Housekeeping {
   /** Starts with a sweep at once. */
   start(): void;
-  /** Runs one sweep. Rejects when the store or the disk fails; what it removed before stays removed. */
+  /** Runs one sweep. Rejects with the first failure of the store or the disk, after it has tried all removals. */
   sweep(): Promise<Swept>;
   /** Ends after the current batch. */
   close(): Promise<void>;
@@ -111,22 +111,37 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     return removed;
   };
 
-  const sweep = async (): Promise<Swept> => ({
-    answers: await all(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
-    records: await all(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
-    changes: await all(() => records.purgeChanges(isoBefore(CHANGE_DAYS), BATCH_ROWS)),
-    threadImages: await all(() =>
-      records.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS),
-    ),
-    turns: await all(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
-    files: await all(removeFiles),
-    deadLetters: await all(() =>
-      queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
-    ),
-    usage: await all(() =>
-      records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
-    ),
-  });
+  const sweep = async (): Promise<Swept> => {
+    const failures: Error[] = [];
+    /** Removals do not depend on each other: on a full disk, files must go even if rows cannot. */
+    const tried = async (remove: () => Promise<number>): Promise<number> => {
+      try {
+        return await all(remove);
+      } catch (error) {
+        failures.push(error instanceof Error ? error : new Error(String(error)));
+        return 0;
+      }
+    };
+    const swept = {
+      answers: await tried(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
+      records: await tried(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
+      changes: await tried(() => records.purgeChanges(isoBefore(CHANGE_DAYS), BATCH_ROWS)),
+      threadImages: await tried(() =>
+        records.purgeThreadImages(isoBefore(retention.threadImageDays), BATCH_ROWS),
+      ),
+      turns: await tried(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
+      files: await tried(removeFiles),
+      deadLetters: await tried(() =>
+        queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
+      ),
+      usage: await tried(() =>
+        records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
+      ),
+    };
+    const [failure] = failures;
+    if (failure !== undefined) throw failure;
+    return swept;
+  };
   const start = (): void => {
     if (stop.signal.aborted) return;
     sweeping = sweep()

@@ -6,7 +6,8 @@ import type { Ports, Store } from "./store.ts";
 
 /**
  * What a method does: `lookup` reads one small row; `read` reads one snapshot; `scan` reads much, in steps that let other
- * reads run in between; `write` is one transaction; `free` is a write that frees space and must work on a full disk.
+ * reads run in between; `write` is one transaction; `free` is a write that frees space or revokes a key, and must work on a
+ * full disk.
  */
 export type Kind = "lookup" | "read" | "scan" | "write" | "free";
 
@@ -35,7 +36,7 @@ export const METHODS = {
     keyByHash: lookup,
     rotateGrant: write,
     keys: lookup,
-    changeKey: write,
+    changeKey: free,
     putSession: write,
     session: lookup,
     takeSession: write,
@@ -67,12 +68,12 @@ export const METHODS = {
     newestCursor: { ...lookup, accountAt: 0 },
     purgeChanges: free,
     recall: lookup,
-    sweepAnswers: write,
+    sweepAnswers: free,
     linkFetch: lookup,
     noteLinkFetch: write,
     addEndpoint: write,
     changeEndpoint: write,
-    removeEndpoint: write,
+    removeEndpoint: free,
     endpoint: lookup,
     endpoints: { ...read, accountAt: 0 },
     addDelivery: { ...write, puts: "webhook" },
@@ -96,7 +97,7 @@ export const METHODS = {
     settleItems: free,
     addAgent: write,
     changeAgent: write,
-    removeAgent: write,
+    removeAgent: free,
     agent: lookup,
     agents: lookup,
     thread: read,
@@ -104,8 +105,8 @@ export const METHODS = {
     removeThread: free,
     addTurn: { ...write, puts: "webhook" },
     addQuestion: { ...write, puts: "chat" },
-    purgeThreads: write,
-    purgeThreadImages: write,
+    purgeThreads: free,
+    purgeThreadImages: free,
   },
   queue: {
     put: write,
@@ -142,7 +143,7 @@ export const METHODS = {
     servingFingerprint: lookup,
     servingFingerprints: lookup,
     serveComplete: scan,
-    dropRetired: write,
+    dropRetired: free,
   },
 } as const satisfies { [P in keyof Ports]: Record<keyof Ports[P], Method> };
 

@@ -123,6 +123,23 @@ describe("housekeeping", () => {
     expect((await running.send("GET", here)).text).toBe("old, and needed now");
   });
 
+  it("goes on with the other removals when one fails, and reports that", async () => {
+    await open();
+    const unused = await upload("nobody's");
+    const housekeeping = openHousekeeping({
+      records: { ...running.store.records, sweepAnswers: () => Promise.reject(new Error("busy")) },
+      queue: running.store.queue,
+      files: await openFileArea(join(running.stateDir, "uploads")),
+      retention: DEFAULT_RETENTION,
+      nowMs: () => nowMs,
+      onSwept: () => undefined,
+      onProblem: () => undefined,
+    });
+    nowMs += 8 * DAY_MS;
+    await expect(housekeeping.sweep()).rejects.toThrow("busy");
+    expect(bytesAt(tokenOf(unused))).toBe(false);
+  });
+
   it("does not remove an upload within an hour, however short the retention", async () => {
     await open();
     const eager = openHousekeeping({

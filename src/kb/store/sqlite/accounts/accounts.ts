@@ -14,7 +14,7 @@ const GRANTS_MAX = 100;
 
 /** Writes of accounts, keys and link fetches. Each runs inside a transaction of the caller. */
 export type AccountWrites = Pick<
-  Inside<"write">["records"],
+  Inside<"write" | "free">["records"],
   "putKey" | "changeKey" | "rotateGrant" | "noteLinkFetch"
 > & {
   /** Returns the account of that name, or creates it; `ids` are for a new account and its collections. */

@@ -13,7 +13,7 @@ const THREAD_IMAGES_MAX = 100;
 
 /** Writes of agents and threads. Each runs inside a transaction of the caller. */
 export type ChatWrites = Pick<
-  Inside<"write">["records"],
+  Inside<"write" | "free">["records"],
   "addAgent" | "changeAgent" | "removeAgent" | "purgeThreads" | "purgeThreadImages"
 > &
   Pick<Inside<"free">["records"], "removeThread"> &

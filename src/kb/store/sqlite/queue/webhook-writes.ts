@@ -9,8 +9,8 @@ import { prepareWebhookReads } from "./webhook-reads.ts";
 
 /** Writes of endpoints and deliveries. Each runs inside a transaction of the caller. */
 export type WebhookWrites = Pick<
-  Inside<"write">["records"],
-  keyof WebhookRecords & keyof Inside<"write">["records"]
+  Inside<"write" | "free">["records"],
+  keyof WebhookRecords & keyof Inside<"write" | "free">["records"]
 >;
 
 /** Prepares the statements on the writing connection. */

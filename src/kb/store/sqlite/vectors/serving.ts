@@ -168,7 +168,7 @@ function prepareVectorScans(db: Connection): Pick<ServingReads, "completeScope" 
 }
 
 /** Writes of serving models. Each runs inside a transaction of the caller. */
-export type ServingWrites = Pick<Inside<"write">["index"], "dropRetired"> & {
+export type ServingWrites = Pick<Inside<"write" | "free">["index"], "dropRetired"> & {
   /** Switches scopes to a model, except scopes where a chunk was added since. Returns the number of scopes switched. */
   serve(argument: { fingerprint: string; scopes: readonly CompleteScope[] }): number;
 };
