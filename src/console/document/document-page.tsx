@@ -1,16 +1,16 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ChunksAnswer } from "../../wire/answers.ts";
 import type { ResourceAnswer, ResourceRecord } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
-import { count, counted, moment } from "../view/format.ts";
+import { counted } from "../view/format.ts";
 import { folderOf } from "../knowledge/documents.ts";
-import { stateOf, STATUS_WORDS } from "../knowledge/listed-document.ts";
+import { stateOf } from "../knowledge/listed-document.ts";
 import { ownerWords } from "../knowledge/owner-words.ts";
 import { useLoad } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
-import { Notice, Show, State } from "../parts/notice.tsx";
+import { Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
@@ -18,6 +18,7 @@ import { go, place } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { ChunkedText } from "../chunks/chunked-text.tsx";
+import { DocumentFacts } from "./document-facts.tsx";
 import { EditForm } from "./edit-form.tsx";
 
 type Chunks = ChunksAnswer["data"];
@@ -139,7 +140,7 @@ function Loaded({ shown, reload }: { readonly shown: Shown; readonly reload: () 
           }}
         />
       ) : null}
-      <Facts record={record} chunks={chunks} />
+      <DocumentFacts record={record} version={chunks.version} chunks={chunks.chunks.length} />
       <Text key={`${record._id} ${chunks.version}`} content={record.content ?? ""} chunks={chunks.chunks} />
       {isDeleting ? (
         <Confirm
@@ -161,78 +162,6 @@ function Loaded({ shown, reload }: { readonly shown: Shown; readonly reload: () 
         />
       ) : null}
     </>
-  );
-}
-
-/** Keys of the service in a record's metadata, which have their own places. */
-const OWN_KEYS: ReadonlySet<string> = new Set(["status", "message", "error", "warning", "strategyUsed"]);
-
-function Facts({
-  record,
-  chunks,
-}: {
-  readonly record: ResourceRecord;
-  readonly chunks: Chunks;
-}): JSX.Element {
-  const { metadata, settings, createdAt = "", updatedAt = "", url, description } = record;
-  const { status } = stateOf(record);
-  const { label, kind } = STATUS_WORDS[status];
-  const used = metadata?.["strategyUsed"];
-  return (
-    <dl class="facts card">
-      <Fact name="Status">
-        <State kind={kind}>{label}</State>
-      </Fact>
-      <Fact name="Description">{description}</Fact>
-      {url === undefined || url === null ? null : (
-        <Fact name="Source">
-          <SafeLink url={url} />
-        </Fact>
-      )}
-      <Fact name="Added">{moment(Date.parse(createdAt))}</Fact>
-      <Fact name="Updated">{moment(Date.parse(updatedAt))}</Fact>
-      <Fact name="Version">
-        {count(chunks.version)}, with {counted(chunks.chunks.length, "chunk")}
-      </Fact>
-      <Fact name="Chunking">
-        {settings?.strategy}, {count(settings?.chunkSize ?? 0)} characters,{" "}
-        {count(settings?.chunkOverlap ?? 0)} overlap{typeof used === "string" ? ` (split as ${used})` : ""}
-      </Fact>
-      {Object.entries(metadata ?? {})
-        .filter(([name]) => !OWN_KEYS.has(name))
-        .map(([name, value]) => (
-          <Fact key={name} name={name}>
-            {typeof value === "string" ? value : JSON.stringify(value)}
-          </Fact>
-        ))}
-    </dl>
-  );
-}
-
-function Fact({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
-/** A link only to what a browser fetches as a page: an address may come from a hostile document. */
-function SafeLink({ url }: { readonly url: string }): JSX.Element {
-  const isWeb = /^https?:$/.test(URL.parse(url)?.protocol ?? "");
-  return isWeb ? (
-    <a href={url} target="_blank" rel="noreferrer noopener">
-      {url}
-    </a>
-  ) : (
-    <span>{url}</span>
   );
 }
 

@@ -23,7 +23,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 export async function startBatches(kind: BatchKind, ids: readonly string[]): Promise<void> {
   for (let at = 0; at < ids.length; at += BATCH_MAX) {
     const body = { kind, ids: ids.slice(at, at + BATCH_MAX) };
-    // It may be repeated: a second delete finds nothing, and a second retry leaves alone what waits.
+    // Repeated, because its answer was lost, it starts no second batch.
     const headers = { "idempotency-key": crypto.randomUUID() };
     const { data } = await ask<BatchAnswer>(ROUTES.batches, { method: "POST", body, headers });
     show([data, ...batches.peek()]);

@@ -5,7 +5,7 @@ import type { ResourceRecord } from "../../wire/resource.ts";
 export interface ListedDocument {
   readonly id: string;
   readonly title: string;
-  /** Where it comes from, in words: its path, its address, or its description. */
+  /** Where it comes from, in words: its path, its address, or its description. Empty if the title says so already. */
   readonly origin: string;
   readonly status: Status;
   /** Why it failed. */
@@ -31,10 +31,11 @@ export const WIRE_STATUS = { searchable: "chunked", waiting: "queued", failed: "
 /** Converts an entry of a list. */
 export function listed(entry: DocumentEntry): ListedDocument {
   const { _id: id, title, description, url, path, message, warning, updatedAt } = entry;
+  const origin = path ?? (url === null || isUpload(url) ? description : url);
   return {
     id,
     title,
-    origin: path ?? (url === null || isUpload(url) ? description : url),
+    origin: origin === title ? "" : origin,
     status: statusOf(entry.status),
     message: message ?? undefined,
     warning: warning ?? undefined,
@@ -57,6 +58,11 @@ export function stateOf({
 
 function statusOf(status: string | undefined): Status {
   return status === "error" ? "failed" : status === "queued" ? "waiting" : "searchable";
+}
+
+/** The name of an uploaded file from its address; undefined for an address elsewhere. */
+export function uploadName(url: string): string | undefined {
+  return isUpload(url) ? decodeURIComponent(url.slice(url.lastIndexOf("/") + 1)) : undefined;
 }
 
 /** Whether an address is one of the service's uploaded files, and not a page elsewhere. */

@@ -1,0 +1,158 @@
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { may } from "../client/session.ts";
+import { Bones, Empty, ErrorNotice } from "../parts/notice.tsx";
+import { Rows } from "../parts/rows.tsx";
+import { toast } from "../parts/toast.tsx";
+import { count, counted } from "../view/format.ts";
+import { useNow } from "../view/load.ts";
+import { refine } from "../view/router.ts";
+import { batches, CHOSEN_MAX, startBatches } from "./batches.ts";
+import { DeleteDocuments } from "./delete-documents.tsx";
+import { DocumentCells, SortHead } from "./document-row.tsx";
+import type { DocumentsState, Filter } from "./documents.ts";
+import { DocumentsToolbar } from "./documents-toolbar.tsx";
+import type { ListedDocument } from "./listed-document.ts";
+
+const ROW_PX = 60;
+
+/** The documents of a scope as a table, with what can be done with those that are selected. */
+export function DocumentsTable({
+  list,
+  filter,
+  folder,
+}: {
+  readonly list: DocumentsState;
+  readonly filter: Filter;
+  readonly folder: string | undefined;
+}): JSX.Element {
+  const { documents, total, isCurrent } = list;
+  const [chosen, setChosen] = useState<ReadonlyMap<string, ListedDocument>>(new Map());
+  const [isDeleting, setIsDeleting] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const now = useNow(30_000);
+  const isAll =
+    total > 0 && chosen.size >= Math.min(total, CHOSEN_MAX) && documents.every(({ id }) => chosen.has(id));
+  const choose = (some: readonly ListedDocument[], isChosen: boolean): void => {
+    const next = new Map(chosen);
+    for (const each of some) {
+      if (isChosen) next.set(each.id, each);
+      else next.delete(each.id);
+    }
+    setChosen(next);
+  };
+  const none = (): void => setChosen(new Map());
+  const chooseAll = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      choose(await list.loadFirst(CHOSEN_MAX), true);
+      if (total > CHOSEN_MAX)
+        toast(`The first ${count(CHOSEN_MAX)} documents are selected, no more at a time.`);
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  const selected = [...chosen.values()];
+  const failed = selected.filter(({ status }) => status === "failed");
+  const isBusy = batches.value.some(({ state }) => state === "working");
+  const retry = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      await startBatches(
+        "retry",
+        failed.map(({ id }) => id),
+      );
+      none();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <>
+      <DocumentsToolbar statuses={list.statuses} filter={filter} />
+      {error === undefined ? null : <ErrorNotice error={error} />}
+      {chosen.size === 0 || !may("write") ? null : (
+        <div class="row" role="group" aria-label="Selected documents">
+          <strong>{counted(selected.length, "document")} selected</strong>
+          <button
+            type="button"
+            class="button small danger"
+            disabled={isBusy}
+            onClick={() => setIsDeleting(true)}
+          >
+            Delete…
+          </button>
+          <button
+            type="button"
+            class="button small"
+            disabled={isBusy || failed.length === 0}
+            onClick={() => void retry()}
+          >
+            Retry {counted(failed.length, "failed document")}
+          </button>
+          <button type="button" class="button small plain" onClick={none}>
+            Select none
+          </button>
+        </div>
+      )}
+      {total === 0 && !isCurrent ? <Bones lines={8} /> : null}
+      {total === 0 ? (
+        isCurrent ? (
+          <Empty
+            title="No document matches"
+            action={
+              <button
+                type="button"
+                class="button"
+                onClick={() => refine({ q: undefined, status: undefined })}
+              >
+                Show all
+              </button>
+            }
+          />
+        ) : null
+      ) : (
+        <Rows
+          label="Documents"
+          items={documents}
+          count={total}
+          onNeed={list.need}
+          keyOf={({ id }) => id}
+          rowPx={ROW_PX}
+          columns="documents"
+          head={
+            <>
+              <span role="columnheader">
+                <input
+                  type="checkbox"
+                  aria-label={`Select all ${count(total)}`}
+                  checked={isAll}
+                  onChange={(event) => (event.currentTarget.checked ? void chooseAll() : none())}
+                />
+              </span>
+              <SortHead filter={filter} name="title" label="Title" />
+              <span role="columnheader">Status</span>
+              <SortHead filter={filter} name="updated" label="Updated" />
+            </>
+          }
+          row={(document) => (
+            <DocumentCells
+              document={document}
+              isChosen={chosen.has(document.id)}
+              onChoose={(isChosen) => choose([document], isChosen)}
+              nowMs={now}
+            />
+          )}
+        />
+      )}
+      {isDeleting ? (
+        <DeleteDocuments
+          selected={selected}
+          folder={folder}
+          onClose={() => setIsDeleting(false)}
+          onStarted={none}
+        />
+      ) : null}
+    </>
+  );
+}
