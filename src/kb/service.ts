@@ -249,7 +249,7 @@ function keyOperations(records: Records): Pick<Service, "issueKey" | "acceptKey"
 
 /** Opens what every route uses. */
 function httpParts(
-  { log, observer, filesNeedKey = false, resourcesUrl }: ServiceOptions,
+  { log, observer, filesNeedKey = false, resourcesUrl, stateDir }: ServiceOptions,
   kb: KnowledgeBase,
   admission: Admission,
   limits: ServiceLimits,
@@ -261,6 +261,7 @@ function httpParts(
     keyring: openKeyring(kb.records, kb.nowMs, rate),
     sessions: openSessions(kb.records, kb.nowMs),
     publicUrl: resourcesUrl,
+    stateDir,
     idempotency: openIdempotency(kb.records, kb.nowMs),
     admission,
     responseMemory: openResponseMemory(limits.answerBytes),

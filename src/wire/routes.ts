@@ -49,6 +49,8 @@ export const ROUTES = {
   events: "/v1/events",
   /** api: an addition, what the account used over time. */
   usage: "/v1/usage",
+  /** api: an addition, the disk of the service. */
+  disk: "/v1/disk",
   /** api: an addition, the key of the caller. */
   me: "/v1/me",
   /** api: an addition, signs in to the console and out again. */

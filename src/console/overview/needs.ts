@@ -1,6 +1,7 @@
 import type { LiveStatus } from "../../wire/daemon.ts";
+import type { Disk } from "../../wire/disk.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
-import { count, counted, duration, lastName } from "../view/format.ts";
+import { bytes, count, counted, duration, lastName } from "../view/format.ts";
 import { addressOf } from "../view/address.ts";
 import type { HealthAnswer } from "./health.ts";
 
@@ -10,7 +11,12 @@ export interface Whole {
   readonly health: HealthAnswer;
   readonly queues: QueuesAnswer["data"];
   readonly daemon: LiveStatus | undefined;
+  /** Undefined for a key that may not see it. */
+  readonly disk: Disk | undefined;
 }
+
+/** Free space below which the next large document may not fit, as `kbsync doctor` has it. */
+const FREE_BYTES_LOW = 1024 ** 3;
 
 /** Something that does not go on without a person. */
 export interface Need {
@@ -22,13 +28,22 @@ export interface Need {
 }
 
 /** Returns everything that needs a person, the most pressing first. Pure. */
-export function needsOf({ health, queues, daemon }: Whole): readonly Need[] {
+export function needsOf({ health, queues, daemon, disk }: Whole): readonly Need[] {
   return [
     ...(daemon === undefined ? [] : daemonNeeds(daemon)),
     ...(daemon?.sources ?? []).flatMap(sourceNeeds),
     ...(daemon?.removed ?? []).filter(({ approved }) => !approved).map(removedNeed),
     ...queueNeeds(queues, daemon),
     ...healthNeeds(health),
+    ...(disk === undefined || disk.freeBytes >= FREE_BYTES_LOW
+      ? []
+      : [
+          need(
+            "disk",
+            `The disk has only ${bytes(disk.freeBytes)} left`,
+            "Free some: on a full disk nothing is added.",
+          ),
+        ]),
   ];
 }
 
@@ -96,7 +111,8 @@ function queueNeeds({ ingest, webhooks }: Whole["queues"], daemon: Whole["daemon
   }
   if (webhooks.dead > 0) {
     const title = `${counted(webhooks.dead, "message")} to webhooks were given up`;
-    needs.push(need("webhooks", title, "`kbsync webhooks` sends them again."));
+    const action = { label: "Review", address: addressOf(["access"], { tab: "webhooks" }) };
+    needs.push(need("webhooks", title, "Send them again once their address answers.", action));
   }
   return needs;
 }

@@ -1,11 +1,12 @@
 import type { JSX } from "preact";
+import type { DiskAnswer } from "../../wire/disk.ts";
 import type { CollectionsAnswer } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
 import { ask } from "../client/api.ts";
 import { liveTurn } from "../client/live.ts";
 import { askDaemon } from "../client/daemon.ts";
-import { clock, count, counted } from "../view/format.ts";
+import { bytes, clock, count, counted } from "../view/format.ts";
 import { FolderCards } from "../folders/folder-cards.tsx";
 import { TIER_WORDS } from "../knowledge/tiers.ts";
 import { useLoad } from "../view/load.ts";
@@ -75,15 +76,17 @@ export function OverviewPage(): JSX.Element {
 }
 
 async function loadWhole(signal: AbortSignal): Promise<Loaded> {
-  const [health, queues, collections, daemon] = await Promise.all([
+  const isLocal = me.value?.daemon === true;
+  const [health, queues, collections, daemon, disk] = await Promise.all([
     ask<HealthAnswer>("/v1/health", { signal }),
     ask<QueuesAnswer>(ROUTES.queues, { signal }),
     ask<CollectionsAnswer>(ROUTES.collections, { signal }),
-    me.value?.daemon === true ? askDaemon("status", {}, signal) : undefined,
+    isLocal ? askDaemon("status", {}, signal) : undefined,
+    isLocal ? ask<DiskAnswer>(ROUTES.disk, { signal }) : undefined,
   ]);
   const { collections: found } = collections.data;
   const documents = found.reduce((sum, { resources }) => sum + resources, 0);
-  return { documents, health, queues: queues.data, daemon, collections: found };
+  return { documents, health, queues: queues.data, daemon, disk: disk?.data, collections: found };
 }
 
 function Nothing(): JSX.Element {
@@ -111,7 +114,7 @@ function Nothing(): JSX.Element {
 }
 
 function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
-  const { collections, queues, health } = whole;
+  const { collections, queues, health, disk } = whole;
   return (
     <div class="columns figures">
       <section class="card stack tight" aria-labelledby="overview-knowledge">
@@ -148,6 +151,17 @@ function Figures({ whole }: { readonly whole: Loaded }): JSX.Element {
         ) : null}
         <p class="hint">kbsync {health.version}</p>
       </section>
+      {disk === undefined ? null : (
+        <section class="card stack tight" aria-labelledby="overview-disk">
+          <h2 id="overview-disk">Disk</h2>
+          <div class="bar" aria-hidden="true">
+            <i style={{ width: `${100 - (100 * disk.freeBytes) / Math.max(1, disk.totalBytes)}%` }} />
+          </div>
+          <p>
+            {bytes(disk.freeBytes)} free <span class="muted">of {bytes(disk.totalBytes)}</span>
+          </p>
+        </section>
+      )}
     </div>
   );
 }

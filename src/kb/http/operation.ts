@@ -37,6 +37,8 @@ export interface HttpParts {
   readonly publicUrl: string | undefined;
   /** The account of the person who runs the service. */
   readonly localAccountId: string;
+  /** Folder of the store and the uploads. */
+  readonly stateDir: string;
   /** Whether what models cost is counted. */
   readonly hasBudget: boolean;
   /** The account whose keys may use the daemon's operations; undefined: there is no daemon. */

@@ -1,13 +1,17 @@
+import { statfs } from "node:fs/promises";
 import type { FastifyInstance } from "fastify";
+import { DiskAnswer } from "../../wire/disk.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UsageAnswer, UsageQuery } from "../../wire/usage.ts";
 import { firstHour, HOUR_MS, seriesOf } from "../usage/series.ts";
+import { Refusal } from "../resources/refusal.ts";
 import { addOperation, answer } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { readInput } from "./validate.ts";
 
-/** Adds the use of the account over time (an addition). */
+/** Adds the use of the account over time, and the space on the service's disk (additions). */
 export function addUsageRoutes(server: FastifyInstance, parts: HttpParts): void {
+  addDiskRoute(server, parts);
   const { records, usage, nowMs } = parts.kb;
   addOperation(server, parts, {
     method: "GET",
@@ -36,6 +40,29 @@ export function addUsageRoutes(server: FastifyInstance, parts: HttpParts): void 
       ]);
       const points = seriesOf(query, hours, { own, all }, atMs);
       return answer(200, "Usage fetched successfully", { points });
+    },
+  });
+}
+
+/** The disk concerns the machine, so accounts other than that of the machine do not see it. */
+function addDiskRoute(server: FastifyInstance, parts: HttpParts): void {
+  addOperation(server, parts, {
+    method: "GET",
+    url: ROUTES.disk,
+    scope: "admin",
+    doc: {
+      summary: "Returns the space on the disk of the service, to the account `local` alone.",
+      tag: "Service",
+      answers: { 200: DiskAnswer },
+    },
+    handle: async (_request, accountId) => {
+      if (accountId !== parts.localAccountId)
+        throw new Refusal("route_not_found", "There is no operation at this address.");
+      const { bavail, blocks, bsize } = await statfs(parts.stateDir);
+      return answer(200, "Disk fetched successfully", {
+        freeBytes: bavail * bsize,
+        totalBytes: blocks * bsize,
+      });
     },
   });
 }

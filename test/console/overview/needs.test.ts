@@ -48,6 +48,7 @@ const STATUS: LiveStatus = {
 const MODEL = { state: "ready", message: "works" };
 const WHOLE: Whole = {
   documents: 7,
+  disk: undefined,
   health: {
     status: "ready",
     version: "1",
@@ -124,6 +125,12 @@ describe("what needs a person", () => {
       ["2 messages to webhooks were given up"],
     ],
     [
+      "a disk that is nearly full",
+      { ...WHOLE, disk: { freeBytes: 5e8, totalBytes: 1e12 } },
+      ["The disk has only 500 MB left"],
+    ],
+    ["no disk with room", { ...WHOLE, disk: { freeBytes: 5e9, totalBytes: 1e12 } }, []],
+    [
       "a model that fails",
       { ...WHOLE, health: { ...WHOLE.health, embedder: { state: "failing", message: "No memory." } } },
       ["No memory."],
@@ -135,6 +142,8 @@ describe("what needs a person", () => {
   it("names the place where each file problem is settled", () => {
     const [need] = needsOf(withSource({ failed: 1 }));
     expect(need?.action?.address).toBe("#/folders?path=%2Fhome%2Fann%2Fdocs&tab=failed");
+    const [dead] = needsOf(queued({ webhooks: { endpoints: 1, waiting: 0, dead: 2 } }));
+    expect(dead?.action?.address).toBe("#/access?tab=webhooks");
   });
 });
 

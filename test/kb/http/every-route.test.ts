@@ -134,6 +134,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     finds: "nothing",
   },
   "GET /v1/usage": { finds: "own" },
+  "GET /v1/disk": { finds: 404 },
   "GET /v1/events": { sent: () => ({ until: FIRST_STATE }), finds: "own" },
   "GET /v1/me": { finds: "own" },
   "POST /console/links": { sent: () => ({ body: {} }), finds: "own" },
