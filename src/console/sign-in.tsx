@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { isSignedOut } from "./client/api.ts";
 import { Dialog } from "./parts/dialog.tsx";
 import { Field } from "./parts/fields.tsx";
@@ -26,11 +26,26 @@ export function SignInPage(): JSX.Element {
   );
 }
 
-/** Above the page whose session ended: what is typed there stays, and its requests go on afterwards. */
+/**
+ * Above the page whose session ended: what is typed there stays, and its requests go on afterwards. Closed, for example to copy
+ * something from the page, it leaves a line that opens it again.
+ */
 export function SignInAgain(): JSX.Element | null {
+  const [isClosed, setIsClosed] = useState(false);
+  useEffect(() => setIsClosed(false), [isSignedOut.value]);
   if (!isSignedOut.value) return null;
+  if (isClosed) {
+    return (
+      <div class="banner foot row" role="status">
+        Your session has ended. Requests of this page wait until you sign in.
+        <button type="button" class="button small" onClick={() => setIsClosed(false)}>
+          Sign in
+        </button>
+      </div>
+    );
+  }
   return (
-    <Dialog title="Your session has ended" onClose={() => undefined}>
+    <Dialog title="Your session has ended" onClose={() => setIsClosed(true)}>
       <p>Sign in again to go on. Nothing on this page is lost.</p>
       <SignInForm />
     </Dialog>

@@ -126,23 +126,25 @@ function Charts({
         <Panel
           title="Latency of searches"
           figure={latest === null ? "–" : msOf(latest.p50Ms)}
-          note={latest === null ? "no search yet" : `half of the latest; 95 %: ${msOf(latest.p95Ms)}`}
+          note={latest === null ? "no search yet" : `median of the latest; 95 % within ${msOf(latest.p95Ms)}`}
           points={points}
           step={step}
         >
           {chart(
             "lines",
             "Latency of searches",
-            latest === null ? "no search yet" : `half within ${msOf(latest.p50Ms)}`,
+            latest === null ? "no search yet" : `median ${msOf(latest.p50Ms)}`,
             ({ latency }) => [latency?.p95Ms ?? null, latency?.p50Ms ?? null],
             ({ latency }) =>
-              latency === null ? "no search" : `half ${msOf(latency.p50Ms)}, 95 % ${msOf(latency.p95Ms)}`,
+              latency === null
+                ? "no search"
+                : `median ${msOf(latency.p50Ms)}, 95 % within ${msOf(latency.p95Ms)}`,
           )}
         </Panel>
         <Panel
           title="Queue"
           figure={count(queued)}
-          note="documents waited at most"
+          note="documents waiting at a time, at most"
           points={points}
           step={step}
         >
@@ -248,7 +250,7 @@ function Table({
                 Searches
               </th>
               <th scope="col" class="number">
-                Latency, half
+                Latency, median
               </th>
               <th scope="col" class="number">
                 Latency, 95 %

@@ -9,7 +9,7 @@ export const me = signal<Me | null | undefined>(undefined);
 
 /** Signs in with the link in the address, if there is one, or finds the session of the cookie. */
 export async function findSession(): Promise<void> {
-  const link = /^#link=(.+)$/.exec(location.hash)?.[1];
+  const link = LINK.exec(location.hash)?.[1];
   if (link !== undefined) {
     // Off the address bar and the history before anything else: it works once, and a person may copy the address.
     replaceAddress("#/");
@@ -28,6 +28,21 @@ export async function findSession(): Promise<void> {
     else throw error;
   }
 }
+
+/**
+ * Signs in with a link that is opened in this tab, whose address differs from the page's only after `#`: the browser does not
+ * load the page anew.
+ */
+export function followLinks(): void {
+  addEventListener("hashchange", () => {
+    if (!LINK.test(location.hash)) return;
+    findSession().catch((error: unknown) => {
+      linkProblem.value = error instanceof Error ? error.message : String(error);
+    });
+  });
+}
+
+const LINK = /^#link=(.+)$/;
 
 /** Why the link of the address did not sign in. */
 export const linkProblem = signal<string | undefined>(undefined);

@@ -1,137 +1,18 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { Approval, SourceStatus } from "../../wire/daemon.ts";
-import type { TrashedText, TroubledFile } from "../../wire/daemon-files.ts";
+import type { TrashedText } from "../../wire/daemon-files.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, counted, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Show } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
-import { WhyButton } from "./why-dialog.tsx";
+import { FileRow, useCommand } from "./file-row.tsx";
 
 const EVERY_MS = 3000;
 /** More are seldom read, and the count stands above. */
 const LISTED_MAX = 500;
-
-/** Runs a command of a list, shows its failure, and loads the list again. */
-function useCommand(reload: () => void) {
-  const [error, setError] = useState<unknown>();
-  const run = async (work: () => Promise<string>): Promise<void> => {
-    setError(undefined);
-    try {
-      toast(await work());
-      reload();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
-  return { error, run };
-}
-
-/** Files that wait or failed, each with its reason. */
-export function TroubledTab({
-  folder,
-  state,
-}: {
-  readonly folder: string;
-  readonly state: "waiting" | "failed";
-}): JSX.Element {
-  const loaded = useLoad(
-    `${state} ${folder}`,
-    async (signal) => (await askDaemon("troubled", { path: folder, state, limit: LISTED_MAX }, signal)).files,
-    EVERY_MS,
-  );
-  const { error, run } = useCommand(loaded.reload);
-  const retry = async (path: string): Promise<string> => {
-    const { sources } = await askDaemon("retry", { path });
-    const tried = sources.reduce((sum, { failed, parked, deletes }) => sum + failed + parked + deletes, 0);
-    return `${counted(tried, "file")} tried again.`;
-  };
-  return (
-    <Show loaded={loaded}>
-      {(files) =>
-        files.length === 0 ? (
-          <Empty title={state === "failed" ? "No file failed" : "No file waits"}>
-            {state === "failed"
-              ? "Every file that is wanted could be read and sent."
-              : "Everything that was saved is searchable, or failed."}
-          </Empty>
-        ) : (
-          <div class="stack">
-            <div class="row spread">
-              <p class="muted">
-                {files.length === LISTED_MAX
-                  ? `The first ${LISTED_MAX} files`
-                  : counted(files.length, "file")}
-              </p>
-              <button type="button" class="button small" onClick={() => void run(() => retry(folder))}>
-                Retry all
-              </button>
-            </div>
-            {error === undefined ? null : <ErrorNotice error={error} />}
-            <ul class="card flush files" aria-label={state === "failed" ? "Failed files" : "Waiting files"}>
-              {files.map((file) => (
-                <TroubledRow
-                  key={file.path}
-                  file={file}
-                  onRetry={() => void run(() => retry(pathOf(file)))}
-                />
-              ))}
-            </ul>
-          </div>
-        )
-      }
-    </Show>
-  );
-}
-
-function pathOf({ source, path }: Pick<TroubledFile, "source" | "path">): string {
-  return `${source}/${path}`;
-}
-
-/** A file with what there is to say of it. */
-function FileRow({
-  file,
-  words,
-}: {
-  readonly file: Pick<TroubledFile, "source" | "path">;
-  readonly words: string | null;
-}): JSX.Element {
-  return (
-    <li>
-      <div>
-        <span class="path">{file.path}</span>
-        <p class="small muted">{words}</p>
-      </div>
-      <span />
-      <span />
-      <WhyButton path={pathOf(file)} />
-    </li>
-  );
-}
-
-function TroubledRow({
-  file,
-  onRetry,
-}: {
-  readonly file: TroubledFile;
-  readonly onRetry: () => void;
-}): JSX.Element {
-  return (
-    <li>
-      <div>
-        <span class="path">{file.path}</span>
-        <p class="small muted">{file.message}</p>
-      </div>
-      <span />
-      <button type="button" class="button small" aria-label={`Retry ${file.path}`} onClick={onRetry}>
-        Retry
-      </button>
-      <WhyButton path={pathOf(file)} />
-    </li>
-  );
-}
 
 /** Deletes that wait for a person, and their approval. */
 export function HeldTab({

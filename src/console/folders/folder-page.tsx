@@ -13,7 +13,8 @@ import { place } from "../view/router.ts";
 import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
 import { ActivityTab } from "./activity-tab.tsx";
 import { RemoveFolder } from "./remove-folder.tsx";
-import { HeldTab, SkippedTab, TrashTab, TroubledTab } from "./file-tabs.tsx";
+import { HeldTab, SkippedTab, TrashTab } from "./file-tabs.tsx";
+import { TroubledTab } from "./troubled-tab.tsx";
 
 const EVERY_MS = 2000;
 const TABS = ["activity", "waiting", "failed", "held", "skipped", "trash"] as const;
@@ -137,7 +138,7 @@ function TabContent({
       return <ActivityTab folder={source.path} />;
     case "waiting":
     case "failed":
-      return <TroubledTab key={tab} folder={source.path} state={tab} />;
+      return <TroubledTab key={tab} source={source} state={tab} />;
     case "held":
       return <HeldTab source={source} reload={reload} />;
     case "skipped":

@@ -50,6 +50,7 @@ export function ErrorNotice({
       }
     >
       {known?.hint === undefined ? null : <p>{known.hint}</p>}
+      {retry === undefined && leftMs > 0 ? <p>Possible again in {duration(leftMs / 1000)}.</p> : null}
       {known?.requestId === undefined ? null : (
         <p class="small muted">
           Request <code>{known.requestId}</code>

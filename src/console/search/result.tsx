@@ -42,7 +42,7 @@ export function Result({
         <Section result={result} question={question} />
       ) : (
         <p class="passage">
-          {markWords(isCut ? content.slice(0, SHOWN_CHARS) : content, question).map(({ text, isMatch }, at) =>
+          {markWords(isCut ? beginningOf(content) : content, question).map(({ text, isMatch }, at) =>
             isMatch ? <mark key={at}>{text}</mark> : text,
           )}
           {isCut ? "…" : ""}
@@ -70,6 +70,13 @@ export function Result({
       {explain === undefined ? null : <WhyResult explain={explain} />}
     </article>
   );
+}
+
+/** The beginning of a text, up to a space. */
+function beginningOf(text: string): string {
+  const part = text.slice(0, SHOWN_CHARS);
+  // A text without spaces is cut anywhere.
+  return part.replace(/\s+\S{0,40}$/, "");
 }
 
 /** `Line 3.`, `Lines 3–9.` */

@@ -81,6 +81,40 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await violations(page)).toEqual([]);
     });
 
+    it("takes a link that is opened in a tab that shows the console already", async () => {
+      const link = async (): Promise<string> => {
+        const { json } = await running.send("POST", "/console/links", { key });
+        return `${running.url}/#link=${json.data.token}`;
+      };
+      await page.goto(running.url);
+      await page.getByRole("heading", { name: "Sign in to kbsync" }).waitFor();
+      await page.goto(await link());
+      await page.getByRole("navigation", { name: "Pages" }).waitFor();
+      // Also where somebody is signed in.
+      await page.goto(await link());
+      await expect.poll(() => page.url()).not.toContain("link=");
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      expect(await page.getByText("No such page").count()).toBe(0);
+    });
+
+    it("can be put off when the session ends, and taken up again", async () => {
+      const made = await running.send("POST", "/v1/keys", { key, body: { name: "short", scopes: ["read"] } });
+      await signIn(page, running.url, made.json.data.key);
+      await running.send("DELETE", `/v1/keys/${made.json.data._id}`, { key });
+      await open("/knowledge");
+      const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+      await dialog.waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      const line = page.getByRole("status").filter({ hasText: "Your session has ended" });
+      expect(await violations(page)).toEqual([]);
+      await line.getByRole("button", { name: "Sign in" }).click();
+      await dialog.getByLabel("Key (required)").fill(key);
+      await dialog.getByRole("button", { name: "Sign in" }).click();
+      await page.getByRole("link", { name: "Add documents" }).waitFor();
+      expect(await line.count()).toBe(0);
+    });
+
     it("asks again where a person is when the session ends, and loses nothing typed", async () => {
       const made = await running.send("POST", "/v1/keys", {
         key,
@@ -207,6 +241,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByRole("row", { name: /Seal other/ }).waitFor();
       expect(page.url()).toContain("q=seal+other");
       expect(await violations(page)).toEqual([]);
+      // The line below a title says more than the title, or is not there.
+      expect(
+        await page
+          .getByRole("row", { name: /Seal other/ })
+          .locator(".small.muted")
+          .count(),
+      ).toBe(2);
       await page.getByRole("checkbox", { name: /Select all/ }).check();
       await page.getByRole("button", { name: "Delete…" }).click();
       const number = await page.getByRole("dialog").getByRole("heading").innerText();

@@ -132,6 +132,55 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     expect(await violations(page)).toEqual([]);
   });
 
+  it("counts down at a form that the service refuses for a while, and keeps what is typed", async () => {
+    await page.route("**/v1/keys", (route) =>
+      route.request().method() === "GET"
+        ? route.continue()
+        : route.fulfill({
+            status: 429,
+            headers: { "retry-after": "20", "x-request-id": "request-2" },
+            json: { success: false, message: "Too many requests.", error: { code: "rate_limited" } },
+          }),
+    );
+    await open("/access");
+    await page.getByLabel("Name (required)").fill("kept");
+    await page.getByRole("button", { name: "Make the key" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText(/^Possible again in 1\d s\.$/).waitFor();
+    await alert.getByText("request-2").waitFor();
+    expect(await page.getByLabel("Name (required)").inputValue()).toBe("kept");
+  });
+
+  it("keeps all of the menu in reach where the window is low, as at 200 % zoom", async () => {
+    await open("/overview");
+    await page.setViewportSize({ width: 800, height: 360 });
+    const end = page.getByRole("button", { name: "Sign out" });
+    await end.scrollIntoViewIfNeeded();
+    const box = await end.boundingBox();
+    expect((box?.y ?? 999) + (box?.height ?? 0)).toBeLessThanOrEqual(360);
+  });
+
+  it("uses a screen of 4k without lines too long to read, and moves nothing where motion is reduced", async () => {
+    await page.setViewportSize({ width: 3840, height: 2160 });
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    for (const address of ["/overview", "/add", "/search?owner=harbour&q=crane", "/access"]) {
+      await open(address);
+      // Of the text itself, which may be shorter than its box.
+      const widest =
+        await page.evaluate<number>(`Math.max(...[...document.querySelectorAll("main p")].map((text) => {
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        return range.getBoundingClientRect().width;
+      }))`);
+      const moving = await page.evaluate<number>("document.getAnimations().length");
+      expect({ address, isReadable: widest <= 1120, moving }).toEqual({
+        address,
+        isReadable: true,
+        moving: 0,
+      });
+    }
+  });
+
   it("says as of when it is once the live link is lost", async () => {
     await page.route("**/v1/events", (route) => route.abort());
     await page.reload();

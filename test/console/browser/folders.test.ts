@@ -84,6 +84,25 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     await page.getByRole("heading", { level: 1, name: "All 2 files are searchable" }).waitFor();
   });
 
+  it("lists the files that the service is still reading among those that wait", async () => {
+    await open("/overview");
+    const status = await page.evaluate<{ sources: object[] }>(
+      'fetch("/v1/daemon/status").then((answer) => answer.json())',
+    );
+    const sources = status.sources.map((source) => ({ ...source, waiting: 3 }));
+    await page.route("**/v1/daemon/status*", (route) => route.fulfill({ json: { ...status, sources } }));
+    const documents = ["long.pdf", "scan.pdf"].map((path) => ({ path }));
+    await page.route("**/api/rag/documents?*status=queued*", (route) =>
+      route.fulfill({ json: { success: true, message: "", data: { documents } } }),
+    );
+    await page.goto(`${new URL(page.url()).origin}/#${folderPage("waiting")}`);
+    const list = page.getByRole("list", { name: "Waiting files" });
+    await list.getByText("long.pdf").waitFor();
+    await page.getByText("2 files, and 1 file being compared, read or sent").waitFor();
+    expect(await list.getByRole("button", { name: /^Retry/ }).count()).toBe(0);
+    expect(await list.getByRole("button", { name: /^Why/ }).count()).toBe(2);
+  });
+
   it("pauses and resumes a folder, and shows what happens in it as it happens", async () => {
     await open(folderPage("activity"));
     await page.getByRole("button", { name: "Pause" }).click();

@@ -1,0 +1,48 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import type { SkippedFile } from "../../wire/daemon-files.ts";
+import { toast } from "../parts/toast.tsx";
+import { WhyButton } from "./why-dialog.tsx";
+
+/** A file of a folder with what there is to say of it, a command if there is one, and the reasons. */
+export function FileRow({
+  file,
+  words,
+  command,
+}: {
+  readonly file: Pick<SkippedFile, "source" | "path">;
+  readonly words: string;
+  readonly command?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <li>
+      <div>
+        <span class="path">{file.path}</span>
+        <p class="small muted">{words}</p>
+      </div>
+      <span />
+      {command ?? <span />}
+      <WhyButton path={pathOf(file)} />
+    </li>
+  );
+}
+
+/** The whole path of a file. */
+export function pathOf({ source, path }: Pick<SkippedFile, "source" | "path">): string {
+  return `${source}/${path}`;
+}
+
+/** Runs a command of a list, shows its failure, and loads the list again. */
+export function useCommand(reload: () => void) {
+  const [error, setError] = useState<unknown>();
+  const run = async (work: () => Promise<string>): Promise<void> => {
+    setError(undefined);
+    try {
+      toast(await work());
+      reload();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return { error, run };
+}
