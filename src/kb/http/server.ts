@@ -21,7 +21,7 @@ import { addEventRoutes } from "./event-routes.ts";
 import { addChangeRoutes } from "./change-routes.ts";
 import { addChatRoutes } from "./chat-routes.ts";
 import { answerClientError } from "./client-error.ts";
-import { limitConnections } from "./connection-limit.ts";
+import { limitConnections, limitUnanswered } from "./connection-limit.ts";
 import type { ConsoleFile } from "../console/pages.ts";
 import { addConsoleRoutes } from "./console-routes.ts";
 import { addDaemonRoutes } from "./daemon-routes.ts";
@@ -118,7 +118,7 @@ export async function buildServer(
     },
   });
   server.server.on("checkExpectation", refuseExpectation);
-  beginInTurns(server, parts);
+  beginInTurns(server, parts, reporting.reportShed);
   server.server.maxConnections = CONNECTIONS_MAX;
   limitConnections(server.server, parts.connectionsPerAddress, () => {
     const message = `more than ${parts.connectionsPerAddress} connections are open from one address`;
@@ -205,11 +205,17 @@ function addStateRoutes(
  * all begin before the next request of another account is read. A key counts for its account once it was checked; before,
  * the client's address counts.
  */
-function beginInTurns({ server }: FastifyInstance, { keyring }: Pick<HttpParts, "keyring">): void {
+function beginInTurns(
+  { server }: FastifyInstance,
+  { keyring }: Pick<HttpParts, "keyring">,
+  reportShed: ShedLog,
+): void {
+  const mayBegin = limitUnanswered((message) => reportShed("too_many_requests", message));
   const turns = openLoopTurns({ sliceMs: BEGIN_MS });
   const handlers = server.listeners("request") as ((...given: [IncomingMessage, ServerResponse]) => void)[]; // Node's own event
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
+    if (!mayBegin(request, response)) return;
     const account = keyring.accountOf(request.headers[KEY_HEADER]);
     turns.run([account ?? `address ${request.socket.remoteAddress}`], () => {
       // A client that disconnected while its request waited gets no answer.

@@ -136,6 +136,9 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
     time(DEFAULT_LIMITS.bulkWaitMs),
   ],
+  "requests of one connection that wait for their answers": [
+    count(constant("kb/http/connection-limit.ts", "UNANSWERED_MAX")),
+  ],
   connections: [
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),
     count(DEFAULT_LIMITS.connectionsPerAddress),

@@ -72,6 +72,30 @@ it("never repeats a request id, not even after a restart", async () => {
   await next.close();
 });
 
+describe("requests that a client sends before earlier ones of its connection are answered", () => {
+  const stream = (): string =>
+    `GET /v1/events HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\naccept: text/event-stream\r\n\r\n`;
+  const inFlight = async (): Promise<number> => (await running.service.figures()).requestsUnderWay;
+
+  it("are in flight no longer than their connection", async () => {
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    // The second response waits for the end of the first, which never comes.
+    socket.write(stream() + "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(20));
+    await vi.waitFor(async () => expect(await inFlight()).toBe(21), WAIT);
+    socket.destroy();
+    await vi.waitFor(async () => expect(await inFlight()).toBe(0), WAIT);
+  });
+
+  it("end the connection when they are too many", async () => {
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    socket.on("error", () => undefined);
+    socket.write(stream() + "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100));
+    await vi.waitFor(() => expect(socket.closed).toBe(true), WAIT);
+    expect(running.log()).toContain("more than 100 requests of a connection wait for their answers");
+    await vi.waitFor(async () => expect(await inFlight()).toBe(0), WAIT);
+  });
+});
+
 describe("an upload that its client interrupts", () => {
   it.each([
     { name: "within the file", form: `content-disposition: form-data; name=file; filename=a\r\n\r\nabc` },
