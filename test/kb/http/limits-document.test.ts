@@ -136,12 +136,12 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
     count(constant("kb/http/bulk-routes.ts", "UNREADABLE_PER_SECOND")),
     time(DEFAULT_LIMITS.bulkWaitMs),
   ],
-  "requests of one connection that wait for their answers": [
-    count(constant("kb/http/connection-limit.ts", "UNANSWERED_MAX")),
-  ],
   connections: [
     count(constant("kb/http/server.ts", "CONNECTIONS_MAX")),
     count(DEFAULT_LIMITS.connectionsPerAddress),
+  ],
+  "requests of one connection that wait for their answers": [
+    count(constant("kb/http/connection-limit.ts", "UNANSWERED_MAX")),
   ],
   "documents that wait after their response": [
     count(constant("kb/resources/new-job.ts", "JOBS_MAX")),
