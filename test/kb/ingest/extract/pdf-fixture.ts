@@ -3,6 +3,8 @@ export interface PageContent {
   readonly bytes: Uint8Array;
   /** The stream's filter entry, such as `/Filter /FlateDecode`; none for plain content. */
   readonly filter?: string;
+  /** Left, lower, right and upper edge in points. Default: US Letter. */
+  readonly box?: readonly [number, number, number, number];
 }
 
 /** Lays out lines of text from the top of a page, one every 14 points; an empty line leaves a gap. */
@@ -24,10 +26,10 @@ export function buildPdf(
     ),
     Buffer.from("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"),
   ];
-  for (const [i, { bytes, filter }] of pages.entries()) {
+  for (const [i, { bytes, filter, box = [0, 0, 612, 792] }] of pages.entries()) {
     const content = `/Contents ${pageNumber(i) + 1} 0 R /Resources << /Font << /F1 3 0 R >> >>`;
     objects.push(
-      Buffer.from(`<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] ${content} >>`),
+      Buffer.from(`<< /Type /Page /Parent 2 0 R /MediaBox [${box.join(" ")}] ${content} >>`),
       Buffer.concat([
         Buffer.from(`<< /Length ${bytes.length} ${filter ?? ""} >>\nstream\n`),
         bytes,

@@ -31,9 +31,12 @@ export async function picture(lines: readonly string[]): Promise<Sharp> {
   }
 }
 
-/** Draws lines of strokes like an unknown script, which a recogniser reads as scraps. */
+/**
+ * Draws lines of strokes like an unknown script, which a recogniser reads as scraps. Small, because scraps are the slowest
+ * to recognise: each is tried in all orientations.
+ */
 export function drawing(): Sharp {
-  const canvas = createCanvas(1200, 900);
+  const canvas = createCanvas(600, 330);
   const context = canvas.getContext("2d");
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
@@ -43,9 +46,9 @@ export function drawing(): Sharp {
     seed = (seed * 1_103_515_245 + 12_345) & 0x7f_ff_ff_ff;
     return (seed / 0x7f_ff_ff_ff) * below;
   };
-  for (let sign = 0; sign < 360; sign++) {
-    const left = 40 + (sign % 30) * 36;
-    const bottom = 60 + Math.floor(sign / 30) * 64;
+  for (let sign = 0; sign < 60; sign++) {
+    const left = 40 + (sign % 15) * 36;
+    const bottom = 60 + Math.floor(sign / 15) * 64;
     context.beginPath();
     for (let point = 0; point < 5; point++) {
       const x = left + draw(24);
@@ -59,13 +62,14 @@ export function drawing(): Sharp {
   return sharp(Buffer.from(canvas.data()), { raw }).removeAlpha();
 }
 
-/** Builds a page of a PDF with a picture and no text. */
+/** Builds a page of a PDF with a picture and no text. No higher than the picture needs: an empty half is drawn and searched too. */
 export async function scannedPage(drawn: Sharp): Promise<PageContent> {
   const { data, info } = await drawn.clone().greyscale().raw().toBuffer({ resolveWithObject: true });
   const height = Math.round((500 * info.height) / info.width);
   const head = `q 500 0 0 ${height} 56 ${700 - height} cm BI /W ${info.width} /H ${info.height} /CS /G /BPC 8 /F /Fl ID `;
   return {
     bytes: Buffer.concat([Buffer.from(head), deflateSync(data), Buffer.from(" EI Q")]),
+    box: [0, 660 - height, 612, 740],
   };
 }
 
