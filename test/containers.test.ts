@@ -93,8 +93,8 @@ describe("the Dockerfile", () => {
     );
   });
 
-  it("starts a command that there is, stopped as the program expects it, with its state in the volume", () => {
-    const commands = wholeProgram().commands.map((command) => command.name());
+  it("starts a command that there is, stopped as the program expects it, with its state in the volume", async () => {
+    const commands = (await wholeProgram()).commands.map((command) => command.name());
     expect(listOf("ENTRYPOINT")).toEqual(["kbsync"]);
     expect(wordsOf("RUN").join("\n")).toContain("/opt/kbsync/dist/main.js /usr/local/bin/kbsync");
     expect(commands).toContain(listOf("CMD")[0]);
@@ -124,8 +124,8 @@ describe("the Dockerfile", () => {
 });
 
 describe.each(services)("the compose file's %s", (name, service) => {
-  it("runs a command that there is", () => {
-    const commands = wholeProgram().commands.map((command) => command.name());
+  it("runs a command that there is", async () => {
+    const commands = (await wholeProgram()).commands.map((command) => command.name());
     expect(commands).toContain(service.command[0]);
     expect(service.command).toHaveLength(1); // no options that may cease to exist
   });

@@ -100,7 +100,7 @@ function wordsOf(line: string): string[] {
 
 /** Why the program would refuse a command line; undefined: it would run it. Runs nothing. */
 async function refusalOf(words: readonly string[]): Promise<string | undefined> {
-  const program = wholeProgram();
+  const program = await wholeProgram();
   const disarm = (command: Command): void => {
     command.exitOverride().configureOutput({ writeOut: () => undefined, writeErr: () => undefined });
     if (command.commands.length === 0) command.action(() => undefined);

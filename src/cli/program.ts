@@ -4,47 +4,11 @@ import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./output/context.ts";
 import { completeCommands, invocationOf } from "./output/hint.ts";
 import { EXIT, exitCodeOf } from "./output/exit-code.ts";
-import { addAdd } from "./commands/add.ts";
-import { addLog } from "./commands/activity.ts";
 import { PRIORITY, writeError } from "./output/journal.ts";
-import { addKey } from "./commands/key.ts";
 import { logFormat, logLevel } from "./output/log.ts";
-import { addApprove } from "./commands/approve.ts";
-import { addAsk } from "./commands/question.ts";
-import { addBackup } from "./commands/backup.ts";
-import { addCompletion } from "./commands/completion.ts";
-import { addConsole } from "./commands/console.ts";
-import { addDoctor } from "./commands/doctor.ts";
-import { addErase } from "./commands/erase.ts";
-import { addEval } from "./commands/eval.ts";
-import { addChanges } from "./commands/changes.ts";
-import { addList } from "./commands/list.ts";
-import { addLs } from "./commands/ls.ts";
-import { addFacets } from "./commands/facets.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
-import { addInit } from "./commands/init.ts";
-import { addMcp } from "./commands/mcp.ts";
-import { addPause, addResume } from "./commands/pause.ts";
-import { addOpen } from "./commands/open.ts";
-import { addRecover } from "./commands/recover.ts";
-import { addRemove } from "./commands/remove.ts";
-import { addRescan } from "./commands/rescan.ts";
-import { addRestore } from "./commands/restore.ts";
-import { addRetry } from "./commands/retry.ts";
-import { addRun } from "./commands/run.ts";
-import { addSearch } from "./commands/search.ts";
-import { addServe } from "./commands/serve.ts";
-import { addService } from "./systemd/service.ts";
-import { addStatus } from "./commands/status.ts";
-import { addSync } from "./commands/sync.ts";
-import { addUndelete } from "./commands/undelete.ts";
 import { addExamples } from "./manual/examples.ts";
-import { addUp } from "./commands/up.ts";
-import { addVerify } from "./commands/verify.ts";
-import { addWait } from "./commands/wait.ts";
-import { addWebhooks } from "./commands/webhooks.ts";
-import { addWhy } from "./commands/why.ts";
 import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
@@ -94,7 +58,8 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     exitCode: EXIT.done,
   };
   try {
-    await buildProgram(context, args).parseAsync(args, { from: "user" });
+    const program = await buildProgram(context, args);
+    await program.parseAsync(args, { from: "user" });
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
@@ -122,8 +87,62 @@ function cutOff(): void {
   process.exit(EXIT.stopped);
 }
 
-/** The program with all its commands; nothing runs before it parses a command line. `args` are quoted where a person has to choose. */
-export function buildProgram(context: Context, args: readonly string[] = []): Command {
+type AddCommand = (program: Command, context: Context) => void;
+
+/** The commands by name, as the help lists them, each with what loads it. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  up: async () => (await import("./commands/up.ts")).addUp,
+  run: async () => (await import("./commands/run.ts")).addRun,
+  serve: async () => (await import("./commands/serve.ts")).addServe,
+  service: async () => (await import("./systemd/service.ts")).addService,
+  sync: async () => (await import("./commands/sync.ts")).addSync,
+  add: async () => (await import("./commands/add.ts")).addAdd,
+  remove: async () => (await import("./commands/remove.ts")).addRemove,
+  list: async () => (await import("./commands/list.ts")).addList,
+  status: async () => (await import("./commands/status.ts")).addStatus,
+  log: async () => (await import("./commands/activity.ts")).addLog,
+  wait: async () => (await import("./commands/wait.ts")).addWait,
+  why: async () => (await import("./commands/why.ts")).addWhy,
+  console: async () => (await import("./commands/console.ts")).addConsole,
+  search: async () => (await import("./commands/search.ts")).addSearch,
+  ls: async () => (await import("./commands/ls.ts")).addLs,
+  facets: async () => (await import("./commands/facets.ts")).addFacets,
+  changes: async () => (await import("./commands/changes.ts")).addChanges,
+  ask: async () => (await import("./commands/question.ts")).addAsk,
+  eval: async () => (await import("./commands/eval.ts")).addEval,
+  pause: async () => (await import("./commands/pause.ts")).addPause,
+  resume: async () => (await import("./commands/pause.ts")).addResume,
+  rescan: async () => (await import("./commands/rescan.ts")).addRescan,
+  retry: async () => (await import("./commands/retry.ts")).addRetry,
+  approve: async () => (await import("./commands/approve.ts")).addApprove,
+  undelete: async () => (await import("./commands/undelete.ts")).addUndelete,
+  erase: async () => (await import("./commands/erase.ts")).addErase,
+  verify: async () => (await import("./commands/verify.ts")).addVerify,
+  recover: async () => (await import("./commands/recover.ts")).addRecover,
+  key: async () => (await import("./commands/key.ts")).addKey,
+  webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
+  mcp: async () => (await import("./commands/mcp.ts")).addMcp,
+  open: async () => (await import("./commands/open.ts")).addOpen,
+  backup: async () => (await import("./commands/backup.ts")).addBackup,
+  restore: async () => (await import("./commands/restore.ts")).addRestore,
+  doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
+  init: async () => (await import("./commands/init.ts")).addInit,
+  completion: async () => (await import("./commands/completion.ts")).addCompletion,
+};
+
+/**
+ * The commands that a command line needs: the one that it starts with, because loading all of them takes as long as most
+ * commands run. All of them for a help, a mistake, and completions, which name each.
+ */
+function namesToLoad([first = ""]: readonly string[]): readonly string[] {
+  return Object.hasOwn(COMMANDS, first) && first !== "completion" ? [first] : Object.keys(COMMANDS);
+}
+
+/**
+ * The program with the command that `args` start with, or else with all commands; nothing runs before it parses a command line.
+ * `args` are quoted where a person has to choose.
+ */
+export async function buildProgram(context: Context, args: readonly string[] = []): Promise<Command> {
   const program = new Command("kbsync")
     .description(
       "Keeps a folder of documents and a knowledge base in exact agreement, and is the knowledge base where you have none.",
@@ -140,43 +159,7 @@ export function buildProgram(context: Context, args: readonly string[] = []): Co
       "after",
       `\nExit codes: ${EXIT_WORDS.map(([code, meaning]) => `${code} ${meaning}`).join(", ")}.`,
     );
-  addUp(program, context);
-  addRun(program, context);
-  addServe(program, context);
-  addService(program, context);
-  addSync(program, context);
-  addAdd(program, context);
-  addRemove(program, context);
-  addList(program, context);
-  addStatus(program, context);
-  addLog(program, context);
-  addWait(program, context);
-  addWhy(program, context);
-  addConsole(program, context);
-  addSearch(program, context);
-  addLs(program, context);
-  addFacets(program, context);
-  addChanges(program, context);
-  addAsk(program, context);
-  addEval(program, context);
-  addPause(program, context);
-  addResume(program, context);
-  addRescan(program, context);
-  addRetry(program, context);
-  addApprove(program, context);
-  addUndelete(program, context);
-  addErase(program, context);
-  addVerify(program, context);
-  addRecover(program, context);
-  addKey(program, context);
-  addWebhooks(program, context);
-  addMcp(program, context);
-  addOpen(program, context);
-  addBackup(program, context);
-  addRestore(program, context);
-  addDoctor(program, context);
-  addInit(program, context);
-  addCompletion(program, context);
+  for (const name of namesToLoad(args)) (await COMMANDS[name]?.())?.(program, context);
   program.hook("preAction", (_, command) => {
     const options = command.opts<CommonOptions & { readonly json?: boolean }>();
     setLog(context, options);

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import { recoverLedger, type RecoverReport } from "../../sync/daemon.ts";
 import { printJson } from "../state/ask.ts";
-import { daemonOptions, reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/compose.ts";
+import { daemonOptions } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../output/log.ts";
 import { syncedSources } from "./named-sources.ts";

@@ -6,7 +6,7 @@ import { type DaemonOperations, type DaemonProgram, operationsOf } from "../../s
 import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
-import { openConfiguredDaemon } from "../compose/compose.ts";
+import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";

@@ -3,7 +3,6 @@ import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
-import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
@@ -15,7 +14,6 @@ import { lockFolder } from "../../lib/folder-lock.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../../wire/search.ts";
-import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import { credentialFile } from "../../system/credentials.ts";
 import {
   ensureKey,
@@ -61,7 +59,8 @@ export interface ReachedService {
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
 /** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
-const EMBEDDED_IDENTITY = "embedded";
+/** Identity of the service in the state folder, on whatever port it listens. */
+export const EMBEDDED_IDENTITY = "embedded";
 
 /**
  * Starts the embedded service with the key of the state folder, and writes its address there. Throws `state_locked` if
@@ -317,91 +316,6 @@ export async function reachService(
   if (found !== undefined) return found;
   const service = "embedded" in config.service ? { ...config.service, port } : config.service;
   return startEmbeddedService({ ...config, service }, state, log);
-}
-
-/** Opens the daemon over the configuration's sources; see `daemonOptions`. */
-export function openConfiguredDaemon(
-  config: Config,
-  state: StateFolder,
-  service: ReachedService,
-  log: Logger,
-  listeners: DaemonListeners,
-): Daemon {
-  const { onChange, onUpgrade } = listeners;
-  const options = daemonOptions(config, state, service, log, listeners);
-  return openDaemon({ ...options, ...(onChange && { onChange }), ...(onUpgrade && { onUpgrade }) });
-}
-
-/** Listeners of a daemon, in addition to the log. */
-export interface DaemonListeners {
-  /** Returns the current log level of successful activities. */
-  readonly levelOfDone: () => "debug" | "info";
-  /** Called after each activity was logged. */
-  readonly onActivity?: (activity: DaemonActivity) => void;
-  readonly onChange?: () => void;
-  readonly onUpgrade?: () => void;
-  readonly metrics?: Metrics;
-}
-
-/**
- * Options of the daemon over the configuration's sources. Warnings and activities go to the log, successful activities at
- * the level that `levelOfDone` returns.
- */
-export function daemonOptions(
-  config: Config,
-  state: StateFolder,
-  service: ReachedService,
-  log: Logger,
-  { levelOfDone, metrics, onActivity }: Pick<DaemonListeners, "levelOfDone" | "metrics" | "onActivity">,
-): DaemonOptions {
-  const { apiUrl, dbUrl, resourcesUrl, filesAt, pauthkey, identity } = service;
-  return {
-    stateDir: state.path,
-    service: {
-      apiUrl,
-      dbUrl,
-      ...(resourcesUrl !== undefined && { resourcesUrl }),
-      ...(filesAt !== undefined && { filesAt }),
-      pauthkey,
-      identity,
-      // Our own service lists every acknowledged resource at once; another one may not.
-      ...(identity === EMBEDDED_IDENTITY && { listLagMs: 0 }),
-    },
-    sources: config.sources,
-    sync: config.sync,
-    onActivity: (activity) => {
-      metrics?.daemon.activity(activity);
-      logActivity(log, activity, levelOfDone());
-      onActivity?.(activity);
-    },
-    ...(metrics && { observer: metrics.daemon }),
-    onWarning: (error) => logWarning(log, error),
-    onNotice: (words) => log.info(words),
-  };
-}
-
-/** Logs an expected failure with its code and hint, any other with its stack. */
-function logWarning(log: Logger, error: Error): void {
-  if (error instanceof KbsyncError)
-    log.warn({ code: error.code, subject: error.subject, hint: error.hint }, error.message);
-  else log.warn({ err: error }, error.message);
-}
-
-const OUTCOME_WORDS = { refused: "was refused", parked: "is tried again later", skipped: "is left out" };
-
-function logActivity(log: Logger, activity: DaemonActivity, levelOfDone: "debug" | "info"): void {
-  const { atMs: _at, message, docId, ...rest } = activity;
-  // Present even without an id, so that programs find the same keys in every line on a file.
-  const facts = { ...rest, docId: docId ?? null };
-  const { action, path, from } = activity;
-  const words = from === undefined ? `${action} ${path}` : `${action} ${from} to ${path}`;
-  // The cause of a discard was reported when it happened.
-  if (activity.outcome === "done") log[action === "discard" ? "debug" : levelOfDone](facts, words);
-  else {
-    const level = activity.outcome === "skipped" ? "debug" : "warn";
-    const subject = action === "delete" ? `the delete of ${path}` : path;
-    log[level]({ ...facts, reason: message }, `${subject} ${OUTCOME_WORDS[activity.outcome]}: ${message}`);
-  }
 }
 
 /** Name of the credential that holds the key of a hosted service. */

@@ -6,7 +6,8 @@ import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import { openConfiguredDaemon, type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 
 /** A knowledge base of the same folders in another tier, for one evaluation. */

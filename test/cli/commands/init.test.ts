@@ -89,7 +89,7 @@ describe("kbsync init", () => {
       nowMs: Date.now,
       exitCode: 0,
     };
-    await buildProgram(context).parseAsync(["init", ...args], { from: "user" });
+    await (await buildProgram(context)).parseAsync(["init", ...args], { from: "user" });
   };
   const file = (): string => join(cwd, "kbsync.config.json");
 

@@ -48,7 +48,7 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
     nowMs: Date.now,
     exitCode: 0,
   };
-  await buildProgram(context).parseAsync(args, { from: "user" });
+  await (await buildProgram(context, args)).parseAsync(args, { from: "user" });
   return said;
 }
 

@@ -12,7 +12,7 @@ let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-completion-"));
   for (const shell of SHELLS) {
-    const script = await completionOf(wholeProgram(), shell);
+    const script = await completionOf(await wholeProgram(), shell);
     scripts.set(shell, script);
     writeFileSync(join(folder, `kbsync.${shell}`), script);
   }

@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { commandTable, type CommandTable } from "../../../src/cli/manual/command-table.ts";
 
-/** The program as it is, with nothing to run it on. */
-export function wholeProgram(): Command {
-  return buildProgram({
+/** The program with all commands, and with nothing to run them on. */
+export async function wholeProgram(): Promise<Command> {
+  return await buildProgram({
     stdout: {
       write: () => undefined,
       draw: () => undefined,
@@ -22,4 +22,4 @@ export function wholeProgram(): Command {
   });
 }
 
-export const table: CommandTable = commandTable(wholeProgram());
+export const table: CommandTable = commandTable(await wholeProgram());
