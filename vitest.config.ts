@@ -210,6 +210,7 @@ export default defineConfig({
         test: {
           name: "package",
           include: PACKAGE,
+          globalSetup: ["test/package/packed.ts"],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,

@@ -9,7 +9,13 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { layOut, REPOSITORY } from "../program.ts";
 
-const { values } = parseArgs({ options: { out: { type: "string", default: REPOSITORY } } });
+const { values } = parseArgs({
+  options: {
+    out: { type: "string", default: REPOSITORY },
+    /** How hard it is packed, 1 to 9. */
+    level: { type: "string", default: "6" },
+  },
+});
 
 const Manifest = z.looseObject({
   version: z.string().optional(),
@@ -63,6 +69,6 @@ function pack(tree: string): string {
     `${JSON.stringify({ ...manifest, ...machine, bundleDependencies: bundled }, undefined, 2)}\n`,
   );
   const target = join(values.out, `kbsync-${manifest.version}-${platform}-${arch}.tgz`);
-  execFileSync("tar", ["-czf", target, "-C", dirname(tree), "package"]);
+  execFileSync("tar", ["-I", `gzip -${values.level}`, "-cf", target, "-C", dirname(tree), "package"]);
   return target;
 }

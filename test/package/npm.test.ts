@@ -8,6 +8,8 @@ import { pack, REPOSITORY, sizeOf } from "../../packaging/program.ts";
 
 const BUILD = join(REPOSITORY, "packaging/npm/build.ts");
 const folder = mkdtempSync(join(tmpdir(), "kbsync-npm-"));
+// At the lowest level: how small the file gets is of no concern here.
+const BUILD_ARGS = ["--no-warnings", BUILD, "--out", folder, "--level", "1"];
 const prefix = join(folder, "prefix");
 const home = join(prefix, "lib/node_modules/kbsync");
 const docs = join(folder, "docs");
@@ -35,7 +37,7 @@ const Synced = z.object({
 
 beforeAll(() => {
   file = pack(folder);
-  whole = execFileSync(process.execPath, ["--no-warnings", BUILD, "--out", folder], { encoding: "utf8" })
+  whole = execFileSync(process.execPath, BUILD_ARGS, { encoding: "utf8" })
     .trim()
     .split("\n")
     .slice(-1)

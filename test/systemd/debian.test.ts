@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { whyNoPackage } from "../package/debian.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { builtPackages } from "./built-packages.ts";
 import { bootContainer, type Container, INSTALLED, until, whyNoContainer } from "./container.ts";
-import type { BuiltPackages } from "./packages.ts";
+import { whyNoPackage } from "./packages.ts";
 
 const why = whyNoPackage() ?? whyNoContainer();
 const AT = ["--config", "/etc/kbsync/kbsync.config.json", "--state-dir", "/var/lib/kbsync"] as const;
@@ -28,12 +27,7 @@ describe.skipIf(why !== undefined)(
     const isThere = (path: string): boolean => box.run("test", "-e", path).code === 0;
 
     beforeAll(async () => {
-      const reported = inject("packages");
-      await until("the packages to be built", () => (existsSync(reported) ? true : undefined));
-      // What packages.ts wrote.
-      const built = JSON.parse(readFileSync(reported, "utf8")) as BuiltPackages;
-      if (built.problem !== undefined) throw new Error(`no package was built: ${built.problem}`);
-      [first = "", second = ""] = built.files;
+      [first = "", second = ""] = await builtPackages();
       box = await bootContainer();
       box.sh(`mkdir -p /srv/handbook && cp -r ${INSTALLED}/sample-docs/. /srv/handbook/`);
     });

@@ -1,10 +1,8 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { buildArguments, whyNoPackage } from "../package/debian.ts";
 import { repositoryRoot } from "../e2e/program.ts";
-import { whyNoContainer } from "./container.ts";
 
 /** What came of building the packages: their files, or what went wrong. */
 export interface BuiltPackages {
@@ -19,19 +17,26 @@ declare module "vitest" {
   }
 }
 
+/** Why no Debian package can be built here, in words; undefined: one can. */
+export function whyNoPackage(): string | undefined {
+  return spawnSync("dpkg-deb", ["--version"]).error === undefined ? undefined : "there is no dpkg-deb";
+}
+
 /**
  * Builds the packages beside the tests that need none: those wait most of the time, while packing takes a processor for
  * half a minute.
  */
 export function setup(project: TestProject): (() => void) | undefined {
   project.provide("packages", "");
-  if ((whyNoPackage() ?? whyNoContainer()) !== undefined) return undefined;
+  if (whyNoPackage() !== undefined) return undefined;
   // Not below /tmp, in whose place the container has a folder of its own.
   const folder = mkdtempSync("/var/tmp/kbsync-debian-");
   const reported = join(folder, "built.json");
   project.provide("packages", reported);
   // At the lowest level: how small the package gets is of no concern here.
-  const args = [...buildArguments(folder, "1", "2"), "--level", "1"];
+  const script = join(repositoryRoot, "packaging/debian/build.ts");
+  const revisions = ["--revision", "1", "--revision", "2"];
+  const args = ["--no-warnings", script, "--out", folder, ...revisions, "--level", "1"];
   const build = spawn(process.execPath, args, { cwd: repositoryRoot, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let errors = "";

@@ -6,7 +6,8 @@ import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../src/config/schema.ts";
 import { sizeOf } from "../../packaging/program.ts";
-import { buildPackages, whyNoPackage } from "./debian.ts";
+import { builtPackages } from "./built-packages.ts";
+import { whyNoPackage } from "./packages.ts";
 
 const why = whyNoPackage();
 
@@ -24,8 +25,8 @@ describe.skipIf(why !== undefined)(
         .trim()
         .split("\n");
 
-    beforeAll(() => {
-      [file = ""] = buildPackages(folder, "1");
+    beforeAll(async () => {
+      [file = ""] = await builtPackages();
       execFileSync("dpkg-deb", ["-R", file, tree]);
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
