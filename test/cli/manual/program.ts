@@ -2,9 +2,9 @@ import type { Command } from "commander";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { commandTable, type CommandTable } from "../../../src/cli/manual/command-table.ts";
 
-/** The program with all commands, and with nothing to run them on. */
-export async function wholeProgram(): Promise<Command> {
-  return await buildProgram({
+/** The program with the commands that a command line loads, and with nothing to run them on. */
+export async function programFor(...args: readonly string[]): Promise<Command> {
+  const context = {
     stdout: {
       write: () => undefined,
       draw: () => undefined,
@@ -19,7 +19,11 @@ export async function wholeProgram(): Promise<Command> {
     signal: new AbortController().signal,
     nowMs: () => 0,
     exitCode: 0,
-  });
+  };
+  return await buildProgram(context, args);
 }
+
+/** The program with all commands. */
+export const wholeProgram = (): Promise<Command> => programFor();
 
 export const table: CommandTable = commandTable(await wholeProgram());

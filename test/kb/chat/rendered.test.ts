@@ -57,5 +57,5 @@ describe("images as models get them", () => {
     const answer = await ask(running, { user: "What?", user_urls });
     expect(answer).toMatchObject({ status: 413, json: { error: { code: "images_too_large" } } });
     expect(answer.json.error.field).toMatch(/^user_urls\[\d+\]\.url$/);
-  }, 60_000);
+  });
 });
