@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
+import { CONCURRENCY_HOSTED } from "../../src/config/schema.ts";
 import { type Started, stop, until } from "../e2e/program.ts";
 import { openChance, wholeNumberOf } from "./chance.ts";
 import { fill } from "./edits.ts";
@@ -36,44 +37,6 @@ async function expectAgreement(ground: Ground, running: Started): Promise<void> 
   });
 }
 
-describe("a service that fails for a while", () => {
-  it("is not pressed, and the backlog then drains once, without a duplicate", async () => {
-    const ground = await openGround({
-      service,
-      ownerId: "storm",
-      bare: true,
-      sync: { requestTimeoutMs: 5000 },
-    });
-    const chance = openChance(1);
-    fill(ground, chance, FILES);
-    const faults: readonly Fault[] = [
-      { kind: "answer", status: 500, body: "<html>Internal Server Error</html>" },
-      { kind: "page", status: 502 },
-      { kind: "drop" },
-      { kind: "swallow" },
-      { kind: "reset-midway" },
-      { kind: "hang" },
-    ];
-    ground.proxy.fault = () => chance.pick(faults);
-    const running = ground.start();
-    await until("a first request", () => ground.proxy.requests.length > 0);
-    await sleep(STORM_MS);
-    const met = ground.proxy.requests.length;
-    // The gate lets one request through at a time, each later than the one before; those of the start left together.
-    expect(met).toBeLessThan(16 + STORM_MS / 250);
-    ground.proxy.fault = () => undefined;
-    await expectAgreement(ground, running);
-    expect(await stop(running)).toBe(0);
-    const before = ground.proxy.requests.length;
-    expect(await ground.command("sync")).toMatchObject({ code: 0 });
-    expect(ground.proxy.writesSince(before)).toEqual([]);
-    // Each file went over once, but for those whose answers were lost in the storm.
-    const creates = ground.proxy.requests.slice(met).filter(({ operation }) => operation === "create");
-    expect(creates.length).toBeLessThanOrEqual(FILES);
-    await ground.end();
-  });
-});
-
 describe("a service that asks for time", () => {
   it.each<[string, () => Record<string, string>]>([
     ["in seconds", () => ({ "retry-after": "3" })],
@@ -92,8 +55,10 @@ describe("a service that asks for time", () => {
     const running = ground.start();
     await expectAgreement(ground, running);
     expect(await stop(running)).toBe(0);
-    // What was on its way when the service asked came a moment after it; all else waited. A date has whole seconds.
-    expect(leftMs.filter((ms) => ms > 500 && ms < 2900)).toEqual([]);
+    // What was on its way when the service asked came after it, on a busy machine a second later; all else waited. A date has
+    // whole seconds.
+    expect(leftMs.filter((ms) => ms < 2900).length).toBeLessThanOrEqual(CONCURRENCY_HOSTED);
+    expect(leftMs.filter((ms) => ms > 2000 && ms < 2900)).toEqual([]);
     expect(leftMs.filter((ms) => ms >= 2900).length).toBeGreaterThan(10);
     const titles = ground.proxy.requests.filter(
       ({ operation, fault }) => operation === "create" && fault === undefined,
@@ -141,7 +106,62 @@ describe("a document that the service cannot index", () => {
   });
 });
 
-describe("a service that is down", () => {
+describe("a create that some gateway sends twice to a service that knows no request keys", () => {
+  it("leaves an extra resource without a trace; verify finds it and repairs", async () => {
+    const ground = await openGround({ service, ownerId: "twice", bare: true });
+    fill(ground, openChance(8), 20);
+    ground.proxy.fault = ({ operation, number }) =>
+      operation === "create" && number % 5 === 0 ? { kind: "duplicate" } : undefined;
+    expect(await ground.command("sync")).toMatchObject({ code: 0 });
+    ground.proxy.fault = () => undefined;
+    expect((await ground.disagreements()).filter((line) => line.startsWith("too much"))).not.toEqual([]);
+    const repaired = await ground.command("verify", "--repair");
+    expect(repaired, `it said: ${repaired.stderr}`).toMatchObject({ code: 0 });
+    expect(await ground.disagreements()).toEqual([]);
+    await ground.end();
+  });
+});
+
+// These two wait most of the time.
+describe.concurrent("a service that fails for a while", () => {
+  it("is not pressed, and the backlog then drains once, without a duplicate", async () => {
+    const ground = await openGround({
+      service,
+      ownerId: "storm",
+      bare: true,
+      sync: { requestTimeoutMs: 5000 },
+    });
+    const chance = openChance(1);
+    fill(ground, chance, FILES);
+    const faults: readonly Fault[] = [
+      { kind: "answer", status: 500, body: "<html>Internal Server Error</html>" },
+      { kind: "page", status: 502 },
+      { kind: "drop" },
+      { kind: "swallow" },
+      { kind: "reset-midway" },
+      { kind: "hang" },
+    ];
+    ground.proxy.fault = () => chance.pick(faults);
+    const running = ground.start();
+    await until("a first request", () => ground.proxy.requests.length > 0);
+    await sleep(STORM_MS);
+    const met = ground.proxy.requests.length;
+    // The gate lets one request through at a time, each later than the one before; those of the start left together.
+    expect(met).toBeLessThan(16 + STORM_MS / 250);
+    ground.proxy.fault = () => undefined;
+    await expectAgreement(ground, running);
+    expect(await stop(running)).toBe(0);
+    const before = ground.proxy.requests.length;
+    expect(await ground.command("sync")).toMatchObject({ code: 0 });
+    expect(ground.proxy.writesSince(before)).toEqual([]);
+    // Each file went over once, but for those whose answers were lost in the storm.
+    const creates = ground.proxy.requests.slice(met).filter(({ operation }) => operation === "create");
+    expect(creates.length).toBeLessThanOrEqual(FILES);
+    await ground.end();
+  });
+});
+
+describe.concurrent("a service that is down", () => {
   it("is asked a few times in 20 s, while files go on changing, and all is there when it is back", async () => {
     const ground = await openGround({ service, ownerId: "down" });
     fill(ground, openChance(4), 100);
@@ -160,22 +180,6 @@ describe("a service that is down", () => {
     const again = ground.start();
     await expectAgreement(ground, again);
     expect(await stop(again)).toBe(0);
-    await ground.end();
-  });
-});
-
-describe("a create that some gateway sends twice to a service that knows no request keys", () => {
-  it("leaves an extra resource without a trace; verify finds it and repairs", async () => {
-    const ground = await openGround({ service, ownerId: "twice", bare: true });
-    fill(ground, openChance(8), 20);
-    ground.proxy.fault = ({ operation, number }) =>
-      operation === "create" && number % 5 === 0 ? { kind: "duplicate" } : undefined;
-    expect(await ground.command("sync")).toMatchObject({ code: 0 });
-    ground.proxy.fault = () => undefined;
-    expect((await ground.disagreements()).filter((line) => line.startsWith("too much"))).not.toEqual([]);
-    const repaired = await ground.command("verify", "--repair");
-    expect(repaired, `it said: ${repaired.stderr}`).toMatchObject({ code: 0 });
-    expect(await ground.disagreements()).toEqual([]);
     await ground.end();
   });
 });

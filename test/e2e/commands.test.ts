@@ -45,26 +45,8 @@ const sync = (...args: string[]) => kbsync(["sync", docs, "--state-dir", state, 
 const write = (name: string, text: string): void => writeFileSync(join(docs, name), text);
 
 describe("usage", () => {
-  it.each([
-    ["up"],
-    ["run"],
-    ["serve"],
-    ["sync"],
-    ["status"],
-    ["search"],
-    ["facets"],
-    ["ls"],
-    ["changes"],
-    ["approve"],
-    ["log"],
-    ["wait"],
-    ["why"],
-    ["pause"],
-    ["resume"],
-    ["rescan"],
-    ["retry"],
-  ])("%s has a help", async (command) => {
-    const { code, stdout } = await kbsync([command, "--help"]);
+  it.each(["up", "service install"])("%s has a help", async (command) => {
+    const { code, stdout } = await kbsync([...command.split(" "), "--help"]);
     expect(code).toBe(0);
     expect(stdout).toMatch(new RegExp(`^Usage: kbsync ${command} `));
     expect(stdout).toContain("--config");

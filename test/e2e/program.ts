@@ -120,9 +120,11 @@ export async function statusOf(folder: string, stateDir: string): Promise<Source
   return source;
 }
 
-/** Waits until all files of a folder are in agreement: so many, or any but none. */
+/** Waits until a running daemon has all files of a folder in agreement: so many, or any but none. */
 export async function agreed(folder: string, stateDir: string, files?: number): Promise<SourceLine> {
   return until("agreement", async () => {
+    // One program that waits takes less than many that are started to look.
+    await kbsync(["wait", "--state-dir", stateDir, "--timeout", String(WAIT_MS / 1000)]);
     const now = await statusOf(folder, stateDir);
     const isCounted = files === undefined ? now.files > 0 : now.files === files;
     return isCounted && now.inAgreement === now.files && now.waiting === 0 && now;
@@ -189,7 +191,13 @@ function checkOf(url: string): Promise<(answer: CheckedAnswer) => void> {
   return fetched;
 }
 
-/** Polls until `look` gives something else than undefined or false; fails naming what did not come. */
+/** Longest pause between two looks, in milliseconds. */
+const PAUSE_MS_MAX = 500;
+
+/**
+ * Polls until `look` gives something else than undefined or false; fails naming what did not come. Pauses three times as
+ * long as a look takes: a list of all documents, asked for without a pause, keeps a processor busy.
+ */
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
@@ -197,10 +205,11 @@ export async function until<T>(
 ): Promise<T> {
   const deadline = Date.now() + waitMs;
   for (;;) {
+    const startMs = Date.now();
     const found = await look();
     if (found !== undefined && found !== false) return found;
     if (Date.now() > deadline) throw new Error(`waited ${waitMs} ms in vain for ${what}`);
-    await sleep(20);
+    await sleep(Math.min(PAUSE_MS_MAX, Math.max(20, 3 * (Date.now() - startMs))));
   }
 }
 
