@@ -14,6 +14,7 @@ import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { wrappedProse } from "../terminal/prose.ts";
+import { openStreamedProse, type StreamedProse } from "../terminal/streamed-prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
 import { askService, callService } from "../compose/service-call.ts";
@@ -49,13 +50,15 @@ export function addAsk(program: Command, context: Context): void {
   const command = program
     .command("ask")
     .description("ask an agent, which answers from the knowledge base and from images")
-    .argument("<question>", "in your own words; may be empty with an image")
+    .argument("<question...>", "in your own words, without quotes; may be empty with an image")
     .option("-i, --image <file>", "an image to send with the question; may be repeated", collect, [])
     .option("-a, --agent <agent>", "the agent to ask", DEFAULT_AGENT_ID)
     .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said");
   addFreshOptions(command)
     .option("--json", "print the answer as JSON")
-    .action(async (question: string, options: AskOptions) => askOnce(context, question, options));
+    .action(async (words: readonly string[], options: AskOptions) =>
+      askOnce(context, words.join(" "), options),
+    );
 }
 
 async function askOnce(context: Context, question: string, options: AskOptions): Promise<void> {
@@ -78,7 +81,6 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       response_type: "text",
       stream: true,
     });
-    const show = options.json === true ? () => undefined : (piece: string) => context.stdout.write(piece);
     const send = async (waitSeconds: number | undefined): Promise<ChatResponse> => {
       const answer = await callService(service, {
         method: "POST",
@@ -88,11 +90,14 @@ async function askOnce(context: Context, question: string, options: AskOptions):
         signal: context.signal,
         silenceMs: SILENCE_MS,
       });
-      return readChatAnswer(answer, show).catch((error: unknown) => {
-        // Interrupted by the user, not by the service.
-        context.signal.throwIfAborted();
-        throw error;
-      });
+      const shown = options.json === true ? undefined : answerOutput(context);
+      return readChatAnswer(answer, (piece) => shown?.push(piece))
+        .catch((error: unknown) => {
+          // Interrupted by the user, not by the service.
+          context.signal.throwIfAborted();
+          throw error;
+        })
+        .finally(() => shown?.end());
     };
     const { answer, receipt } = await askWithReceipt(
       ledgerOf(state.path),
@@ -121,6 +126,15 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   } finally {
     await service.close();
   }
+}
+
+/** Shows an answer while it arrives, on a terminal wrapped to its width. */
+function answerOutput({ stdout }: Context): StreamedProse {
+  if (!stdout.isTTY) return { push: (piece) => stdout.write(piece), end: () => undefined };
+  return openStreamedProse(
+    (text) => stdout.write(text),
+    () => stdout.columns,
+  );
 }
 
 /** The commands in it are of documents, so none is completed. */
