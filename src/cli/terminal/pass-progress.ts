@@ -70,8 +70,8 @@ export function startProgress(
 export function openPassCount(startMs: number): (status: PassStatus, nowMs: number) => PassState {
   // Files that were in agreement before: the fewest that ever were.
   let before = Infinity;
-  const texts = openRate(startMs);
-  const documents = openRate(startMs);
+  const texts = openEstimate(startMs);
+  const documents = openEstimate(startMs);
   return ({ sources, progress, service }, nowMs) => {
     const files = sources.reduce((sum, source) => sum + source.files, 0);
     const left = sources.reduce((sum, source) => sum + source.waiting, 0);
@@ -79,13 +79,10 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
     const documentsLeft = Math.max(0, progress.documents.total - progress.documents.done);
     const jobsLeft = Math.max(0, progress.total - progress.done);
     const others = Math.max(0, jobsLeft - documentsLeft);
-    const perText = texts(progress.done - progress.documents.done, nowMs);
-    const perDocument = documents(progress.documents.done, nowMs);
+    const forTexts = texts(progress.done - progress.documents.done, others, nowMs);
+    const forDocuments = documents(progress.documents.done, documentsLeft, nowMs);
     // Neither waits behind the other.
-    const seconds = [
-      ...(others > 0 ? [perText && others / perText] : []),
-      ...(documentsLeft > 0 ? [perDocument && documentsLeft / perDocument] : []),
-    ];
+    const seconds = [...(others > 0 ? [forTexts] : []), ...(documentsLeft > 0 ? [forDocuments] : [])];
     const known = seconds.filter((each) => each !== undefined);
     return {
       done: files - left - before,
@@ -104,18 +101,23 @@ export function openPassCount(startMs: number): (status: PassStatus, nowMs: numb
 /** Length of the window of a rate: some PDFs take half a minute. */
 const WINDOW_MS = 60_000;
 
-/** Measures what is done a second, lately; where nothing was, since the start. Undefined: nothing was done yet. */
-function openRate(startMs: number): (done: number, nowMs: number) => number | undefined {
+/**
+ * Returns the seconds that `left` more of a kind take, by what was done a second lately, or since the start. They count down until
+ * more is done, and never up. Undefined: nothing was done yet, or more should have been.
+ */
+function openEstimate(startMs: number): (done: number, left: number, nowMs: number) => number | undefined {
   let samples = [{ done: 0, atMs: startMs }];
-  return (done, nowMs) => {
+  return (done, left, nowMs) => {
     if (done !== samples.at(-1)?.done) {
       const from = samples.findLastIndex(({ atMs }) => nowMs - atMs >= WINDOW_MS);
       samples = [...samples.slice(Math.max(0, from)), { done, atMs: nowMs }];
     }
-    const first = samples.find(({ atMs }) => nowMs - atMs < WINDOW_MS) ?? samples[0];
+    const lastMs = samples.at(-1)?.atMs ?? startMs;
+    const first = samples.find(({ atMs }) => lastMs - atMs < WINDOW_MS) ?? samples[0];
     const base = first === undefined || first.done === done ? samples[0] : first;
-    if (base === undefined || base.done === done || nowMs <= base.atMs) return undefined;
-    return (1000 * (done - base.done)) / (nowMs - base.atMs);
+    if (base === undefined || base.done === done || lastMs <= base.atMs) return undefined;
+    const seconds = ((lastMs - base.atMs) * left) / (done - base.done) / 1000 - (nowMs - lastMs) / 1000;
+    return seconds > 0 ? seconds : undefined;
   };
 }
 
@@ -127,7 +129,8 @@ export function barLine(state: PassState, columns: number, symbols: boolean): st
   const words = progressWords(state);
   const cells = Math.min(BAR_CELLS, columns - words.length - 4);
   const share = state.isScanning || state.total === 0 ? undefined : state.done / state.total;
-  const filled = Math.round((share ?? 0) * cells);
+  // Rounded down: a full bar means that all is done.
+  const filled = Math.floor((share ?? 0) * cells);
   const bar =
     share === undefined || cells < 4 ? "" : `${full.repeat(filled)}${empty.repeat(cells - filled)} `;
   const [line = ""] = wrapped(words, columns - 3 - bar.length);
@@ -139,7 +142,7 @@ export function progressWords(state: PassState): string {
   const { done, total, failed, documentsLeft, deletesLeft, secondsLeft } = state;
   const parts: string[] = [];
   if (state.isScanning) {
-    parts.push(`comparing the folders: ${counted(total, "file")} to sync so far, ${thousands(done)} done`);
+    parts.push(`comparing the folders: ${thousands(done)} of ${counted(total, "file")} done so far`);
   } else if (total > 0) parts.push(`${thousands(done)} of ${counted(total, "file")}`);
   if (deletesLeft > 0) parts.push(`${counted(deletesLeft, "delete")} left`);
   if (state.isServiceAway) parts.push("waiting for the service");

@@ -33,7 +33,7 @@ describe("the words of progress", () => {
     [
       "before all is found",
       { isScanning: true, secondsLeft: 3 },
-      "comparing the folders: 1,000 files to sync so far, 500 done",
+      "comparing the folders: 500 of 1,000 files done so far",
     ],
     ["with deletes alone", { total: 0, deletesLeft: 1 }, "1 delete left"],
     [
@@ -76,6 +76,23 @@ it("counts files of this pass alone, with the time left by the rate of late", ()
   expect(count(status(1000, 450, 450, 960), 10_000)).toMatchObject({ done: 450, total: 900 });
   const { secondsLeft } = count(status(1000, 450, 450, 900), 10_000);
   expect(secondsLeft).toBeCloseTo(10, 1);
+});
+
+it("counts the time left down while nothing more is done, and gives no time that is over", () => {
+  const count = openPassCount(0);
+  const scans = (done: number, nowMs: number): number | undefined => {
+    const { progress, ...rest } = status(4, 4 - done, done, 4);
+    return count({ ...rest, progress: { ...progress, documents: { done, total: 4 } } }, nowMs).secondsLeft;
+  };
+  expect(scans(0, 0)).toBeUndefined();
+  expect([10_000, 20_000, 39_000].map((nowMs) => scans(1, nowMs))).toEqual([30, 20, 1]);
+  expect(scans(1, 41_000)).toBeUndefined();
+  expect(scans(2, 44_000)).toBe(44);
+});
+
+it("draws no full bar before all is done", () => {
+  expect(barLine({ ...STATE, done: 999 }, 80, false)).toContain("#- 999 of 1,000 files");
+  expect(barLine({ ...STATE, done: 1000 }, 80, false)).toContain("## 1,000 of 1,000 files");
 });
 
 function record(isTTY: boolean, isQuiet = false) {
