@@ -27,7 +27,7 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import type { CommonOptions } from "../output/options.ts";
-import { openScreen } from "../output/screen.ts";
+import { openScreen } from "../terminal/screen.ts";
 import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 

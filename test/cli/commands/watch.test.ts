@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openScreen } from "../../../src/cli/output/screen.ts";
+import { openScreen } from "../../../src/cli/terminal/screen.ts";
 import { watch } from "../../../src/cli/commands/status.ts";
 
 /** A terminal as far as it matters: which page it shows, whether its cursor is visible, what was written to it. */
@@ -73,6 +73,8 @@ it("shows what the window has room for, and says that there is more", () => {
   expect(other).toContain("… 3 more lines: make");
   screen.show("a line that is too long for the window\n");
   expect(stdout.state().other).toContain("a line that is too l\u001b[K");
+  screen.show("今日は今日は今日は今日は\n");
+  expect(stdout.state().other).toContain("今日は今日は今日は今\u001b[K");
   screen.close();
   screen.close();
   expect(stdout.state()).toMatchObject({ page: "own", own: "" });

@@ -1,5 +1,6 @@
-import { visible } from "./visible.ts";
-import type { ProgressOutput } from "./progress.ts";
+import { cutTo } from "./wrap.ts";
+import { visible } from "../output/visible.ts";
+import type { ProgressOutput } from "../output/progress.ts";
 
 /** The terminal's alternate screen, redrawn repeatedly. */
 export interface Screen {
@@ -31,9 +32,9 @@ export function openScreen(output: ProgressOutput): Screen {
     show: (text) => {
       const lines = visible(text).replace(/\n$/, "").split("\n");
       const rows = Math.max(1, output.rows ?? lines.length);
-      const fitting = lines.length <= rows ? lines : [...lines.slice(0, rows - 1), moreLine(lines, rows)];
+      const shown = lines.length <= rows ? lines : [...lines.slice(0, rows - 1), moreLine(lines, rows)];
       // Overwrites line by line: clearing the screen first would flicker.
-      const drawn = fitting.map((line) => `${line.slice(0, output.columns)}${CLEAR_LINE}`).join("\r\n");
+      const drawn = shown.map((line) => `${cutTo(line, output.columns)}${CLEAR_LINE}`).join("\r\n");
       output.draw(`${HOME}${drawn}${CLEAR_BELOW}`);
     },
     close,
