@@ -315,7 +315,7 @@ async function listen(server: FastifyInstance, host: string, port: number): Prom
   } catch (error) {
     throw listenFailure(error, {
       subject: `${host}:${port}`,
-      hint: "Set service.host and service.port in the configuration to an address of this machine that is free.",
+      hint: "--port 0 takes a free port; service.host and service.port in the configuration set another address for good.",
     });
   }
 }

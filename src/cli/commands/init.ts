@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, Option } from "commander";
@@ -14,6 +14,7 @@ import { bestTier, thisMachine } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
 import { writeConfig } from "../state/config-file.ts";
+import { requireFolder } from "../state/folder-there.ts";
 
 /** The flags of `kbsync init`. */
 export interface InitOptions extends CommonOptions {
@@ -118,6 +119,6 @@ function wishesOf(
 
 /** A folder that is named must be there: a missing one is a slip of the keyboard. Throws `source_unusable`. */
 function knownFolder(folder: string): string {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return folder;
-  throw new KbsyncError(`${folder} is no folder`, { code: "source_unusable", subject: folder });
+  requireFolder(folder);
+  return folder;
 }

@@ -83,7 +83,7 @@ async function askFolders(ask: Ask, complain: (words: string) => void, cwd: stri
     if (answer === "" && !isFirst) break;
     const folder = absolute(answer, cwd);
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
-      complain(`${folder} is no folder`);
+      complain(`there is no folder ${folder}`);
     else if (folders.includes(folder)) complain(`${folder} is named already`);
     else folders.push(folder);
   }

@@ -41,11 +41,11 @@ async function remove(context: Context, dir: string, options: RemoveOptions): Pr
   const left = status?.removed.find(({ path }) => path === folder);
   const active = status?.sources.find(({ path }) => path === folder);
   const index = sources.findIndex(({ absolutePath }) => absolutePath === folder);
-  const all = [
-    ...sources.map(({ absolutePath }) => absolutePath),
-    ...(status?.removed ?? []).map(({ path }) => path),
-  ];
-  if (left === undefined && active === undefined && index === -1) throw unknownSource(folder, all);
+  if (left === undefined && active === undefined && index === -1) {
+    const configured = sources.map(({ absolutePath }) => absolutePath);
+    const synced = [...(status?.sources ?? []), ...(status?.removed ?? [])].map(({ path }) => path);
+    throw unknownSource(folder, [...new Set([...configured, ...synced])]);
+  }
   const documents = left?.resources ?? active?.inAgreement ?? 0;
   const deletes = options.keepDocuments !== true;
   if (deletes && documents > 0 && options.yes !== true && !(await agrees(context, folder, documents))) return;

@@ -6,6 +6,7 @@ import { pathBelow } from "../../lib/path-below.ts";
 import type { NewFolder } from "../../wire/daemon-folders.ts";
 import type { Context } from "../output/context.ts";
 import { editConfig } from "./config-file.ts";
+import { requireFolder } from "./folder-there.ts";
 
 /**
  * Adds folders to a configuration file, absolute paths each. Those that it has already stay as they are. Throws
@@ -48,8 +49,7 @@ const NO_DOCUMENTS: ReadonlySet<string> = new Set(["/", "/proc", "/sys", "/dev"]
  * in the state folder, where the daemon itself writes.
  */
 export function checkFolder(path: string, stateDir: Config["stateDir"]): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new KbsyncError(`${path} is no folder`, { code: "source_unusable", subject: path });
+  requireFolder(path);
   const real = realpathSync(path);
   if (NO_DOCUMENTS.has(real) || ["/proc/", "/sys/"].some((start) => real.startsWith(start))) {
     throw new KbsyncError(`${path} is the system's, not a folder of documents`, {

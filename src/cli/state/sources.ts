@@ -1,10 +1,10 @@
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Config, loadConfig, type NamedFolder } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
 import { configRequest, type SourceOptions } from "../output/options.ts";
+import { requireFolder } from "./folder-there.ts";
 
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
 export function ledgerFolders(stateDir: string): readonly string[] {
@@ -70,8 +70,7 @@ function namedFolders(
   const remembered = rememberedFolders(stateDir);
   return dirs.map((dir) => {
     const path = resolve(cwd, dir);
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-      throw new KbsyncError(`${dir} is no folder`, { code: "source_unusable", subject: dir });
+    requireFolder(path);
     if (configured.includes(path)) return { path, ...asked };
     const known = remembered.find((each) => each.path === path) ?? (newTier && { collection: newTier });
     return { ...known, path, ...asked };

@@ -149,7 +149,7 @@ describe("kbsync init", () => {
       service: { embedded: true, port: 7600 },
     });
     expect(reported).toEqual([
-      `${join(cwd, "gone")} is no folder`,
+      `there is no folder ${join(cwd, "gone")}`,
       `${join(cwd, "docs")} is named already`,
       expect.stringMatching(/^fastest +by words/) as string,
       expect.stringMatching(/^moderate +by words at once; by meaning/) as string,

@@ -74,7 +74,9 @@ describe("a command on what was synced", () => {
     expect(chosen("configured")).toEqual([configured]);
     mkdirSync(join(context.cwd, "third"));
     expect(chosen("third")).toEqual([join(context.cwd, "third")]);
-    expect(() => chosen("none")).toThrow(/is no folder/);
+    expect(() => chosen("none")).toThrow(`there is no folder ${join(context.cwd, "none")}`);
+    writeFileSync(join(context.cwd, "a.md"), "A");
+    expect(() => chosen("a.md")).toThrow(/a\.md is a file, not a folder/);
     expect(reported).toBe("");
   });
 

@@ -1,0 +1,19 @@
+import { statSync } from "node:fs";
+import { KbsyncError } from "../../lib/failure.ts";
+
+/** Checks that a folder that a person named is there. Throws `source_unusable`. */
+export function requireFolder(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return;
+  throw found === undefined
+    ? new KbsyncError(`there is no folder ${path}`, {
+        code: "source_unusable",
+        subject: path,
+        hint: "Check how it is spelled, or create it first.",
+      })
+    : new KbsyncError(`${path} is a file, not a folder`, {
+        code: "source_unusable",
+        subject: path,
+        hint: "Name the folder that it is in; --include narrows it down.",
+      });
+}
