@@ -100,7 +100,7 @@ function refuseForeign(db: Sqlite, file: string): void {
   throw new KbsyncError(`${file} is not a kbsync ledger: it is another program's database`, {
     code: "ledger_foreign",
     subject: file,
-    hint: "It was left unchanged. Move it away, or use another stateDir.",
+    hint: "It was left unchanged. Move it away, or name another state folder with `--state-dir`.",
   });
 }
 

@@ -304,7 +304,10 @@ describe("the ledger", () => {
   it("refuses a newer ledger, another service's, and a damaged one, in words", () => {
     openLedger(dir, "s").close();
     expect(() => openLedger(dir, "other")).toThrow(
-      expect.objectContaining({ code: "ledger_other_service" }) as Error,
+      expect.objectContaining({
+        code: "ledger_other_service",
+        hint: "Give each service a state folder of its own: `--state-dir`, or `stateDir` in the configuration.",
+      }) as Error,
     );
     const db = new Database(ledgerFile(dir));
     db.pragma("user_version = 99");
