@@ -3,6 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { parseConfig } from "../src/config/load.ts";
 import { table, wholeProgram } from "./cli/manual/program.ts";
 import { DOCUMENTS, FENCE } from "./shown-commands.ts";
@@ -59,6 +60,14 @@ describe.each(DOCUMENTS)("%s", (file) => {
         .map((option) => `kbsync ${name} ${option}`);
     });
     expect(unknown).toEqual([]);
+  });
+
+  it("runs only scripts that package.json has", () => {
+    const { scripts } = z
+      .object({ scripts: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(read("package.json")));
+    const run = [...read(file).matchAll(/\bnpm run (?:-s )?([a-z][\w:-]*)/g)].map(([, name = ""]) => name);
+    expect(run.filter((name) => !(name in scripts))).toEqual([]);
   });
 
   it("shows only command lines that the program takes", async () => {

@@ -29,6 +29,10 @@ const NOT_RUN: readonly (readonly [lines: RegExp, reason: string])[] = [
     /^npm (?:start|run -s kbsync)\b/,
     "syncs the clone itself into its own state folder: the same as kbsync up and search",
   ],
+  [
+    /^npm run (?:check|test:\w+|simulate|mutate|bench)\b/,
+    "the project's own checks; test/docs.test.ts finds their scripts",
+  ],
   [/^kbsync mcp --http --public-url/, "needs an identity provider's address and a proxy: test/mcp"],
 ];
 
