@@ -1,7 +1,7 @@
 import type { ComponentType, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useCurrentInView } from "./view/current-in-view.ts";
-import { unreachableSinceMs } from "./client/api.ts";
+import { isAway, unreachableSinceMs } from "./client/api.ts";
 import { clock } from "./view/format.ts";
 import { BulkProgress } from "./knowledge/bulk-progress.tsx";
 import { OverviewPage } from "./overview/overview-page.tsx";
@@ -85,6 +85,9 @@ const FURTHER: Readonly<Record<string, { readonly below: string; readonly page: 
   },
 };
 
+/** Pause before another try to find the session of a service that restarts. */
+const START_RETRY_MS = 3000;
+
 /** The console: the page of the address beside the menu, or the form to sign in. `start` finds the session. */
 export function App({ start }: { readonly start: () => Promise<void> }): JSX.Element | null {
   const [problem, setProblem] = useState<unknown>();
@@ -93,6 +96,11 @@ export function App({ start }: { readonly start: () => Promise<void> }): JSX.Ele
     start().catch(setProblem);
   };
   useEffect(begin, []);
+  useEffect(() => {
+    if (!isAway(problem)) return undefined;
+    const timer = setTimeout(begin, START_RETRY_MS);
+    return () => clearTimeout(timer);
+  }, [problem]);
   if (problem !== undefined) {
     return (
       <main class="sign-in">

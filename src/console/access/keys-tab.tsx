@@ -8,7 +8,7 @@ import { Confirm } from "../parts/dialog.tsx";
 import { Field, Switches } from "../parts/fields.tsx";
 import { Empty, ErrorNotice, Show, State } from "../parts/notice.tsx";
 import { toast } from "../parts/toast.tsx";
-import { ago } from "../view/format.ts";
+import { ago, dayOf } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { useSubmit } from "../view/submit.ts";
 import { SecretDialog } from "./secret-dialog.tsx";
@@ -147,7 +147,7 @@ function KeyTable({
 
 function stateWords({ state, expiresAt }: KeyRecordAnswer): string {
   if (state !== "valid") return state;
-  return expiresAt === null ? "valid" : `valid until ${expiresAt.slice(0, 10)}`;
+  return expiresAt === null ? "valid" : `valid until ${dayOf(Date.parse(expiresAt))}`;
 }
 
 function NewKey({

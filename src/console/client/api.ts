@@ -14,7 +14,7 @@ export class RequestError extends Error {
   readonly retryAtMs: number | undefined;
 
   constructor(message: string, facts: Partial<Omit<RequestError, "name" | "message">> = {}) {
-    super(message);
+    super(message, { cause: facts.cause });
     this.code = facts.code ?? "unreachable";
     this.status = facts.status ?? 0;
     this.hint = facts.hint;
@@ -80,12 +80,12 @@ export async function persist<T>(
       return answer;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      const isAway = AWAY.has(error.code);
-      if (!isAway) unreachableSinceMs.value = null;
+      const away = isAway(error);
+      if (!away) unreachableSinceMs.value = null;
       if (ENDED.has(error.code)) {
         // Unless somebody has signed in since the request was sent.
         if (session === sessions) await nextSession();
-      } else if (isAway && (isRepeated || error.code !== "unreachable")) {
+      } else if (away && (isRepeated || error.code !== "unreachable")) {
         unreachableSinceMs.value ??= Date.now();
         await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)] ?? 0, abort);
       } else throw error;
@@ -97,6 +97,11 @@ export async function persist<T>(
 const ENDED: ReadonlySet<string> = new Set(["session_ended", "key_missing"]);
 /** Codes of a service that restarts. */
 const AWAY: ReadonlySet<string> = new Set(["unreachable", "starting", "draining", "daemon_stopping"]);
+
+/** Whether a request failed because the service is away, and may succeed once it is back. */
+export function isAway(error: unknown): boolean {
+  return error instanceof RequestError && AWAY.has(error.code);
+}
 
 /** Whether a request may be sent twice: a read, or one that the service recognises. */
 function isRepeatable({ method = "GET", headers = {} }: SentRequest): boolean {
@@ -135,7 +140,10 @@ async function askOnce(path: string, { method = "GET", query, body, headers, sig
     });
   } catch (error) {
     abort?.throwIfAborted();
-    throw new RequestError("The service does not answer.", { hint: String(error) });
+    throw new RequestError("The service does not answer.", {
+      hint: "It may be restarting, or be stopped, or the network may be down.",
+      cause: error,
+    });
   }
   const requestId = answer.headers.get(REQUEST_ID_HEADER) ?? undefined;
   const value: unknown = await answer.json().catch(() => undefined);

@@ -4,6 +4,7 @@ import { askDaemon } from "../client/daemon.ts";
 import { ago, clock } from "../view/format.ts";
 import { useLoad, useNow } from "../view/load.ts";
 import { Empty, Show, State } from "../parts/notice.tsx";
+import { Words } from "../parts/words.tsx";
 import { WhyButton } from "./why-dialog.tsx";
 
 const EVERY_MS = 2000;
@@ -35,7 +36,11 @@ export function ActivityTab({ folder }: { readonly folder: string }): JSX.Elemen
                       {activity.from === undefined ? "" : `${activity.from} → `}
                       {activity.path}
                     </span>
-                    {activity.message === undefined ? null : <p class="small muted">{activity.message}</p>}
+                    {activity.message === undefined ? null : (
+                      <p class="small muted">
+                        <Words of={activity.message} />
+                      </p>
+                    )}
                   </div>
                   <Outcome activity={activity} />
                   <span class="small muted numeric">{ago(activity.atMs, now)}</span>

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { SkippedFile } from "../../wire/daemon-files.ts";
+import { Words } from "../parts/words.tsx";
 import { toast } from "../parts/toast.tsx";
 import { WhyButton } from "./why-dialog.tsx";
 
@@ -18,7 +19,11 @@ export function FileRow({
     <li>
       <div>
         <span class="path">{file.path}</span>
-        <p class="small muted">{words}</p>
+        {words === "" ? null : (
+          <p class="small muted">
+            <Words of={words} />
+          </p>
+        )}
       </div>
       <span />
       {command ?? <span />}

@@ -7,6 +7,7 @@ import { bytes, counted, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Confirm } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Show } from "../parts/notice.tsx";
+import { Words } from "../parts/words.tsx";
 import { toast } from "../parts/toast.tsx";
 import { FileRow, useCommand } from "./file-row.tsx";
 
@@ -46,7 +47,9 @@ export function HeldTab({
           <div class="stack">
             {approvals.map((approval) => (
               <div class="row spread" key={approval.token}>
-                <p>{approval.reason}</p>
+                <p>
+                  <Words of={approval.reason} />
+                </p>
                 <button type="button" class="button danger" onClick={() => setAsked(approval)}>
                   {approval.held === 0 ? "Send again…" : `Approve ${counted(approval.held, "delete")}…`}
                 </button>
@@ -55,7 +58,11 @@ export function HeldTab({
             {files.length === 0 ? null : (
               <ul class="card flush files" aria-label="Files whose delete is held">
                 {files.map((file) => (
-                  <FileRow key={file.path} file={file} words={file.message} />
+                  <FileRow
+                    key={file.path}
+                    file={file}
+                    words={approvals.some(({ reason }) => reason === file.message) ? "" : file.message}
+                  />
                 ))}
               </ul>
             )}

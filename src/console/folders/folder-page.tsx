@@ -6,6 +6,7 @@ import { counted, lastName } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Empty, ErrorNotice, Notice, Show } from "../parts/notice.tsx";
+import { Words } from "../parts/words.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
@@ -74,7 +75,11 @@ function Folder({
       </section>
       {holdReason === null ? null : (
         <Notice kind="bad" title={holdReason}>
-          {remedy === null ? null : <p>{remedy}</p>}
+          {remedy === null ? null : (
+            <p>
+              <Words of={remedy} />
+            </p>
+          )}
         </Notice>
       )}
       {unreadable === 0 ? null : (

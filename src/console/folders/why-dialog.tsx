@@ -6,6 +6,7 @@ import { bytes, lastName, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Show } from "../parts/notice.tsx";
+import { Clause, Words } from "../parts/words.tsx";
 import { addressOf } from "../view/address.ts";
 
 /** A button that explains what happens to a file. */
@@ -61,9 +62,16 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
   return (
     <dl class="why">
       <Row name="Next">
-        {STEPS[next.action] ?? next.action} <span class="muted">{next.why}</span>
+        {STEPS[next.action] ?? next.action}{" "}
+        <span class="muted">
+          <Words of={next.why} />
+        </span>
       </Row>
-      {leftOutBy === null ? null : <Row name="Left out by">{leftOutBy}</Row>}
+      {leftOutBy === null ? null : (
+        <Row name="Left out by">
+          <Words of={leftOutBy} />
+        </Row>
+      )}
       <Row name="On the disk">
         {disk.kind === "absent"
           ? "Nothing is there."
@@ -71,7 +79,11 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
             ? `It cannot be read: ${disk.error ?? "unknown reason"}.`
             : `A ${disk.kind}${disk.sizeBytes === undefined ? "" : ` of ${bytes(disk.sizeBytes)}`}${disk.mtimeMs === undefined ? "" : `, changed ${moment(disk.mtimeMs)}`}.`}
       </Row>
-      {text === undefined ? null : <Row name="Its content">{text}</Row>}
+      {text === undefined ? null : (
+        <Row name="Its content">
+          <Words of={text} />
+        </Row>
+      )}
       {ledger === null ? (
         <Row name="In the knowledge base">It has no document.</Row>
       ) : (
@@ -94,7 +106,8 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
       )}
       {recipe === null ? null : (
         <Row name="How it is stored">
-          “{recipe.title}” ({recipe.from.title}), {recipe.tier} ({recipe.from.tier}), owner {recipe.ownerId}
+          “{recipe.title}” ({recipe.from.title}), {recipe.tier} (<Clause of={recipe.from.tier} />
+          ), owner {recipe.ownerId}
         </Row>
       )}
       {state.paused ? <Row name="Paused">The folder is paused, so nothing is sent.</Row> : null}

@@ -185,14 +185,24 @@ function Files({ draft, problems, set }: PartProps): JSX.Element {
             choose(event.dataTransfer?.files);
           }}
         >
-          <input
-            {...attributes}
-            type="file"
-            multiple
-            onChange={(event) => choose(event.currentTarget.files)}
-          />
-          <span class="hint">or drop them here</span>
-          {draft.files.length < 2 ? null : (
+          <div class="row">
+            <label class="button small">
+              Choose files
+              <input
+                {...attributes}
+                class="hidden-visually"
+                type="file"
+                multiple
+                onChange={(event) => {
+                  choose(event.currentTarget.files);
+                  // The files are listed below; the same ones may be chosen again.
+                  event.currentTarget.value = "";
+                }}
+              />
+            </label>
+            <span class="hint">or drop them here</span>
+          </div>
+          {draft.files.length === 0 ? null : (
             <ul class="small">
               {draft.files.map((file) => (
                 <li key={`${file.name} ${file.size}`}>

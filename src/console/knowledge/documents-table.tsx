@@ -82,14 +82,11 @@ export function DocumentsTable({
           >
             Delete…
           </button>
-          <button
-            type="button"
-            class="button small"
-            disabled={isBusy || failed.length === 0}
-            onClick={() => void retry()}
-          >
-            Retry {counted(failed.length, "failed document")}
-          </button>
+          {failed.length === 0 ? null : (
+            <button type="button" class="button small" disabled={isBusy} onClick={() => void retry()}>
+              Retry {counted(failed.length, "failed document")}
+            </button>
+          )}
           <button type="button" class="button small plain" onClick={none}>
             Select none
           </button>

@@ -3,6 +3,7 @@ import type { Disk } from "../../wire/disk.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
 import { bytes, count, counted, duration, lastName } from "../view/format.ts";
 import { addressOf } from "../view/address.ts";
+import { sentence } from "../view/sentence.ts";
 import type { HealthAnswer } from "./health.ts";
 
 /** What a person can see of the whole. `daemon` is undefined where the service runs alone, or for a key that may not ask it. */
@@ -67,7 +68,10 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
     label,
     address: addressOf(["folders"], { path, tab: at }),
   });
-  const reason = [source.holdReason, source.remedy].filter((words) => words !== null).join(". ");
+  const reason = [source.holdReason, source.remedy]
+    .filter((words) => words !== null)
+    .map(sentence)
+    .join(" ");
   if (source.halted)
     needs.push(need(`halted ${path}`, `Nothing of ${name} is sent`, reason, tab("held", "Look at it")));
   else if (source.held > 0) {

@@ -11,6 +11,7 @@ import { FolderCards } from "../folders/folder-cards.tsx";
 import { TIER_WORDS } from "../knowledge/tiers.ts";
 import { useLoad } from "../view/load.ts";
 import { Bones, Empty, ErrorNotice, Notice, State } from "../parts/notice.tsx";
+import { Words } from "../parts/words.tsx";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
 import { may, me } from "../client/session.ts";
@@ -55,7 +56,11 @@ export function OverviewPage(): JSX.Element {
                       )
                     }
                   >
-                    {detail === undefined || detail === "" ? null : <p>{detail}</p>}
+                    {detail === undefined || detail === "" ? null : (
+                      <p>
+                        <Words of={detail} />
+                      </p>
+                    )}
                   </Notice>
                 </li>
               ))}

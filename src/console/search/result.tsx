@@ -72,11 +72,11 @@ export function Result({
   );
 }
 
-/** The beginning of a text, up to a space. */
+/** The beginning of a text, up to a word's end. */
 function beginningOf(text: string): string {
   const part = text.slice(0, SHOWN_CHARS);
   // A text without spaces is cut anywhere.
-  return part.replace(/\s+\S{0,40}$/, "");
+  return part.replace(/\s+\S{0,40}$/, "").replace(/[\s\p{P}]+$/u, "");
 }
 
 /** `Line 3.`, `Lines 3–9.` */

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { OwnerEntry } from "../../wire/owners.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import { ROUTES } from "../../wire/routes.ts";
@@ -56,12 +56,13 @@ export function SearchPage(): JSX.Element {
 
 function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Element {
   const { query } = place.value;
-  const ids = [...new Set(owners.map(({ ownerId }) => ownerId))];
-  const ownerId = ids.find((each) => each === query.get("owner")) ?? ids[0] ?? "";
+  const ids = [...new Set(owners.map((each) => each.ownerId))];
+  const ownerId = query.get("owner") ?? ids[0] ?? "";
   const question = query.get("q") ?? "";
   const scoreMin = Number(query.get("min") ?? 0);
   const [typed, setTyped] = useState(question);
-  useEffect(() => setTyped(question), [question]);
+  // Before the next key, which it would undo otherwise.
+  useLayoutEffect(() => setTyped(question), [question]);
   const parts = TIERS.flatMap((tier) =>
     owners.filter((each) => each.ownerId === ownerId && each.details === tier),
   );
@@ -93,7 +94,7 @@ function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Ele
               value={ownerId}
               onChange={(event) => refine({ owner: event.currentTarget.value })}
             >
-              {ids.map((id) => (
+              {(ids.includes(ownerId) ? ids : [ownerId, ...ids]).map((id) => (
                 <option key={id} value={id}>
                   {ownerWords(id)}
                 </option>
@@ -118,12 +119,16 @@ function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Ele
           Search
         </button>
       </form>
-      {question === "" ? (
-        <p class="muted">
+      {parts.length === 0 ? (
+        <Empty title="This owner has no documents">
+          Choose another one. A search finds the documents of one owner.
+        </Empty>
+      ) : question === "" ? (
+        <Empty title="What should be found?">
           {parts.length === 1
-            ? `${ownerWords(ownerId)} has documents in the collection ${TIER_WORDS[parts[0]?.details ?? "fastest"].label}.`
-            : `${ownerWords(ownerId)} has documents in ${parts.length} collections, which answer side by side.`}
-        </p>
+            ? `Searches the documents of ${ownerWords(ownerId)} in the collection ${TIER_WORDS[parts[0]?.details ?? "fastest"].label}.`
+            : `Searches the documents of ${ownerWords(ownerId)} in ${parts.length} collections, side by side.`}
+        </Empty>
       ) : (
         <div class="tiers">
           {parts.map(({ collectionId, details }) => (

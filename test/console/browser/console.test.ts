@@ -203,11 +203,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
         { name: "penguins.md", mimeType: "text/markdown", buffer: Buffer.from("Penguins huddle in winter.") },
         { name: "broken.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.4 broken") },
       ]);
+      await page.getByText("penguins.md").waitFor();
       await page.getByRole("button", { name: "Add 2 documents" }).click();
       const added = page.getByRole("region", { name: "Added documents" });
       await added.getByRole("alert").getByText("Request").waitFor();
       await added.getByRole("link", { name: "penguins" }).waitFor();
       await added.getByRole("button", { name: "Try again" }).waitFor();
+      expect(await page.getByText("penguins.md").count()).toBe(0);
       expect(await violations(page)).toEqual([]);
       expect(await find("huddle", "penguins")).toBe(1);
     });
@@ -401,6 +403,42 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
     await page.getByRole("searchbox").fill("zeppelin");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Nothing found" }).first().waitFor();
+  });
+
+  it("searches the owner that the address names, and no other in its place", async () => {
+    await create({ title: "Of nobody", content: "A lonely albatross.", collection_details: "high_accuracy" });
+    await create({
+      title: "Of an owner",
+      content: "A lonely albatross.",
+      owner_id: "aaa",
+      collection_details: "fastest",
+    });
+    await signIn(page, running.url, key);
+    await open("/search?q=albatross&owner=gone");
+    await page.getByRole("heading", { name: "This owner has no documents" }).waitFor();
+    expect(await page.getByRole("link", { name: "Of an owner" }).count()).toBe(0);
+    await page.getByLabel("Owner").selectOption("aaa");
+    await page.getByRole("link", { name: "Of an owner" }).waitFor();
+    await page.getByLabel("Owner").selectOption({ label: "No owner" });
+    await page.getByRole("link", { name: "Of nobody" }).waitFor();
+    await page.reload();
+    await page.getByRole("link", { name: "Of nobody" }).waitFor();
+    expect(await page.getByRole("link", { name: "Of an owner" }).count()).toBe(0);
+  });
+
+  it("keeps a question that is typed as soon as the page is there", async () => {
+    await create({ title: "Quick", owner_id: "quick" });
+    await signIn(page, running.url, key);
+    await page.evaluate(`new MutationObserver((_changes, observer) => {
+      const input = document.querySelector(".search-form input[type=search]");
+      if (input === null) return;
+      observer.disconnect();
+      input.value = "typed at once";
+      input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    }).observe(document.body, { childList: true, subtree: true })`);
+    await open("/search");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await expect.poll(() => page.url()).toContain("q=typed+at+once");
   });
 
   it("shows hostile titles, texts and metadata as text", async () => {

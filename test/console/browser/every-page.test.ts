@@ -181,6 +181,15 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     }
   });
 
+  it("goes on by itself when the service that it was opened at is ready", async () => {
+    await page.route("**/v1/me", (route) => route.abort());
+    await page.reload();
+    await page.getByRole("alert").getByText("The service does not answer.").waitFor();
+    await page.unroute("**/v1/me");
+    await page.getByRole("navigation", { name: "Pages" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
   it("says as of when it is once the live link is lost", async () => {
     await page.route("**/v1/events", (route) => route.abort());
     await page.reload();
@@ -207,7 +216,8 @@ async function notReached(page: Page): Promise<readonly string[]> {
     await page.keyboard.press("Tab");
     const left = await page.evaluate<number>(`(() => {
       const at = document.activeElement;
-      const shown = at.type === "radio" ? at.closest("label") ?? at : at;
+      const isInLabel = at.type === "radio" || at.type === "file";
+      const shown = isInLabel ? at.closest("label") ?? at : at;
       if (getComputedStyle(shown).outlineStyle !== "none") unreached.delete(at);
       return unreached.size;
     })()`);
