@@ -49,6 +49,7 @@ import { addSearchRoutes } from "./search-routes.ts";
 import { addSessionRoutes } from "./session-routes.ts";
 import { isShed, openShedLog } from "./shed-log.ts";
 import type { ShedLog } from "./shed-log.ts";
+import { limitSmallPieces } from "./small-pieces.ts";
 import { refusalAnswer } from "./status.ts";
 import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addThreadRoutes } from "./thread-routes.ts";
@@ -216,6 +217,7 @@ function beginInTurns(
   server.removeAllListeners("request");
   server.on("request", (request, response) => {
     if (!mayBegin(request, response)) return;
+    limitSmallPieces(request, response, (message) => reportShed("small_pieces", message));
     const account = keyring.accountOf(request.headers[KEY_HEADER]);
     turns.run([account ?? `address ${request.socket.remoteAddress}`], () => {
       // A client that disconnected while its request waited gets no answer.

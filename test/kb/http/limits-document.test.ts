@@ -143,6 +143,10 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "requests of one connection that wait for their answers": [
     count(constant("kb/http/connection-limit.ts", "UNANSWERED_MAX")),
   ],
+  "pieces of a chunked body": [
+    count(constant("kb/http/small-pieces.ts", "PIECES_FREE")),
+    `${constant("kb/http/small-pieces.ts", "PIECE_BYTES_MIN")} bytes`,
+  ],
   "documents that wait after their response": [
     count(constant("kb/resources/new-job.ts", "JOBS_MAX")),
     bytes(constant("kb/resources/new-job.ts", "JOB_CHARS_MAX")),

@@ -1,4 +1,5 @@
-import { connect } from "node:net";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -93,6 +94,38 @@ describe("requests that a client sends before earlier ones of its connection are
     await vi.waitFor(() => expect(socket.closed).toBe(true), WAIT);
     expect(running.log()).toContain("more than 100 requests of a connection wait for their answers");
     await vi.waitFor(async () => expect(await inFlight()).toBe(0), WAIT);
+  });
+});
+
+describe("a body in chunks", () => {
+  const head = (key: string): string =>
+    `POST /rag/query HTTP/1.1\r\nhost: x\r\npauthkey: ${key}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
+  const open = (key: string): Socket => {
+    const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
+    socket.on("error", () => undefined).resume();
+    socket.write(head(key));
+    return socket;
+  };
+
+  it.each([
+    ["with a key", () => running.key],
+    ["without a valid key, after its refusal", () => "none"],
+  ])("ends the connection if they are thousands of single bytes, %s", async (_name, key) => {
+    const socket = open(key());
+    const write = (): boolean => socket.write("1\r\n \r\n".repeat(1000));
+    const timer = setInterval(write, 5);
+    await vi.waitFor(() => expect(socket.closed).toBe(true), WAIT);
+    clearInterval(timer);
+    expect(running.log()).toContain("a body came in more than 1000 pieces of less than 64 bytes");
+  });
+
+  it("is taken in a thousand single bytes, and in more chunks that are as long as a line", async () => {
+    const socket = open(running.key);
+    const answer = once(socket, "data");
+    socket.write("1\r\n \r\n".repeat(1000 - 2) + `40\r\n${" ".repeat(64)}\r\n`.repeat(1000));
+    socket.write("2\r\n{}\r\n0\r\n\r\n");
+    expect(String(await answer)).toContain("HTTP/1.1 4");
+    socket.destroy();
   });
 });
 
