@@ -53,6 +53,11 @@ async function createOnce(
     await ledger.write(() => ledger.intents.setKey(id, key));
   };
 
+  // Under another key the service would make a second one of what it made already.
+  if (first.isOther === true && (await source.settle(first)) === "adopted") {
+    source.doubt();
+    return;
+  }
   for (;;) {
     if (source.isStale(first.path)) {
       ledger.note(drop);
@@ -266,8 +271,10 @@ function finishCreate(
   { docId, exact, warning, record }: Extract<CreateEnd, { readonly kind: "made" }>,
 ): void {
   const { ledger } = context;
+  // A service with keys answers a create of an old ledger as it did then. What the ledger forgot may have changed it since.
+  const isCurrent = exact && !ledger.drift.isForgotten(intent);
   ledger.note(() => {
-    const left = acknowledgeCreate(ledger, intent, docId, exact, storedOf(record, intent.observed));
+    const left = acknowledgeCreate(ledger, intent, docId, isCurrent, storedOf(record, intent.observed));
     if (left === "taken") {
       ledger.intents.remove(intent.id);
       const message = `the service answered with the resource ${docId}, which belongs to another file`;

@@ -118,6 +118,7 @@ export function openPathStates(
   const followers = new Map<RelativePath, Set<RelativePath>>();
 
   const event = (path: RelativePath, nowMs: number): void => {
+    rest.changed(path, nowMs);
     if (jobs.hasJob(path)) jobs.outdate(path);
     else checks.settle(path, nowMs);
   };

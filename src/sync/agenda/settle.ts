@@ -14,6 +14,8 @@ export interface RestDetector {
   restsAtMs(entry: ScanEntry, nowMs: number, forced: boolean, wallMs?: number): number | undefined;
   /** Records that a file changed while it was read. If that happens repeatedly, it is read later. */
   torn(path: RelativePath, nowMs: number): void;
+  /** Records that a file may have changed. */
+  changed(path: RelativePath, nowMs: number): void;
   /**
    * Records that the job of a file has ended, whether it was sent or not: what happens soon after shows whether the
    * file grows.
@@ -120,6 +122,7 @@ export function openRestDetector(settleMs: number): RestDetector {
       return nowMs + Math.ceil(waitMs);
     },
     torn: remember,
+    changed: appends.changed,
     ended: appends.ended,
   };
 }
@@ -130,6 +133,7 @@ interface Appends {
   restMs(entry: ScanEntry, nowMs: number): number | undefined;
   /** Records a released file. `restedMs`: how long it has rested; `isAppended`: it was appended to. */
   released(entry: ScanEntry, how: Readonly<{ nowMs: number; restedMs: number; isAppended: boolean }>): void;
+  changed(this: void, path: RelativePath, nowMs: number): void;
   ended(this: void, path: RelativePath, nowMs: number): void;
   size(): number;
   forgetOld(nowMs: number): void;
@@ -138,11 +142,12 @@ interface Appends {
 function openAppends(settleMs: number): Appends {
   /**
    * Fresh files as they were when they were released for reading. `appends`: how often one was larger than before;
-   * `gapMs`: the longest gap between two of its appends.
+   * `gapMs`: the longest gap between two of its appends; `nextMs`: when it may have changed since. It may be written to for long
+   * before it rests again.
    */
   let read = new Map<
     RelativePath,
-    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number }
+    { sizeBytes: number; mtimeMs: number; appends: number; gapMs: number; lastMs: number; nextMs?: number }
   >();
   return {
     restMs: ({ path, sizeBytes }, nowMs) => {
@@ -158,7 +163,8 @@ function openAppends(settleMs: number): Appends {
       const before = read.get(path);
       const gapMsMax = settleMs + APPEND_GAP_MS;
       if (before === undefined && Math.abs(restedMs) > gapMsMax) return;
-      const sinceMs = nowMs - (before?.lastMs ?? -Infinity);
+      const nextMs = before?.nextMs ?? nowMs;
+      const sinceMs = Math.max(0, nextMs - (before?.lastMs ?? -Infinity));
       const isSoon = sinceMs <= gapMsMax;
       // A version that was released and not sent comes again. It says nothing about growth.
       const isSame = before?.sizeBytes === sizeBytes && isSoon;
@@ -166,7 +172,7 @@ function openAppends(settleMs: number): Appends {
       const goesOn = isSoon || (isAppended && restedMs <= gapMsMax);
       const isAppend = before !== undefined && sizeBytes > before.sizeBytes && goesOn;
       // Sending may take longer than a gap. Then only the file's times show how far its appends are apart.
-      const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs, gapMsMax) : 0;
+      const apartMs = isAppend ? Math.min(mtimeMs - before.mtimeMs - (nowMs - nextMs), gapMsMax) : 0;
       const gapMs = isSoon ? Math.max(sinceMs, apartMs) : restedMs;
       read.set(path, {
         sizeBytes,
@@ -175,6 +181,10 @@ function openAppends(settleMs: number): Appends {
         gapMs: isSame ? before.gapMs : isAppend ? Math.max(before.gapMs, gapMs) : 0,
         lastMs: nowMs,
       });
+    },
+    changed: (path, nowMs) => {
+      const before = read.get(path);
+      if (before !== undefined) before.nextMs ??= nowMs;
     },
     ended: (path, nowMs) => {
       const before = read.get(path);

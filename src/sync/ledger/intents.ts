@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { DocumentKind, RelativePath, ScanEntry } from "../plan/model.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import { observedColumns, observedOf, openShapes, type Observed, type Shapes } from "./files.ts";
@@ -18,6 +19,8 @@ export interface CreateIntent {
   /** The resource in the answer to a create that was in doubt; null while no answer is known. */
   readonly docId: string | null;
   readonly observed: Observed;
+  /** An earlier attempt under another key had other metadata: it may have made the resource. */
+  readonly isOther?: true;
 }
 
 /** A resource to delete, which no row of files owns any more. */
@@ -62,7 +65,8 @@ interface CreateIntents {
   setFileUrl(id: number, fileUrl: string): void;
   /**
    * Resumes the unanswered create of the same file; undefined if there is none. Under its key, a service that honours
-   * keys repeats the answer it gave, or would have given, then.
+   * keys repeats the answer it gave, or would have given, then. With other metadata it is another request, which gets a key of
+   * its own and `isOther`.
    */
   revive(source: number, observed: Observed): CreateIntent | undefined;
   /**
@@ -187,17 +191,23 @@ function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
     setFileUrl: (id, fileUrl) => void setFileUrl.run(fileUrl, id),
     revive: (source, now) => {
       const row = doubtAt.get(source, now.entry.path);
-      if (row === undefined || !isSameRequest(intentOf(row, shapes).observed, now)) return undefined;
+      if (row === undefined) return undefined;
+      const before = intentOf(row, shapes);
+      if (!isSameDocument(before.observed, now)) return undefined;
+      const isOther = !hasSameMetadata(before.observed, now);
+      const key = isOther ? randomUUID() : row.key;
       const attempts = row.attempts + 1;
       const observed = { ...now, fileUrl: row.fileUrl ?? undefined };
       remove(row.id);
-      const id = add(source, row.key, row.atMs, observed, row.clockOffsetMs);
+      const id = add(source, key, row.atMs, observed, row.clockOffsetMs);
       setAttempts.run(attempts, id);
-      return { ...intentOf(row, shapes), id, attempts, observed };
+      return { ...before, id, key, attempts, observed, ...(isOther && { isOther: true as const }) };
     },
     isFound: (docId, now) => {
       const row = doubtOf.get(docId);
-      return row !== undefined && isSameRequest(intentOf(row, shapes).observed, now);
+      if (row === undefined) return false;
+      const before = intentOf(row, shapes).observed;
+      return isSameDocument(before, now) && hasSameMetadata(before, now);
     },
     forgetFound: (docId) => void forgetFound.run(docId),
     setKey: (id, key) => void setKey.run(key, id),
@@ -287,10 +297,10 @@ function intentOf(row: Row, shapes: Shapes): CreateIntent {
 }
 
 /**
- * Reports whether a create equals an earlier one. The address of an upload is taken over; that of a link must be the
- * same.
+ * Reports whether a create equals an earlier one but for metadata. The address of an upload is taken over; that of a link must
+ * be the same.
  */
-function isSameRequest(before: Observed, now: Observed): boolean {
+function isSameDocument(before: Observed, now: Observed): boolean {
   const { shape } = before;
   return (
     before.hash === now.hash &&
@@ -303,8 +313,7 @@ function isSameRequest(before: Observed, now: Observed): boolean {
     shape.settings.strategy === now.shape.settings.strategy &&
     shape.settings.chunkSize === now.shape.settings.chunkSize &&
     shape.settings.chunkOverlap === now.shape.settings.chunkOverlap &&
-    (shape.kind === "file" || before.fileUrl === now.fileUrl) &&
-    hasSameMetadata(before, now)
+    (shape.kind === "file" || before.fileUrl === now.fileUrl)
   );
 }
 

@@ -217,6 +217,8 @@ export function openJudge(options: JudgeOptions): Judge {
   let isBlank = false;
   /** When the ignore file was last taken away, and when it came back. */
   let hidden = { sinceMs: Infinity, untilMs: Infinity };
+  /** A single pass with a new ledger that began while the ignore file was away. It reads the folder once. */
+  let unruledPass: number | undefined;
   let areRulesLost = false;
 
   /** Titles, descriptions and texts of creates that were not answered. */
@@ -510,7 +512,7 @@ export function openJudge(options: JudgeOptions): Judge {
   const hasText = (resource: Resource, body: string): boolean => {
     const text = bodyOf(resource, service);
     if (text === body) return true;
-    const isOlder = forgotten > 0 && service.writtenMs(resource.id) <= forgottenMs;
+    const isOlder = forgotten > 0 && service.requestedMs(resource.id) <= forgottenMs;
     return isOlder && asCompared(text) === asCompared(body);
   };
   const wordsOf = ({ path, ownerId, title, body }: Expected, only: Resource | undefined): string[] => {
@@ -607,12 +609,15 @@ export function openJudge(options: JudgeOptions): Judge {
       countDown(nowMs);
       if (request.body.includes('"metadata":') && !service.takesMetadata())
         fail("unasked", `${operation} sends metadata to a service that does not take it`);
-      if (request.body.includes(SECRET) && !isUnruled(nowMs))
+      if (request.body.includes(SECRET) && request.process !== unruledPass && !isUnruled(nowMs))
         fail("leak", `${operation} sends the text of an excluded file`);
       countGrowth(request);
     },
     isMaking: (...facts) => making.has(JSON.stringify(facts)),
-    startsPass: (process) => void passes.add(process),
+    startsPass: (process) => {
+      passes.add(process);
+      if (isUnruled(clock.nowMs())) unruledPass = process;
+    },
     delivered: (request, { status, headers, text }) => {
       const { process, operation, docId } = request;
       if (operation === "download" && status >= 500) unfetched.add(request.path);

@@ -27,6 +27,9 @@ const shown = (metadata: Record<string, unknown>, isDeleted = false): Reply<unkn
 });
 const UNDER_WAY = { isInFlight: true };
 
+/** When creates were planned: after the ledger began. */
+const MADE_MS = Date.parse("2100-01-01");
+
 let shop: Workshop;
 let sent: { readonly body: NewResource["body"]; readonly key: string }[];
 let uploads: number;
@@ -35,6 +38,7 @@ let doubted: number;
 let learned: string[];
 beforeEach(() => {
   shop = openWorkshop();
+  shop.nowMs = MADE_MS;
   sent = [];
   uploads = 0;
   deletions = [];
@@ -54,6 +58,8 @@ interface World {
   readonly isFile?: boolean;
   /** Earlier attempts. */
   readonly attempts?: number;
+  /** They had other metadata. */
+  readonly isOther?: true;
   /** Address of an earlier upload. */
   readonly fileUrl?: string;
   readonly isStale?: () => boolean;
@@ -68,7 +74,7 @@ async function create(world: World): Promise<void> {
   const { shape, ...rest } = observedAt("a.md");
   const kind = isFile ? ("file" as const) : ("content" as const);
   const observed: Observed = { ...rest, shape: { ...shape, kind }, fileUrl };
-  const id = await shop.write(() => shop.ledger.intents.create(shop.source.id, "key", 1, observed));
+  const id = await shop.write(() => shop.ledger.intents.create(shop.source.id, "key", MADE_MS, observed));
   for (let count = 1; count < attempts; count += 1) await shop.write(() => shop.ledger.intents.again(id));
   const intent = shop.ledger.intents.creates(shop.source.id).find((each) => each.id === id) as CreateIntent;
   const candidate = shop.candidate("a.md");
@@ -113,7 +119,8 @@ async function create(world: World): Promise<void> {
   };
   const yieldSlot = async (wait: (waitsPerSlot: () => number) => Promise<unknown>): Promise<unknown> =>
     wait.length === 0 ? undefined : await wait(() => world.waitsPerSlot ?? 0);
-  await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, intent);
+  const first = world.isOther === undefined ? intent : { ...intent, isOther: world.isOther };
+  await sendCreate(shop.context({ remote, collections, yieldSlot }), source, departure, first);
   shop.ledger.flush();
 }
 const rows = (): unknown[] => [...shop.ledger.files.all(shop.source.id)];
@@ -239,6 +246,19 @@ describe("creates without an answer", () => {
   it("a create without an answer that the list shows after it was repeated has a second resource searched for", async () => {
     await create({ create: [later({ acted: "maybe" })], settle: "adopted", attempts: 2 });
     expect(doubted).toBe(1);
+  });
+
+  it("a create with other metadata than an unanswered one leaves only if the list does not show that", async () => {
+    await create({ settle: "adopted", attempts: 2, isOther: true });
+    expect([sent.length, doubted]).toEqual([0, 1]);
+    await create({ attempts: 2, isOther: true });
+    expect([sent.length, rows()]).toMatchObject([1, [{ docId: "made", state: "agreed" }]]);
+  });
+
+  it("the answer to a create of an old ledger does not show what the resource holds now", async () => {
+    await shop.write(() => shop.ledger.drift.setForgottenMs(MADE_MS + 1));
+    await create({ attempts: 2 });
+    expect(rows()).toMatchObject([{ docId: "made", state: "unsure" }]);
   });
 
   it("a create that certainly had no effect is sent again without a list", async () => {

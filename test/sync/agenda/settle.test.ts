@@ -203,6 +203,35 @@ describe("files that settle", () => {
     },
   );
 
+  it("returns a file that grows for twenty seconds between rests of a few once a minute after the first four", () => {
+    const states = openPathStates(1000);
+    let nowMs = 1_000_000;
+    let sizeBytes = 0;
+    const readMs: number[] = [];
+    const append = (): void => {
+      sizeBytes += 1;
+      states.event("a", nowMs);
+    };
+    const mtimes = new Map<number, number>();
+    for (const restMs of [1500, 5000, 8000, 9000, 2000, 7000, 9000, 5000, 3000, 8000]) {
+      for (let writeMs = 0; writeMs < 20_000 + restMs; writeMs += 10) {
+        if (writeMs < 20_000 && writeMs % 600 === 0) {
+          append();
+          mtimes.set(sizeBytes, nowMs);
+        }
+        const mtimeMs = mtimes.get(sizeBytes) ?? 0;
+        const due = states.take(nowMs);
+        if (due !== undefined && states.rested(entry(mtimeMs, sizeBytes), nowMs, due.forced.has("a"))) {
+          readMs.push(nowMs);
+          states.end(entry(mtimeMs), nowMs);
+        }
+        nowMs += 10;
+      }
+    }
+    expect(readMs.length).toBeLessThanOrEqual(4 + (nowMs - 1_000_000) / CEILING_MS);
+    expect(readMs.length).toBeGreaterThanOrEqual(4);
+  });
+
   it("does not delay a person who saves a growing text every twenty seconds", () => {
     const states = openPathStates(100);
     for (let nowMs = 1_000_000; nowMs < 1_000_000 + 5 * CEILING_MS; nowMs += 20_000) {
