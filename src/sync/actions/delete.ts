@@ -12,7 +12,8 @@ import type { Trash } from "../trash/trash.ts";
  * - `refused`: the service refuses it, or the text could not be saved to the trash; the reason is noted, and it is sent
  *   again later.
  * - `denied`: the service answers that there is no such resource; to be sure, it is sent again later.
- * - `left`: nothing was sent, because the source is paused or the file is back.
+ * - `left`: nothing was sent, because the source is paused, the file is back, or a file has the resource. In the last case the
+ *   intent is removed.
  */
 export type DeleteEnd = "done" | "refused" | "denied" | "left";
 
@@ -51,6 +52,10 @@ export async function sendDelete(
     return "refused";
   }
   for (;;) {
+    if (isTaken(context, intent.docId)) {
+      ledger.note(() => ledger.intents.remove(intent.id));
+      return "left";
+    }
     // The intent stays in the ledger. The check at the resume sends it.
     if (source.isPaused?.() === true || isBack()) return "left";
     const answer = await remote.delete(intent.docId, context.signal, () => !isBack());
@@ -78,6 +83,15 @@ export async function sendDelete(
       return "refused";
     }
   }
+}
+
+/**
+ * Reports whether a file has received the resource since, or is about to: a list showed it before the answer to its create came,
+ * and without its text it looked like a second one of another file.
+ */
+function isTaken({ ledger, following }: ActionContext, docId: string): boolean {
+  ledger.flush();
+  return following.has(docId) || ledger.files.byDoc(docId) !== undefined;
 }
 
 /** Whether a resource may be deleted now, and what to report about it. */

@@ -173,12 +173,13 @@ async function adopt(
 }
 
 async function remove(
-  { context: { ledger }, source }: DoubtedResourcesOptions,
+  { context: { ledger, following }, source }: DoubtedResourcesOptions,
   { path }: CreateIntent,
   docId: string,
 ): Promise<void> {
   await ledger.write(() => {
-    if (ledger.files.ownsDoc(docId)) return;
+    // The answer that names it may have come since the list.
+    if (ledger.files.ownsDoc(docId) || following.has(docId)) return;
     source.deleteLater({ id: ledger.intents.delete(source.id, path, docId), path, docId });
   });
 }

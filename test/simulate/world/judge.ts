@@ -693,6 +693,8 @@ export function openJudge(options: JudgeOptions): Judge {
       // One that has no resource yet is no file of the folder to the daemon, and a single file is no folder.
       const paths = before === 0 ? removed.filter((path) => options.ownedBy(path).length > 0) : removed;
       if (paths.length < 2) return;
+      // Where files go one after the other, those that have one may all be gone while the folder is not empty.
+      if (before === 0 && paths.length * 2 < removed.length) return;
       // The first of them may be found before the others, and be none too many by themselves.
       freeDeletes = before === 0 ? 0 : options.freeDeletes(before);
       held = new Set([...held, ...paths]);

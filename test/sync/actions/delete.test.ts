@@ -33,7 +33,12 @@ interface Answers {
 }
 
 /** Sends the delete of `a.md` to a service that gives these answers and repeats the last one. */
-async function send(answers: Answers, intent: Deletion, options?: DeleteOptions): Promise<DeleteEnd> {
+async function send(
+  answers: Answers,
+  intent: Deletion,
+  options?: DeleteOptions,
+  following: ReadonlySet<string> = new Set(),
+): Promise<DeleteEnd> {
   const next = <T>(name: string, of: readonly T[]): T => {
     const count = asked.filter((each) => each === name).length;
     asked.push(name);
@@ -52,7 +57,7 @@ async function send(answers: Answers, intent: Deletion, options?: DeleteOptions)
     save: async () => await Promise.resolve(next("save", answers.keep ?? [])),
   };
   shop.ledger.flush();
-  const context = shop.context({ remote, trash, yieldSlot: async () => {} });
+  const context = shop.context({ remote, trash, following, yieldSlot: async () => {} });
   return await sendDelete(context, shop.source, intent, options);
 }
 
@@ -170,6 +175,19 @@ describe("a delete", () => {
   ])("a delete that ends by %s is believed at once", async (_what, answers) => {
     expect(await send(answers, await deletion(), { believes: false })).toBe("done");
     expect(open()).toBe(0);
+  });
+
+  it("a resource that a file has received since is not deleted, and nothing stays open", async () => {
+    const intent = await deletion();
+    await shop.add("b.md", "agreed", "doc");
+    expect(await send({}, intent)).toBe("left");
+    expect([open(), asked, shop.state("b.md")]).toEqual([0, [], "agreed"]);
+  });
+
+  it("a resource that a create is about to receive is not deleted", async () => {
+    const intent = await deletion();
+    expect(await send({}, intent, {}, new Set(["doc"]))).toBe("left");
+    expect([open(), asked]).toEqual([0, []]);
   });
 
   it("a delete during a pause is neither sent nor given up", async () => {
