@@ -145,7 +145,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   ],
   "pieces of a chunked body": [
     count(constant("kb/http/small-pieces.ts", "PIECES_FREE")),
-    `${constant("kb/http/small-pieces.ts", "PIECE_BYTES_MIN")} bytes`,
+    count(constant("kb/http/small-pieces.ts", "PIECE_BYTES_MIN")),
   ],
   "documents that wait after their response": [
     count(constant("kb/resources/new-job.ts", "JOBS_MAX")),
