@@ -126,7 +126,7 @@ function Charts({
         <Panel
           title="Latency of searches"
           figure={latest === null ? "–" : msOf(latest.p50Ms)}
-          note={latest === null ? "no search yet" : `median of the latest; 95 % within ${msOf(latest.p95Ms)}`}
+          note={latest === null ? "no search yet" : `median; 95 % within ${msOf(latest.p95Ms)}`}
           points={points}
           step={step}
         >
