@@ -22,9 +22,10 @@ export interface Candidates {
   readonly candidateRows: ReadonlyMap<string, AcknowledgedFile>;
   /**
    * Files that changed since the old ledger saw them, or whose rules did, while their resource did not, and files that
-   * were not in agreement. They may have received another resource, as when their kind or chunk settings changed.
+   * were not in agreement, with their rows. They may have received another resource, as when their kind or chunk settings
+   * changed.
    */
-  readonly changed: ReadonlySet<string>;
+  readonly changed: ReadonlyMap<string, AcknowledgedFile>;
   /** Titles and descriptions of rows that keep their resource and that a resource without a row also has. */
   readonly borne: ReadonlySet<string>;
   /** Rows whose resource differs from the row, and that have no file at their path to match with another one. */
@@ -84,7 +85,7 @@ export async function findCandidates(
   const labels = new Set([...unowned, ...altered.values()].map(({ label }) => label));
   const borne = new Set<string>();
   const candidateRows = new Map<string, AcknowledgedFile>();
-  const changed = new Set<string>();
+  const changed = new Map<string, AcknowledgedFile>();
   const unmatchedRows: AcknowledgedFile[] = [];
   let rows = 0;
   const { collection: tier, ownerId } = source.rules.source;
@@ -116,7 +117,7 @@ export async function findCandidates(
       const entry = entries.get(row.path);
       const mayHaveOther = row.state !== "agreed" || hasOtherRules;
       if (known !== undefined && entry !== undefined && (mayHaveOther || hasChanged(entry, known)))
-        changed.add(row.path);
+        changed.set(row.path, row);
       else if (keepsResource) entries.delete(row.path);
     }
     const last = page.at(-1);

@@ -110,7 +110,7 @@ export async function matchResources(
   read: readonly AdoptionCandidate[],
 ): Promise<Matched | "unanswered"> {
   const { context, source, found, signal } = attempt;
-  const { candidateRows, goneRows } = candidates;
+  const { candidateRows, changed, goneRows } = candidates;
   const adoptable = [...found.unowned, ...goneRows.flatMap(({ id }) => found.altered.get(id) ?? [])];
   const matched = await matchEach(attempt, candidates, read, adoptable);
   if (matched === "unanswered") return matched;
@@ -127,7 +127,7 @@ export async function matchResources(
   let files = [...matched.files, ...[...peers, ...confirmed.refuted].map(({ file }) => file)];
   // A resource that its row gives up may be another file's by now.
   const released = matches.flatMap(({ file }) => {
-    const row = file.hasOther ? candidateRows.get(file.path) : undefined;
+    const row = file.hasOther ? (candidateRows.get(file.path) ?? changed.get(file.path)) : undefined;
     return (row && found.altered.get(row.id)) ?? [];
   });
   if (released.length > 0) {
