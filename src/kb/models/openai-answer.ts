@@ -91,7 +91,7 @@ function read<Body extends z.ZodType>(schema: Body, json: unknown): z.output<Bod
 
 function failureIn({ error }: z.output<typeof ErrorBody>): Error {
   const { message, code } = typeof error === "string" ? { message: error, code: undefined } : error;
-  const reason = message ?? (code === undefined || code === null ? "no reason given" : String(code));
+  const reason = [message ?? "", String(code ?? "")].find((words) => words !== "") ?? "no reason given";
   const status = Number(code);
   if (status >= 400 && status < 600) return new APIError(status, { message: reason }, undefined, undefined);
   return new Error(`its endpoint answered with an error: ${reason}`);

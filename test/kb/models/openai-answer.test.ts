@@ -45,6 +45,8 @@ describe("a completion", () => {
     ["an error in words", '{"error": "down"}', /^its endpoint answered with an error: down$/],
     ["an error with a code", '{"error": {"code": "oom"}}', /^its endpoint answered with an error: oom$/],
     ["an error without words", '{"error": {}}', /: no reason given$/],
+    ["an empty error", '{"error": ""}', /: no reason given$/],
+    ["an empty message", '{"error": {"code": "oom", "message": ""}}', /with an error: oom$/],
     ["an error with null", '{"error": {"code": null, "message": null}}', /: no reason given$/],
     ["a number that is no status", '{"error": {"code": 399, "message": "odd"}}', /with an error: odd$/],
     ["a number above all statuses", '{"error": {"code": 600, "message": "odd"}}', /with an error: odd$/],
