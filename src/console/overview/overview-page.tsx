@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
-import type { DiskAnswer } from "../../wire/disk.ts";
+import type { Disk, DiskAnswer } from "../../wire/disk.ts";
 import type { CollectionsAnswer } from "../../wire/resource.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
-import { ask } from "../client/api.ts";
+import { ask, RequestError } from "../client/api.ts";
 import { liveTurn } from "../client/live.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, clock, count, counted } from "../view/format.ts";
@@ -81,17 +81,32 @@ export function OverviewPage(): JSX.Element {
 }
 
 async function loadWhole(signal: AbortSignal): Promise<Loaded> {
-  const isLocal = me.value?.daemon === true;
   const [health, queues, collections, daemon, disk] = await Promise.all([
     ask<HealthAnswer>("/v1/health", { signal }),
     ask<QueuesAnswer>(ROUTES.queues, { signal }),
     ask<CollectionsAnswer>(ROUTES.collections, { signal }),
-    isLocal ? askDaemon("status", {}, signal) : undefined,
-    isLocal ? ask<DiskAnswer>(ROUTES.disk, { signal }) : undefined,
+    me.value?.daemon === true ? askDaemon("status", {}, signal) : undefined,
+    loadDisk(signal),
   ]);
   const { collections: found } = collections.data;
   const documents = found.reduce((sum, { resources }) => sum + resources, 0);
-  return { documents, health, queues: queues.data, daemon, disk: disk?.data, collections: found };
+  return { documents, health, queues: queues.data, daemon, disk, collections: found };
+}
+
+/** Account whose keys do not see the disk: it is asked for once. */
+let withoutDisk: string | undefined;
+
+/** The disk, for an admin key of the account of the machine; also where the service runs without a daemon. */
+async function loadDisk(signal: AbortSignal): Promise<Disk | undefined> {
+  const accountId = me.value?.accountId;
+  if (!may("admin") || withoutDisk === accountId) return undefined;
+  try {
+    return (await ask<DiskAnswer>(ROUTES.disk, { signal })).data;
+  } catch (error) {
+    if (!(error instanceof RequestError) || error.status !== 404) throw error;
+    withoutDisk = accountId;
+    return undefined;
+  }
 }
 
 function Nothing(): JSX.Element {
