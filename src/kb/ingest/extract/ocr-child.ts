@@ -5,7 +5,7 @@ import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/cappe
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { messageOf } from "../../../lib/failure.ts";
 import { linesOf, readingQuality, readingScore, type OcrPage } from "./ocr-layout.ts";
-import { openDrawnPdf } from "./ocr-page-image.ts";
+import { openDrawnPdf, PdfiumError } from "./ocr-page-image.ts";
 import { type OcrFailure, openPicture, type Picture } from "./ocr-picture.ts";
 
 /** The languages, and the folder of their data: `CODE.traineddata`, or with `.gz` if packed. */
@@ -111,14 +111,10 @@ async function readPdfPage(
 ): Promise<OcrPage> {
   const worker = await loadRecogniser(data);
   const pdf = await openDrawnPdf(path, Math.min(pixelsMax, READ_PIXELS_MAX));
-  try {
-    const picture = await pdf.draw(page);
-    onDrawn();
-    if (picture === undefined) return { page, ...NOTHING_DRAWN };
-    return { page, ...(await recognise(worker, picture, 1)) };
-  } finally {
-    await pdf.close();
-  }
+  const picture = await pdf.draw(page);
+  onDrawn();
+  if (picture === undefined) return { page, ...NOTHING_DRAWN };
+  return { page, ...(await recognise(worker, picture, 1)) };
 }
 
 type Turn = OcrPage["turned"];
@@ -199,7 +195,6 @@ function codeFor(error: unknown): OcrFailure {
   if (error instanceof CappedRefusal) return error.code as OcrFailure;
   const kind = foreignKind(error);
   if (kind === "memory") return "memory";
-  if (error instanceof Error && /^(?:InvalidPDF|Password|Format|UnknownError)/.test(error.name))
-    return "damaged_pdf";
+  if (error instanceof PdfiumError) return "damaged_pdf";
   return kind === "machine" ? "unable" : "damaged_image";
 }

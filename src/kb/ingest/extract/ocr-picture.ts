@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { createCanvas, loadImage } from "@napi-rs/canvas";
 import sharp, { type Sharp } from "sharp";
-import { CappedRefusal } from "../../../lib/capped/child.ts";
+import { CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
+import { messageOf } from "../../../lib/failure.ts";
+import { decodeBitmap, readBitmapHeader } from "./bitmap.ts";
 
 /** Why a picture yields no text. */
 export type OcrFailure =
@@ -60,7 +61,7 @@ export async function pictureInput(
   mediaType: string,
   pixelsMax: number,
 ): Promise<string | Buffer> {
-  return mediaType === "image/bmp" ? await decodeBitmap(path, pixelsMax) : path;
+  return mediaType === "image/bmp" ? await convertBitmap(path, pixelsMax) : path;
 }
 
 function refusePixels(widthPx: number, heightPx: number, pixelsMax: number): void {
@@ -68,27 +69,18 @@ function refusePixels(widthPx: number, heightPx: number, pixelsMax: number): voi
     throw new CappedRefusal<OcrFailure>("image_too_large", `${widthPx} × ${heightPx}`);
 }
 
-/** Offsets of the size in a Windows bitmap: after the file header of 14 bytes and the length of the second header. */
-const BITMAP_WIDTH_AT = 18;
-const BITMAP_HEIGHT_AT = 22;
-
 /** Converts a bitmap to PNG, because sharp does not read bitmaps. */
-async function decodeBitmap(path: string, pixelsMax: number): Promise<Buffer> {
+async function convertBitmap(path: string, pixelsMax: number): Promise<Buffer> {
   const bytes = await readFile(path);
-  if (bytes.length < BITMAP_HEIGHT_AT + 4)
-    throw new CappedRefusal<OcrFailure>("damaged_image", "the header is cut off");
-  // A top-down bitmap has a negative height.
-  refusePixels(
-    Math.abs(bytes.readInt32LE(BITMAP_WIDTH_AT)),
-    Math.abs(bytes.readInt32LE(BITMAP_HEIGHT_AT)),
-    pixelsMax,
-  );
   try {
-    const image = await loadImage(bytes);
-    const canvas = createCanvas(image.width, image.height);
-    canvas.getContext("2d").drawImage(image, 0, 0);
-    return await canvas.encode("png");
+    const header = readBitmapHeader(bytes);
+    refusePixels(header.width, header.height, pixelsMax);
+    const { data, width, height } = decodeBitmap(bytes, header);
+    return await sharp(data, { raw: { width, height, channels: 3 } })
+      .png({ compressionLevel: 1 })
+      .toBuffer();
   } catch (error) {
+    if (error instanceof CappedRefusal || isOutOfMemory(messageOf(error))) throw error;
     throw new CappedRefusal<OcrFailure>("damaged_image", String(error));
   }
 }

@@ -368,7 +368,7 @@ it("only child processes load the libraries that read documents", () => {
   for (const start of ["kb/service.ts", "sync/daemon.ts", "cli/program.ts"]) follow(join(source, start));
   expect(seen.size).toBeGreaterThan(100);
   const heavy =
-    /^(?:unpdf|pdfjs-dist|tesseract|sharp|@napi-rs|mammoth|read-excel|postal-mime|yauzl|htmlparser2)/;
+    /^(?:unpdf|pdfjs-dist|tesseract|sharp|@hyzyla|mammoth|read-excel|postal-mime|yauzl|htmlparser2)/;
   expect([...packages].filter((name) => heavy.test(name))).toEqual([]);
 });
 

@@ -2,7 +2,6 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { deflateSync } from "node:zlib";
-import { createCanvas } from "@napi-rs/canvas";
 import sharp, { type Sharp } from "sharp";
 import { openDrawnPdf } from "../../../../src/kb/ingest/extract/ocr-page-image.ts";
 import { buildPdf, type PageContent, textPage } from "./pdf-fixture.ts";
@@ -18,7 +17,6 @@ export async function picture(lines: readonly string[]): Promise<Sharp> {
     await writeFile(path, buildPdf([textPage(lines)]));
     const pdf = await openDrawnPdf(path, 2_200_000);
     const drawn = await pdf.draw(1);
-    await pdf.close();
     if (drawn === undefined) throw new Error("the page was drawn empty");
     const { data, info } = await drawn
       .trim({ background: "#fff" })
@@ -36,30 +34,24 @@ export async function picture(lines: readonly string[]): Promise<Sharp> {
  * to recognise: each is tried in all orientations.
  */
 export function drawing(): Sharp {
-  const canvas = createCanvas(600, 330);
-  const context = canvas.getContext("2d");
-  context.fillStyle = "#fff";
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.lineWidth = 3;
   let seed = 7;
   const draw = (below: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) & 0x7f_ff_ff_ff;
     return (seed / 0x7f_ff_ff_ff) * below;
   };
+  let strokes = "";
   for (let sign = 0; sign < 60; sign++) {
     const left = 40 + (sign % 15) * 36;
     const bottom = 60 + Math.floor(sign / 15) * 64;
-    context.beginPath();
     for (let point = 0; point < 5; point++) {
       const x = left + draw(24);
       const y = bottom - draw(30);
-      if (point === 0 || point === 3) context.moveTo(x, y);
-      else context.lineTo(x, y);
+      strokes += `${point === 0 || point === 3 ? "M" : "L"}${x} ${y}`;
     }
-    context.stroke();
   }
-  const raw = { width: canvas.width, height: canvas.height, channels: 4 } as const;
-  return sharp(Buffer.from(canvas.data()), { raw }).removeAlpha();
+  const path = `<path d="${strokes}" fill="none" stroke="#000" stroke-width="3"/>`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="600" height="330">${path}</svg>`;
+  return sharp(Buffer.from(svg)).flatten({ background: "#fff" });
 }
 
 /** Builds a page of a PDF with a picture and no text. No higher than the picture needs: an empty half is drawn and searched too. */
