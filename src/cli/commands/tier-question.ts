@@ -6,7 +6,7 @@ export type Ask = (question: string) => Promise<string>;
 /** What each tier finds by, and what it costs. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
   fastest: "by words; costs nothing, files are searchable at once",
-  moderate: "by words at once; by meaning, 4 passages a second and processor",
+  moderate: "by words at once; by meaning, about 4 passages a second per processor",
   high_accuracy: "the same, also sentence by sentence; takes twice as long",
 };
 
