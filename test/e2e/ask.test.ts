@@ -69,6 +69,23 @@ describe("kbsync ask without a model", () => {
     );
   });
 
+  it("quotes a folder of the command line after its daemon ended, with words that need no quotes", async () => {
+    const stateDir = join(temporary.path, "once");
+    await kbsync(["sync", docs, "--tier", "fastest", "--port", "0", "--state-dir", stateDir]);
+    const { code, stdout } = await kbsync([
+      "ask",
+      "what",
+      "does",
+      "the",
+      "crane",
+      "lift",
+      "--state-dir",
+      stateDir,
+    ]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("“The new crane lifts forty tons.” [1]");
+  });
+
   it("reads the text of images", async () => {
     const { code, stdout } = await ask(plain, "When does the ferry sail?", "--image", image);
     expect(code).toBe(0);

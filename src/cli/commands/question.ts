@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { FormData } from "undici";
-import { loadConfig } from "../../config/load.ts";
+import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
@@ -29,6 +29,7 @@ import {
   waitSecondsOf,
 } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
+import { rememberedFolders } from "../state/sources.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
@@ -63,7 +64,7 @@ export function addAsk(program: Command, context: Context): void {
 
 async function askOnce(context: Context, question: string, options: AskOptions): Promise<void> {
   refuseUsage(question, options);
-  const config = loadConfig(configRequest(context, options));
+  const config = configWithFolders(context, options);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
   // Port 0: the configured one may be another program's by now, and this service lives for one question.
@@ -126,6 +127,13 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   } finally {
     await service.close();
   }
+}
+
+/** The configuration; if it names no folder, with those that were synced with its state folder, as a search finds them. */
+function configWithFolders(context: Context, options: AskOptions): Config {
+  const config = loadConfig(configRequest(context, options));
+  if (config.sources.length > 0) return config;
+  return loadConfig(configRequest(context, options, rememberedFolders(config.stateDir)));
 }
 
 /** Shows an answer while it arrives, on a terminal wrapped to its width. */
