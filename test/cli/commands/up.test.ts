@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
+// The commands are loaded here, not while a test waits for them.
+import "../../../src/cli/commands/question.ts";
+import "../../../src/cli/commands/up.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
 
