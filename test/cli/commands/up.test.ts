@@ -1,11 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
-// The commands are loaded here, not while a test waits for them.
-import "../../../src/cli/commands/question.ts";
-import "../../../src/cli/commands/up.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
 
@@ -14,6 +11,13 @@ let socket: NotifySocket;
 let stopping: AbortController;
 let hangup: () => void;
 
+// The commands are loaded here, not while a test waits for them.
+beforeAll(async () => {
+  await Promise.all([
+    import("../../../src/cli/commands/question.ts"),
+    import("../../../src/cli/commands/up.ts"),
+  ]);
+});
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "kbsync-up-"));
   socket = openNotifySocket();
