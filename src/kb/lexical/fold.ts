@@ -40,11 +40,16 @@ export interface FoldedTerm {
  * without spaces yield single characters and pairs, so that any part of a run is found. Pure.
  */
 export function readTerms(text: string): FoldedTerm[] {
-  return (text.normalize("NFKC").match(WORD) ?? []).flatMap((word) =>
+  return readWords(text).flatMap((word) =>
     UNSPACED.test(word)
       ? unspaced(folded(word)).map((term) => ({ term, isExtra: false, spellings: 1 }))
       : [word, ...partsOf(word)].flatMap((part, at) => spellingsOf(part, at > 0)),
   );
+}
+
+/** Returns the words of a text as it writes them: `readTerms` of each gives those of the text. Pure. */
+export function readWords(text: string): readonly string[] {
+  return text.normalize("NFKC").match(WORD) ?? [];
 }
 
 /** Returns the terms of `readTerms`. */

@@ -1,6 +1,6 @@
 import { K1, queryFactor, saturation } from "./bm25.ts";
 import { termWeight } from "./common-words.ts";
-import { readTerms } from "./fold.ts";
+import { readTerms, readWords } from "./fold.ts";
 
 /** Number of distinct query terms that a search uses, the first ones. A longer query is a text; these terms suffice. */
 export const QUERY_TERMS_MAX = 256;
@@ -52,4 +52,43 @@ export function matchOf(weights: readonly number[], counts: readonly number[], w
     strength += (weight * saturation(times, words, WORDS_MEAN)) / (K1 + 1);
   }
   return { matched, strength };
+}
+
+/** A word that is one term, which begins with its first letters: `y` alone may change there (`eyed`, `ei`). */
+const PLAIN = /^[A-Za-z][a-xz][a-z]*$/;
+
+/** Matches any text as `matchOf` matches a chunk. Stems only words that may be words of the query. Pure. */
+export function matchText({ terms, weights }: QueryWords, text: string): WordMatch {
+  // A function word adds nothing to a match.
+  const places = new Map(
+    [...terms.entries()].flatMap(([at, term]) => ((weights[at] ?? 0) > 0 ? [[term, at] as const] : [])),
+  );
+  const begins = new Set([...places.keys()].map((term) => term.slice(0, 2)));
+  const counts = terms.map(() => 0);
+  let words = 0;
+  const seen = new Map<string, { readonly words: number; readonly at: readonly number[] }>();
+  for (const word of readWords(text)) {
+    let read = seen.get(word);
+    if (read === undefined) {
+      const first = word.charAt(0).toLowerCase();
+      const isOther = !begins.has(first + word.charAt(1)) && !begins.has(first) && PLAIN.test(word);
+      read = isOther ? NOTHING : readWord(word, places);
+      seen.set(word, read);
+    }
+    words += read.words;
+    for (const at of read.at) counts[at] = (counts[at] ?? 0) + 1;
+  }
+  return matchOf(weights, counts, words);
+}
+
+/** Counts of a word that is none of the query. */
+const NOTHING = { words: 1, at: [] };
+
+/** Returns the words that a word counts for, and the places of its terms. */
+function readWord(word: string, places: ReadonlyMap<string, number>) {
+  const read = readTerms(word);
+  return {
+    words: read.filter(({ isExtra }) => !isExtra).length,
+    at: read.flatMap(({ term }) => places.get(term) ?? []),
+  };
 }

@@ -1,7 +1,8 @@
-import { array, assert, nat, property } from "fast-check";
+import { array, assert, constantFrom, nat, property } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { termWeight } from "../../../src/kb/lexical/common-words.ts";
-import { matchOf, queryWords } from "../../../src/kb/lexical/word-match.ts";
+import { readTerms } from "../../../src/kb/lexical/fold.ts";
+import { matchOf, matchText, queryWords } from "../../../src/kb/lexical/word-match.ts";
 
 describe("termWeight", () => {
   it("a function word weighs 0, a common word less than 1, and any other word 1", () => {
@@ -85,6 +86,44 @@ describe("matchOf", () => {
         expect(more.strength).toBeGreaterThan(found.strength);
         expect(longer.strength).toBeLessThanOrEqual(found.strength);
         expect(longer.matched).toBe(found.matched);
+      }),
+    );
+  });
+});
+
+describe("matchText", () => {
+  const words = array(
+    constantFrom(
+      "ties",
+      "tied",
+      "eyed",
+      "ies",
+      "i",
+      "Tyres",
+      "Fees",
+      "FEES",
+      "harbour",
+      "getFeeList",
+      "Möhren",
+      "moehren",
+      "日本語",
+      "as",
+      "a1",
+      "4",
+      "pdfs",
+    ),
+  ).map((each) => each.join(" "));
+
+  it("counts the terms and the words of a text as they are read", () => {
+    assert(
+      property(words, words, (query, text) => {
+        const { terms, weights } = queryWords(query);
+        const read = readTerms(text);
+        const counts = terms.map((term) => read.filter((each) => each.term === term).length);
+        const expected = matchOf(weights, counts, read.filter(({ isExtra }) => !isExtra).length);
+        const match = matchText(queryWords(query), text);
+        expect(match.matched).toBeCloseTo(expected.matched, 10);
+        expect(match.strength).toBeCloseTo(expected.strength, 10);
       }),
     );
   });
