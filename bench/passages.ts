@@ -63,7 +63,8 @@ async function measureQuestions(): Promise<void> {
     const scope = await fill(store, embedder);
     const file = join(import.meta.dirname, "docs-questions.yaml");
     const questions = parseQuestions(readFileSync(file, "utf8"), file);
-    const asked: { readonly answer: string; readonly outcome: SearchOutcome }[] = [];
+    const asked: { readonly question: string; readonly answer: string; readonly outcome: SearchOutcome }[] =
+      [];
     for (const { question, answer = "" } of questions) {
       const request = {
         scope,
@@ -72,7 +73,7 @@ async function measureQuestions(): Promise<void> {
         topK: TOP_K_MAX,
         scoreMin: undefined,
       } as const;
-      asked.push({ answer, outcome: await search(store.index, embedder, request) });
+      asked.push({ question, answer, outcome: await search(store.index, embedder, request) });
     }
     const rows = [1, 3, 5, 10].map((depth) =>
       rowOf(
@@ -83,9 +84,9 @@ async function measureQuestions(): Promise<void> {
     for (const [name, settings] of SETTINGS) {
       const answers: Answered[] = [];
       const times: number[] = [];
-      for (const { answer, outcome } of asked) {
+      for (const { question, answer, outcome } of asked) {
         const tokens = countTokens(contentsOf(outcome).slice(0, 5).join("\n\n"));
-        const body = SearchBody.parse({ query: "x", ...settings(tokens) });
+        const body = SearchBody.parse({ query: question, ...settings(tokens) });
         const request = contextOf(body);
         if (request === undefined) throw new Error(`${name} asks for nothing`);
         const start = performance.now();

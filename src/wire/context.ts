@@ -66,9 +66,7 @@ export const PassageFields = {
   hits: z
     .array(PassageHit)
     .optional()
-    .describe(
-      "With expand: the hits within the result, by descending score; the first one gives its id and score.",
-    ),
+    .describe("With expand: the hits within the result, by descending score; the first one gives its id."),
   duplicates: z
     .int()
     .min(1)

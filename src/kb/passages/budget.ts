@@ -1,6 +1,6 @@
 import { countTokens } from "../../lib/tokens.ts";
-import { byBest, mergedPassages, type Passage, type PlacedHit } from "./passages.ts";
-import { holds, offsetsOf, textOf, tokensOf, type PieceRange } from "./pieces.ts";
+import { byBest, byRank, mergedPassages, type Passage, type PlacedHit } from "./passages.ts";
+import { holds, offsetsOf, textOf, tokensOf, type PieceRange, type Pieces } from "./pieces.ts";
 import { grow } from "./section.ts";
 
 /**
@@ -16,32 +16,95 @@ export const SEPARATOR = "\n\n";
 export interface Fitted {
   /** Those within the text, best first. */
   readonly hits: Passage["hits"];
-  readonly pieces: Passage["pieces"];
+  readonly pieces: Pieces;
+  /** Undefined for a single chunk as the search found it, and for a beginning. */
+  readonly part?: PieceRange;
   readonly chunk?: Passage["chunk"];
   readonly start: number;
   readonly end: number;
   readonly content: string;
 }
 
+export interface FitOptions {
+  /** The passage to return first, instead of the one of the best hit; that one follows if both fit. */
+  readonly first?: Passage | undefined;
+  /** Whether the first result may get text around its passage. */
+  readonly mayGrow?: boolean;
+}
+
 /**
  * Takes passages, by their best hits, until the next one does not fit: their texts with separators between them have at most
  * `tokensMax` tokens. Cuts a passage that would take more than its share around its best hit; the hits cut off become passages
- * of their own. Takes at least the beginning of the best hit. Pure.
+ * of their own. Takes at least the beginning of the best hit. What is left when the next one does not fit goes to the first one.
+ * Pure.
  */
-export function fitPassages(passages: readonly Passage[], tokensMax: number): Fitted[] {
+export function fitPassages(
+  passages: readonly Passage[],
+  tokensMax: number,
+  { first, mayGrow = false }: FitOptions = {},
+): Fitted[] {
   const fitted: Fitted[] = [];
   let left = tokensMax;
-  let queue = byBest(passages);
+  const ranked = byBest(passages);
+  const reserve = reserveFor(ranked, first, tokensMax);
+  let queue =
+    reserve === 0 || first === undefined ? ranked : [first, ...ranked.filter((one) => one !== first)];
   for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
     const most = fitted.length === 0 ? left : left - countTokens(SEPARATOR);
-    const taken = takePassage(next, most, queue.length === 0 ? most : Math.floor(most * PASSAGE_SHARE));
+    const share = Math.min(Math.floor(most * PASSAGE_SHARE), fitted.length === 0 ? most - reserve : most);
+    const taken = takePassage(next, most, queue.length === 0 ? most : share);
     const one = taken?.fitted ?? (fitted.length === 0 ? beginningOf(next, most) : undefined);
-    if (one === undefined) break;
+    if (one === undefined) return mayGrow ? grown(fitted, [next, ...queue], left) : fitted;
     fitted.push(one);
     left = most - countTokens(one.content);
     queue = byBest([...queue, ...(taken?.rest ?? [])]);
   }
   return fitted;
+}
+
+/** Returns the tokens to keep for the passage of the best hit behind `first`; 0: that one is first, or only one of both fits. */
+function reserveFor([best]: readonly Passage[], first: Passage | undefined, tokensMax: number): number {
+  if (best === undefined || first === undefined || first === best) return 0;
+  const reserve = leastOf(best) + countTokens(SEPARATOR);
+  return leastOf(first) + reserve <= tokensMax ? reserve : 0;
+}
+
+/** Returns the tokens of a passage's best hit. */
+function leastOf({ hits: [best], pieces, chunk }: Passage): number {
+  return chunk === undefined ? tokensOf(pieces, best.own) : countTokens(chunk.text);
+}
+
+/** Grows the first result by the text around it, as far as `left` allows. Takes up hits of `rest` that this reaches. */
+function grown([first, ...others]: readonly Fitted[], rest: readonly Passage[], left: number): Fitted[] {
+  if (first === undefined) return [];
+  const { pieces, part, hits } = first;
+  if (part === undefined) return [first, ...others];
+  const parts = others.flatMap((other) => (other.pieces === pieces ? (other.part ?? []) : []));
+  const limits = {
+    first: Math.max(0, ...parts.filter(({ last }) => last < part.first).map(({ last }) => last + 1)),
+    last: Math.min(
+      pieces.begins.length - 1,
+      ...parts.filter((other) => other.first > part.last).map((other) => other.first - 1),
+    ),
+  };
+  const near = rest.flatMap((passage) => (passage.pieces === pieces ? passage.hits : []));
+  const clues = near.map(({ own }) => own);
+  const most = tokensOf(pieces, part) + left - whiteBehind(pieces, part);
+  const all = grow(pieces, part, limits, clues, most);
+  const [best = hits[0], ...further] = [...hits, ...near.filter(({ own }) => holds(all, own))].toSorted(
+    byRank,
+  );
+  return [fittedOf(pieces, all, [best, ...further]), ...others];
+}
+
+/** Returns the tokens of the white space behind a part, which become text if the part grows. */
+function whiteBehind({ begins, ends, source }: Pieces, { last }: PieceRange): number {
+  const [from, to] = [ends[last] ?? 0, begins[last + 1] ?? 0];
+  return countTokens(source.text.slice(from - source.start, Math.max(from, to) - source.start));
+}
+
+function fittedOf(pieces: Pieces, part: PieceRange, hits: Passage["hits"]): Fitted {
+  return { hits, pieces, part, ...offsetsOf(pieces, part), content: textOf(pieces, part) };
 }
 
 interface Taken {
@@ -65,7 +128,7 @@ function takePassage(passage: Passage, most: number, share: number): Taken | und
   const part = whole ? range : grow(pieces, best.own, range, clues, Math.max(own, share));
   const [, ...others] = hits.filter((hit) => holds(part, hit.own));
   return {
-    fitted: { hits: [best, ...others], pieces, ...offsetsOf(pieces, part), content: textOf(pieces, part) },
+    fitted: fittedOf(pieces, part, [best, ...others]),
     rest: remainders(passage, part),
   };
 }

@@ -12,11 +12,13 @@ import { positionOf } from "../search/position.ts";
 import { resultOf, type SearchOutcome } from "../search/search.ts";
 import type { FoundChunk, Index, Scope } from "../store/search-index.ts";
 import { fitPassages, PASSAGE_SHARE, SEPARATOR, type Fitted } from "./budget.ts";
+import { firstPassage } from "./first-passage.ts";
 import { firstOfEach } from "../../lib/near-duplicates.ts";
 import { expandHits, passageOf, type Hit, type Passage } from "./passages.ts";
 
 /** What a search says in addition to its hits. */
 export interface ContextRequest {
+  readonly query: string;
   readonly expand: Expand | undefined;
   /** Undefined: no limit, or the default if there is `expand`. */
   readonly maxTokens: number | undefined;
@@ -34,18 +36,23 @@ export interface ContextOutcome extends SearchOutcome {
 
 /** Characters read on each side of a hit: a section of that length has some 2,000 tokens. */
 const SECTION_CHARS = 8000;
+/** Characters read on each side of a hit per token of the answer: prose has four, and more text does not fit. */
+const CHARS_PER_TOKEN = 5;
 /** Chunks read on each side of a hit for its section: more than that many characters have by default. */
 const SECTION_CHUNKS = 32;
 const NEIGHBOURS_CHARS = 16_000;
+/** What the score of a passage that was moved before another exceeds that one's by. */
+const STEP = 1e-9;
 
 /** Returns what a body asks for in addition to its hits; undefined: nothing. */
 export function contextOf(
-  body: Pick<SearchBody, keyof typeof ContextFields | "top_k">,
+  body: Pick<SearchBody, keyof typeof ContextFields | "query" | "top_k">,
 ): ContextRequest | undefined {
   const { expand, max_tokens: maxTokens, max_per_document: maxPerDocument, collapse, offset } = body;
   const given = [expand, maxTokens, maxPerDocument, collapse, offset];
   if (given.every((one) => one === undefined)) return undefined;
   return {
+    query: body.query,
     expand,
     maxTokens: maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT),
     maxPerDocument,
@@ -76,7 +83,10 @@ export async function withContext(
     expand === undefined || maxTokens === undefined
       ? hits.map(passageOf)
       : await expanded(index, scope, hits, outcome.chunks, expand, maxTokens);
-  const fitted = fitPassages(passages, maxTokens ?? Infinity);
+  const fitted = fitPassages(passages, maxTokens ?? Infinity, {
+    first: expand === undefined ? undefined : firstPassage(passages, request.query),
+    mayGrow: expand === "section",
+  });
   const text = fitted.map(({ content }) => content).join(SEPARATOR);
   const covered = new Set(fitted.flatMap((each) => each.hits.map(({ chunk }) => chunk.ref)));
   const missing = hits.findIndex(({ chunk }) => !covered.has(chunk.ref));
@@ -85,7 +95,7 @@ export async function withContext(
   return {
     ...outcome,
     text,
-    results: fitted.map((each) => resultWith(each, expand !== undefined)),
+    results: fitted.map((each, at) => resultWith(each, scoreOf(each, fitted[at + 1]), expand !== undefined)),
     chunks: fitted.map((each) => each.hits[0].chunk),
     budget: {
       tokenizer: TOKENIZER,
@@ -133,15 +143,25 @@ async function expanded(
     scope,
     refs: hits.map(({ chunk }) => chunk.ref),
     chunksMax: sides === "section" ? SECTION_CHUNKS : sides,
-    charsMax: sides === "section" ? SECTION_CHARS : NEIGHBOURS_CHARS,
+    charsMax: sides === "section" ? Math.min(SECTION_CHARS, maxTokens * CHARS_PER_TOKEN) : NEIGHBOURS_CHARS,
   });
   const share = hits.length === 1 ? 1 : PASSAGE_SHARE;
   return expandHits(hits, clues, surroundings, expand, Math.floor(maxTokens * share));
 }
 
-function resultWith({ hits, pieces, chunk, start, end, content }: Fitted, isExpanded: boolean): FoundResult {
+/** Returns the score of a result before another: that of its best hit, or a hair more than the next one's if that is larger. */
+function scoreOf({ hits: [best] }: Fitted, next: Fitted | undefined): number {
+  const behind = next?.hits[0].score ?? 0;
+  return best.score < behind ? Math.min(1, behind * (1 + STEP)) : best.score;
+}
+
+function resultWith(
+  { hits, pieces, chunk, start, end, content }: Fitted,
+  score: number,
+  isExpanded: boolean,
+): FoundResult {
   const [best] = hits;
-  const result = resultOf(best.chunk, best.score);
+  const result = resultOf(best.chunk, score);
   const duplicates = hits.flatMap((hit) => hit.duplicates);
   const documents = new Map(duplicates.map(({ resourceId, title }) => [resourceId, { resourceId, title }]));
   documents.delete(best.chunk.resourceId);

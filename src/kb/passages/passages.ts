@@ -84,7 +84,8 @@ export function byBest(passages: readonly Passage[]): Passage[] {
   return passages.toSorted((a, b) => byRank(a.hits[0], b.hits[0]));
 }
 
-function byRank(a: Hit, b: Hit): number {
+/** Orders hits as the search does. */
+export function byRank(a: Hit, b: Hit): number {
   return b.score - a.score || (a.chunk.id < b.chunk.id ? -1 : 1);
 }
 

@@ -12,6 +12,7 @@ import { countTokens } from "../../../src/lib/tokens.ts";
 import { randomRuns } from "../../random-runs.ts";
 
 const PLAIN: ContextRequest = {
+  query: "",
   expand: undefined,
   maxTokens: undefined,
   maxPerDocument: undefined,
@@ -169,6 +170,75 @@ describe("expansion", () => {
     expect(budget.nextOffset).toBe(2);
   });
 
+  it("returns first the passage whose text is about the query, and then that of the best hit", async () => {
+    const about = `# Mooring
+
+Mooring fees of the harbour are due. ${"The harbour sets the mooring fees. ".repeat(8)}`;
+    const filled = await fill([
+      `# Weather
+
+Fees. ${"It rains most of the year. ".repeat(12)}`,
+      about,
+    ]);
+    const [chance, hit] = [chunkWith(filled, "# Weather"), chunkWith(filled, "# Mooring")];
+    const request = { expand: "section", maxTokens: 400 } as const;
+    const plain = await ask(filled, [chance, hit], request);
+    expect(plain.results.map(({ id }) => id)).toEqual([chance.id, hit.id]);
+    const { results } = await ask(filled, [chance, hit], {
+      ...request,
+      query: "mooring fees of the harbour",
+    });
+    expect(results.map(({ id }) => id)).toEqual([hit.id, chance.id]);
+    const [first, second] = results;
+    assert(first && second);
+    expect(first.score).toBeGreaterThan(second.score);
+    expect(first.payload.hits?.[0]?.score).toBe(0.899);
+    expect(second.score).toBe(0.9);
+  });
+
+  it("keeps the best hit first if only one of both fits", async () => {
+    const about = `# Mooring
+
+Mooring fees of the harbour are due. ${"The harbour sets the mooring fees. ".repeat(8)}`;
+    const filled = await fill([
+      `# Weather
+
+Fees. ${"It rains most of the year. ".repeat(12)}`,
+      about,
+    ]);
+    const [chance, hit] = [chunkWith(filled, "# Weather"), chunkWith(filled, "# Mooring")];
+    const query = "mooring fees of the harbour";
+    const { results, budget } = await ask(filled, [chance, hit], { expand: "section", maxTokens: 60, query });
+    expect(results.map(({ id }) => id)).toEqual([chance.id]);
+    expect(budget.nextOffset).toBe(1);
+  });
+
+  it("gives the first result what is left when the next one does not fit", async () => {
+    const sentences = Array.from({ length: 200 }, (_, at) => `Sentence ${at} says little.`);
+    const filled = await fill(
+      [
+        `# Long
+
+${sentences.join(" ")}`,
+        `# Other
+
+${"Another text, and a longer one. ".repeat(11)}`,
+      ],
+      400,
+      0,
+    );
+    const best = chunkWith(filled, "Sentence 100 ");
+    const other = chunkWith(filled, "# Other");
+    const request = { expand: "section", maxTokens: 200 } as const;
+    const { results, budget } = await ask(filled, [best, other], request);
+    expect(results.map(({ id }) => id)).toEqual([best.id]);
+    expect(budget.tokens).toBeGreaterThan(185);
+    expect(budget.tokens).toBeLessThanOrEqual(200);
+    expect(budget.nextOffset).toBe(1);
+    const neighbours = await ask(filled, [best, other], { expand: 1, maxTokens: 200 });
+    expect(neighbours.results[0]?.payload.end).toBeLessThanOrEqual(best.end + 400);
+  });
+
   it("takes no line of code for a heading", async () => {
     const code = Array.from({ length: 30 }, (_, at) => `# comment ${at}\nstep_${at}()`).join("\n");
     const filled = await fill([
@@ -253,6 +323,7 @@ const asked = fc.record({
   maxTokens: fc.oneof(fc.integer({ min: 50, max: 300 }), fc.integer({ min: 50, max: 5000 })),
   maxPerDocument: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
   collapse: fc.boolean(),
+  query: fc.oneof(fc.constant(""), fc.constantFrom("ebb tide", "gate flow 2026", "прилив")),
   offset: fc.integer({ min: 0, max: 5 }),
   topK: fc.integer({ min: 1, max: 20 }),
 });
@@ -269,7 +340,7 @@ function picked<T>(items: readonly T[], numbers: readonly number[]): T[] {
 }
 
 describe("every answer", () => {
-  it("keeps its budget, repeats no text, equals the documents and leaves order and scores as they are", async () => {
+  it("keeps its budget, repeats no text, equals the documents and descends by score", async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ texts, size: [chunkSize = 0, overlap = 0], order, request }) => {
         const filled = await fill(texts, chunkSize, overlap);
@@ -282,14 +353,17 @@ describe("every answer", () => {
         expect(budget.tokens).toBeLessThanOrEqual(request.maxTokens);
 
         const ends = new Map<string, [number, number][]>();
-        for (const { id, score, payload } of results) {
+        for (const [at, { id, score, payload }] of results.entries()) {
           const { resourceId, content, start, end, lines, hits = [] } = payload;
           const document = filled.texts.get(resourceId) ?? "";
           expect(content).toBe(document.slice(start, end));
           expect(lines?.first).toBe(document.slice(0, start).split("\n").length);
           for (const [from, to] of ends.get(resourceId) ?? []) expect(end <= from || start >= to).toBe(true);
           ends.set(resourceId, [...(ends.get(resourceId) ?? []), [start, end]]);
-          expect(hits[0]).toMatchObject({ id, score });
+          expect(hits[0]?.id).toBe(id);
+          // The first result may have the score of the best hit, which follows.
+          const own = hits[0]?.score ?? 1;
+          expect(at === 0 ? Math.min(score, own) : score).toBe(own);
           for (const hit of hits) {
             expect(all.find((each) => each.id === hit.id)?.score).toBe(hit.score);
             expect(start <= hit.start && hit.start < hit.end && hit.end <= end).toBe(true);
