@@ -1,3 +1,4 @@
+import type { CodeRun } from "./code-run.ts";
 import { LANE_BYTES, scanCodes } from "./code-scan.ts";
 import { dotValues, scaleOf, valuesOf } from "./quantized.ts";
 import type { RowRange } from "./rows.ts";
@@ -11,6 +12,10 @@ export interface CodeList {
   readonly size: number;
   /** Appends the code of a vector, and its quantised form while that is cached. */
   add(row: number, vector: Float32Array, stored: Buffer): void;
+  /** Appends codes that were made with the same mean. */
+  addRun(firstRow: number, run: CodeRun): void;
+  /** Caches the quantised form of the vector in a slot, unless that needs more memory than the list may have. */
+  cache(slot: number, stored: Buffer): void;
   /** Removes the codes of all rows in the ranges, which ascend and do not overlap. */
   removeRanges(ranges: readonly RowRange[]): void;
   /**
@@ -25,7 +30,7 @@ export interface CodeList {
     isAllowed?: (row: number) => boolean,
   ): number[];
   rowAt(slot: number): number;
-  /** Cosine of a vector and the vector in a slot; undefined while quantised vectors are not cached. */
+  /** Cosine of a vector and the vector in a slot; undefined while its quantised form is not cached. */
   cosineAt(slot: number, vector: Float32Array): number | undefined;
   /** Memory for codes. */
   readonly bytes: number;
@@ -38,30 +43,50 @@ export interface CodeList {
 /** Growth factor of a full list: doubling would leave up to half of it empty. */
 const GROWTH = 1.3;
 /** Slots of an empty list. */
-const CAPACITY = 1024;
+const CAPACITY_MIN = 1024;
 const LANE_WORDS = LANE_BYTES / 4;
+
+/** Length of the codes of vectors of so many dimensions, in words of 32 bits. */
+export function codeWords(dimensions: number): number {
+  return Math.max(1, Math.ceil(dimensions / 32 / LANE_WORDS)) * LANE_WORDS;
+}
+
+/** Returns the codes of so many vectors, one after the other. A vector may be overwritten after it was taken. */
+export function encodeAll(
+  vectors: Iterable<Float32Array>,
+  count: number,
+  mean: Float32Array,
+): Uint32Array<ArrayBuffer> {
+  const words = codeWords(mean.length);
+  const codes = new Uint32Array(count * words);
+  let at = 0;
+  for (const vector of vectors) encode(vector, mean, codes, words * at++);
+  return codes;
+}
 
 /**
  * Makes an empty list for vectors of the dimensions of `mean`, centred on it. Caches the quantised vectors up to
- * `storedBytesMax`, because reading one from the database costs ten times its cosine. Beyond that, keeps codes alone.
+ * `storedBytesMax`, because reading one from the database costs ten times its cosine. Beyond that, keeps codes alone. Has
+ * space for `expected` codes from the start.
  */
-export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeList {
-  const words = Math.max(1, Math.ceil(mean.length / 32 / LANE_WORDS)) * LANE_WORDS;
-  let rows = new Float64Array(CAPACITY);
-  let codes = new Uint32Array(CAPACITY * words);
-  let distances = new Uint16Array(CAPACITY);
-  const stored = cacheVectors(mean.length, storedBytesMax);
+export function makeCodeList(mean: Float32Array, storedBytesMax: number, expected = 0): CodeList {
+  const words = codeWords(mean.length);
+  const capacity = Math.max(CAPACITY_MIN, expected);
+  let rows = new Float64Array(capacity);
+  let codes = new Uint32Array(capacity * words);
+  let distances = new Uint16Array(capacity);
+  const stored = cacheVectors(mean.length, capacity, storedBytesMax);
   let size = 0;
   let firstRow = Infinity;
   let lastRow = -1;
   const query = new Uint32Array(words);
 
   function grow(): void {
-    const capacity = Math.ceil(rows.length * GROWTH);
-    rows = copied(rows, new Float64Array(capacity));
-    codes = copied(codes, new Uint32Array(capacity * words));
-    distances = new Uint16Array(capacity);
-    stored.grow(capacity);
+    const larger = Math.ceil(rows.length * GROWTH);
+    rows = copied(rows, new Float64Array(larger));
+    codes = copied(codes, new Uint32Array(larger * words));
+    distances = new Uint16Array(larger);
+    stored.grow(larger);
   }
 
   /** Returns a filter by slot; undefined if every row passes, which saves a million calls. */
@@ -99,6 +124,17 @@ export function makeCodeList(mean: Float32Array, storedBytesMax: number): CodeLi
       lastRow = Math.max(lastRow, row);
       size++;
     },
+    addRun(first, run) {
+      while (size + run.offsets.length > rows.length) grow();
+      codes.set(run.codes, size * words);
+      for (const offset of run.offsets) {
+        stored.clear(size);
+        rows[size++] = first + offset;
+      }
+      firstRow = Math.min(firstRow, first + (run.offsets[0] ?? Infinity));
+      lastRow = Math.max(lastRow, rows[size - 1] ?? -1);
+    },
+    cache: stored.put,
     removeRanges(ranges) {
       // New rows lie behind all others, so most calls return here.
       const overlapping = ranges.filter(({ first, last }) => first <= lastRow && last >= firstRow);
@@ -163,12 +199,12 @@ function nearestSlots(
 }
 
 /** Caches the quantised vectors of the slots, for as long as all of them fit `bytesMax`. */
-function cacheVectors(dimensions: number, bytesMax: number) {
+function cacheVectors(dimensions: number, expected: number, bytesMax: number) {
   const makeFor = (capacity: number): { values: Int8Array; scales: Float32Array } | undefined => {
     if (capacity * (dimensions + Float32Array.BYTES_PER_ELEMENT) > bytesMax) return undefined;
     return { values: new Int8Array(capacity * dimensions), scales: new Float32Array(capacity) };
   };
-  let cached = makeFor(CAPACITY);
+  let cached = makeFor(expected);
 
   return {
     bytes: (): number => (cached === undefined ? 0 : cached.values.byteLength + cached.scales.byteLength),
@@ -186,12 +222,19 @@ function cacheVectors(dimensions: number, bytesMax: number) {
       cached.values.set(valuesOf(bytes), slot * dimensions);
       cached.scales[slot] = scaleOf(bytes);
     },
+    clear: (slot: number): void => {
+      if (cached !== undefined) cached.scales[slot] = 0;
+    },
     move: (from: number, to: number): void => {
       cached?.values.copyWithin(to * dimensions, from * dimensions, (from + 1) * dimensions);
       cached?.scales.copyWithin(to, from, from + 1);
     },
-    cosineAt: (slot: number, vector: Float32Array): number | undefined =>
-      cached && dotValues(vector, cached.values, slot * dimensions) * (cached.scales[slot] ?? 0),
+    // No stored vector has the scale 0.
+    cosineAt: (slot: number, vector: Float32Array): number | undefined => {
+      const scale = cached?.scales[slot] ?? 0;
+      if (cached === undefined || scale === 0) return undefined;
+      return dotValues(vector, cached.values, slot * dimensions) * scale;
+    },
   };
 }
 

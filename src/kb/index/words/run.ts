@@ -1,6 +1,6 @@
 import type { TermCursor, WalkedPart } from "./part.ts";
 import { makeByteWriter, readVarint, type PostingList } from "./postings.ts";
-import { DamagedIndex, seal, unseal } from "./seal.ts";
+import { DamagedIndex, seal, unseal } from "../seal.ts";
 import { makeTermFilter, mayContain } from "./term-filter.ts";
 import { HASH_BYTES, readHash } from "./term-hash.ts";
 

@@ -1,6 +1,6 @@
 import { LENGTH_MAX, type TermCursor, type WalkedPart } from "./part.ts";
 import { eachPosting, makeByteWriter, measured, writePosting } from "./postings.ts";
-import { seal, unseal } from "./seal.ts";
+import { seal, unseal } from "../seal.ts";
 import { HASH_BITS, HASH_BYTES, hashedTerms, readHash } from "./term-hash.ts";
 
 /** Maximum chunks of a segment. Ordinal and hash fit into one safe integer, so that numbers sort instead of objects. */

@@ -7,6 +7,7 @@ import { prepareAnswerNotes, type AnswerNotes } from "./database/answer-notes.ts
 import { prepareChatWrites } from "./chat/chat-writes.ts";
 import { openForWriting } from "./database/connection.ts";
 import { openGroupCommit } from "./group-commit.ts";
+import { openMerges } from "./merges.ts";
 import { prepareSpendingWrites } from "./accounts/spending.ts";
 import { prepareUsageWrites } from "./accounts/usage.ts";
 import { prepareAccountWrites } from "./accounts/accounts.ts";
@@ -15,11 +16,11 @@ import { prepareBatchWrites } from "./resources/batches.ts";
 import { prepareFileWrites } from "./resources/files.ts";
 import { prepareServingWrites, type ServingWrites } from "./vectors/serving.ts";
 import { prepareVectorWrites } from "./vectors/vector-writes.ts";
+import { prepareCodeWrites } from "./vectors/code-writes.ts";
 import { prepareQueueWrites } from "./queue/queue-writes.ts";
 import { prepareWebhookWrites } from "./queue/webhook-writes.ts";
 import { prepareErasures } from "./resources/erasures.ts";
 import { prepareResourceWrites } from "./resources/writes.ts";
-import { openWordMerges } from "./words/word-merges.ts";
 import { prepareWordWrites } from "./words/word-writes.ts";
 
 /** The only writer of a store file. */
@@ -37,7 +38,8 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const newId = (): string => newHexId(Date.now());
   const db = openForWriting(path, listener);
   const words = prepareWordWrites(db);
-  const vectors = prepareVectorWrites(db);
+  const codes = prepareCodeWrites(db);
+  const vectors = prepareVectorWrites(db, codes);
   const files = prepareFileWrites(db);
   const notes = prepareAnswerNotes(db);
   const accounts = prepareAccountWrites(db);
@@ -45,10 +47,10 @@ export function openWriter(path: string, listener: UpgradeListener = {}): Writer
   const resources = prepareResourceWrites(db, words, vectors, queue, { ...accounts, ...notes });
   const webhooks = prepareWebhookWrites(db, queue);
   const chat = prepareChatWrites(db, queue, files.addFile);
-  const serving = prepareServingWrites(db);
+  const serving = prepareServingWrites(db, codes);
   const erasures = prepareErasures(db, resources);
   const { enqueue, compact, close } = openGroupCommit(db, path);
-  const merges = openWordMerges(words, enqueue);
+  const merges = openMerges([words, codes], enqueue);
 
   /** Notes the request with the resource that it created or changed. */
   function withNote<R extends Parameters<AnswerNotes["resource"]>[0] | undefined>(

@@ -5,7 +5,7 @@ import { mergeParts } from "../../../../src/kb/index/words/merge.ts";
 import { makeRemoved } from "../../../../src/kb/index/words/removed.ts";
 import { termsOf, type WalkedPart } from "../../../../src/kb/index/words/part.ts";
 import { openRun, PAGE_BYTES, type RunHead } from "../../../../src/kb/index/words/run.ts";
-import { DamagedIndex } from "../../../../src/kb/index/words/seal.ts";
+import { DamagedIndex } from "../../../../src/kb/index/seal.ts";
 import { encodeSegment, openSegment } from "../../../../src/kb/index/words/segment.ts";
 import { hashOf } from "../../../../src/kb/index/words/term-hash.ts";
 import { queryTerms, type WordSnapshot } from "../../../../src/kb/index/words/query-terms.ts";

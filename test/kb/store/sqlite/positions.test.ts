@@ -61,6 +61,9 @@ it("texts of a store of version 18 have neither lines nor a digest until their n
       DROP TABLE document_change;
       DROP TABLE spending;
       DROP TABLE usage;
+      DROP TABLE code_run;
+      DROP TABLE code_change;
+      ALTER TABLE embedding_model DROP COLUMN mean;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
       ALTER TABLE api_key DROP COLUMN family_sha256;
@@ -130,6 +133,9 @@ it("the pages of a store of version 20 are locations", async () => {
       DROP TABLE document_change;
       DROP TABLE spending;
       DROP TABLE usage;
+      DROP TABLE code_run;
+      DROP TABLE code_change;
+      ALTER TABLE embedding_model DROP COLUMN mean;
       DROP TABLE console_session;
       ALTER TABLE api_key DROP COLUMN parent_id;
       ALTER TABLE api_key DROP COLUMN family_sha256;

@@ -6,6 +6,7 @@ import { type Connection, openForReading } from "../database/connection.ts";
 import { wrongMetadata } from "./check-metadata.ts";
 import { checkPostings } from "./check-postings.ts";
 import { storeFailure } from "../database/failures.ts";
+import { isSealed } from "../../../index/seal.ts";
 
 /** Maximum rows named in a finding; a hundred thousand of them would say no more. */
 const NAMED = 3;
@@ -125,8 +126,10 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
   if (findings.length === 0) {
     findings.push(...RULES.flatMap((rule) => violations(db, path, rule)));
     findings.push(...summarise(path, "store-metadata", WRONG_METADATA, wrongMetadata(db)));
-    if (!quick && findings.length === 0)
+    if (!quick && findings.length === 0) {
       findings.push(...checkPostings(db).map((words) => wrongTerms(path, words)));
+      findings.push(...summarise(path, "store-vectors", "runs of codes are damaged", damagedRuns(db)));
+    }
   }
   const count = (sql: string): number => db.prepare<[], number>(sql).pluck().get() ?? 0;
   return {
@@ -134,6 +137,12 @@ function reportOf(db: Connection, path: string, quick: boolean): StoreReport {
     chunks: count("SELECT count(*) FROM chunk"),
     findings,
   };
+}
+
+/** Returns the stored runs of codes that differ from what was written. */
+function* damagedRuns(db: Connection): Generator<string> {
+  const runs = db.prepare<[], { number: number; data: Buffer }>("SELECT number, data FROM code_run");
+  for (const { number, data } of runs.iterate()) if (!isSealed(data)) yield `run ${number}`;
 }
 
 function structure(db: Connection, path: string, quick: boolean): Finding[] {

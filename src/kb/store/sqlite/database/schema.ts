@@ -488,5 +488,27 @@ export const SCHEMA: Schema = {
     PRIMARY KEY (account_id, day)
   ) STRICT, WITHOUT ROWID;
   `,
+    `
+  -- What codes are centred on (kb/index/codes.ts); null while no run has codes of the model.
+  ALTER TABLE embedding_model ADD COLUMN mean BLOB;
+  -- Codes of the vectors of a range of rows, so that a start need not make them from all vectors.
+  CREATE TABLE code_run (
+    number INTEGER PRIMARY KEY,
+    scope INTEGER NOT NULL,
+    model INTEGER NOT NULL REFERENCES embedding_model (number),
+    first_row INTEGER NOT NULL,
+    last_row INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    UNIQUE (scope, last_row, model)
+  ) STRICT;
+  -- Ranges of rows whose vectors changed since their run was written.
+  CREATE TABLE code_change (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope INTEGER NOT NULL,
+    first_row INTEGER NOT NULL,
+    last_row INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX code_change_of_scope ON code_change (scope, first_row, last_row);
+  `,
   ],
 };

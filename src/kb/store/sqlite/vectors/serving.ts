@@ -4,6 +4,7 @@ import type { ChunkContext } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { readChunk } from "../database/parts.ts";
 import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
+import type { CodeWrites } from "./code-writes.ts";
 
 /** The state of a scope when all its chunks had a vector of a model. */
 export interface CompleteScope {
@@ -174,7 +175,7 @@ export type ServingWrites = Pick<Inside<"write" | "free">["index"], "dropRetired
 };
 
 /** Prepares the statements on the writing connection. */
-export function prepareServingWrites(db: Connection): ServingWrites {
+export function prepareServingWrites(db: Connection, codes: Pick<CodeWrites, "drop">): ServingWrites {
   const change = db.prepare(`
     UPDATE scope SET serving_model = (SELECT number FROM embedding_model WHERE fingerprint = ?)
     WHERE number = ? AND next_sequence = ?`);
@@ -200,6 +201,7 @@ export function prepareServingWrites(db: Connection): ServingWrites {
     dropRetired(fingerprint, limit) {
       let dropped = 0;
       for (const model of selectRetired.all(fingerprint)) {
+        codes.drop(model);
         dropped += dropVectors.run(model, limit - dropped).changes;
         if (dropped < limit) dropped += dropSentences.run(model, limit - dropped).changes;
         if (dropped >= limit) return dropped;

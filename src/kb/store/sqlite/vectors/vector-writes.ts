@@ -6,6 +6,7 @@ import type { Connection } from "../database/connection.ts";
 import { quantize } from "../../../index/quantized.ts";
 import { scopeOfRow } from "../../../index/rows.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
+import type { CodeWrites } from "./code-writes.ts";
 
 /** Length of the change log for readers. A reader that missed more reads its vectors again. */
 const CHANGES_MAX = 20_000;
@@ -27,7 +28,7 @@ export type VectorWrites = Pick<Inside<"write">["index"], "putVectors" | "putSen
 };
 
 /** Prepares the statements on the writing connection. */
-export function prepareVectorWrites(db: Connection): VectorWrites {
+export function prepareVectorWrites(db: Connection, codes: Pick<CodeWrites, "change">): VectorWrites {
   const selectModel = db
     .prepare<[string], number>("SELECT number FROM embedding_model WHERE fingerprint = ?")
     .pluck();
@@ -59,6 +60,7 @@ export function prepareVectorWrites(db: Connection): VectorWrites {
   const noteRange = (scope: number, first: number, last: number): void => {
     const number = Number(note.run(scope, first, last).lastInsertRowid);
     if (number % 1000 === 0) forget.run(number - CHANGES_MAX);
+    codes.change(scope, first, last);
   };
 
   return {

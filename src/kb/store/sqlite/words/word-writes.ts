@@ -1,11 +1,11 @@
 import { encodeSegment, SEGMENT_ROWS_MAX } from "../../../index/words/segment.ts";
 import { scopeOfRow, rowOf } from "../../../index/rows.ts";
 import type { Connection } from "../database/connection.ts";
+import { openScopeNotes } from "../scopes/scope-notes.ts";
 import { prepareScopeMerges, SEGMENTS_MERGED } from "./scope-merges.ts";
 
-/** Segments and removals of a scope after which its merges are planned; counted for so many scopes. */
+/** Segments and removals of a scope after which its merges are planned. */
 const CHANGES_NOTED = 32;
-const SCOPES_NOTED = 10_000;
 /** Time of a step of a merge, after which other writes run; it grows with the segments that wait, so that merges keep up. */
 const STEP_MS = 5;
 const STEP_MS_MAX = 50;
@@ -44,7 +44,7 @@ export function prepareWordWrites(
   const insertRemoval = db.prepare("INSERT INTO word_removal (scope, first, last) VALUES (?, ?, ?)");
   const merges = prepareScopeMerges(db);
   const due = new Set(merges.unmerged());
-  const note = openNotes(due);
+  const note = openScopeNotes(due, CHANGES_NOTED);
   /** Segments written since the last merge began. */
   let written = 0;
   let merging: Merging | undefined;
@@ -118,21 +118,5 @@ export function prepareWordWrites(
       [merging, sweep] = [undefined, undefined];
       isUnswept = true;
     },
-  };
-}
-
-/** Counts changes of scopes, and adds to `due` those that have enough of them. */
-function openNotes(due: Set<number>): (scope: number, count: number) => void {
-  const changes = new Map<number, number>();
-  return (scope, count) => {
-    const noted = (changes.get(scope) ?? 0) + count;
-    if (noted < CHANGES_NOTED) changes.set(scope, noted);
-    else {
-      changes.delete(scope);
-      due.add(scope);
-    }
-    if (changes.size <= SCOPES_NOTED) return;
-    for (const each of changes.keys()) due.add(each);
-    changes.clear();
   };
 }

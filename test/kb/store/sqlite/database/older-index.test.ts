@@ -27,7 +27,10 @@ it("an upgrade indexes the words of an older store anew", async () => {
     DROP INDEX resource_by_update;
     DROP INDEX resource_by_title;
     ALTER TABLE resource DROP COLUMN title_key;
-    DROP TABLE usage;`);
+    DROP TABLE usage;
+    DROP TABLE code_run;
+    DROP TABLE code_change;
+    ALTER TABLE embedding_model DROP COLUMN mean;`);
   old.pragma("user_version = 28");
   old.close();
   const db = openForWriting(path);

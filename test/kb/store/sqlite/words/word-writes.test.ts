@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
 import { beforeEach, expect, it } from "vitest";
 import { rowOf } from "../../../../../src/kb/index/rows.ts";
-import { DamagedIndex } from "../../../../../src/kb/index/words/seal.ts";
+import { DamagedIndex } from "../../../../../src/kb/index/seal.ts";
 import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 import { prepareWordWrites, type WordWrites } from "../../../../../src/kb/store/sqlite/words/word-writes.ts";
 

@@ -1,7 +1,13 @@
-import type { WordWrites } from "./word-writes.ts";
+/** A part of the index that is merged in steps, each in a transaction of its own. See `WordWrites` and `CodeWrites`. */
+export interface Merging {
+  isDue(): boolean;
+  step(): boolean;
+  purge(): () => boolean;
+  abandon(): void;
+}
 
-/** Runs the merges of the index of words between the writes of a store. */
-export interface WordMerges {
+/** Runs the merges of the index between the writes of a store. */
+export interface Merges {
   /** Passes a write through, and runs the merges that it makes due. */
   after<T>(this: void, write: Promise<T>): Promise<T>;
   /** Merges parts until nothing is left of removed chunks. Rejects with the store's failure. */
@@ -10,26 +16,28 @@ export interface WordMerges {
   close(this: void): void;
 }
 
-export function openWordMerges(
-  words: Pick<WordWrites, "isDue" | "step" | "purge" | "abandon">,
+export function openMerges(
+  parts: readonly Merging[],
   enqueue: (step: () => boolean) => Promise<boolean>,
-): WordMerges {
+): Merges {
   const state = { isClosed: false, isRunning: false };
+  /** The first part that has something to do makes the step. */
+  const step = (): boolean => parts.some((part) => part.isDue() && part.step());
 
   /** Makes steps until they return false. */
-  async function run(step: () => boolean): Promise<void> {
+  async function run(steps: () => boolean): Promise<void> {
     try {
-      for (let isDue = true; isDue && !state.isClosed;) isDue = await enqueue(step);
+      for (let isDue = true; isDue && !state.isClosed;) isDue = await enqueue(steps);
     } catch (error) {
-      words.abandon();
+      for (const part of parts) part.abandon();
       throw error;
     }
   }
   /** A merge that fails is tried again after further writes: the index is sound without it. */
   const startIfDue = (): void => {
-    if (state.isClosed || state.isRunning || !words.isDue()) return;
+    if (state.isClosed || state.isRunning || !parts.some((part) => part.isDue())) return;
     state.isRunning = true;
-    run(words.step)
+    run(step)
       .catch(() => undefined)
       .finally(() => {
         state.isRunning = false;
@@ -43,7 +51,9 @@ export function openWordMerges(
       startIfDue();
       return written;
     },
-    purge: () => run(words.purge()),
+    purge: async () => {
+      for (const part of parts) await run(part.purge());
+    },
     close: () => {
       state.isClosed = true;
     },

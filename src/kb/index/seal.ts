@@ -17,9 +17,12 @@ export function seal(bytes: Buffer): Buffer<ArrayBuffer> {
 
 /** Returns bytes without the checksum that `seal` appended, as a view. Throws `DamagedIndex` if it is wrong. */
 export function unseal(sealed: Buffer, what: string): Buffer {
-  const end = sealed.length - SUM_BYTES;
-  const bytes = sealed.subarray(0, Math.max(0, end));
-  if (end < 0 || sealed.readUInt32BE(end) !== crc32(bytes))
-    throw new DamagedIndex(`the checksum of ${what} is wrong`);
-  return bytes;
+  if (!isSealed(sealed)) throw new DamagedIndex(`the checksum of ${what} is wrong`);
+  return sealed.subarray(0, sealed.length - SUM_BYTES);
+}
+
+/** Reports whether bytes are as `seal` returned them. */
+export function isSealed(bytes: Buffer): boolean {
+  const end = bytes.length - SUM_BYTES;
+  return end >= 0 && bytes.readUInt32BE(end) === crc32(bytes.subarray(0, end));
 }
