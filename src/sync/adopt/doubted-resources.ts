@@ -103,13 +103,17 @@ export function openDoubtedResources(options: DoubtedResourcesOptions): DoubtedR
   };
 }
 
-/** Returns the resource of a doubt's file, wherever the file is by now. */
+/**
+ * Returns the resource of a doubt's file, wherever the file is by now. If another file without a resource has its name, such as an
+ * empty one, it returns that: what was made under the name is that file's.
+ */
 function ownResourceOf(
   { context: { ledger }, source }: DoubtedResourcesOptions,
   { path, docId }: CreateIntent,
 ): { id: number; docId: string | null; path: string } | undefined {
-  const row = docId === null ? undefined : ledger.drift.byDoc(docId);
-  return row ?? ledger.files.living(source.id, path);
+  const there = ledger.files.living(source.id, path);
+  if (there?.docId === null || docId === null) return there;
+  return ledger.drift.byDoc(docId) ?? there;
 }
 
 /**

@@ -59,12 +59,14 @@ export function watchBehind(
   return () => {
     const isSeen = (path: string): boolean => !isSpoilt(path) && !isAway(path) && isAlone(path);
     const behind = judge.behind().filter(({ file }) => isSeen(file.path));
-    const files = behind.map(({ file: { path, changedMs }, words, writtenMs }) => {
+    const files = behind.map(({ file: { path, place, changedMs }, words, writtenMs }) => {
       const before = behindSince.get(path);
       // A file that changes all the time is behind since the first of the changes that were not sent.
       const isSame = before !== undefined && before.writtenMs === writtenMs;
       const sinceMs = isSame ? Math.min(before.sinceMs, changedMs) : changedMs;
-      return { path, changedMs, sinceMs, writtenMs, words };
+      // Until the rules let it in again it was no file to sync.
+      const thereMs = expectations.thereSinceMs(place) ?? sinceMs;
+      return { path, changedMs, sinceMs: Math.max(sinceMs, thereMs), writtenMs, words };
     });
     behindSince = new Map(files.map((each) => [each.path, each]));
     return files;
