@@ -4,7 +4,7 @@ import { rowsOfScope } from "../../../index/rows.ts";
 import type { Connection } from "../database/connection.ts";
 import { openScopeNotes } from "../scopes/scope-notes.ts";
 import { prepareCodeReads } from "./code-reads.ts";
-import { meanOf, prepareVectorRange, unpack } from "./stored-vectors.ts";
+import { meanOf, prepareVectorRange, unpack, type StoredVector } from "./stored-vectors.ts";
 
 /** Vectors of a run; packing one takes about 20 ms. */
 export const RUN_VECTORS = 4096;
@@ -120,11 +120,7 @@ function prepareRuns(db: Connection) {
   const deleteChanges = db.prepare("DELETE FROM code_change WHERE scope = ? AND number <= ?");
 
   /** Packs the codes of these rows; undefined: there are none. */
-  function pack(
-    firstRow: number,
-    rows: readonly (readonly [row: number, value: Buffer])[],
-    mean: Float32Array,
-  ): Buffer | undefined {
+  function pack(firstRow: number, rows: readonly StoredVector[], mean: Float32Array): Buffer | undefined {
     if (rows.length === 0) return undefined;
     const unpacked = rows.values().map(([, value]) => unpack(value));
     return packRun({

@@ -1,12 +1,17 @@
 import type { Connection } from "../database/connection.ts";
 import { dequantize, dimensionsOf } from "../../../index/quantized.ts";
 
-/** The vectors of consecutive rows of one model; a limit of -1 is none. */
-export type VectorRange = ReturnType<typeof prepareVectorRange>;
+/** Reads the vectors of consecutive rows of one model, ascending; a limit of -1 is none. */
+export interface VectorRange {
+  all(first: number, last: number, model: number, limit: number): StoredVector[];
+  iterate(first: number, last: number, model: number, limit: number): Iterable<StoredVector>;
+}
 
-export function prepareVectorRange(db: Connection) {
+export type StoredVector = readonly [row: number, value: Buffer];
+
+export function prepareVectorRange(db: Connection): VectorRange {
   return db
-    .prepare<[first: number, last: number, model: number, limit: number], [row: number, value: Buffer]>(
+    .prepare<[first: number, last: number, model: number, limit: number], StoredVector>(
       "SELECT row, value FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT ?",
     )
     .raw();
