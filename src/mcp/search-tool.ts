@@ -186,7 +186,7 @@ export async function searchPassages(
       receipt.changed.includes(each.document_id) && { file_changed: true },
     ),
   );
-  const results = [...fitting(marked, input.max_tokens)];
+  const results = pageOf(marked, hits[0], input.max_tokens);
   const covered = new Set(results.flatMap(hitIds));
   const missing = hits.findIndex((hit) => !covered.has(hit.id) && !duplicates.has(hit));
   const next = offset + (missing === -1 ? hits.length : Math.max(1, missing));
@@ -285,6 +285,18 @@ async function showHits(
       .map((hit) => foundAt(hit, files));
   }
   return shown ?? [];
+}
+
+/** Returns the entries that fit. That of the best hit is one of them, because the next page begins behind that. */
+function pageOf<F extends Found>(
+  found: readonly F[],
+  best: Pick<SearchResult, "id"> | undefined,
+  tokensMax: number,
+): F[] {
+  const results = [...fitting(found, tokensMax)];
+  const own = best && found.find((each) => hitIds(each).includes(best.id));
+  if (own === undefined || results.includes(own)) return results;
+  return [...fitting([own, ...found.filter((each) => each !== own)], tokensMax)];
 }
 
 /** Returns the ids of the hits of an entry, each once. */

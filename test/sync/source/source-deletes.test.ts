@@ -59,6 +59,7 @@ function deletesOf(
     remote,
     signal,
     yieldSlot: async () => {},
+    following: new Set(),
     now,
     timing: TIMING,
     report: () => undefined,
