@@ -521,8 +521,8 @@ export const MUTANTS: readonly Mutant[] = [
       ),
       patch(
         "ledger/intents.ts",
-        "if (row === undefined || !isSameRequest(intentOf(row, shapes).observed, now)) return undefined;",
-        "if (row === undefined || isSameRequest(intentOf(row, shapes).observed, now)) return undefined;",
+        "if (!isSameDocument(before.observed, now)) return undefined;",
+        "if (isSameDocument(before.observed, now)) return undefined;",
       ),
     ],
   },

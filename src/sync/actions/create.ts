@@ -286,6 +286,7 @@ function finishCreate(
     if (left !== undefined) source.deleteLater(left);
   });
   if (intent.attempts > 1) source.doubt();
+  if (exact && !isCurrent) source.checkAgain(intent.path);
   reportAction(context, source, departure.candidate, departure.action, departure.startedMs, docId);
 }
 

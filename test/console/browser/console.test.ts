@@ -111,7 +111,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await line.getByRole("button", { name: "Sign in" }).click();
       await dialog.getByLabel("Key (required)").fill(key);
       await dialog.getByRole("button", { name: "Sign in" }).click();
-      await page.getByRole("link", { name: "Add documents" }).waitFor();
+      await page.getByRole("link", { name: "Add documents" }).first().waitFor();
       expect(await line.count()).toBe(0);
     });
 

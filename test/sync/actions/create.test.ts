@@ -258,7 +258,7 @@ describe("creates without an answer", () => {
   it("the answer to a create of an old ledger does not show what the resource holds now", async () => {
     await shop.write(() => shop.ledger.drift.setForgottenMs(MADE_MS + 1));
     await create({ attempts: 2 });
-    expect(rows()).toMatchObject([{ docId: "made", state: "unsure" }]);
+    expect([rows(), shop.checks]).toMatchObject([[{ docId: "made", state: "unsure" }], ["a.md"]]);
   });
 
   it("a create that certainly had no effect is sent again without a list", async () => {
