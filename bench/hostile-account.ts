@@ -24,6 +24,7 @@ import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { temporaryFolder } from "../test/e2e/program.ts";
 import {
   buildPdf,
+  dashedPdf,
   nestedFormsPdf,
   repeatedPagePdf,
   textPage,
@@ -172,7 +173,9 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
   pdfs: {
     words: "hostile PDFs, 16 at a time and hundreds queued",
     run: async (url, key) => {
-      const forms = [nestedFormsPdf(), repeatedPagePdf(1000), repeatedPagePdf(200_000)].map(encodedForm);
+      const forms = [dashedPdf(), nestedFormsPdf(), repeatedPagePdf(1000), repeatedPagePdf(200_000)].map(
+        encodedForm,
+      );
       const multipart = { "content-type": `multipart/form-data; boundary=${BOUNDARY}` };
       let at = 0;
       await forever(16, async () => {

@@ -10,7 +10,7 @@ import Database from "better-sqlite3";
 import { FormData, request } from "undici";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
-import { nestedFormsPdf } from "../ingest/extract/pdf-fixture.ts";
+import { dashedPdf } from "../ingest/extract/pdf-fixture.ts";
 import { createBody, fileForm } from "./running.ts";
 
 const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
@@ -71,7 +71,7 @@ it("a document whose text is being recognised at every stop is never given up", 
     });
     return (await answer.body.json()) as { data: { _id: string }; file_url: string }; // one or the other of them
   };
-  const { file_url: url } = await call("/image/processing/upload", fileForm(nestedFormsPdf(), "a.pdf"));
+  const { file_url: url } = await call("/image/processing/upload", fileForm(dashedPdf(), "a.pdf"));
   await call("/api/rag/resource", createBody({ content: undefined, url }));
   const db = new Database(join(stateDir, "kb.sqlite"), { readonly: true });
   const jobs = (): unknown[] => db.prepare("SELECT crashes, is_working, attempts FROM job").all();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openExtractor, type Extraction, type Extractor } from "../../../../src/kb/ingest/extract/extract.ts";
 import { pdfCpuMs, pdfPagesMax } from "../../../../src/kb/ingest/extract/pdf-budget.ts";
-import { buildPdf, nestedFormsPdf, repeatedPagePdf, textPage } from "./pdf-fixture.ts";
+import { buildPdf, dashedPdf, nestedFormsPdf, repeatedPagePdf, textPage } from "./pdf-fixture.ts";
 
 const linux = process.platform === "linux";
 
@@ -35,20 +35,27 @@ describe("a small PDF that asks for much", () => {
     });
   });
 
-  it.runIf(linux)("gives up a small PDF of nested forms after the processor time for its size", async () => {
-    const pdf = nestedFormsPdf();
-    expect(pdf.length).toBeLessThan(8 * 1024);
-    await expect(extract(pdf, "hostile")).rejects.toMatchObject({
-      code: "extraction_timeout",
-      message: expect.stringContaining(`${Math.round(pdfCpuMs(pdf.length) / 1000)} s of processor time`),
-    });
+  it.runIf(linux)(
+    "gives up a small PDF that takes long to draw after the processor time for its size",
+    async () => {
+      const pdf = dashedPdf();
+      expect(pdf.length).toBeLessThan(8 * 1024);
+      await expect(extract(pdf, "hostile")).rejects.toMatchObject({
+        code: "extraction_timeout",
+        message: expect.stringContaining(`${Math.round(pdfCpuMs(pdf.length) / 1000)} s of processor time`),
+      });
+    },
+  );
+
+  it("refuses a PDF whose forms nest too deeply to be drawn", async () => {
+    await expect(extract(nestedFormsPdf(), "hostile")).rejects.toMatchObject({ code: "damaged_pdf" });
   });
 
   it("small hostile PDFs delay no other account's PDF, however many wait", async () => {
     const stop = new AbortController();
     let ended = 0;
     const hostile = Array.from({ length: 6 }, async () => {
-      await extract(nestedFormsPdf(), "hostile", stop.signal).catch(() => undefined);
+      await extract(dashedPdf(), "hostile", stop.signal).catch(() => undefined);
       ended += 1;
     });
     const good = await extract(buildPdf([textPage(["good words"])]), "good");

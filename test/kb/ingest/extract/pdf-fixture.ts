@@ -59,6 +59,11 @@ export function namedFontPdf(cmap: string, ordering: string, hex: string): Buffe
   );
 }
 
+/** Builds a small PDF of lines with dashes too short to see: a renderer draws each of them for minutes. */
+export function dashedPdf(lines = 300): Buffer {
+  return buildPdf([{ bytes: Buffer.from(`[0.001 0.001] 0 d ${"0 0 m 600 700 l S ".repeat(lines)}`) }]);
+}
+
 /**
  * A page without text that is some kilobytes to store and would take days to draw: each of so many forms draws the next one
  * `times` times, and the last one lines.
