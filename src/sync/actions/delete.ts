@@ -52,6 +52,8 @@ export async function sendDelete(
     return "refused";
   }
   for (;;) {
+    // An answer that gives it to another file may not be committed yet. What a deleted file had is given to none.
+    if (isSpare()) ledger.flush();
     if (isTaken(context, intent.docId)) {
       ledger.note(() => ledger.intents.remove(intent.id));
       return "left";
@@ -90,7 +92,6 @@ export async function sendDelete(
  * and without its text it looked like a second one of another file.
  */
 function isTaken({ ledger, following }: ActionContext, docId: string): boolean {
-  ledger.flush();
   return following.has(docId) || ledger.files.byDoc(docId) !== undefined;
 }
 
