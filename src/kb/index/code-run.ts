@@ -26,6 +26,7 @@ export function unpackRun(sealed: Buffer, words: number): CodeRun {
   return { offsets: values.subarray(0, rows), codes: values.subarray(rows) };
 }
 
-function bytesOf(values: Uint32Array): Uint8Array {
+/** Returns the bytes of words, as a view. */
+export function bytesOf(values: Uint32Array): Uint8Array {
   return new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 }

@@ -1,4 +1,4 @@
-import type { CodeRun } from "./code-run.ts";
+import { bytesOf, type CodeRun } from "./code-run.ts";
 import { LANE_BYTES, scanCodes } from "./code-scan.ts";
 import { dotValues, scaleOf, valuesOf } from "./quantized.ts";
 import type { RowRange } from "./rows.ts";
@@ -241,10 +241,6 @@ function cacheVectors(dimensions: number, expected: number, bytesMax: number) {
 function copied<T extends Float64Array | Uint32Array>(from: T, to: T): T {
   to.set(from);
   return to;
-}
-
-function bytesOf(words: Uint32Array): Uint8Array {
-  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }
 
 /** Whether a row lies in one of the ranges, which ascend. */

@@ -95,6 +95,11 @@ function prepareRuns(db: Connection) {
       "SELECT last_row FROM code_run WHERE scope = ? AND model = ? ORDER BY last_row DESC LIMIT 1",
     )
     .pluck();
+  const selectNextEnd = db
+    .prepare<[number, number, number], number>(
+      `SELECT row FROM vector WHERE row BETWEEN ? AND ? AND model = ? ORDER BY row LIMIT 1 OFFSET ${RUN_VECTORS - 1}`,
+    )
+    .pluck();
   const countChunks = db
     .prepare<[number, number], number>("SELECT count(*) FROM chunk WHERE row BETWEEN ? AND ?")
     .pluck();
@@ -136,16 +141,14 @@ function prepareRuns(db: Connection) {
       if (model === null) return false;
       const { first, last } = rowsOfScope(scope);
       const from = (selectEnd.get(scope, model) ?? first - 1) + 1;
-      const rows = vectors.all(from, last, model, RUN_VECTORS);
-      const end = rows.at(-1)?.[0] ?? from;
-      if (rows.length < RUN_VECTORS || (countChunks.get(from, end) ?? 0) - rows.length > LACKING_MAX)
-        return false;
+      const end = selectNextEnd.get(from, last, model);
+      if (end === undefined || (countChunks.get(from, end) ?? 0) - RUN_VECTORS > LACKING_MAX) return false;
       let mean = reads.meanOfModel(model);
       if (mean === undefined) {
         mean = meanOf(vectors, from, end + 1, model);
         setMean.run(Buffer.from(mean.buffer), model);
       }
-      insertRun.run(scope, model, from, end, pack(from, rows, mean));
+      insertRun.run(scope, model, from, end, pack(from, vectors.all(from, end, model, -1), mean));
       return true;
     },
     /** Whether so many vectors of a scope have changed that its runs are written anew. */
