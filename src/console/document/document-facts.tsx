@@ -1,7 +1,8 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import { stateOf, STATUS_WORDS, uploadName } from "../knowledge/listed-document.ts";
 import { State } from "../parts/notice.tsx";
+import { Fact } from "../parts/fact.tsx";
 import { bytes, count, counted, moment } from "../view/format.ts";
 
 /** Keys of the service in a record's metadata, which have their own places. */
@@ -67,21 +68,6 @@ function metadataText(name: string, value: unknown): string {
   if (typeof value === "number") return name === "size" ? bytes(value) : String(value);
   if (Array.isArray(value)) return value.map((each) => metadataText(name, each)).join(", ");
   return JSON.stringify(value);
-}
-
-function Fact({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
 }
 
 /** A link only to what a browser fetches as a page: an address may come from a hostile document. */

@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import type { AnswerOf } from "../../wire/daemon.ts";
 import { askDaemon } from "../client/daemon.ts";
@@ -7,6 +7,7 @@ import { useLoad } from "../view/load.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Show } from "../parts/notice.tsx";
 import { Clause, Words } from "../parts/words.tsx";
+import { Fact } from "../parts/fact.tsx";
 import { addressOf } from "../view/address.ts";
 
 /** A button that explains what happens to a file. */
@@ -61,81 +62,66 @@ function Explained({ found }: { readonly found: AnswerOf<"why"> }): JSX.Element 
   const text = content?.reason ?? undefined;
   return (
     <dl class="why">
-      <Row name="Next">
+      <Fact name="Next">
         {STEPS[next.action] ?? next.action}{" "}
         <span class="muted">
           <Words of={next.why} />
         </span>
-      </Row>
+      </Fact>
       {leftOutBy === null ? null : (
-        <Row name="Left out by">
+        <Fact name="Left out by">
           <Words of={leftOutBy} />
-        </Row>
+        </Fact>
       )}
-      <Row name="On the disk">
+      <Fact name="On the disk">
         {disk.kind === "absent"
           ? "Nothing is there."
           : disk.kind === "unreadable"
             ? `It cannot be read: ${disk.error ?? "unknown reason"}.`
             : `A ${disk.kind}${disk.sizeBytes === undefined ? "" : ` of ${bytes(disk.sizeBytes)}`}${disk.mtimeMs === undefined ? "" : `, changed ${moment(disk.mtimeMs)}`}.`}
-      </Row>
+      </Fact>
       {text === undefined ? null : (
-        <Row name="Its content">
+        <Fact name="Its content">
           <Words of={text} />
-        </Row>
+        </Fact>
       )}
       {ledger === null ? (
-        <Row name="In the knowledge base">It has no document.</Row>
+        <Fact name="In the knowledge base">It has no document.</Fact>
       ) : (
         <>
-          <Row name="In the knowledge base">
+          <Fact name="In the knowledge base">
             {ledger.docId === null ? (
               "It has no document."
             ) : (
               <a href={addressOf(["documents", ledger.docId])}>{ledger.title}</a>
             )}
-          </Row>
+          </Fact>
           {ledger.error === null ? null : (
-            <Row name="Failed">
+            <Fact name="Failed">
               {ledger.error.message}
               {ledger.retryAtMs === null ? "" : ` It is tried again ${moment(ledger.retryAtMs)}.`}
-            </Row>
+            </Fact>
           )}
-          {ledger.warning === null ? null : <Row name="Read in part">{ledger.warning}</Row>}
+          {ledger.warning === null ? null : <Fact name="Read in part">{ledger.warning}</Fact>}
         </>
       )}
       {recipe === null ? null : (
-        <Row name="How it is stored">
+        <Fact name="How it is stored">
           “{recipe.title}” ({recipe.from.title}), {recipe.tier} (<Clause of={recipe.from.tier} />
           ), owner {recipe.ownerId}
-        </Row>
+        </Fact>
       )}
-      {state.paused ? <Row name="Paused">The folder is paused, so nothing is sent.</Row> : null}
-      {state.halted === null ? null : <Row name="Halted">{state.halted}</Row>}
+      {state.paused ? <Fact name="Paused">The folder is paused, so nothing is sent.</Fact> : null}
+      {state.halted === null ? null : <Fact name="Halted">{state.halted}</Fact>}
       {daemon === null ? null : (
-        <Row name="Now">
+        <Fact name="Now">
           {daemon.underWay
             ? "The daemon works on it."
             : daemon.pending
               ? "The daemon checks it again shortly."
               : "The daemon has nothing to do with it."}
-        </Row>
+        </Fact>
       )}
     </dl>
-  );
-}
-
-function Row({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: ComponentChildren;
-}): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

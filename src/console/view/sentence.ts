@@ -1,7 +1,7 @@
 /** Writes a clause as a sentence: a capital letter at its beginning, and a stop at its end. Leaves names of commands and files alone. */
 export function sentence(text: string): string {
-  const begun = /^\p{Ll}+[\s,:]/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return begun === "" || /[.!?:…]["”)]?$/.test(begun) ? begun : `${begun}.`;
+  const capitalised = /^\p{Ll}+[\s,:]/u.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
+  return capitalised === "" || /[.!?:…]["”)]?$/.test(capitalised) ? capitalised : `${capitalised}.`;
 }
 
 /** Cuts a text into plain pieces and those between backticks. */
