@@ -65,6 +65,8 @@ const E2E = ["test/e2e/**/*.test.ts"];
 const PACKAGE = ["test/package/**/*.test.ts"];
 /** The built program under a real systemd in a container. The steps build on each other, so none is retried. */
 const SYSTEMD = ["test/systemd/**/*.test.ts"];
+/** The store in PostgreSQL, on a server that the suite starts. */
+const POSTGRES = ["test/kb/store/postgres/**/*.test.ts"];
 /** The built console in a browser. */
 const CONSOLE = ["test/console/browser/**/*.test.ts"];
 const NOT_UNIT = [
@@ -75,6 +77,7 @@ const NOT_UNIT = [
   ...PACKAGE,
   ...SYSTEMD,
   ...CONSOLE,
+  ...POSTGRES,
   "node_modules/**",
 ];
 
@@ -215,6 +218,18 @@ export default defineConfig({
           hookTimeout: 600_000,
           fileParallelism: false,
           sequence: { groupOrder: 5 },
+        },
+      },
+      {
+        test: {
+          name: "postgres",
+          include: POSTGRES,
+          globalSetup: ["test/kb/store/postgres/server.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          ...common,
+          maxWorkers: 2,
+          sequence: { groupOrder: 8 },
         },
       },
       {

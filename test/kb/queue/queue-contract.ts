@@ -1,9 +1,15 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LEASE_MS, type LeasedJob, type NewJob, type Queue } from "../../../src/kb/queue/queue.ts";
-import type { Store } from "../../../src/kb/store/store.ts";
+import type { Records } from "../../../src/kb/store/store.ts";
 
 const NOW = 1_000_000_000;
 const HOUR_MS = 60 * 60 * 1000;
+
+/** The part of a store that the tests use. */
+interface QueueStore {
+  readonly queue: Queue;
+  readonly records: Pick<Records, "ensureAccount">;
+}
 
 /**
  * The promises of the Queue port, for any implementation. `open` returns two handles on one store, as two processes have, and a
@@ -11,7 +17,11 @@ const HOUR_MS = 60 * 60 * 1000;
  */
 export function queueContract(
   implementation: string,
-  open: () => Promise<{ readonly stores: readonly [Store, Store]; empty(): void; close(): Promise<void> }>,
+  open: () => Promise<{
+    readonly stores: readonly [QueueStore, QueueStore];
+    empty(): void | Promise<void>;
+    close(): Promise<void>;
+  }>,
 ): void {
   describe(`${implementation}: the queue contract`, () => {
     let opened: Awaited<ReturnType<typeof open>>;

@@ -1,0 +1,145 @@
+import { Pool, types, type CustomTypesConfig, type PoolClient, type QueryResult } from "pg";
+import { CommitUnknown, isConnectionLoss, wasNotSent } from "./failures.ts";
+import { numbered, type Parameters } from "./statement.ts";
+
+/** Longest wait for a new connection. */
+const CONNECT_MS = 5000;
+/** Longest statement of a transaction. Everything that takes longer works in steps. */
+const STATEMENT_MS = 30_000;
+/** Longest wait for the lock of another transaction. */
+const LOCK_MS = 10_000;
+/** Longest pause of a transaction between statements: after it the process that held its locks counts as stopped. */
+const IDLE_MS = 10_000;
+/** After this time the server counts as gone, even if the network reports nothing. */
+const ANSWER_MS = STATEMENT_MS + 5000;
+
+/** Statements of one transaction, or of a snapshot. A row has the names of the selected columns. */
+export interface Transaction {
+  /** Returns all rows. */
+  all<Row>(statement: string, parameters?: Parameters): Promise<Row[]>;
+  /** Returns the first row. */
+  get<Row>(statement: string, parameters?: Parameters): Promise<Row | undefined>;
+  /** Returns how many rows the statement changed. */
+  run(statement: string, parameters?: Parameters): Promise<number>;
+}
+
+/** Connections to one database for one kind of work. */
+export interface Connections {
+  /** Runs single statements, each on its own. */
+  readonly single: Transaction;
+  /**
+   * Runs work once in a transaction and commits it. Throws the errors of PostgreSQL, and `CommitUnknown` if nobody can say whether
+   * the commit was carried out.
+   */
+  transact<T>(begin: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Resolves when every connection has been returned and closed. */
+  close(): Promise<void>;
+}
+
+/** Keeps up to `max` connections. */
+export function openConnections(url: string, max: number): Connections {
+  const pool = new Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: ANSWER_MS,
+    keepAlive: true,
+    application_name: "kbsync",
+    types: TYPES,
+  });
+  // A connection that ends while nobody uses it leaves the pool; the next work opens another one.
+  pool.on("error", () => {});
+  return {
+    single: statementsOn(pool),
+    async transact(begin, work) {
+      const client = await pool.connect();
+      // An error between statements also rejects the next one, which reports it.
+      const ignore = (): void => {};
+      client.on("error", ignore);
+      let failure: unknown;
+      try {
+        await client.query(begin);
+        const result = await work(statementsOn(client));
+        await commit(client);
+        return result;
+      } catch (error) {
+        failure = error;
+        throw error;
+      } finally {
+        client.off("error", ignore);
+        client.release(failure !== undefined && !(await isUsable(client, failure)));
+      }
+    },
+    close: () => pool.end(),
+  };
+}
+
+/**
+ * How a method runs: as single statements, in one snapshot, in a transaction that writes, or in one that reads and whose every
+ * statement sees what was committed before it.
+ */
+export type Mode = "single" | "snapshot" | "write" | "latest";
+
+/** Statements that begin a transaction. One message: the settings cost no round trip, and work behind a pooler. */
+export const BEGIN: Readonly<Record<Exclude<Mode, "single">, string>> = {
+  latest: `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; ${limits()}`,
+  snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${limits()}`,
+  write: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${limits()}`,
+};
+
+function limits(): string {
+  return `SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`;
+}
+
+async function commit(client: PoolClient): Promise<void> {
+  try {
+    await client.query("COMMIT");
+  } catch (error) {
+    if (!isConnectionLoss(error) || wasNotSent(error)) throw error;
+    throw new CommitUnknown("the connection was lost during a commit", { cause: error });
+  }
+}
+
+/** Reports whether a connection can be used again after a failure: it answers, and its transaction is undone. */
+async function isUsable(client: PoolClient, failure: unknown): Promise<boolean> {
+  if (failure instanceof CommitUnknown || isConnectionLoss(failure)) return false;
+  try {
+    await client.query("ROLLBACK");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function statementsOn(on: Pick<Pool | PoolClient, "query">): Transaction {
+  const query = async (statement: string, parameters: Parameters): Promise<QueryResult> => {
+    const { text, names } = numbered(statement);
+    return on.query(
+      text,
+      names.map((name) => parameters[name] ?? null),
+    );
+  };
+  return {
+    // The caller names the type of the rows that its statement selects.
+    all: async <Row>(statement: string, parameters: Parameters = {}) =>
+      (await query(statement, parameters)).rows as Row[],
+    get: async <Row>(statement: string, parameters: Parameters = {}) =>
+      (await query(statement, parameters)).rows[0] as Row | undefined,
+    run: async (statement, parameters = {}) => (await query(statement, parameters)).rowCount ?? 0,
+  };
+}
+
+/** Integers of 64 bits are numbers here: rows, counts and times stay below 2^53. Sums of them are `numeric`. */
+const TYPES: CustomTypesConfig = {
+  getTypeParser: (oid, format) =>
+    oid === types.builtins.INT8 || oid === types.builtins.NUMERIC
+      ? parseInteger
+      : types.getTypeParser(oid, format),
+};
+
+function parseInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value))
+    throw new RangeError(`the database returned ${text}, which is no safe integer`);
+  return value;
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { openGate, type Gate } from "../../../../lib/gate.ts";
+import { BEGIN, openConnections, type Mode, type Transaction } from "./connections.ts";
+import { CommitUnknown, databaseFailure, isConnectionLoss, isLostRace } from "./failures.ts";
+
+/** Transactions that write at a time. More only wait for each other's flushes. */
+const WRITERS = 8;
+/** Reads at a time. */
+const READERS = 6;
+/** Connections that reads leave to lookups of one small row, on which requests wait. */
+const LOOKUPS = 2;
+/** Further ones of accounts that have none running. */
+const GUESTS = 2;
+/** Work that may wait: more than all requests in flight make together. */
+const LINE_MAX = 16_384;
+
+/** Tries of a transaction that lost a race. Each winner has committed, so work goes on meanwhile. */
+const RACES_MAX = 8;
+/** Tries after the connection was lost: enough for the connections that a restart of the server leaves in the pool. */
+const LOSSES_MAX = 3;
+const FIRST_PAUSE_MS = 20;
+
+/** A PostgreSQL database, as this process uses it. */
+export interface Database {
+  /** Runs work for an account. It runs again after a lost race or connection, so it may have no other effects. Throws KbsyncErrors. */
+  run<T>(mode: Mode, account: string, work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Why the database does not work at present; undefined: the last work succeeded. */
+  problem(): KbsyncError | undefined;
+  close(): Promise<void>;
+}
+
+/** Opens a database. The first work opens the first connection. */
+export function openDatabase(url: string): Database {
+  const name = nameOf(url);
+  const writers = openConnections(url, WRITERS + GUESTS);
+  const readers = openConnections(url, READERS + GUESTS + LOOKUPS);
+  const writing = gateOf(WRITERS, name);
+  const reading = gateOf(READERS, name);
+  let problem: KbsyncError | undefined;
+
+  const attempt = <T>(mode: Mode, account: string, work: (tx: Transaction) => Promise<T>): Promise<T> => {
+    if (mode === "single") return work(readers.single);
+    const path = { path: [account] };
+    return mode === "write"
+      ? writing.run(() => writers.transact(BEGIN.write, work), path)
+      : reading.run(() => readers.transact(BEGIN[mode], work), path);
+  };
+
+  return {
+    async run(mode, account, work) {
+      try {
+        const result = await repeat(() => attempt(mode, account, work));
+        problem = undefined;
+        return result;
+      } catch (error) {
+        const failure = databaseFailure(error, name);
+        if (isConnectionLoss(error) || error instanceof CommitUnknown) problem = failure;
+        throw failure;
+      }
+    },
+    problem: () => problem,
+    close: async () => {
+      await Promise.all([writers.close(), readers.close()]);
+    },
+  };
+}
+
+/** Returns the address of a database without user and password, for messages. */
+export function nameOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `postgres://${host}${pathname}`;
+}
+
+/** Repeats work that lost a race or its connection. */
+async function repeat<T>(work: () => Promise<T>): Promise<T> {
+  let losses = 0;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (isConnectionLoss(error)) losses += 1;
+      else if (!isLostRace(error)) throw error;
+      if (losses >= LOSSES_MAX || tries >= RACES_MAX) throw error;
+      // At random, so that the losers of one race do not meet again.
+      await sleep(Math.random() * FIRST_PAUSE_MS * 2 ** tries);
+    }
+  }
+}
+
+function gateOf(width: number, name: string): Gate {
+  return openGate({
+    width,
+    guests: GUESTS,
+    lineMax: LINE_MAX,
+    full: () =>
+      new KbsyncError("too much work for the database is waiting", {
+        code: "store_busy",
+        subject: name,
+        retryable: true,
+      }),
+  });
+}

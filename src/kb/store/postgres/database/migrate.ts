@@ -1,0 +1,95 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import type { Transaction } from "./connections.ts";
+import { SCHEMA, type Schema } from "./schema.ts";
+
+/** Key of the advisory lock under which one process at a time changes tables (the bytes "kbst"). */
+const LOCK = 0x6b627374;
+
+/** The versions that the tables of a database work with. */
+export interface Versions {
+  /** Version of the oldest program that works with them. */
+  readonly minimum: number;
+  /** Version of the newest script that ran. */
+  readonly maximum: number;
+}
+
+/** Version of the tables that this program knows. */
+export function versionOf({ scripts }: Schema): number {
+  return scripts.length;
+}
+
+/** Returns the versions of a database; undefined: it has no tables of this program. */
+export async function readVersions(tx: Transaction): Promise<Versions | undefined> {
+  const found = await tx.get<{ readonly found: boolean }>(
+    "SELECT to_regclass('schema_version') IS NOT NULL AS found",
+  );
+  if (found?.found !== true) return undefined;
+  return tx.get<Versions>("SELECT minimum, maximum FROM schema_version");
+}
+
+/**
+ * Brings the tables up to the version of this program, in the transaction of the caller: a crash leaves the old version, and of several
+ * processes the first one does it. Newer tables that this program works with stay as they are. Returns the versions before.
+ * Throws `store_newer`, and `store_foreign` for a schema that has tables of another program.
+ */
+export async function migrate(tx: Transaction, schema: Schema = SCHEMA): Promise<Versions | undefined> {
+  await tx.run(`SELECT pg_advisory_xact_lock(${LOCK})`);
+  const before = await readVersions(tx);
+  if (before === undefined) {
+    await refuseForeign(tx);
+    await tx.run(VERSION_TABLE);
+  } else {
+    refuseNewer(before, schema);
+    if (before.maximum >= versionOf(schema)) return before;
+  }
+  for (const { sql } of schema.scripts.slice(before?.maximum ?? 0)) await tx.run(sql);
+  await tx.run("UPDATE schema_version SET minimum = @minimum, maximum = @maximum", {
+    minimum: schema.scripts.at(-1)?.minimum ?? 0,
+    maximum: versionOf(schema),
+  });
+  return before;
+}
+
+/** Throws `store_newer` or `store_older` if this program does not work with the tables of a database. */
+export function refuseUnknown(versions: Versions | undefined, schema: Schema = SCHEMA): void {
+  const known = versionOf(schema);
+  const found = versions?.maximum ?? 0;
+  if (versions === undefined || found < known) {
+    throw new KbsyncError(
+      `the tables of the database have version ${found}, this program needs version ${known}`,
+      {
+        code: "store_older",
+        hint: "Bring the database up to date first.",
+      },
+    );
+  }
+  refuseNewer(versions, schema);
+}
+
+function refuseNewer({ minimum, maximum }: Versions, schema: Schema): void {
+  const known = versionOf(schema);
+  if (minimum <= known) return;
+  throw new KbsyncError(
+    `a newer kbsync brought the database to version ${maximum}, which works with programs of version ${minimum} and later; this one has version ${known}`,
+    { code: "store_newer", hint: "Install the newer kbsync." },
+  );
+}
+
+async function refuseForeign(tx: Transaction): Promise<void> {
+  const found = await tx.get<{ readonly name: string }>(`
+    SELECT relname AS name FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = current_schema() AND relkind IN ('r', 'p') LIMIT 1`);
+  if (found === undefined) return;
+  throw new KbsyncError(`the database has tables of another program, such as ${found.name}`, {
+    code: "store_foreign",
+    hint: "Use a database, or a schema, of its own.",
+  });
+}
+
+const VERSION_TABLE = `
+  CREATE TABLE schema_version (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    minimum integer NOT NULL,
+    maximum integer NOT NULL
+  );
+  INSERT INTO schema_version (minimum, maximum) VALUES (0, 0);`;

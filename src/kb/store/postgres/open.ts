@@ -1,0 +1,67 @@
+import type { KbsyncError } from "../../../lib/failure.ts";
+import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
+import type { Ports } from "../store.ts";
+import type { Mode } from "./database/connections.ts";
+import { openDatabase } from "./database/database.ts";
+import { migrate, readVersions, refuseUnknown } from "./database/migrate.ts";
+import { operationsOn, type Operations } from "./operations.ts";
+
+/** A store in a PostgreSQL database, which any number of processes may use at a time. */
+export interface PostgresStore extends Operations {
+  /** See `Store.problem`. */
+  problem(this: void): KbsyncError | undefined;
+  /** Resolves after every started method has succeeded or failed. */
+  close(this: void): Promise<void>;
+}
+
+/**
+ * Opens a store whose tables are up to date. Throws `store_older`, `store_newer`, `store_unreachable`, and `store_busy` while the
+ * database does not answer.
+ */
+export async function openPostgresStore(url: string): Promise<PostgresStore> {
+  const database = openDatabase(url);
+  try {
+    refuseUnknown(await database.run("snapshot", "", readVersions));
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  const methods = makeMethods(
+    KINDS,
+    (port, name, method) =>
+      (...given) =>
+        database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
+          answerMethods({ index: {}, ...operationsOn(tx) })({ port, name, given }),
+        ),
+  ) as unknown as Operations; // each runs the operation of its name; the type leaves out those that do not exist yet
+  return { ...methods, problem: () => database.problem(), close: () => database.close() };
+}
+
+/** Creates the tables of a database or brings them up to date. Returns whether it changed anything. */
+export async function migratePostgres(url: string): Promise<boolean> {
+  const database = openDatabase(url);
+  try {
+    return await database.run("write", "", async (tx) => {
+      const before = await migrate(tx);
+      const after = await readVersions(tx);
+      return before?.maximum !== after?.maximum;
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+const KINDS: readonly Kind[] = ["lookup", "read", "scan", "write", "free"];
+
+/** How a method of each kind runs. On a server of its own a full disk is the business of its operator, so `free` is a write. */
+const MODES: Readonly<Record<Kind, Mode>> = {
+  lookup: "single",
+  read: "snapshot",
+  scan: "snapshot",
+  write: "write",
+  free: "write",
+};
+
+function modeOf(port: keyof Ports, name: string, kind: Kind): Mode {
+  return port === "queue" && name === ("after" satisfies keyof typeof METHODS.queue) ? "latest" : MODES[kind];
+}

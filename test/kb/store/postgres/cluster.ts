@@ -1,0 +1,106 @@
+import { spawnSync } from "node:child_process";
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+/** Where Debian puts the programs of each version. */
+const DEBIAN = "/usr/lib/postgresql";
+/** Version 15 on Debian 12. */
+const DEBIAN_PACKAGE = "postgresql";
+const INSTALL_MS = 300_000;
+const START_MS = 60_000;
+
+/** A PostgreSQL server of its own in a temporary folder. It flushes commits, as a real one does. */
+export interface Cluster {
+  /** Address of one of its databases. */
+  url(this: void, database: string): string;
+  /** Runs a script in one of its databases, and returns what it printed. */
+  sql(this: void, script: string, database?: string): string;
+  /** Stops the server: `fast` ends its connections, `immediate` is a crash. */
+  stop(this: void, how?: "fast" | "immediate"): void;
+  start(this: void): void;
+  /** Stops the server and removes its files. */
+  remove(this: void): void;
+}
+
+/** Returns the folder of the programs, or why there is none. Installs the Debian package where that is possible. */
+export function findPrograms(): { readonly folder: string } | { readonly missing: string } {
+  const given = process.env["KBSYNC_TEST_POSTGRES"];
+  if (given !== undefined) return { folder: given };
+  const found = debianPrograms() ?? (install() ? debianPrograms() : undefined);
+  return found === undefined
+    ? {
+        missing: `PostgreSQL is missing: install ${DEBIAN_PACKAGE}, or set KBSYNC_TEST_POSTGRES to the folder of its programs`,
+      }
+    : { folder: found };
+}
+
+function debianPrograms(): string | undefined {
+  if (!existsSync(DEBIAN)) return undefined;
+  const newest = readdirSync(DEBIAN).toSorted((one, other) => Number(other) - Number(one));
+  return newest.map((version) => join(DEBIAN, version, "bin")).find((bin) => existsSync(join(bin, "initdb")));
+}
+
+function install(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  const get = (...args: string[]): boolean =>
+    spawnSync("apt-get", ["-qq", ...args], {
+      env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
+      stdio: "ignore",
+      timeout: INSTALL_MS,
+    }).status === 0;
+  const packages = ["install", "-y", "--no-install-recommends", DEBIAN_PACKAGE];
+  return get(...packages) || (get("update") && get(...packages));
+}
+
+/** Creates a cluster and starts its server. It listens on a socket in its folder alone. */
+export function startCluster(programs: string): Cluster {
+  // Not below the folder of the tests' files, which may be in memory: a socket's path may have a hundred characters at most.
+  const folder = mkdtempSync("/tmp/kbsync-postgres-");
+  const user = serverUser(folder);
+  const run = (program: string, args: readonly string[], input?: string): string => {
+    const { status, error, stdout, stderr } = spawnSync(join(programs, program), args, {
+      ...user,
+      cwd: folder,
+      encoding: "utf8",
+      ...(input !== undefined && { input }),
+      timeout: START_MS,
+    });
+    if (status === 0) return stdout;
+    throw new Error(`${program} failed: ${error?.message ?? stderr}`);
+  };
+  const data = join(folder, "data");
+  const log = join(folder, "log");
+  const start = (): void => {
+    const options = `-k ${folder} -c listen_addresses= -c max_connections=200`;
+    run("pg_ctl", ["start", "-w", "-s", "-D", data, "-l", log, "-o", options]);
+  };
+  const stop = (how: "fast" | "immediate" = "fast"): void => {
+    run("pg_ctl", ["stop", "-w", "-s", "-D", data, "-m", how]);
+  };
+  run("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+  start();
+  return {
+    url: (database) => `postgres://postgres@${encodeURIComponent(folder)}/${database}`,
+    sql: (script, database = "postgres") => {
+      const args = ["-h", folder, "-U", "postgres", "-d", database, "-v", "ON_ERROR_STOP=1", "-qAt"];
+      return run("psql", args, script);
+    },
+    stop,
+    start,
+    remove: () => {
+      // It may be stopped already.
+      spawnSync(join(programs, "pg_ctl"), ["stop", "-w", "-s", "-D", data, "-m", "immediate"], user);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The server refuses to run as root: there it runs as the user that Debian's package creates. */
+function serverUser(folder: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const id = (what: string): number =>
+    Number(spawnSync("id", [what, "postgres"], { encoding: "utf8" }).stdout.trim());
+  const user = { uid: id("-u"), gid: id("-g") };
+  chownSync(folder, user.uid, user.gid);
+  return user;
+}

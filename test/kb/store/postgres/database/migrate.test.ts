@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
+import {
+  migrate,
+  readVersions,
+  refuseUnknown,
+  type Versions,
+} from "../../../../../src/kb/store/postgres/database/migrate.ts";
+import type { Schema } from "../../../../../src/kb/store/postgres/database/schema.ts";
+import { migratePostgres, openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import { isSkipped, newDatabase, query } from "../databases.ts";
+
+const FIRST = { minimum: 1, sql: "CREATE TABLE one (a integer)" };
+/** Adds a column, so that programs of version 1 still work. */
+const EXPAND = { minimum: 1, sql: "ALTER TABLE one ADD COLUMN b integer" };
+/** Removes what only programs of version 1 use. */
+const CONTRACT = { minimum: 2, sql: "ALTER TABLE one DROP COLUMN a" };
+const schemaOf = (...scripts: Schema["scripts"]): Schema => ({ scripts });
+
+describe.skipIf(isSkipped())("the migration of a database", () => {
+  let url: string;
+  let database: Database;
+  beforeAll(async () => {
+    url = await newDatabase("template0");
+    database = openDatabase(url);
+  });
+  afterAll(() => database.close());
+  beforeEach(() => query(url, "DROP TABLE IF EXISTS one, schema_version"));
+
+  const to = (schema: Schema, on = database): Promise<Versions | undefined> =>
+    on.run("write", "", (tx) => migrate(tx, schema));
+  const versions = (): Promise<Versions | undefined> => database.run("snapshot", "", readVersions);
+
+  it("is done by one of two processes that start at the same time", async () => {
+    const other = openDatabase(url);
+    const schema = schemaOf(FIRST);
+    const before = await Promise.all([to(schema), to(schema, other)]);
+    await other.close();
+    expect(before.toSorted()).toEqual([{ minimum: 1, maximum: 1 }, undefined]);
+  });
+
+  it("leads an older database to the version of the program, and says which programs still work", async () => {
+    await to(schemaOf(FIRST));
+    await to(schemaOf(FIRST, EXPAND));
+    expect(await versions()).toEqual({ minimum: 1, maximum: 2 });
+    expect(() => refuseUnknown({ minimum: 1, maximum: 2 }, schemaOf(FIRST))).not.toThrow();
+    await to(schemaOf(FIRST, EXPAND, CONTRACT));
+    expect(await versions()).toEqual({ minimum: 2, maximum: 3 });
+    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, schemaOf(FIRST))).toThrow(/newer kbsync/);
+    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, schemaOf(FIRST, EXPAND))).not.toThrow();
+    await expect(to(schemaOf(FIRST))).rejects.toMatchObject({ code: "store_newer" });
+  });
+
+  it("leaves a newer database that the program works with as it is", async () => {
+    await to(schemaOf(FIRST, EXPAND));
+    await to(schemaOf(FIRST));
+    expect(await versions()).toEqual({ minimum: 1, maximum: 2 });
+  });
+
+  it("changes nothing if a script fails", async () => {
+    await to(schemaOf(FIRST));
+    await expect(to(schemaOf(FIRST, EXPAND, FIRST))).rejects.toMatchObject({ code: "store_failed" });
+    expect(await versions()).toEqual({ minimum: 1, maximum: 1 });
+  });
+
+  it("refuses a database with tables of another program, and to open one without tables", async () => {
+    await expect(openPostgresStore(url)).rejects.toMatchObject({ code: "store_older" });
+    await query(url, "CREATE TABLE one (a integer)");
+    await expect(migratePostgres(url)).rejects.toMatchObject({ code: "store_foreign" });
+  });
+});

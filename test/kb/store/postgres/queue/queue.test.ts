@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { NewJob } from "../../../../../src/kb/queue/queue.ts";
+import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
+import { openPostgresStore, type PostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import { queueOn } from "../../../../../src/kb/store/postgres/queue/queue.ts";
+import { queueContract } from "../../../queue/queue-contract.ts";
+import { isSkipped, newDatabase, query } from "../databases.ts";
+
+const NOW = 1_800_000_000_000;
+
+describe.skipIf(isSkipped())("PostgreSQL", () => {
+  queueContract("PostgreSQL", async () => {
+    const url = await newDatabase();
+    const stores = [await openPostgresStore(url), await openPostgresStore(url)] as const;
+    return {
+      stores,
+      empty: () => query(url, "DELETE FROM job"),
+      close: async () => {
+        for (const store of stores) await store.close();
+      },
+    };
+  });
+});
+
+describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
+  let database: Database;
+  let store: PostgresStore;
+  let accountId: string;
+  beforeAll(async () => {
+    const url = await newDatabase();
+    database = openDatabase(url);
+    store = await openPostgresStore(url);
+    ({ id: accountId } = await store.records.ensureAccount("one"));
+  });
+  afterAll(async () => {
+    await Promise.all([store.close(), database.close()]);
+  });
+
+  const job = (line: string, name: string): NewJob => {
+    return { queue: "chat", accountId, line, name, body: "{}", nowMs: NOW, jobsMax: 100 };
+  };
+  /** Puts a job in a transaction that commits when the returned function is called. */
+  const putLate = async (late: NewJob): Promise<() => Promise<void>> => {
+    const [isPut, mayCommit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const writing = database.run("write", "", async (tx) => {
+      await queueOn(tx).put(late);
+      isPut.resolve();
+      await mayCommit.promise;
+    });
+    await isPut.promise;
+    return async () => {
+      mayCommit.resolve();
+      await writing;
+    };
+  };
+
+  it("is read before the jobs with higher numbers", async () => {
+    const commit = await putLate(job("a", "late"));
+    await store.queue.put(job("b", "soon"));
+    const reading = store.queue.after({ queue: "chat", number: 0, limit: 10, nowMs: NOW });
+    await commit();
+    expect((await reading).map(({ line }) => line)).toEqual(["a", "b"]);
+  });
+
+  it("comes before the next job of its line", async () => {
+    const commit = await putLate(job("c", "late"));
+    const next = store.queue.put(job("c", "next"));
+    await commit();
+    await next;
+    const first = await store.queue.first({ queue: "chat", line: "c", nowMs: NOW });
+    expect(await store.queue.lease({ number: first?.number ?? 0, worker: "one", nowMs: NOW })).toMatchObject({
+      name: "late",
+    });
+  });
+});

@@ -1,0 +1,33 @@
+import type { TestProject } from "vitest/node";
+import { migratePostgres } from "../../../../src/kb/store/postgres/open.ts";
+import { findPrograms, startCluster } from "./cluster.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The server of the tests, or why there is none. */
+    postgres: { readonly address: string; readonly programs: string } | { readonly missing: string };
+  }
+}
+
+/** A database with the tables of an empty store, which the tests copy. */
+export const TEMPLATE = "kbsync_template";
+
+/** Starts a server for the tests of the project. */
+export async function setup(project: TestProject): Promise<(() => void) | undefined> {
+  const programs = findPrograms();
+  if ("missing" in programs) {
+    process.stderr.write(`The tests of the store in PostgreSQL are skipped. ${programs.missing}\n`);
+    project.provide("postgres", programs);
+    return undefined;
+  }
+  const cluster = startCluster(programs.folder);
+  try {
+    cluster.sql(`CREATE DATABASE ${TEMPLATE}`);
+    await migratePostgres(cluster.url(TEMPLATE));
+  } catch (error) {
+    cluster.remove();
+    throw error;
+  }
+  project.provide("postgres", { address: cluster.url("postgres"), programs: programs.folder });
+  return cluster.remove;
+}
