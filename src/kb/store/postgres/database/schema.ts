@@ -1,6 +1,20 @@
 /** Text in the order of its bytes, as in SQLite, whatever the locale of the database. */
 const TEXT = 'text COLLATE "C"';
 
+/** Parts of each table that grows with the documents. */
+const PARTS = 16;
+
+/** SQL that creates a table which is partitioned by account. Its primary key begins with the account. */
+function partitioned(name: string, columns: string): string {
+  const parts = Array.from(
+    { length: PARTS },
+    (_, at) =>
+      `CREATE TABLE ${name}_${at} PARTITION OF ${name} FOR VALUES WITH (MODULUS ${PARTS}, REMAINDER ${at});`,
+  );
+  return `CREATE TABLE ${name} (account_id ${TEXT} NOT NULL, ${columns}) PARTITION BY HASH (account_id);
+  ${parts.join("\n  ")}`;
+}
+
 /** The schema of a database, version by version. */
 export interface Schema {
   /** The first creates the tables; each later one leads from one version to the next. A released script never changes. */
@@ -65,6 +79,160 @@ export const SCHEMA: Schema = {
     tier ${TEXT} NOT NULL CHECK (tier IN ('fastest', 'moderate', 'high_accuracy')),
     UNIQUE (account_id, tier)
   );
+
+  CREATE TABLE embedding_model (
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    fingerprint ${TEXT} NOT NULL UNIQUE,
+    -- What the codes in code_run are centred on; null while there are none.
+    mean bytea
+  );
+
+  CREATE TABLE scope (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    collection_id ${TEXT} NOT NULL REFERENCES collection (id),
+    owner_id ${TEXT} NOT NULL,
+    next_sequence bigint NOT NULL DEFAULT 0,
+    resources bigint NOT NULL DEFAULT 0 CHECK (resources >= 0),
+    chunks bigint NOT NULL DEFAULT 0 CHECK (chunks >= 0),
+    words bigint NOT NULL DEFAULT 0 CHECK (words >= 0),
+    merged bigint NOT NULL DEFAULT 0,
+    refiltered bigint NOT NULL DEFAULT 0,
+    -- Segments of the index of words, and chunks whose removal it notes: what decides about a merge.
+    segments bigint NOT NULL DEFAULT 0,
+    removed bigint NOT NULL DEFAULT 0,
+    -- Number of the newest row of vector_change.
+    vector_changes bigint NOT NULL DEFAULT 0,
+    serving_model integer REFERENCES embedding_model (number),
+    UNIQUE (collection_id, owner_id)
+  ) WITH (fillfactor = 50);
+
+  CREATE SEQUENCE resource_number;
+  ${partitioned(
+    "resource",
+    `
+    number bigint NOT NULL DEFAULT nextval('resource_number'),
+    id ${TEXT} NOT NULL,
+    scope bigint NOT NULL,
+    origin ${TEXT} NOT NULL CHECK (origin IN ('content', 'file', 'link')),
+    title ${TEXT} NOT NULL,
+    title_key ${TEXT} NOT NULL,
+    label ${TEXT} NOT NULL,
+    description ${TEXT} NOT NULL,
+    url ${TEXT},
+    head ${TEXT} NOT NULL,
+    settings ${TEXT} NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    refreshed_at ${TEXT},
+    updated_at ${TEXT} NOT NULL,
+    is_deleted boolean NOT NULL DEFAULT false,
+    version bigint NOT NULL DEFAULT 1,
+    first_row bigint NOT NULL,
+    chunks bigint NOT NULL,
+    revision bigint NOT NULL DEFAULT 1,
+    status ${TEXT} NOT NULL DEFAULT 'chunked' CHECK (status IN ('queued', 'chunked', 'error')),
+    status_message ${TEXT},
+    status_error ${TEXT},
+    metadata ${TEXT} NOT NULL DEFAULT '{}',
+    file_metadata ${TEXT} NOT NULL DEFAULT '{}',
+    file_token ${TEXT},
+    strategy_used ${TEXT},
+    warning ${TEXT},
+    sha256 bytea,
+    locations ${TEXT},
+    PRIMARY KEY (account_id, id)`,
+  )}
+  CREATE UNIQUE INDEX resource_by_number ON resource (account_id, number);
+  CREATE INDEX resource_of_scope ON resource (account_id, scope, id) INCLUDE (number, status) WHERE NOT is_deleted;
+  CREATE INDEX resource_deleted ON resource (account_id, scope, id) WHERE is_deleted;
+  CREATE INDEX resource_by_update ON resource (account_id, scope, updated_at, id) INCLUDE (number, status) WHERE NOT is_deleted;
+  -- A title may be longer than an entry of an index.
+  CREATE INDEX resource_by_title ON resource (account_id, scope, left(title_key, 200), id) WHERE NOT is_deleted;
+  CREATE INDEX resource_unfinished ON resource (account_id, scope, status) WHERE status <> 'chunked' AND NOT is_deleted;
+  CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND NOT is_deleted;
+  CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND NOT is_deleted;
+
+  ${partitioned(
+    "chunk",
+    `
+    row bigint NOT NULL,
+    resource bigint NOT NULL,
+    start bigint NOT NULL,
+    words integer NOT NULL,
+    line bigint,
+    headings ${TEXT} NOT NULL,
+    text ${TEXT} NOT NULL,
+    gap ${TEXT} NOT NULL,
+    PRIMARY KEY (account_id, row)`,
+  )}
+
+  -- Every value of the metadata of live resources. \`value\` has strings (kind s), \`number\` the other kinds.
+  ${partitioned(
+    "metadata_value",
+    `
+    scope bigint NOT NULL,
+    resource bigint NOT NULL,
+    path ${TEXT} NOT NULL,
+    kind ${TEXT} NOT NULL CHECK (kind IN ('s', 'n', 'b', 'z')),
+    value ${TEXT},
+    number double precision`,
+  )}
+  -- A value may be longer than an entry of an index.
+  CREATE INDEX metadata_value_of_path ON metadata_value (account_id, scope, path, kind, left(value, 200), number, resource);
+  CREATE INDEX metadata_value_of_resource ON metadata_value (account_id, scope, resource);
+
+  ${partitioned("word_segment", "first_row bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (account_id, first_row)")}
+  CREATE SEQUENCE word_run_number;
+  ${partitioned(
+    "word_run",
+    `
+    number bigint NOT NULL DEFAULT nextval('word_run_number'),
+    scope bigint NOT NULL,
+    first bigint NOT NULL,
+    rows bigint NOT NULL,
+    sequences bytea NOT NULL,
+    lengths bytea NOT NULL,
+    directory bytea NOT NULL,
+    filter bytea NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+  -- Two pages of a run fill one of the database.
+  ${partitioned("word_page", "run bigint NOT NULL, page integer NOT NULL, data bytea NOT NULL, PRIMARY KEY (account_id, run, page)")}
+  CREATE SEQUENCE word_removal_number;
+  ${partitioned(
+    "word_removal",
+    `
+    scope bigint NOT NULL,
+    number bigint NOT NULL DEFAULT nextval('word_removal_number'),
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+  -- What is compact already is not compressed.
+  ALTER TABLE word_segment ALTER COLUMN data SET STORAGE EXTERNAL;
+  ALTER TABLE word_page ALTER COLUMN data SET STORAGE PLAIN;
+
+  ${partitioned(
+    "vector",
+    "row bigint NOT NULL, model integer NOT NULL, value bytea NOT NULL, PRIMARY KEY (account_id, row, model)",
+  )}
+  ALTER TABLE vector ALTER COLUMN value SET STORAGE EXTERNAL;
+  -- Each scope counts its changes from 1. Only the newest remain.
+  ${partitioned(
+    "vector_change",
+    `
+    scope bigint NOT NULL,
+    number bigint NOT NULL,
+    first_row bigint NOT NULL,
+    last_row bigint NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+  ${partitioned("stale_vector", "row bigint NOT NULL, revision bigint NOT NULL, PRIMARY KEY (account_id, row)")}
+  ${partitioned(
+    "sentence_vectors",
+    "row bigint NOT NULL, model integer NOT NULL, vectors bytea NOT NULL, PRIMARY KEY (account_id, row)",
+  )}
+  ALTER TABLE sentence_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;
 
   CREATE TABLE link_fetch (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
