@@ -36,7 +36,7 @@ async function listChanges(context: Context, options: ChangesOptions): Promise<v
   const state = makeStateFolder(config.stateDir);
   const connections = openServiceConnections();
   try {
-    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
     const reached = await reachService(config, state, context.env, log);
     try {
       const service = connections.as(reached);

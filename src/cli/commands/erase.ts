@@ -64,7 +64,7 @@ async function eraseAlone(
 ): Promise<Erased> {
   const { config } = operator;
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   try {
     const eraser = openServiceEraser(service);

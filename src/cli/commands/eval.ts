@@ -119,7 +119,7 @@ async function withService(
   const state = makeStateFolder(config.stateDir);
   const lookup = openSynced(state.path);
   try {
-    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
     const service = await reachService(config, state, context.env, log);
     try {
       await work({ config, state, lookup, service, log });

@@ -47,7 +47,7 @@ async function listFacets(
   const lookup = openSynced(state.path);
   const connections = openServiceConnections();
   try {
-    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
     const service = await reachService(config, state, context.env, log);
     try {
       const found: ScopeFacets[] = [];

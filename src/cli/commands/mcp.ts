@@ -70,7 +70,7 @@ async function mcp(context: Context, options: McpOptions): Promise<void> {
   // Loaded here: no other command pays for the protocol's code.
   const { openServiceConnections } = await import("../../mcp/service.ts");
   const connections = openServiceConnections();
-  const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "warn", ...context.env }, context.stderrIsTTY, context.invocation);
   const onDefect = (error: unknown): void => log.error({ err: error }, "an MCP call failed");
   const parts = { version: programVersion(), onDefect };
   try {

@@ -66,7 +66,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   refuseUsage(question, options);
   const config = configWithFolders(context, options);
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   // Port 0: the configured one may be another program's by now, and this service lives for one question.
   const service = await reachService(config, state, context.env, log);
   try {

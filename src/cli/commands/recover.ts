@@ -41,7 +41,7 @@ async function recover(
 ): Promise<void> {
   const config = syncedSources(context, "recover", dir, options, undefined);
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   try {
     const report = await recoverLedger(

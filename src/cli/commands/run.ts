@@ -38,7 +38,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   context.stdout.write(
     `kbsync\n${sources.join("")}  service    ${service.dbUrl}\n  state      ${state.path}\n`,
   );
-  const log = openLog(context.env, context.stderrIsTTY);
+  const log = openLog(context.env, context.stderrIsTTY, context.invocation);
   const { requestTimeoutMs } = config.sync;
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs });
   const read = async (): Promise<Ground> => {

@@ -113,7 +113,7 @@ async function search(context: Context, query: string, options: SearchOptions): 
   const lookup = openSynced(state.path);
   try {
     const scope = scopeOf(lookup, options, context.cwd);
-    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+    const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
     const service = await reachService(config, state, context.env, log);
     try {
       const answer = await ask(service, config, state.path, scope, query, options, context.signal);

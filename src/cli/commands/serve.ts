@@ -31,7 +31,7 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   context.holdHangups?.();
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
-  const log = openLog(context.env, context.stderrIsTTY);
+  const log = openLog(context.env, context.stderrIsTTY, context.invocation);
   const budget = openStopBudget(context.signal);
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
   const service = await startEmbeddedService(config, state, log).catch((error: unknown) => {

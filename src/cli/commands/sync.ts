@@ -61,7 +61,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
   if (dirs.length === 0)
     nameOtherSources(context, options.dryRun === true ? "sync --dry-run" : "sync", config);
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log, options.port);
   try {
     const logged = openLoggedFailures(log, context);

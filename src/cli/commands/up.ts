@@ -41,7 +41,7 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
   const read = (): Config => loadSources(context, dirs, options, ({ file }) => file !== undefined);
   const config = read();
   const state = makeStateFolder(config.stateDir);
-  const log = openLog(context.env, context.stderrIsTTY);
+  const log = openLog(context.env, context.stderrIsTTY, context.invocation);
   const budget = openStopBudget(context.signal);
   const supervisor = openSupervisor({
     env: context.env,

@@ -65,7 +65,7 @@ async function verifyHere(
 ): Promise<AuditReport> {
   const config = syncedSources(context, "verify", source, options, undefined);
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   try {
     const daemon = openConfiguredDaemon(config, state, service, log, { levelOfDone: () => "debug" });
@@ -134,7 +134,7 @@ async function printProof(context: Context, folder: string | undefined, config: 
   const path = folder === undefined ? undefined : resolve(context.cwd, folder);
   const sources = config.sources.filter(({ absolutePath }) => path === undefined || absolutePath === path);
   const state = makeStateFolder(config.stateDir);
-  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY);
+  const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   const service = await reachService(config, state, context.env, log);
   const { stdout, signal } = context;
   let separator = "";

@@ -4,6 +4,8 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { isJournal, PRIORITY, type Priority, withPriority } from "./journal.ts";
 import { localTime } from "./progress.ts";
+import { wrappedProse } from "../terminal/prose.ts";
+import { completeCommands, type Invocation } from "./hint.ts";
 import { hasColours, terminal } from "./terminal.ts";
 import { visibleLine } from "./visible.ts";
 
@@ -27,22 +29,31 @@ function oneOf(words: readonly string[], name: string, word: string): string {
   });
 }
 
-/** Where log lines go, which decides how they look. */
-type Place = "terminal" | "file" | "journal";
+/** How log lines look. */
+export interface LogStyle {
+  readonly place: "terminal" | "file" | "journal";
+  readonly isColoured: boolean;
+  /** Width of the terminal. */
+  readonly cells?: number;
+  /** Completes the commands in hints. */
+  readonly invocation?: Invocation | undefined;
+}
 
 /**
  * The logger of a command: to standard error, as lines of text or, by `KBSYNC_LOG_FORMAT`, of JSON. The journal gets a priority
  * before each line. `KBSYNC_LOG` sets the level (default `info`). The key is removed wherever it could come in.
+ * `invocation` completes the commands in hints.
  */
-export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
+export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Invocation): Logger {
   const options = {
     level: logLevel(env),
     base: null,
     redact: [KEY_HEADER, `*.${KEY_HEADER}`, `req.headers.${KEY_HEADER}`, `*.*.${KEY_HEADER}`],
   };
   const isText = logFormat(env) === "text";
-  const place: Place = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
+  const place = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
   const isColoured = hasColours(env, isTTY);
+  const cells = (): number => process.stderr.columns ?? 80;
   // Lines of a terminal keep their order with the bar and with what else is written there.
   const output = isTTY
     ? { write: (text: string) => terminal.err(text), flush: (done?: () => void) => done?.() }
@@ -51,7 +62,7 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean): Logger {
     // Set by pino before each line, for it asks the stream for its wishes by this symbol.
     lastLevel: pino.levels.values["info"] ?? 30,
     write: (line) => {
-      const text = isText ? logText(line, place, isColoured) : line;
+      const text = isText ? logText(line, { place, isColoured, cells: cells(), invocation }) : line;
       output.write(place === "journal" ? withPriority(text, priorityOf(stream.lastLevel)) : text);
     },
     flush: (done) => output.flush(done),
@@ -72,27 +83,44 @@ interface LogRecord {
   readonly time: number;
   readonly msg?: string;
   readonly hint?: string;
+  readonly path?: unknown;
   readonly err?: { readonly message?: string; readonly stack?: string; readonly code?: string };
 }
 
 /**
- * `2026-11-22T13:12:19Z WARN  papers/x.pdf was refused: …`, of a line of JSON. The journal knows time and level itself. Only what
- * nobody expected has a stack. Pure.
+ * `2026-11-22T13:12:19Z WARN  papers/x.pdf was refused: …`, of a line of JSON. The journal knows time and level itself. A terminal
+ * gets the local time, and lines that are wrapped to its width. Only what nobody expected has a stack. Pure.
  */
-export function logText(line: string, place: Place, isColoured: boolean): string {
-  const { level, time, msg = "", hint, err } = JSON.parse(line) as LogRecord; // pino wrote it
+export function logText(line: string, { place, isColoured, cells = Infinity, invocation }: LogStyle): string {
+  const { level, time, msg = "", hint, path, err } = JSON.parse(line) as LogRecord; // pino wrote it
   const cause = err?.message === undefined || msg.includes(err.message) ? "" : `: ${err.message}`;
   const advice = hint === undefined || msg.includes(hint) ? "" : ` (${hint})`;
   // A message names files, and a file name may hold what a terminal obeys, or a line that looks like one of the log.
-  const words = visibleLine(`${msg}${cause}${advice}`);
+  const words = visibleLine(completeCommands(`${msg}${cause}${advice}`, invocation));
   const isDefect = level >= 50 && err?.stack !== undefined && err.code === undefined;
   const stack = isDefect ? (err.stack ?? "").split("\n").slice(1) : [];
   const after = stack.map((each) => `${visibleLine(each)}\n`).join("");
   if (place === "journal") return `${words}\n${after}`;
   const name = (pino.levels.labels[level] ?? "info").toUpperCase().padEnd(5);
-  const at =
-    place === "terminal" ? localTime(time).slice(-8) : `${new Date(time).toISOString().slice(0, 19)}Z`;
-  return `${at} ${isColoured ? coloured(name, level) : name} ${words}\n${after}`;
+  const isTerminal = place === "terminal";
+  const at = isTerminal ? localTime(time).slice(-8) : `${new Date(time).toISOString().slice(0, 19)}Z`;
+  const head = `${at} ${name} `;
+  const shown = isTerminal ? hanging(words, cells, head.length, path) : words;
+  return `${at} ${isColoured ? coloured(name, level) : name} ${shown}\n${after}`;
+}
+
+/** Stands for a blank within a path, which must stay whole to be pasted. No file name that is valid in Unicode has it. */
+const UNBROKEN = "\ufdd0";
+
+/** Wraps a message below the end of its head. */
+function hanging(words: string, cells: number, indent: number, path: unknown): string {
+  const whole =
+    typeof path === "string" && path.includes(" ")
+      ? words.replaceAll(path, path.replaceAll(" ", UNBROKEN))
+      : words;
+  return wrappedProse(whole, Math.max(1, cells - indent))
+    .replaceAll("\n", `\n${" ".repeat(indent)}`)
+    .replaceAll(UNBROKEN, " ");
 }
 
 function coloured(name: string, level: number): string {

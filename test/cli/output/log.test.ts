@@ -95,7 +95,10 @@ it("writes each message to a terminal as one line without control characters", (
 it("shows cause and advice once, and a stack only of what nobody expected", () => {
   const err = { message: "the disk is full", stack: "Error: the disk is full\n    at write (a.ts:1:1)" };
   const text = (record: object): string =>
-    logText(JSON.stringify({ time: Date.UTC(2026, 10, 22, 13, 12, 19), ...record }), "file", false);
+    logText(JSON.stringify({ time: Date.UTC(2026, 10, 22, 13, 12, 19), ...record }), {
+      place: "file",
+      isColoured: false,
+    });
   expect(text({ level: 40, msg: "a.md was refused: it is empty", hint: "write something" })).toBe(
     "2026-11-22T13:12:19Z WARN  a.md was refused: it is empty (write something)\n",
   );
@@ -104,5 +107,24 @@ it("shows cause and advice once, and a stack only of what nobody expected", () =
   );
   expect(text({ level: 50, msg: "the disk is full", err })).toBe(
     "2026-11-22T13:12:19Z ERROR the disk is full\n    at write (a.ts:1:1)\n",
+  );
+});
+
+it("wraps a line to the width of a terminal, and keeps commands and paths whole", () => {
+  const text = (record: object): string =>
+    logText(JSON.stringify({ time: 0, level: 40, ...record }), {
+      place: "terminal",
+      isColoured: false,
+      cells: 50,
+      invocation: { program: "kbsync", options: "--state-dir /s" },
+    }).replace(/^[\d:]{8}/, "12:00:00");
+  expect(
+    text({
+      msg: "notes/plan of the year.md was refused: it is too large for it",
+      path: "notes/plan of the year.md",
+    }),
+  ).toBe("12:00:00 WARN  notes/plan of the year.md was\n               refused: it is too large for it\n");
+  expect(text({ msg: "12 deletes wait", hint: "`kbsync approve` lists them" })).toBe(
+    "12:00:00 WARN  12 deletes wait\n               (`kbsync approve --state-dir /s`\n               lists them)\n",
   );
 });
