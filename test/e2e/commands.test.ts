@@ -205,7 +205,7 @@ describe("sync", () => {
     const first = await sync();
     expect(first).toMatchObject({ code: 0, stderr: "" });
     expect(first.stdout).toMatch(
-      /^in agreement: 1 file, .*\n {2}2 skipped \(`kbsync ls --skipped --state-dir \S+` names them\)\n$/,
+      /^in agreement: 1 file, .*\n {2}2 skipped \(`kbsync ls --skipped --state-dir \S+` lists them\)\n$/,
     );
     const again = await sync("--json");
     expect(again.code).toBe(0);
@@ -217,7 +217,7 @@ describe("sync", () => {
     expect(listed.stdout).toMatch(
       /^skipped {2}__init__\.py: the file is empty\nskipped {2}photos\.zip: .+\n$/,
     );
-    expect((await kbsync(["ls", "--failed", "--state-dir", state])).stdout).toBe("nothing to list\n");
+    expect((await kbsync(["ls", "--failed", "--state-dir", state])).stdout).toBe("no files failed\n");
     // The printed path works from any folder.
     const why = await kbsync(["why", "photos.zip", "--state-dir", state]);
     expect(why.stdout).toContain(".zip is an archive");
@@ -226,7 +226,7 @@ describe("sync", () => {
     expect(JSON.parse(status.stdout)).toMatchObject({ failures: [], skipped });
     expect(parse(status.stdout)).toMatchObject({ files: 1, inAgreement: 1, failed: 0, skipped: 2 });
     const words = await kbsync(["status", "--state-dir", state]);
-    expect(words.stdout).toContain("1 of 1 files in agreement, 2 skipped\n");
+    expect(words.stdout).toContain("1 of 1 file in agreement, 2 skipped\n");
   });
 
   it("ends with 4 when deletes are held", async () => {
@@ -415,7 +415,7 @@ it("status reports each source, as JSON and in words", async () => {
     ],
   });
   const words = await kbsync(["status", "--state-dir", state]);
-  expect(words.stdout).toContain("1 of 1 files in agreement");
+  expect(words.stdout).toContain("1 of 1 file in agreement");
 });
 
 it("needs no port of its own for commands that end by themselves", async () => {

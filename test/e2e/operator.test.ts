@@ -52,12 +52,12 @@ describe("a daemon that runs", () => {
       skipped: [],
     });
     expect((await ask("status")).stdout).toContain(
-      `daemon   process ${child.pid}, everything noticed is done\n`,
+      `daemon   running (process ${child.pid}), nothing to do\n`,
     );
     if (running !== undefined) await stop(running);
     expect(existsSync(join(state, "control.sock"))).toBe(false);
     expect(json(await ask("status", "--json"))).toMatchObject({ daemon: null });
-    expect((await ask("status")).stdout).toContain("daemon   not running: this is as of the last pass\n");
+    expect((await ask("status")).stdout).toContain("daemon   not running; these are the figures of the last pass\n");
   });
 
   it("a second one on its state folder refuses and names it; its socket stays the first one's", async () => {
@@ -79,7 +79,7 @@ describe("a daemon that runs", () => {
     write("b.md", "# B\n");
     const before = readdirSync(state).toSorted();
     const dry = await kbsync(["sync", "-n", docs, "--state-dir", state]);
-    expect(dry.stderr).toBe("kbsync: a daemon is running: it does what follows by itself\n");
+    expect(dry.stderr).toBe("kbsync: a daemon is running, which does the following by itself\n");
     expect(dry.stdout).toMatch(/^create +b\.md/);
     expect(dry.stdout).not.toContain("a.md");
     expect(dry.code).toBe(0);

@@ -4,6 +4,7 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
+import { prose, unbroken } from "../terminal/prose.ts";
 import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
@@ -19,11 +20,11 @@ interface LogOptions extends CommonOptions {
 export function addLog(program: Command, context: Context): void {
   program
     .command("log")
-    .description("show what was done lately, the newest last, whether a daemon runs or not")
-    .option("-n, --lines <n>", "so many entries", wholeNumber(0, LOG_LINES_MAX), LOG_LINES_DEFAULT)
-    .option("-f, --follow", "stay and show what is done from now on")
-    .option("--path <path>", "of this file, or of all below this folder")
-    .option("--json", "print a line of JSON for each")
+    .description("list recent changes, newest last; works without a daemon too")
+    .option("-n, --lines <n>", "number of entries", wholeNumber(0, LOG_LINES_MAX), LOG_LINES_DEFAULT)
+    .option("-f, --follow", "keep running and print new entries as they come")
+    .option("--path <path>", "only this file, or everything below this folder")
+    .option("--json", "print each entry as one line of JSON")
     .action(async (options: LogOptions) => log(context, options));
 }
 
@@ -34,7 +35,7 @@ async function log(context: Context, options: LogOptions): Promise<void> {
     context.stdout.write(
       options.json === true
         ? `${JSON.stringify(activity)}\n`
-        : activityLine(withFolder(activity, operator.config.sources.length)),
+        : prose(context, activityLine(withFolder(activity, operator.config.sources.length))),
     );
   if (options.follow === true) {
     await operator.need("follow", query, show);
@@ -56,9 +57,12 @@ export function withFolder<
 
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
 export function activityLine({ atMs, action, path, from, outcome, message }: DaemonActivity): string {
-  const what =
-    from === undefined || from === path ? visibleLine(path) : `${visibleLine(from)} -> ${visibleLine(path)}`;
+  const what = from === undefined || from === path ? shown(path) : `${shown(from)} -> ${shown(path)}`;
   const end =
     outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
   return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${visibleLine(end)}`}\n`;
+}
+
+function shown(path: string): string {
+  return unbroken(visibleLine(path));
 }

@@ -9,6 +9,7 @@ import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { badNews, standingWords } from "../output/standing-words.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
+import { prose, unbroken } from "../terminal/prose.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
@@ -56,9 +57,9 @@ export async function followDaemon(
       await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     progress.finish();
-    context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
+    context.stdout.write(prose(context, passSummary(daemon.status(), context.nowMs() - startMs)));
     const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
-    context.stdout.write(troubleLines(troubled, FILES_SHOWN));
+    context.stdout.write(prose(context, troubleLines(troubled, FILES_SHOWN)));
   } catch (error) {
     progress.finish();
     if (!signal.aborted) throw error;
@@ -78,13 +79,13 @@ export function answerStop(
   const answer = (): void => {
     const { inFlight } = status().progress;
     const left = inFlight === 0 ? "" : `; ${counted(inFlight, "request")} to finish`;
-    stderr.write(`Stopping${left} (Ctrl-C again ends at once)\n`);
+    stderr.write(`Stopping${left} (Ctrl-C again stops at once)\n`);
   };
   signal.addEventListener("abort", answer, { once: true });
   return () => {
     signal.removeEventListener("abort", answer);
     if (signal.aborted)
-      stderr.write(`Stopped: ${standingWords(status())}; the next start goes on from here\n`);
+      stderr.write(`Stopped: ${standingWords(status())}; the next start continues from here\n`);
   };
 }
 
@@ -133,7 +134,7 @@ export function passSummary(status: DaemonStatus, elapsedMs: number): string {
 }
 
 /** What is said of a paused source. */
-export const PAUSED_WORDS = "paused, nothing is sent: `kbsync resume` goes on";
+export const PAUSED_WORDS = "paused: nothing is sent until `kbsync resume`";
 
 /** Why a source stands still, or why its deletes are held; undefined when neither. */
 export function holdLine({
@@ -174,7 +175,7 @@ export function removedLine({
   resources,
   approved,
 }: Pick<RemovedStatus, "path" | "resources" | "approved">): string {
-  if (approved) return `no longer synced; its ${counted(resources, "document")} will be deleted, as agreed`;
+  if (approved) return `no longer synced; its ${counted(resources, "document")} will be deleted, as approved`;
   const [are, them] = resources === 1 ? ["is", "it"] : ["are", "them"];
   const remove = `\`kbsync remove ${shellWord(path)}\` deletes ${them}`;
   return `no longer synced; its ${counted(resources, "document")} ${are} still searchable (${remove})`;
@@ -182,7 +183,7 @@ export function removedLine({
 
 /** `  3 skipped` and how to list them; empty when there is none. */
 function skippedLine(count: number): string {
-  return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync ls --skipped\` names them)\n`;
+  return count === 0 ? "" : `  ${thousands(count)} skipped (\`kbsync ls --skipped\` lists them)\n`;
 }
 
 /** The files that are not in agreement, by state, up to `limit` each, with the reasons. */
@@ -201,9 +202,9 @@ function section(heading: string, files: readonly TroubledFile[], limit: number)
   if (files.length === 0) return "";
   const lines = files
     .slice(0, limit)
-    .map(({ path, message }) => `  ${visibleLine(path)}: ${visibleLine(message)}\n`);
+    .map(({ path, message }) => `  ${unbroken(visibleLine(path))}: ${visibleLine(message)}\n`);
   const rest = files.length - lines.length;
-  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync ls\` has all)\n`;
+  const more = rest === 0 ? "" : `  and ${thousands(rest)} more (\`kbsync ls\` lists all)\n`;
   return `${heading}\n${lines.join("")}${more}`;
 }
 

@@ -7,6 +7,7 @@ import type { Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
+import { prose } from "../terminal/prose.ts";
 import { type Ask, askTier, askUntil } from "./tier-question.ts";
 
 /** Folders that are asked for; more are added in the file. */
@@ -15,7 +16,7 @@ const FOLDERS_MAX = 20;
 /** Asks a person for what the flags left open. Throws as `onTerminal` does; nothing is written then. */
 export async function interview(
   given: Wishes,
-  context: Pick<Context, "cwd" | "signal" | "stdout">,
+  context: Pick<Context, "cwd" | "invocation" | "signal" | "stdout">,
 ): Promise<Wishes> {
   return onTerminal(context, (ask, say) => askAll(given, ask, say, context.cwd));
 }
@@ -24,7 +25,7 @@ export async function interview(
  * Runs questions on the terminal. Throws `usage` where standard input ends, and the signal's reason at Ctrl-C.
  */
 export async function onTerminal<T>(
-  context: Pick<Context, "signal" | "stdout">,
+  context: Pick<Context, "invocation" | "signal" | "stdout">,
   run: (ask: Ask, say: (words: string) => void) => Promise<T>,
 ): Promise<T> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
@@ -35,7 +36,7 @@ export async function onTerminal<T>(
     ended.reject(
       context.signal.aborted
         ? context.signal.reason
-        : new KbsyncError("standard input ended before all was asked", { code: "usage" }),
+        : new KbsyncError("standard input ended before the last question", { code: "usage" }),
     ),
   );
   // The terminal takes Ctrl-C for itself while a question is open.
@@ -43,7 +44,7 @@ export async function onTerminal<T>(
   context.signal.addEventListener("abort", () => terminal.close(), { once: true });
   const ask: Ask = (question) => Promise.race([terminal.question(question), ended.promise]);
   try {
-    return await run(ask, (words) => context.stdout.write(`  ${words}\n`));
+    return await run(ask, (words) => context.stdout.write(prose(context, `  ${words}\n`)));
   } finally {
     terminal.close();
   }
@@ -77,14 +78,14 @@ async function askFolders(ask: Ask, complain: (words: string) => void, cwd: stri
       await ask(
         isFirst
           ? `Which folder should kbsync watch? [${visibleLine(cwd)}] `
-          : "Another one? (Enter: no more) ",
+          : "Another folder? (Enter: no more) ",
       )
     ).trim();
     if (answer === "" && !isFirst) break;
     const folder = absolute(answer, cwd);
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true)
       complain(`there is no folder ${folder}`);
-    else if (folders.includes(folder)) complain(`${folder} is named already`);
+    else if (folders.includes(folder)) complain(`${folder} is on the list already`);
     else folders.push(folder);
   }
   return folders;
@@ -99,7 +100,7 @@ async function askPort(
   const port = await askUntil(
     ask,
     complain,
-    `On which port of 127.0.0.1 does it listen? [${byDefault ?? PORT_DEFAULT}] `,
+    `Which port of 127.0.0.1 should it listen on? [${byDefault ?? PORT_DEFAULT}] `,
     (answer) => (answer === "" ? "default" : portOf(answer)),
     "expected a whole number from 0 to 65535",
   );
@@ -119,10 +120,10 @@ async function askHosted(
       (answer) => addressOf(answer || (byDefault ?? "")),
       "expected an http or https address",
     );
-  const apiUrl = await address("What is its main address?");
-  const dbUrl = await address("Which address stores resources?", apiUrl);
-  const resourcesUrl = await address("Which address serves uploaded files?", apiUrl);
-  const file = (await ask("Which file holds the key? (Enter: it comes in KBSYNC_PAUTHKEY) ")).trim();
+  const apiUrl = await address("What is the main address of the service?");
+  const dbUrl = await address("Which of its addresses stores resources?", apiUrl);
+  const resourcesUrl = await address("Which of its addresses serves uploaded files?", apiUrl);
+  const file = (await ask("Which file contains the key? (Enter: KBSYNC_PAUTHKEY contains it) ")).trim();
   return { apiUrl, dbUrl, resourcesUrl, pauthkeyFile: file === "" ? undefined : absolute(file, cwd) };
 }
 

@@ -5,6 +5,7 @@ import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
+import { prose, unbroken } from "../terminal/prose.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 
 /** The states that are listed, in the order of what needs a person most. */
@@ -55,10 +56,27 @@ async function list(context: Context, path: string | undefined, options: LsOptio
     return;
   }
   const sources = new Set(files.map(({ source }) => source));
-  context.stdout.write(files.length === 0 ? "nothing to list\n" : linesOf(files, sources.size > 1));
+  context.stdout.write(
+    prose(context, files.length === 0 ? noneWords(chosen) : linesOf(files, sources.size > 1)),
+  );
   if (files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }
+
+/** What an empty list means. */
+function noneWords(chosen: readonly ListedState[]): string {
+  const [state] = chosen;
+  if (state === undefined) return "every file is searchable as it is on disk (`kbsync status` counts them)\n";
+  if (chosen.length > 1) return "there are none of these\n";
+  return `${NONE_WORDS[state]}\n`;
+}
+
+const NONE_WORDS: Readonly<Record<ListedState, string>> = {
+  held: "no deletes are held",
+  failed: "no files failed",
+  waiting: "no files wait for another try",
+  skipped: "no files are skipped",
+};
 
 function listed(state: ListedState, file: TroubledFile | SkippedFile): Listed {
   const reason = "reason" in file ? file.reason : file.message;
@@ -70,7 +88,7 @@ function linesOf(files: readonly Listed[], isAbsolute: boolean): string {
   return files
     .map(({ state, source, path, reason }) => {
       const shown = isAbsolute ? `${source}/${path}` : path;
-      return `${state.padEnd(7)}  ${visibleLine(shown)}: ${visibleLine(reason)}\n`;
+      return `${state.padEnd(7)}  ${unbroken(visibleLine(shown))}: ${visibleLine(reason)}\n`;
     })
     .join("");
 }

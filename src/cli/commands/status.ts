@@ -27,6 +27,7 @@ import {
   unreadableLine,
 } from "./follow.ts";
 import type { CommonOptions } from "../output/options.ts";
+import { prose } from "../terminal/prose.ts";
 import { openScreen } from "../terminal/screen.ts";
 import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
@@ -88,7 +89,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   const show = (now: Status): string =>
     options.json === true
       ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
-      : statusText(now);
+      : prose(context, statusText(now));
   const first = await read();
   if (options.watch === true) await watch(context, first, read, show, options.json !== true);
   else context.stdout.write(show(first));
@@ -187,7 +188,7 @@ export function statusText({
 
 /** How to agree to exactly what is shown. */
 function tokenLine(token: string): string {
-  return `to agree to this: \`kbsync approve --token ${token}\``;
+  return `\`kbsync approve --token ${token}\` approves what is held here`;
 }
 
 /** Of a halted source nobody knows what still agrees, nor of one that was not compared to the end what else there is. */
@@ -195,15 +196,15 @@ export function agreementWords({ halted, compared, files, inAgreement }: SourceS
   if (halted)
     return `${counted(files, "file")}, ${thousands(inAgreement)} of them in agreement before it was halted`;
   return compared
-    ? `${thousands(inAgreement)} of ${thousands(files)} files in agreement`
-    : `${counted(inAgreement, "file")} synced so far; the folder was not compared to the end, so more may wait`;
+    ? `${thousands(inAgreement)} of ${counted(files, "file")} in agreement`
+    : `${counted(inAgreement, "file")} synced so far; the comparison of the folder has not finished, so there may be more`;
 }
 
 function daemonText(daemon: Status["daemon"]): string {
-  if (daemon === null) return "daemon   not running: this is as of the last pass";
+  if (daemon === null) return "daemon   not running; these are the figures of the last pass";
   const { pid, idle, progress, filesPerSecond, secondsLeft } = daemon;
-  const parts = [`process ${pid}`];
-  if (idle) parts.push("everything noticed is done");
+  const parts = [`running (process ${pid})`];
+  if (idle) parts.push("nothing to do");
   else parts.push(`${counted(Math.max(0, progress.total - progress.done), "file")} to do`);
   if (!idle && filesPerSecond !== null) parts.push(`${thousands(Math.round(filesPerSecond))}/s`);
   if (!idle && secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`);

@@ -29,6 +29,7 @@ import { reportOutages } from "../output/outage.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
+import { prose, unbroken } from "../terminal/prose.ts";
 import { makeStateFolder, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
@@ -81,14 +82,14 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         const outcome = { sources, changes: progress.sent, failures, skipped, ...plan };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
-        context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
+        context.stdout.write(prose(context, passSummary(result.status, context.nowMs() - startMs)));
         context.stdout.write(
           vectorLine(progress.sent === 0 ? 0 : await withoutVectors(context, config, service, sources)),
         );
         const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
-        context.stdout.write(troubleLines(troubled, FILES_SHOWN));
+        context.stdout.write(prose(context, troubleLines(troubled, FILES_SHOWN)));
       } else {
-        context.stdout.write(planLines(result.planned));
+        context.stdout.write(prose(context, planLines(result.planned)));
         context.stdout.write(estimateLine(estimate(config, result.planned)));
       }
       context.exitCode =
@@ -115,7 +116,7 @@ function openPass(
   } catch (error) {
     if (!dryRun || codeOf(error) !== "state_locked") throw error;
   }
-  context.stderr.write("kbsync: a daemon is running: it does what follows by itself\n");
+  context.stderr.write("kbsync: a daemon is running, which does the following by itself\n");
   const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
   const discard = (): void => rmSync(copy, { recursive: true, force: true });
   try {
@@ -194,7 +195,7 @@ async function withoutVectors(
 export function vectorLine(passages: number): string {
   if (passages === 0) return "";
   const what = counted(passages, "passage is", "passages are");
-  return `${what} not found by meaning yet: the vectors follow while a service runs (\`kbsync up\` or \`kbsync serve\`)\n`;
+  return `${what} not found by meaning yet: the vectors are computed while a service runs (\`kbsync up\` or \`kbsync serve\`)\n`;
 }
 
 /** A plan that stands still says nothing of the files: no script should take that for agreement. */
@@ -206,8 +207,8 @@ function exitCodeOfPlan(planned: NonNullable<PassResult["planned"]>): number {
 export function planLines(planned: NonNullable<PassResult["planned"]>): string {
   const sorted = planned.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
   const lines = sorted.map(({ source, action, path, from, reason }) => {
-    const origin = from === undefined ? "" : `  (from ${from})`;
-    return `${action.padEnd(8)} ${path === "" ? source : path}${origin}${reason === undefined ? "" : `  (${reason})`}\n`;
+    const origin = from === undefined ? "" : `  (from ${unbroken(from)})`;
+    return `${action.padEnd(8)} ${unbroken(path === "" ? source : path)}${origin}${reason === undefined ? "" : `  (${reason})`}\n`;
   });
   const counts = new Map<string, number>();
   for (const { action } of planned) counts.set(action, (counts.get(action) ?? 0) + 1);

@@ -5,9 +5,9 @@ export type Ask = (question: string) => Promise<string>;
 
 /** What each tier finds by, and what it costs. */
 export const TIER_WORDS: Readonly<Record<Tier, string>> = {
-  fastest: "by words; costs nothing, files are searchable at once",
-  moderate: "by words at once; by meaning, about 4 passages a second per processor",
-  high_accuracy: "the same, also sentence by sentence; takes twice as long",
+  fastest: "by words; no extra work, files are searchable at once",
+  moderate: "by words at once, by meaning as passages are embedded (about 4 a second per processor)",
+  high_accuracy: "as moderate, and compares single sentences; takes twice as long",
 };
 
 /** Asks for a tier, each explained in a line; an empty answer takes `byDefault`. */
@@ -16,7 +16,7 @@ export async function askTier(ask: Ask, say: (words: string) => void, byDefault:
   return askUntil(
     ask,
     say,
-    `How is it searched? ${Tier.options.join(", ")} [${byDefault}] `,
+    `Which tier? ${Tier.options.join(", ")} [${byDefault}] `,
     (answer) => Tier.safeParse(answer || byDefault).data,
     `expected one of ${Tier.options.join(", ")}`,
   );

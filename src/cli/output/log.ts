@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
 import { isJournal, PRIORITY, type Priority, withPriority } from "./journal.ts";
 import { localTime } from "./progress.ts";
-import { wrappedProse } from "../terminal/prose.ts";
+import { unbroken, wrappedProse } from "../terminal/prose.ts";
 import { completeCommands, type Invocation } from "./hint.ts";
 import { hasColours, terminal } from "./terminal.ts";
 import { visibleLine } from "./visible.ts";
@@ -109,18 +109,10 @@ export function logText(line: string, { place, isColoured, cells = Infinity, inv
   return `${at} ${isColoured ? coloured(name, level) : name} ${shown}\n${after}`;
 }
 
-/** Stands for a blank within a path, which must stay whole to be pasted. No file name that is valid in Unicode has it. */
-const UNBROKEN = "\ufdd0";
-
 /** Wraps a message below the end of its head. */
 function hanging(words: string, cells: number, indent: number, path: unknown): string {
-  const whole =
-    typeof path === "string" && path.includes(" ")
-      ? words.replaceAll(path, path.replaceAll(" ", UNBROKEN))
-      : words;
-  return wrappedProse(whole, Math.max(1, cells - indent))
-    .replaceAll("\n", `\n${" ".repeat(indent)}`)
-    .replaceAll(UNBROKEN, " ");
+  const whole = typeof path === "string" ? words.replaceAll(path, unbroken(path)) : words;
+  return wrappedProse(whole, Math.max(1, cells - indent)).replaceAll("\n", `\n${" ".repeat(indent)}`);
 }
 
 function coloured(name: string, level: number): string {

@@ -9,9 +9,19 @@ const BARE_COMMAND = /(?:^|\s)kbsync [a-z-]/;
 /** A name with its value in a column of its own, or an indented text. */
 const HANGING = /^\s*(?:\S+ {2,})?/;
 
+/** Stands for a blank that no line is broken at. A noncharacter of Unicode: no name that is valid text has it. */
+const UNBROKEN = "\ufdd0";
+
+/** Returns a path that `prose` and `wrappedProse` keep whole, because a path in two lines cannot be pasted. Pure. */
+export function unbroken(path: string): string {
+  return path.replaceAll(" ", UNBROKEN);
+}
+
 /** Returns a message for standard output as it is written there: on a terminal, its commands are completed and it is wrapped. */
 export function prose({ stdout, invocation }: Pick<Context, "stdout" | "invocation">, text: string): string {
-  return stdout.isTTY ? wrappedProse(completeCommands(text, invocation), stdout.columns) : text;
+  return stdout.isTTY
+    ? wrappedProse(completeCommands(text, invocation), stdout.columns)
+    : text.replaceAll(UNBROKEN, " ");
 }
 
 /**
@@ -22,7 +32,8 @@ export function wrappedProse(text: string, cells: number): string {
   return text
     .split("\n")
     .map((line) => wrappedLine(line, cells))
-    .join("\n");
+    .join("\n")
+    .replaceAll(UNBROKEN, " ");
 }
 
 function wrappedLine(line: string, cells: number): string {

@@ -150,9 +150,9 @@ describe("kbsync init", () => {
     });
     expect(reported).toEqual([
       `there is no folder ${join(cwd, "gone")}`,
-      `${join(cwd, "docs")} is named already`,
+      `${join(cwd, "docs")} is on the list already`,
       expect.stringMatching(/^fastest +by words/) as string,
-      expect.stringMatching(/^moderate +by words at once; by meaning/) as string,
+      expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
       expect.stringMatching(/^high_accuracy /) as string,
       "expected one of fastest, moderate, high_accuracy",
       "expected here or hosted",

@@ -54,7 +54,7 @@ describe("skipped files", () => {
   it("have a line of their own in what came of a pass", () => {
     expect(summary(source({}))).toBe("in agreement: 2 files, nothing to send\n");
     expect(summary(source({ skipped: 1200 }), source({ skipped: 3 }))).toBe(
-      "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync ls --skipped` names them)\n",
+      "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync ls --skipped` lists them)\n",
     );
   });
 
@@ -176,7 +176,7 @@ it("names troubled files under what is the matter with them, each group up to a 
     file("f", "doomed", "to be deleted"),
   ];
   expect(troubleLines(files, 2)).toBe(
-    "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (`kbsync ls` has all)\n",
+    "failed\n  b: too large\nwaiting\n  c: busy\nheld\n  a: emptied\n  d: emptied\n  and 2 more (`kbsync ls` lists all)\n",
   );
   expect(troubleLines([], 2)).toBe("");
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { wrappedProse } from "../../../src/cli/terminal/prose.ts";
+import { prose, unbroken, wrappedProse } from "../../../src/cli/terminal/prose.ts";
 
 it.each([
   ["leaves a line that fits", "a  b  c", "a  b  c"],
@@ -25,4 +25,11 @@ it.each([
   ["takes each line for itself", "one two three four five\nsix", "one two three four\nfive\nsix"],
 ])("%s", (_name, text, expected) => {
   expect(wrappedProse(text, 20)).toBe(expected);
+});
+
+it("never breaks a path, and shows it as it is without a terminal", () => {
+  const text = `failed   ${unbroken("my notes/of a year.md")}: it is empty`;
+  expect(wrappedProse(text, 24)).toBe("failed   my notes/of a year.md:\n         it is empty");
+  const stdout = { isTTY: false, columns: 24 } as Parameters<typeof prose>[0]["stdout"];
+  expect(prose({ stdout }, text)).toBe("failed   my notes/of a year.md: it is empty");
 });
