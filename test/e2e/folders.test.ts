@@ -43,7 +43,7 @@ describe("folders of the configuration", () => {
       await until("the first pass", () => running.output.stdout.includes("in agreement"));
       const added = await run("add", folder("two"), folder("three"), "--owner", "team");
       expect(added).toMatchObject({ code: 0, stderr: "" });
-      expect(added.stdout).toContain("the running daemon syncs it now");
+      expect(added.stdout).toContain("the running daemon is syncing it");
       expect(await run("wait")).toMatchObject({ code: 0 });
       expect(await folders()).toMatchObject({
         sources: [agreed("one"), { ...agreed("two"), ownerId: "team" }, agreed("three")],
@@ -71,7 +71,7 @@ describe("folders of the configuration", () => {
   });
 
   it("are added and removed without a daemon, and the next pass follows", async () => {
-    expect((await run("add", folder("two"))).stdout).toContain("no daemon took it now");
+    expect((await run("add", folder("two"))).stdout).toContain("no running daemon took it");
     expect((await run("remove", folder("three"), "--yes")).stdout).toContain("deletes 1 document");
     expect(await run("sync")).toMatchObject({ code: 0 });
     expect(await folders()).toMatchObject({ sources: [agreed("one"), agreed("two")], removed: [] });

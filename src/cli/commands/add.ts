@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import { Tier } from "../../wire/primitives.ts";
-import { openOperator } from "../state/ask.ts";
+import { openOperator, type Operator } from "../state/ask.ts";
 import { addFolders } from "../state/configured-folders.ts";
 import { reloadDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
@@ -29,11 +29,11 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
   const operator = openOperator(context, options);
   const { file, sources } = operator.config;
   const folders = dirs.map((dir) => resolve(context.cwd, dir));
-  if (file === undefined) throw noConfiguration(folders);
+  if (file === undefined) throw noConfiguration(operator, folders);
   const known = new Set(sources.map(({ absolutePath }) => absolutePath));
   const fresh = [...new Set(folders)].filter((folder) => !known.has(folder));
   for (const folder of folders.filter((each) => known.has(each)))
-    context.stdout.write(`${folder} is in ${file} already\n`);
+    context.stdout.write(`${folder} is already in ${file}\n`);
   if (fresh.length === 0) return;
   const { tier, owner: ownerId } = options;
   const wish = { ...(tier && { tier }), ...(ownerId && { ownerId }) };
@@ -41,15 +41,22 @@ async function add(context: Context, dirs: readonly string[], options: AddOption
   addFolders(file, added, operator.config.stateDir, context);
   context.stdout.write(`added to ${file}: ${fresh.join(", ")}\n`);
   const isLive = await reloadDaemon(operator, (live) => fresh.every((folder) => live.includes(folder)));
-  context.stdout.write(isLive ? "the running daemon syncs it now\n" : NEXT_START);
+  context.stdout.write(isLive ? "the running daemon is syncing it\n" : NEXT_START);
 }
 
-const NEXT_START = "no daemon took it now: `kbsync sync` or the next `kbsync up` syncs it\n";
+const NEXT_START = "no running daemon took it: `kbsync sync` or the next `kbsync up` syncs it\n";
 
-/** `config_not_found`: there is no file to edit. */
-function noConfiguration(folders: readonly string[]): KbsyncError {
-  return new KbsyncError("there is no configuration to add folders to or remove them from", {
+/** `config_not_found`: there is no file to edit. The folders that are synced by name belong into one too. */
+function noConfiguration(operator: Pick<Operator, "sources">, folders: readonly string[]): KbsyncError {
+  const named = operator.sources();
+  const all = new Set([...named.map(({ absolutePath }) => absolutePath), ...folders]);
+  const [tier, ...tiers] = new Set(named.map(({ collection }) => collection));
+  const option = tier === undefined || tiers.length > 0 ? "" : ` --tier ${tier}`;
+  const init = `kbsync init ${[...all].map(shellWord).join(" ")}${option}`;
+  const restart =
+    named.length === 0 ? "" : " Then stop kbsync, and start it with `kbsync up` and no folders.";
+  return new KbsyncError("there is no configuration to add folders to", {
     code: "config_not_found",
-    hint: `\`kbsync init ${folders.map(shellWord).join(" ")}\` writes one; --config names another.`,
+    hint: `\`${init}\` writes one; --config names another.${restart}`,
   });
 }
