@@ -23,7 +23,7 @@ type Live = AnswerOf<"why">["daemon"];
 export function addWhy(program: Command, context: Context): void {
   program
     .command("why")
-    .description("explain every decision about a file: rules, content, resource, errors, and what comes next")
+    .description("explain every decision about a file: rules, content, document, errors, and what comes next")
     .argument("<path>", "a file, which need not exist any more")
     .option("--json", "print it as JSON")
     .action(async (path: string, options: WhyOptions) => why(context, path, options));
@@ -59,14 +59,15 @@ export function whyText(found: Explanation, live: Live): string {
     ...recipeLines(found),
   ];
   // Of the source's own folder there is no row: its files have theirs.
-  if (path !== "") lines.push(["state", ledger === null ? "never sent" : stateWords(ledger)]);
+  if (path !== "" && (ledger !== null || found.held.length === 0))
+    lines.push(["state", ledger === null ? "never sent" : stateWords(ledger)]);
   if (ledger?.docId !== undefined && ledger.docId !== null) lines.push(["document", ledger.docId]);
-  if (ledger?.error !== undefined && ledger.error !== null) lines.push(["trouble", troubleWords(ledger)]);
+  if (ledger?.error !== undefined && ledger.error !== null) lines.push(["error", troubleWords(ledger)]);
   if (ledger?.warning !== undefined && ledger.warning !== null) lines.push(["in part", ledger.warning]);
   for (const row of found.held)
     lines.push([
       "held",
-      `the delete of ${row.docId ?? "no document"} ${row.state === "doomed" ? "was approved" : "waits for approval"}`,
+      `the delete of document ${row.docId ?? "(none)"} ${row.state === "doomed" ? "was approved" : "waits for approval"}`,
     ]);
   for (const intent of found.intents) {
     const since = intent.atMs === null ? "" : ` since ${localTime(intent.atMs)}`;
@@ -74,15 +75,15 @@ export function whyText(found: Explanation, live: Live): string {
     const sent = `${INTENT_WORDS[intent.kind]}${since}, ${counted(intent.attempts, "try", "tries")}`;
     lines.push(["open", `${sent}${message}`]);
   }
-  if (found.state.paused) lines.push(["paused", "the source is paused: `kbsync resume` goes on"]);
+  if (found.state.paused) lines.push(["paused", "the source is paused until `kbsync resume`"]);
   if (found.state.halted !== null) lines.push(["halted", found.state.halted]);
   lines.push(["daemon", liveWords(live)]);
-  const facts = lines.map(([name, words]) => `${name.padEnd(9)} ${visibleLine(words)}\n`).join("");
+  const facts = lines.map(([name, words]) => `${name.padEnd(11)} ${visibleLine(words)}\n`).join("");
   const lately = found.activity
     .map((activity) => activityLine({ ...activity, source }))
     .map((line) => `  ${line}`)
     .join("");
-  return lately === "" ? facts : `${facts}lately\n${lately}`;
+  return lately === "" ? facts : `${facts}recent\n${lately}`;
 }
 
 function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: OnDisk): string {
@@ -90,7 +91,7 @@ function diskWords({ kind, sizeBytes, mtimeMs, target, error, what, misnamed }: 
   if (kind === "unreadable") return `cannot be read: ${error ?? ""}`;
   const size = kind === "file" ? `, ${thousands(sizeBytes ?? 0)} bytes` : "";
   const changed = mtimeMs === undefined ? "" : `, changed ${localTime(mtimeMs)}`;
-  const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "no regular file" }[
+  const plain = { file: "a file", folder: "a folder", link: "a symbolic link", other: "not a regular file" }[
     kind
   ];
   const words = `${what ?? plain}${misnamed === undefined ? "" : ", by a name that is not UTF-8"}`;
@@ -106,8 +107,8 @@ function contentLines({ content, ledger }: Explanation): [string, string][] {
     before === ""
       ? "not sent yet"
       : before === content.hash
-        ? "the same as was sent"
-        : `other than what was sent (${before.slice(0, 16)})`;
+        ? "as it was sent"
+        : `differs from what was sent (${before.slice(0, 16)})`;
   return [["content", `sha256 ${content.hash.slice(0, 16)}, ${compared}`]];
 }
 
@@ -118,7 +119,7 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
   const sizes = `up to ${thousands(chunkSize)} characters, overlapping by ${thousands(chunkOverlap)}`;
   return [
     ["title", `${title} (${from.title})`],
-    ["about", `${description} (${from.description})`],
+    ["description", `${description} (${from.description})`],
     ["kind", `${kind} (${from.kind})`],
     ["chunks", `${strategy}, ${sizes} (${from.settings})`],
     ["tier", `${tier} (${from.tier}), owner ${ownerId}`],
@@ -127,26 +128,28 @@ function recipeLines({ recipe }: Explanation): [string, string][] {
 
 const STATE_WORDS: Readonly<Record<FileState, string>> = {
   agreed: "in agreement",
-  unsure: "sent without an answer, so it is checked and sent again",
+  unsure: "sent, but no answer came, so it is checked and sent again",
   failed: "failed",
-  skipped: "left out",
-  parked: "failed for now, and is tried again",
+  skipped: "skipped",
+  parked: "failed for now, will be tried again",
   held: "its delete waits for approval",
   doomed: "its delete was approved",
 };
 
 const INTENT_WORDS: Readonly<Record<OpenIntent["kind"], string>> = {
-  create: "a new document without an answer",
-  doubt: "an update without an answer",
-  delete: "a delete that is still to be done",
+  create: "a new document was sent, and no answer came",
+  doubt: "an update was sent, and no answer came",
+  delete: "a delete is still to be done",
 };
 
 function stateWords({ state, sizeBytes, mtimeMs }: FileFacts): string {
+  // A file that is refused for its size or its name is not read, and has neither.
+  if (mtimeMs === 0) return STATE_WORDS[state];
   return `${STATE_WORDS[state]}, as of ${thousands(sizeBytes)} bytes changed ${localTime(mtimeMs)}`;
 }
 
 function troubleWords({ error, tries, retryAtMs }: FileFacts): string {
-  const again = retryAtMs === null ? "" : `, again ${localTime(retryAtMs)}`;
+  const again = retryAtMs === null ? "" : `, next try ${localTime(retryAtMs)}`;
   return `${error?.message ?? ""} (tried ${tries === 1 ? "once" : `${thousands(tries)} times`}${again})`;
 }
 

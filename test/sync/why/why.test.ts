@@ -298,9 +298,20 @@ describe("every decision about", () => {
     const found = await why(path ?? "a.md", source);
     expect(found).toMatchObject(expected as Record<string, unknown>);
     // Also explained in words, whatever is known of it.
-    expect(whyText(found, null)).toContain(`next      ${found.next.action}: ${found.next.why}\n`);
+    expect(whyText(found, null)).toContain(`next        ${found.next.action}: ${found.next.why}\n`);
     expect(JSON.parse(JSON.stringify(found))).toEqual(found);
   });
+});
+
+it("shows neither size nor time of a file that was refused before it was read", async () => {
+  world.write("a.md", "# Hello\n");
+  await world.sync();
+  world.write("large.md", "a".repeat(2000));
+  const limit = { maxFileBytes: 1000 };
+  await world.sync({ sources: [world.source(limit)] });
+  const text = whyText(await why("large.md", limit), null);
+  expect(text).toContain("state       failed\n");
+  expect(text).not.toContain("1970");
 });
 
 it("knows nothing of a file in a source that is not in the ledger", async () => {
@@ -367,7 +378,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
       action: "nothing",
       why: "it is a FIFO; only files, folders and links are synced",
     });
-    expect(whyText(found, null)).toContain("disk      a FIFO");
+    expect(whyText(found, null)).toContain("disk        a FIFO");
   });
 
   it("explains a name that is not UTF-8, as the shell passes it", async () => {
@@ -385,7 +396,7 @@ describe("what is there and is no file to be synced is said to be there", () => 
         action: "refuse",
         why: expect.stringMatching(/name is not valid UTF-8/) as string,
       });
-      expect(whyText(found, null)).toContain(`disk      ${kind}`);
+      expect(whyText(found, null)).toContain(`disk        ${kind}`);
     }
     world.write("really\uFFFD.md", "spelled so");
     expect((await why("really\uFFFD.md")).next.action).toBe("create");
