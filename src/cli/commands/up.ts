@@ -58,7 +58,7 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
     try {
       context.stdout.write(whereabouts(config, state, service, context));
       context.stdout.write(prose(context, tierLine(options)));
-      context.stdout.write(await consoleLine(service, context.env));
+      context.stdout.write(prose(context, await consoleLine(service, context.env)));
       await runDaemon(
         { config, service },
         {

@@ -30,6 +30,9 @@ export interface Sessions {
   end(token: string): Promise<void>;
 }
 
+/** Random bytes of a token. A link lives for minutes and is used once; shorter, it fits a terminal of 80 columns. */
+const TOKEN_BYTES: Readonly<Record<SessionRecord["kind"], number>> = { session: 32, link: 18 };
+
 /** Opens the sessions of a store. The caller checks the keys. */
 export function openSessions(
   records: Pick<Records, "putSession" | "session" | "takeSession">,
@@ -40,7 +43,7 @@ export function openSessions(
     kind: SessionRecord["kind"],
     lifeMs: number,
   ): Promise<IssuedToken> => {
-    const token = randomBytes(32).toString("base64url");
+    const token = randomBytes(TOKEN_BYTES[kind]).toString("base64url");
     const expiresMs = nowMs() + lifeMs;
     await records.putSession({ sha256: hashToken(token), keySha256, kind, expiresMs }, nowMs());
     return { token, expiresMs };

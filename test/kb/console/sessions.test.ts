@@ -42,6 +42,10 @@ describe("a session", () => {
     expect([...stored.keys()].every((sha256) => /^[\da-f]{64}$/.test(sha256))).toBe(true);
   });
 
+  it("of a link has 144 random bits, so that the link fits a narrow terminal", async () => {
+    expect((await sessions.issueLink("key", HOUR_MS)).token).toMatch(/^[A-Za-z0-9_-]{24}$/);
+  });
+
   it.each([
     ["is valid until the last millisecond", 12 * HOUR_MS - 1, true],
     ["ends after twelve hours", 12 * HOUR_MS, false],
