@@ -57,7 +57,9 @@ describe("a daemon that runs", () => {
     if (running !== undefined) await stop(running);
     expect(existsSync(join(state, "control.sock"))).toBe(false);
     expect(json(await ask("status", "--json"))).toMatchObject({ daemon: null });
-    expect((await ask("status")).stdout).toContain("daemon   not running; these are the figures of the last pass\n");
+    expect((await ask("status")).stdout).toContain(
+      "daemon   not running; these are the figures of the last pass\n",
+    );
   });
 
   it("a second one on its state folder refuses and names it; its socket stays the first one's", async () => {

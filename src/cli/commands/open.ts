@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { kindOfName } from "../../sync/document/kinds.ts";
 import type { Context } from "../output/context.ts";
+import { EXIT } from "../output/exit-code.ts";
 import { wholeNumber } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { lastResults } from "../results/last-results.ts";
@@ -20,15 +21,18 @@ const PLUS_LINE: ReadonlySet<string> = new Set(
 /** Editors that take `FILE:LINE` after an option. */
 const GOTO: ReadonlySet<string> = new Set(["code", "codium", "cursor", "windsurf"]);
 
+/** Programs that open a file as the desktop does. */
+const OPENERS = { darwin: "open", others: "xdg-open" } as const;
+
 /** `kbsync open N`: the file of a result of the last search. */
 export function addOpen(program: Command, context: Context): void {
   program
     .command("open")
     .description(
-      "open the file of a result of your last search: a text in $VISUAL or $EDITOR, else as the desktop does",
+      "open the file of a result of your last search: text in $VISUAL or $EDITOR, anything else as the desktop does",
     )
     .argument("[number]", "number of the result", wholeNumber(1, 1000), 1)
-    .option("--print", "print the path and line instead")
+    .option("--print", "print its path and line, and open nothing")
     .action(async (number: number, options: OpenOptions) => open(context, number, options));
 }
 
@@ -40,7 +44,9 @@ async function open(context: Context, number: number, options: OpenOptions): Pro
   }
   const command = commandFor(path, line, context.env, context.stdout.isTTY);
   const [file = "", ...args] = command;
-  const child = spawn(file, args, { stdio: "inherit", env: context.env });
+  // An editor needs the terminal; what a desktop's opener says of browsers that it looked for helps nobody.
+  const isOpener = file === OPENERS.darwin || file === OPENERS.others;
+  const child = spawn(file, args, { stdio: isOpener ? "ignore" : "inherit", env: context.env });
   const code = await new Promise<number>((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (status) => resolve(status ?? 1));
@@ -48,16 +54,25 @@ async function open(context: Context, number: number, options: OpenOptions): Pro
     if (codeOf(error) !== "ENOENT") throw error;
     throw new KbsyncError(`${file} is not installed`, {
       code: "usage",
-      hint: "Set $EDITOR, or print the path with `kbsync open --print`.",
+      hint: `Set $EDITOR, or print the path: \`kbsync open ${number} --print\`.`,
     });
   });
-  context.exitCode = code === 0 ? 0 : 1;
+  if (code === 0) return;
+  if (!isOpener) {
+    context.exitCode = EXIT.filesFailed;
+    return;
+  }
+  throw new KbsyncError(`no program on this machine opens ${path}`, {
+    code: "not_opened",
+    subject: path,
+    hint: `\`kbsync open ${number} --print\` prints its path; $EDITOR names a program for texts.`,
+  });
 }
 
 function resultOf(context: Context, number: number): { readonly path: string; readonly line: number | null } {
   const results = lastResults(context.env);
   if (results === undefined || results.length === 0) {
-    throw new KbsyncError("there is no search whose results could be opened", {
+    throw new KbsyncError("there are no search results to open", {
       code: "usage",
       hint: "Search first: `kbsync search WORDS`.",
     });
@@ -68,13 +83,12 @@ function resultOf(context: Context, number: number): { readonly path: string; re
     throw new KbsyncError(`the last search had ${many}`, { code: "usage" });
   }
   const { path, line } = result;
-  if (path === null)
-    throw new KbsyncError(`result ${number} is a document of no file on this machine`, { code: "usage" });
+  if (path === null) throw new KbsyncError(`result ${number} has no file on this machine`, { code: "usage" });
   if (!existsSync(path)) {
     throw new KbsyncError(`${path} does not exist any more`, {
       code: "usage",
       subject: path,
-      hint: "It was renamed or deleted since: search again.",
+      hint: "It was renamed or deleted after the search. Search again.",
     });
   }
   return { path, line };
@@ -91,7 +105,7 @@ export function commandFor(
   const editor = [env["VISUAL"], env["EDITOR"]].find((each) => (each ?? "").trim() !== "")?.trim();
   const isText = kindOfName(basename(path)).kind === "content";
   if (editor === undefined || !isText || !isTerminal)
-    return [platform === "darwin" ? "open" : "xdg-open", path];
+    return [platform === "darwin" ? OPENERS.darwin : OPENERS.others, path];
   const words = editor.split(/\s+/);
   const name = basename(words[0] ?? "");
   if (line === null) return [...words, path];

@@ -71,12 +71,12 @@ function unclear(context: Context, instances: readonly Instance[], args: readonl
   const typed = args.map(shellWord).join(" ");
   const lines = instances.map(({ command, config, stateDir, folders }) => {
     const configured = config === null ? "" : ` --config ${shellWord(config)}`;
-    const watched = folders.length === 0 ? "" : `, watches ${folders.join(", ")}`;
+    const watched = folders.length === 0 ? "" : ` on ${folders.join(", ")}`;
     const line = `kbsync ${typed}${configured} --state-dir ${shellWord(stateDir)}`;
-    return `  ${completeCommand(line, context.invocation)}  (kbsync ${command}${watched})`;
+    return `  kbsync ${command}${watched}:\n    ${completeCommand(line, context.invocation)}`;
   });
   return new KbsyncError(
-    `${instances.length} instances of kbsync are running, and ${context.cwd} does not say which one is meant`,
+    `${instances.length} instances of kbsync are running, and none of them belongs to ${context.cwd}`,
     {
       code: "instance_unclear",
       subject: context.cwd,
