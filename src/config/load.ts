@@ -96,7 +96,7 @@ export function loadConfig(request: ConfigRequest): Config {
     service: servicePort(
       absoluteService(parsed.service, folder),
       request.port,
-      defaultPort(written, request.env),
+      environmentPort(written, request.env),
     ),
     stateDir: stateDirOf(request, parsed.stateDir, folder),
     sources,
@@ -274,23 +274,32 @@ function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boo
   return hosts.some((url) => url !== undefined && !isLoopback(URL.parse(url)?.hostname ?? ""));
 }
 
-/** `asked` is the port of the command line; `byDefault` applies if the configuration has none. */
+/** `asked` is the port of the command line, `fromEnvironment` that of KBSYNC_PORT; either overrides the configuration. */
 function servicePort(
   service: ServiceConfig,
   asked: number | undefined,
-  byDefault: number | undefined,
+  fromEnvironment: number | undefined,
 ): ServiceConfig {
-  if ("embedded" in service) return { ...service, port: asked ?? byDefault ?? service.port };
+  if ("embedded" in service) return { ...service, port: asked ?? fromEnvironment ?? service.port };
   if (asked === undefined) return service;
   throw new KbsyncError("--port is for the embedded service, but the configuration names a hosted one", {
     code: "usage",
   });
 }
 
-/** Returns the port in KBSYNC_PORT if the configuration has none; a user's unit sets it. Throws `usage`. */
-function defaultPort(written: unknown, { KBSYNC_PORT: port = "" }: ConfigRequest["env"]): number | undefined {
-  if (port === "" || NamedPort.safeParse(written).success) return undefined;
-  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) return Number(port);
+/**
+ * Returns the port in KBSYNC_PORT. 0, any free port, gives way to a port in the configuration: a user's unit sets it and cannot
+ * know what the configuration will name. Throws `usage`.
+ */
+function environmentPort(
+  written: unknown,
+  { KBSYNC_PORT: port = "" }: ConfigRequest["env"],
+): number | undefined {
+  if (port === "") return undefined;
+  if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) {
+    const isNamed = Number(port) === 0 && NamedPort.safeParse(written).success;
+    return isNamed ? undefined : Number(port);
+  }
   throw new KbsyncError(`KBSYNC_PORT: expected a port from 0 to 65535, got ${JSON.stringify(port)}`, {
     code: "usage",
   });

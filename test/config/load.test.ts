@@ -140,12 +140,15 @@ describe("where the configuration comes from", () => {
     expect(load({ env: { ...env, KBSYNC_STATE_DIR: "" } }).stateDir).toBe("/file");
   });
 
-  it("uses KBSYNC_PORT if neither --port nor the file names a port", () => {
-    const env = { KBSYNC_PORT: "0", XDG_STATE_HOME: "/x" };
+  it("uses the port of --port, else of KBSYNC_PORT, else of the file; KBSYNC_PORT=0 only where the file has none", () => {
+    let env = { KBSYNC_PORT: "7002", XDG_STATE_HOME: "/x" };
     const port = (text: string, asked?: number): unknown => {
       writeFileSync(join(folder, "kbsync.config.json"), text);
       return load({ env, ...(asked !== undefined && { port: asked }) }).service;
     };
+    expect(port('{"service": {"embedded": true, "port": 7000}}')).toMatchObject({ port: 7002 });
+    expect(port("{}", 7001)).toMatchObject({ port: 7001 });
+    env = { ...env, KBSYNC_PORT: "0" };
     expect(port("{}")).toMatchObject({ port: 0 });
     expect(port('{"service": {"embedded": true}}')).toMatchObject({ port: 0 });
     expect(port('{"service": {"embedded": true, "port": 7000}}')).toMatchObject({ port: 7000 });

@@ -16,9 +16,12 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
 
 /** Environment variables that the program reads. */
 export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] = [
-  ["KBSYNC_CONFIG", "the configuration file, where --config names none"],
-  ["KBSYNC_STATE_DIR", "the state folder, where --state-dir names none; before the configuration's"],
-  ["KBSYNC_PORT", "the port of up and serve, where neither --port nor the configuration names one"],
+  ["KBSYNC_CONFIG", "the configuration file, unless --config names one"],
+  ["KBSYNC_STATE_DIR", "the state folder, unless --state-dir names one; overrides the configuration"],
+  [
+    "KBSYNC_PORT",
+    "the port of up and serve, unless --port names one; overrides the configuration, except for 0, any free port",
+  ],
   ["HTTPS_PROXY", "the proxy for https addresses of a hosted service and of models elsewhere"],
   ["HTTP_PROXY", "the proxy for http addresses, and for https without HTTPS_PROXY"],
   ["NO_PROXY", "hosts that are reached directly, separated by commas; this machine always is"],
