@@ -8,7 +8,7 @@ import { PRIORITY, writeError } from "./output/journal.ts";
 import { logFormat, logLevel } from "./output/log.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
-import { addExamples } from "./manual/examples.ts";
+import { addExamples, examplesOf } from "./manual/examples.ts";
 import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
@@ -81,7 +81,7 @@ const STOP_MS_MAX = 9500;
 
 function cutOff(): void {
   writeError(
-    "kbsync: what was under way took too long to end: the next start settles it\n",
+    "kbsync: unfinished work took too long to stop; the next start completes it\n",
     PRIORITY.warning,
   );
   process.exit(EXIT.stopped);
@@ -89,46 +89,63 @@ function cutOff(): void {
 
 type AddCommand = (program: Command, context: Context) => void;
 
-/** The commands by name, as the help lists them, each with what loads it. */
-const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
-  up: async () => (await import("./commands/up.ts")).addUp,
-  run: async () => (await import("./commands/run.ts")).addRun,
-  serve: async () => (await import("./commands/serve.ts")).addServe,
-  service: async () => (await import("./systemd/service.ts")).addService,
-  sync: async () => (await import("./commands/sync.ts")).addSync,
-  add: async () => (await import("./commands/add.ts")).addAdd,
-  remove: async () => (await import("./commands/remove.ts")).addRemove,
-  list: async () => (await import("./commands/list.ts")).addList,
-  status: async () => (await import("./commands/status.ts")).addStatus,
-  log: async () => (await import("./commands/activity.ts")).addLog,
-  wait: async () => (await import("./commands/wait.ts")).addWait,
-  why: async () => (await import("./commands/why.ts")).addWhy,
-  console: async () => (await import("./commands/console.ts")).addConsole,
-  search: async () => (await import("./commands/search.ts")).addSearch,
-  ls: async () => (await import("./commands/ls.ts")).addLs,
-  facets: async () => (await import("./commands/facets.ts")).addFacets,
-  changes: async () => (await import("./commands/changes.ts")).addChanges,
-  ask: async () => (await import("./commands/question.ts")).addAsk,
-  eval: async () => (await import("./commands/eval.ts")).addEval,
-  pause: async () => (await import("./commands/pause.ts")).addPause,
-  resume: async () => (await import("./commands/pause.ts")).addResume,
-  rescan: async () => (await import("./commands/rescan.ts")).addRescan,
-  retry: async () => (await import("./commands/retry.ts")).addRetry,
-  approve: async () => (await import("./commands/approve.ts")).addApprove,
-  undelete: async () => (await import("./commands/undelete.ts")).addUndelete,
-  erase: async () => (await import("./commands/erase.ts")).addErase,
-  verify: async () => (await import("./commands/verify.ts")).addVerify,
-  recover: async () => (await import("./commands/recover.ts")).addRecover,
-  key: async () => (await import("./commands/key.ts")).addKey,
-  webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
-  mcp: async () => (await import("./commands/mcp.ts")).addMcp,
-  open: async () => (await import("./commands/open.ts")).addOpen,
-  backup: async () => (await import("./commands/backup.ts")).addBackup,
-  restore: async () => (await import("./commands/restore.ts")).addRestore,
-  doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
-  init: async () => (await import("./commands/init.ts")).addInit,
-  completion: async () => (await import("./commands/completion.ts")).addCompletion,
+/** The commands in the groups of the help, each with what loads it. */
+const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddCommand>>>>> = {
+  "Start and set up": {
+    up: async () => (await import("./commands/up.ts")).addUp,
+    run: async () => (await import("./commands/run.ts")).addRun,
+    serve: async () => (await import("./commands/serve.ts")).addServe,
+    sync: async () => (await import("./commands/sync.ts")).addSync,
+    init: async () => (await import("./commands/init.ts")).addInit,
+    service: async () => (await import("./systemd/service.ts")).addService,
+  },
+  Folders: {
+    add: async () => (await import("./commands/add.ts")).addAdd,
+    remove: async () => (await import("./commands/remove.ts")).addRemove,
+    list: async () => (await import("./commands/list.ts")).addList,
+  },
+  Search: {
+    search: async () => (await import("./commands/search.ts")).addSearch,
+    open: async () => (await import("./commands/open.ts")).addOpen,
+    ask: async () => (await import("./commands/question.ts")).addAsk,
+    facets: async () => (await import("./commands/facets.ts")).addFacets,
+    eval: async () => (await import("./commands/eval.ts")).addEval,
+    mcp: async () => (await import("./commands/mcp.ts")).addMcp,
+    console: async () => (await import("./commands/console.ts")).addConsole,
+  },
+  Inspect: {
+    status: async () => (await import("./commands/status.ts")).addStatus,
+    ls: async () => (await import("./commands/ls.ts")).addLs,
+    why: async () => (await import("./commands/why.ts")).addWhy,
+    log: async () => (await import("./commands/activity.ts")).addLog,
+    wait: async () => (await import("./commands/wait.ts")).addWait,
+    changes: async () => (await import("./commands/changes.ts")).addChanges,
+    doctor: async () => (await import("./commands/doctor.ts")).addDoctor,
+  },
+  Control: {
+    pause: async () => (await import("./commands/pause.ts")).addPause,
+    resume: async () => (await import("./commands/pause.ts")).addResume,
+    rescan: async () => (await import("./commands/rescan.ts")).addRescan,
+    retry: async () => (await import("./commands/retry.ts")).addRetry,
+    approve: async () => (await import("./commands/approve.ts")).addApprove,
+    undelete: async () => (await import("./commands/undelete.ts")).addUndelete,
+    erase: async () => (await import("./commands/erase.ts")).addErase,
+    verify: async () => (await import("./commands/verify.ts")).addVerify,
+  },
+  Maintenance: {
+    recover: async () => (await import("./commands/recover.ts")).addRecover,
+    backup: async () => (await import("./commands/backup.ts")).addBackup,
+    restore: async () => (await import("./commands/restore.ts")).addRestore,
+    key: async () => (await import("./commands/key.ts")).addKey,
+    webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
+    completion: async () => (await import("./commands/completion.ts")).addCompletion,
+  },
 };
+
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = Object.assign(
+  {},
+  ...Object.values(GROUPS),
+);
 
 /**
  * The commands that a command line needs: the one that it starts with, because loading all of them takes as long as most
@@ -145,21 +162,20 @@ function namesToLoad([first = ""]: readonly string[]): readonly string[] {
 export async function buildProgram(context: Context, args: readonly string[] = []): Promise<Command> {
   const program = new Command("kbsync")
     .description(
-      "Keeps a folder of documents and a knowledge base in exact agreement, and is the knowledge base where you have none.",
+      "Keeps a folder of documents and a knowledge base in exact agreement. Includes a knowledge base, if you have none.",
     )
     .version(programVersion())
     .exitOverride()
     .configureOutput({
-      writeErr: (text) => writeError(text),
+      writeErr: (text) => writeError(completeCommands(text, { ...invocationOf(context, {}), options: "" })),
       // The prefix of all other errors.
       outputError: (text, write) => write(text.replace(/^error: /, "kbsync: ")),
     })
-    .showHelpAfterError("(add --help for what there is)")
-    .addHelpText(
-      "after",
-      `\nExit codes: ${EXIT_WORDS.map(([code, meaning]) => `${code} ${meaning}`).join(", ")}.`,
-    );
+    .showHelpAfterError("`kbsync --help` lists the commands.")
+    .addHelpCommand(helpCommand("Maintenance:"))
+    .addHelpText("after", () => wrappedProse(afterHelp(), process.stdout.columns ?? 80));
   for (const name of namesToLoad(args)) (await COMMANDS[name]?.())?.(program, context);
+  for (const command of program.commands) command.helpGroup(groupOf(command.name()));
   program.hook("preAction", (_, command) => {
     const options = command.opts<CommonOptions & { readonly json?: boolean }>();
     setLog(context, options);
@@ -171,11 +187,37 @@ export async function buildProgram(context: Context, args: readonly string[] = [
   return program;
 }
 
+/** `kbsync help COMMAND`. */
+function helpCommand(heading: string): Command {
+  return new Command("help")
+    .argument("[command]")
+    .helpOption(false)
+    .description("show the help of a command")
+    .helpGroup(heading);
+}
+
+/** Heading of a command's group. */
+function groupOf(name: string): string {
+  const [heading = ""] = Object.entries(GROUPS).find(([, group]) => Object.hasOwn(group, name)) ?? [];
+  return `${heading}:`;
+}
+
+/** Examples and exit codes below the list of commands. */
+function afterHelp(): string {
+  const codes = EXIT_WORDS.map(([code, meaning]) => `  ${String(code).padEnd(5)}  ${meaning}`);
+  const examples = examplesOf("").map((line) => `  ${line}`);
+  return ["", "Examples:", ...examples, "", "Exit codes:", ...codes].join("\n");
+}
+
 /** Adds the options that every command has, and its examples. */
 function addCommonOptions(program: Command): void {
+  const groups = program.commands.filter(({ commands }) => commands.length > 0);
+  for (const group of groups) addExamples(group.addHelpCommand(helpCommand("Commands:")), "");
   for (const command of program.commands.flatMap((one) => (one.commands.length > 0 ? one.commands : [one]))) {
-    addExamples(command, command.parent === program ? "" : `${command.parent?.name() ?? ""} `);
+    const prefix = command.parent === program ? "" : `${command.parent?.name() ?? ""} `;
+    addExamples(command, prefix);
     command
+      .showHelpAfterError(`\`kbsync ${prefix}${command.name()} --help\` shows its options.`)
       .exitOverride()
       .option(
         "-c, --config <file>",
@@ -183,10 +225,10 @@ function addCommonOptions(program: Command): void {
       )
       .option(
         "--state-dir <dir>",
-        "folder for key, ledger and the service's data (before the configuration's)",
+        "folder for the key, the ledger and the service's data (overrides the configuration)",
       )
-      .option("-q, --quiet", "print results and errors only")
-      .option("-v, --verbose", "log what is done in detail")
+      .option("-q, --quiet", "print only results and errors")
+      .option("-v, --verbose", "log every step")
       .addOption(new Option("--log-format <format>", "format of log lines").choices(["text", "json"]));
   }
 }

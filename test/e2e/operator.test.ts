@@ -171,7 +171,7 @@ describe("pause and resume", () => {
     await up();
     await until("the backlog", async () => (await statusOf(docs, state)).waiting === 1);
     expect((await ask("status")).stdout).toMatch(
-      /paused, nothing is sent: `kbsync resume --state-dir \S+` goes on\n/,
+      /paused: nothing is sent until `kbsync resume --state-dir \S+`\n/,
     );
     expect(json(await ask("resume", docs, "--json"))).toEqual({ resumed: [docs] });
     expect(await ask("wait")).toMatchObject({ code: 0 });
@@ -266,7 +266,9 @@ describe("retry, rescan and why", () => {
     await ask("wait");
     expect((await ask("rescan")).stdout).toBe(`scanning ${docs}\n`);
     expect((await ask("retry")).stdout).toBe("1 file is tried again now\n");
-    expect((await ask("retry", join(docs, "a.md"))).stdout).toBe("nothing failed there, and nothing waits\n");
+    expect((await ask("retry", join(docs, "a.md"))).stdout).toBe(
+      "nothing to retry: no file failed, and none waits\n",
+    );
     const path = join(docs, "bad.pdf");
     await ask("wait", path);
     const live = await ask("why", path);
@@ -285,7 +287,7 @@ describe("retry, rescan and why", () => {
       next: { action: "delete" },
       daemon: null,
     });
-    expect((await ask("retry", path)).stdout).toBe("1 file is tried again by the next pass\n");
+    expect((await ask("retry", path)).stdout).toBe("1 file will be tried again by the next sync\n");
     expect(await ask("rescan")).toMatchObject({ code: 2 });
     const outside = await ask("why", "/elsewhere/a.md");
     expect(outside).toMatchObject({ code: 2, stdout: "" });

@@ -18,10 +18,15 @@ interface AddOptions extends CommonOptions {
 export function addAdd(program: Command, context: Context): void {
   program
     .command("add")
-    .description("add folders to the configuration; a running daemon takes them at once")
+    .description("add folders to the configuration; a running daemon syncs them at once")
     .argument("<dir...>", "folders to sync")
-    .addOption(new Option("--tier <tier>", "retrieval tier of the folders").choices(Tier.options))
-    .option("--owner <id>", "owner of their documents (default: each folder's own)")
+    .addOption(
+      new Option(
+        "--tier <tier>",
+        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
+      ).choices(Tier.options),
+    )
+    .option("--owner <id>", "owner of their documents (default: one per folder)")
     .action(async (dirs: readonly string[], options: AddOptions) => add(context, dirs, options));
 }
 

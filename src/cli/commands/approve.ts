@@ -18,12 +18,15 @@ export function addApprove(program: Command, context: Context): void {
   program
     .command("approve")
     .description(
-      "list the deletes that are held, and folders that are other ones than before, each with a token; with --token agree to what it names: a running daemon does it at once, else the next pass",
+      "list deletes and replaced folders that wait for approval, each with a token; with --token, approve one of them",
     )
-    .argument("[source]", "folder of one source (default: all)")
-    .option("-t, --token <token>", "agree to what this token of the list, or of `kbsync status`, names")
-    .option("-n, --dry-run", "list what is held, and agree to nothing")
-    .option("--json", "print what was agreed to as JSON")
+    .argument("[source]", "folder of a source (default: all sources)")
+    .option(
+      "-t, --token <token>",
+      "approve what was listed with this token; a running daemon acts at once, otherwise the next sync",
+    )
+    .option("-n, --dry-run", "only list; exit with 0 although something is held")
+    .option("--json", "print what is held, or was approved, as JSON")
     .action(async (source: string | undefined, options: ApproveOptions) => approve(context, source, options));
 }
 
@@ -61,7 +64,7 @@ export function haltedWords(sources: readonly Halted[]): string {
   return sources
     .map(({ path, holdReason, remedy }) => {
       const what = remedy === null ? "" : ` (${remedy})`;
-      return `nothing to agree to: ${path}: ${holdReason ?? "halted"}${what}\n`;
+      return `nothing to approve: ${path}: ${holdReason ?? "halted"}${what}\n`;
     })
     .join("");
 }
@@ -72,7 +75,7 @@ export function heldWords(held: readonly Approval[]): string {
   return held
     .map((each) => {
       const what = each.held === 0 ? "" : `, ${counted(each.held, "delete")}`;
-      return `held: ${each.source}${what} (${each.reason}); \`kbsync approve --token ${each.token}\` agrees to it\n`;
+      return `held: ${each.source}${what} (${each.reason}); \`kbsync approve --token ${each.token}\` approves it\n`;
     })
     .join("");
 }
@@ -84,7 +87,7 @@ export function approveWords(approvals: readonly Omit<Approval, "token">[], isRu
     const what = held === 0 ? "" : `, ${counted(held, "delete")}`;
     const deed =
       held === 0 ? (isRunning ? "goes on" : "goes on there") : `does ${held === 1 ? "it" : "them"}`;
-    const when = isRunning ? `the daemon ${deed} now` : `the next pass ${deed}`;
+    const when = isRunning ? `the daemon ${deed} now` : `the next sync ${deed}`;
     // What was asked there has been answered.
     const why = reason.replace(/; is a disk not mounted\?$/, "");
     return `approved: ${source}${what} (${why}); ${when}\n`;

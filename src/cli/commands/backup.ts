@@ -25,10 +25,8 @@ const NAMED = 10;
 export function addBackup(program: Command, context: Context): void {
   program
     .command("backup")
-    .description(
-      "copy ledger, store and uploaded files to another folder, while the daemon and the service run",
-    )
-    .argument("<to>", "new folder for the backup, or a folder in which each backup gets one of its own")
+    .description("copy ledger, store and uploaded files to another folder; kbsync may keep running")
+    .argument("<to>", "a new folder for the backup, or a folder in which each backup gets its own")
     .option("--json", "print the result as JSON")
     .action(async (to: string, options: BackupCommandOptions) => backup(context, to, options));
 }
@@ -72,7 +70,7 @@ function refuseWatched(target: string, folders: readonly string[]): void {
 export function backupText({ path, files, bytes, missing }: BackupReport): string {
   const lines = [`backed up ${counted(files, "file")}, ${megabytes(bytes)}, to ${path}`];
   lines.push(...namedLines("not in it", missing));
-  if (missing.length > 0) lines.push("`kbsync doctor` says more of them.");
+  if (missing.length > 0) lines.push("`kbsync doctor` tells more about them.");
   return `${lines.join("\n")}\n`;
 }
 

@@ -24,10 +24,10 @@ const AGAIN_MS = 1000;
 export function addChanges(program: Command, context: Context): void {
   program
     .command("changes")
-    .description("list what happened to documents: created, updated, deleted")
-    .option("--cursor <cursor>", `start after this one; "${NOW}": list only what happens from now on`)
-    .option("--follow", "wait for further changes, until Ctrl-C")
-    .option("--json", "print a line of JSON for each change")
+    .description("list changes of documents at the service: created, updated, deleted")
+    .option("--cursor <cursor>", `start after this cursor; "${NOW}": only changes from now on`)
+    .option("--follow", "keep running and print further changes, until Ctrl-C")
+    .option("--json", "print each change as one line of JSON")
     .action(async (options: ChangesOptions) => listChanges(context, options));
 }
 

@@ -16,7 +16,7 @@ interface CompletionOptions extends CommonOptions {
 export function addCompletion(program: Command, context: Context): void {
   program
     .command("completion")
-    .description("print completions for a shell, to be saved where it looks for them")
+    .description("print the completion script of a shell")
     .addArgument(new Argument("[shell]", "the shell").choices(SHELLS))
     .addOption(
       new Option("--list <values>", "print the folders or agents that completions offer").choices(

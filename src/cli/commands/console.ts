@@ -18,7 +18,7 @@ const LINK_SECONDS = 60;
 export function addConsole(program: Command, context: Context): void {
   program
     .command("console")
-    .description("print a link that signs in to the web console once, within a minute")
+    .description("print a link that signs in to the web console, once and within a minute")
     .option("--json", "print the link as JSON")
     .action(async (options: ConsoleOptions) => {
       const link = await signInLink(context, options);

@@ -25,10 +25,8 @@ export interface Examined extends Checked {
 export function addDoctor(program: Command, context: Context): void {
   program
     .command("doctor")
-    .description(
-      "check the machine, the folders, the service, ledger, store and uploaded files, and say what to do where something is wrong",
-    )
-    .option("--quick", "leave out what reads every text and every file")
+    .description("check machine, folders, service and stored data, and say how to fix what is wrong")
+    .option("--quick", "skip the checks that read every text and every file")
     .option("--json", "print the findings as JSON")
     .action(async (options: DoctorOptions) => doctor(context, options));
 }

@@ -26,11 +26,14 @@ export function addErase(program: Command, context: Context): void {
   program
     .command("erase")
     .description(
-      "remove the text of a deleted or excluded file from service, index, trash and ledger, without a trace",
+      "remove the text of a deleted or excluded file everywhere: service, index, trash, ledger and log",
     )
     .argument("[path]", "the file, or a folder with all below it")
     .option("--document <id>", "the document with this id instead")
-    .option("--owner <id>", "all documents of this owner instead, whose sources left the configuration")
+    .option(
+      "--owner <id>",
+      "all documents of this owner instead; its sources must have left the configuration",
+    )
     .option("--json", "print the report as JSON")
     .action(async (path: string | undefined, options: EraseOptions) => run(context, path, options));
 }

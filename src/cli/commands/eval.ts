@@ -60,25 +60,30 @@ The file is a YAML list:
     source: ../docs                 # optional: search this synced folder only
 
 Ranks count passages. hit@1 and hit@3: share of the questions with an expected file among the first 1 or 3 passages.
-MRR: mean of 1/rank, to rank 10. answer: share of the answers that stand in one of the first 3 passages.
+MRR: mean of 1/rank, to rank 10. answer: share of the answers found in one of the first 3 passages.
 Exits with 1 if a figure is below its threshold, or with --no-worse if a question got worse.`;
 
 /** `kbsync eval`: how well searches find what they should. */
 export function addEval(program: Command, context: Context): void {
   const command = program
     .command("eval")
-    .description("measure how well searches find what they should, by questions with expected files")
+    .description("measure how well searches find the right files, with questions whose answers you know")
     .argument("[file]", `YAML file with the questions (default: ${DEFAULT_FILE})`)
     .addOption(
-      new Option(
-        "--init",
-        "write a file to start with, made from the headings of the synced documents",
-      ).conflicts(["tier", "minHit1", "minHit3", "minMrr", "minAnswer", "worse", "json"]),
+      new Option("--init", "write a first file, made from the headings of the synced documents").conflicts([
+        "tier",
+        "minHit1",
+        "minHit3",
+        "minMrr",
+        "minAnswer",
+        "worse",
+        "json",
+      ]),
     )
     .addOption(
       new Option(
         "--tier <tier>",
-        "ask in this tier; may repeat; a tier that no folder is synced to is tried in a temporary copy (default: the tiers in use)",
+        "search in this tier; may be repeated; a tier that no folder uses is tried in a temporary copy (default: the tiers in use)",
       )
         .choices(Tier.options)
         .argParser((text, before: readonly Tier[] | undefined) => [...(before ?? []), tierOf(text)]),

@@ -30,9 +30,9 @@ const VALUES_FEW = 10;
 export function addFacets(program: Command, context: Context): void {
   program
     .command("facets")
-    .description("list the metadata of documents with its values, for search --filter")
-    .argument("[fields...]", "list only these fields, with more of their values")
-    .option("--filter <json>", "count documents with this metadata only", filterOption)
+    .description("list the metadata fields of documents and their values, for search --filter")
+    .argument("[fields...]", "list only these fields, with all their values")
+    .option("--filter <json>", "count only documents with this metadata", filterOption)
     .option("--json", "print the fields as JSON")
     .action(async (fields: string[], options: FacetsOptions) => listFacets(context, fields, options));
 }

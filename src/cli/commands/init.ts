@@ -32,18 +32,18 @@ export interface InitOptions extends CommonOptions {
 export function addInit(program: Command, context: Context): void {
   program
     .command("init")
-    .description("write a configuration with comments; asks on a terminal where no folder is named")
-    .argument("[dir...]", "folders to watch")
+    .description("write a configuration with comments; without a folder, it asks")
+    .argument("[dir...]", "folders to sync")
     .addOption(
       new Option("--tier <tier>", "how the folders are searched (see docs/TIERS.md)").choices(Tier.options),
     )
-    .option("--owner <id>", "owner of their resources (default: each folder's own)")
-    .option("-p, --port <n>", "port of the embedded service; 0 takes any free one", wholeNumber(0, 65_535))
+    .option("--owner <id>", "owner of their documents (default: one per folder)")
+    .option("-p, --port <n>", "port of the embedded service; 0 for any free one", wholeNumber(0, 65_535))
     .option("--api-url <url>", "main host of a hosted service, instead of the embedded one")
-    .option("--db-url <url>", "its host that stores resources (default: the main host)")
-    .option("--resources-url <url>", "its host that serves uploaded files (default: the main host)")
-    .option("--key-file <file>", "file that holds the key of the hosted service")
-    .option("--force", "write over a configuration that is there")
+    .option("--db-url <url>", "its host for documents (default: the main host)")
+    .option("--resources-url <url>", "its host for uploaded files (default: the main host)")
+    .option("--key-file <file>", "file with the key of the hosted service")
+    .option("--force", "overwrite an existing configuration")
     .action(async (folders: readonly string[], options: InitOptions) => init(context, folders, options));
 }
 

@@ -40,41 +40,44 @@ const ACCOUNT_DEFAULT = "local";
 export function addKey(program: Command, context: Context): void {
   const key = program
     .command("key")
-    .description("make, list, revoke and rotate the keys of the embedded service");
+    .description("create, list, revoke and rotate keys of the embedded service");
   const add = (words: string, description: string): Command =>
     key
       .command(words)
       .description(description)
       .option(
         "--account <name>",
-        "account the key belongs to; accounts never see each other",
+        "account of the key; accounts never see each other's documents",
         account,
         ACCOUNT_DEFAULT,
       )
       .option("--json", "print it as JSON");
 
-  add("create <name>", "make a key; it is shown this once (an account that is new is made with it)")
+  add(
+    "create <name>",
+    "create a key, and its account if that is new; prints the key, which is not shown again",
+  )
     .option("--scopes <list>", "what it may do: read,write,chat,admin", scopes, ["read", "write", "chat"])
     .option(
       "--expires <time>",
-      "when it ends, as 2027-01-31T12:00:00Z or 90d (default: never)",
+      "when it expires: 2027-01-31T12:00:00Z or 90d (default: never)",
       expiry(context),
     )
     .action(async (name: string, options: CreateOptions) => create(context, name, options));
   add("list", "list the keys of the account").action(async (options: KeyOptions) => list(context, options));
-  add("revoke <id>", "end a key for good, within seconds where the service runs").action(
+  add("revoke <id>", "revoke a key for good; a running service refuses it within seconds").action(
     async (id: string, options: KeyOptions) => revoke(context, id, options),
   );
-  add("rotate <id>", "replace a key with a new one; the old one works on for the overlap")
+  add("rotate <id>", "replace a key with a new one; the old one stays valid during --overlap")
     .option(
       "--overlap <seconds>",
-      "how long the old one works on",
+      "how long the old key stays valid",
       wholeNumber(0, OVERLAP_SECONDS_MAX),
       OVERLAP_SECONDS_DEFAULT,
     )
     .option(
       "--expires <time>",
-      "when the new one ends (default: as long as the old one was made for)",
+      "when the new key expires (default: after the same time as the old one)",
       expiry(context),
     )
     .action(async (id: string, options: RotateOptions) => rotate(context, id, options));

@@ -15,7 +15,9 @@ interface ListOptions extends CommonOptions {
 export function addList(program: Command, context: Context): void {
   program
     .command("list")
-    .description("list the synced folders with tier and owner, and those that left documents behind")
+    .description(
+      "list the synced folders with tier and owner, and folders that are no longer synced but have documents",
+    )
     .option("--json", "print them as JSON")
     .action(async (options: ListOptions) => list(context, options));
 }

@@ -28,13 +28,13 @@ interface Listed {
 export function addLs(program: Command, context: Context): void {
   program
     .command("ls")
-    .description("list the files that are not searchable as they are, each with the reason")
+    .description("list the files that are not up to date in the knowledge base, each with the reason")
     .argument("[path]", "a file, or a folder with all below it (default: everything)")
     .option("--held", "deletes that wait for kbsync approve")
     .option("--failed", "files that could not be read, or that the service refused")
-    .option("--waiting", "files that are tried again later")
+    .option("--waiting", "files that will be tried again")
     .option("--skipped", "files that are left out, with the rule")
-    .option("--json", "print them as JSON")
+    .option("--json", "print the files as JSON")
     .action(async (path: string | undefined, options: LsOptions) => list(context, path, options));
 }
 

@@ -35,21 +35,17 @@ export function addMcp(program: Command, context: Context): void {
   program
     .command("mcp")
     .description("serve the knowledge base to AI clients as MCP tools, over stdin and stdout or HTTP")
-    .option("--http", "serve streamable HTTP; clients bring a key as bearer token, or sign in")
-    .option(
-      "-p, --port <n>",
-      "port with --http; 0 takes any free one (default: 7412)",
-      wholeNumber(0, 65_535),
-    )
+    .option("--http", "serve streamable HTTP; clients send a key as bearer token, or sign in")
+    .option("-p, --port <n>", "port with --http; 0 for any free one (default: 7412)", wholeNumber(0, 65_535))
     .option("--host <address>", "address to listen on with --http (default: 127.0.0.1)")
     .option(
       "--public-url <url>",
-      "https address of a proxy in front of --http; people sign in there (OAuth)",
+      "https address of a proxy in front of --http, where people sign in (OAuth)",
       publicUrl,
     )
     .option(
       "--key-file <file>",
-      "key to ask the service with over stdio (default: as for the other commands)",
+      "file with the key for the service, over stdio (default: as for other commands)",
       keyPath,
     )
     .action(async (options: McpOptions) => mcp(context, options));

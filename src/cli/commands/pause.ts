@@ -10,7 +10,7 @@ interface PauseOptions extends CommonOptions {
 /** `kbsync pause [SOURCE]`: nothing is sent until `kbsync resume`. */
 export function addPause(program: Command, context: Context): void {
   addCommand(program, context, "pause", {
-    description: "send nothing until `kbsync resume`, across restarts; changes are still noticed",
+    description: "send nothing until `kbsync resume`, even after a restart; changes are still noticed",
     done: "paused",
   });
 }
@@ -18,7 +18,7 @@ export function addPause(program: Command, context: Context): void {
 /** `kbsync resume [SOURCE]`: goes on after `kbsync pause`. */
 export function addResume(program: Command, context: Context): void {
   addCommand(program, context, "resume", {
-    description: "go on after `kbsync pause`, with all that changed meanwhile",
+    description: "continue after `kbsync pause`, and send what has changed meanwhile",
     done: "resumed",
   });
 }
@@ -32,7 +32,7 @@ function addCommand(
   program
     .command(name)
     .description(description)
-    .argument("[source]", "folder of one source (default: all)")
+    .argument("[source]", "folder of a source (default: all sources)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: PauseOptions) => {
       const operator = openOperator(context, options);

@@ -50,11 +50,11 @@ export function addAsk(program: Command, context: Context): void {
   const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path];
   const command = program
     .command("ask")
-    .description("ask an agent, which answers from the knowledge base and from images")
-    .argument("<question...>", "in your own words, without quotes; may be empty with an image")
-    .option("-i, --image <file>", "an image to send with the question; may be repeated", collect, [])
+    .description("ask an agent, which answers from the knowledge base and from images you add")
+    .argument("<question...>", "in your own words; needs no quotes, and may be empty with an image")
+    .option("-i, --image <file>", "image to send with the question; may be repeated", collect, [])
     .option("-a, --agent <agent>", "the agent to ask", DEFAULT_AGENT_ID)
-    .option("-t, --thread <id>", "goes on with the thread of that name, which remembers what was said");
+    .option("-t, --thread <id>", "continue the conversation with this name, or start one");
   addFreshOptions(command)
     .option("--json", "print the answer as JSON")
     .action(async (words: readonly string[], options: AskOptions) =>

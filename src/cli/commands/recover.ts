@@ -24,10 +24,13 @@ export function addRecover(program: Command, context: Context): void {
   program
     .command("recover")
     .description(
-      "rebuild a lost, damaged or old ledger by adopting what the service holds (stop the daemon first)",
+      "rebuild a lost, damaged or outdated ledger from the documents at the service (stop the daemon first)",
     )
-    .argument("[dir]", "folder that was synced (default: the sources of the configuration)")
-    .option("-n, --dry-run", "show what would be adopted and sent, and change nothing")
+    .argument("[dir]", "folder that was synced (default: the sources in the configuration)")
+    .option(
+      "-n, --dry-run",
+      "show which documents would be recognised and what would be sent, and change nothing",
+    )
     .option("--json", "print the result as JSON")
     .action(async (dir: string | undefined, options: RecoverCommandOptions) =>
       recover(context, dir, options),

@@ -25,11 +25,11 @@ export function addRemove(program: Command, context: Context): void {
   program
     .command("remove")
     .description(
-      "take a folder out of the configuration, and delete its documents from the knowledge base; the files stay",
+      "remove a folder from the configuration, and its documents from the knowledge base; its files are not touched",
     )
-    .argument("<dir>", "folder that is synced, or was; it may be gone")
-    .option("-y, --yes", "delete its documents without a question")
-    .option("--keep-documents", "stop syncing only: its documents stay searchable")
+    .argument("<dir>", "a folder that is or was synced; it need not exist any more")
+    .option("-y, --yes", "delete its documents without asking")
+    .option("--keep-documents", "only stop syncing: its documents stay searchable")
     .action(async (dir: string, options: RemoveOptions) => remove(context, dir, options));
 }
 
@@ -64,11 +64,11 @@ async function agrees(context: Context, folder: string, documents: number): Prom
   const what = `${counted(documents, "document")} of ${folder}`;
   if (!context.stdout.isTTY || !process.stdin.isTTY) {
     throw new KbsyncError(
-      `this deletes ${what} from the knowledge base, and there is no terminal to ask on`,
+      `this deletes ${what} from the knowledge base, and there is no terminal on which to ask`,
       {
         code: "usage",
         subject: folder,
-        hint: `\`kbsync remove ${shellWord(folder)} --yes\` deletes them; --keep-documents stops syncing only.`,
+        hint: `\`kbsync remove ${shellWord(folder)} --yes\` deletes them; --keep-documents only stops syncing.`,
       },
     );
   }
@@ -77,7 +77,7 @@ async function agrees(context: Context, folder: string, documents: number): Prom
     const question = `Delete ${what} from the knowledge base? The files stay. [y/N] `;
     const answer = await terminal.question(question, { signal: context.signal });
     if (/^y(es)?$/i.test(answer.trim())) return true;
-    context.stdout.write("nothing was changed\n");
+    context.stdout.write("nothing has changed\n");
     return false;
   } finally {
     terminal.close();

@@ -11,8 +11,8 @@ interface RescanOptions extends CommonOptions {
 export function addRescan(program: Command, context: Context): void {
   program
     .command("rescan")
-    .description("have the running daemon scan the whole folder now, without waiting for events")
-    .argument("[source]", "folder of one source (default: all)")
+    .description("make the running daemon scan the whole folder now")
+    .argument("[source]", "folder of a source (default: all sources)")
     .option("--json", "print the sources as JSON")
     .action(async (source: string | undefined, options: RescanOptions) => {
       const operator = openOperator(context, options);

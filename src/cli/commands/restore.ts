@@ -21,9 +21,9 @@ interface RestoreCommandOptions extends CommonOptions {
 export function addRestore(program: Command, context: Context): void {
   program
     .command("restore")
-    .description("replace the state folder with a backup, once all of it is checked (stop kbsync first)")
-    .argument("<from>", "folder that `kbsync backup` made")
-    .option("--force", "move the existing state into a folder beside it")
+    .description("replace the state folder with a backup, after checking all of it (stop kbsync first)")
+    .argument("<from>", "a folder that `kbsync backup` made")
+    .option("--force", "replace an existing state, and move it into a folder next to it")
     .option("--json", "print the result as JSON")
     .action(async (from: string, options: RestoreCommandOptions) => restore(context, from, options));
 }
@@ -74,7 +74,7 @@ export function restoreText(report: RestoreReport<RestoredKeys | null>): string 
       `${counted(manifest.missing.length, "file was", "files were")} missing already when the backup was made`,
     );
   if (keys !== null) lines.push(...keyLines(keys));
-  lines.push("Start kbsync: it compares the folders with the service first, and sends what changed since.");
+  lines.push("Start kbsync: it first compares the folders with the service, then sends what has changed.");
   return `${lines.join("\n")}\n`;
 }
 

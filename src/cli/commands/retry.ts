@@ -13,7 +13,7 @@ interface RetryOptions extends CommonOptions {
 export function addRetry(program: Command, context: Context): void {
   program
     .command("retry")
-    .description("try failed and waiting files again now, and deletes that the service refused")
+    .description("try failed and waiting files again now, and refused deletes")
     .argument("[path]", "a file, or a folder with all below it (default: everything)")
     .option("--json", "print the counts as JSON")
     .action(async (path: string | undefined, options: RetryOptions) => retry(context, path, options));
@@ -35,7 +35,7 @@ export function retryWords(sources: readonly Retried[], isRunning: boolean): str
   const parts: string[] = [];
   if (files > 0) parts.push(counted(files, "file"));
   if (deletes > 0) parts.push(counted(deletes, "delete"));
-  if (parts.length === 0) return "nothing failed there, and nothing waits\n";
+  if (parts.length === 0) return "nothing to retry: no file failed, and none waits\n";
   const verb = files + deletes === 1 ? "is" : "are";
-  return `${parts.join(" and ")} ${verb} tried again ${isRunning ? "now" : "by the next pass"}\n`;
+  return `${parts.join(" and ")} ${isRunning ? `${verb} tried again now` : "will be tried again by the next sync"}\n`;
 }

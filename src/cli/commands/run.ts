@@ -16,7 +16,7 @@ import { runInNewContext } from "node:vm";
 export function addRun(program: Command, context: Context): void {
   program
     .command("run")
-    .description("run the daemon alone, for a service that runs elsewhere")
+    .description("run the daemon alone, with a service that runs elsewhere")
     .action(async (options: CommonOptions) => run(context, options));
 }
 

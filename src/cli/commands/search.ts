@@ -68,31 +68,35 @@ const PER_DOCUMENT_DEFAULT = 2;
 export function addSearch(program: Command, context: Context): void {
   const command = program
     .command("search")
-    .description("ask the knowledge base")
-    .argument("<query...>", "the question or words to search for; needs no quotes")
-    .option("-k, --top-k <n>", "most results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
-    .option("-d, --doc <path>", "search this file only")
-    .option("--source <source>", "search this folder of the configuration only")
-    .addOption(new Option("--tier <tier>", "search the folders of this tier only").choices(Tier.options))
-    .option("--filter <json>", "search documents with this metadata only (see kbsync facets)", filterOption)
-    .option("--score <n>", "least score of a result, from 0 to 1", scoreOption)
-    .option("--max-per-document <n>", "most results of one document (default: 2)", wholeNumber(1, TOP_K_MAX))
-    .addOption(
-      new Option("-a, --all", "show every result of a document that fits").conflicts("maxPerDocument"),
+    .description("search the knowledge base")
+    .argument("<query...>", "question or words; needs no quotes")
+    .option("-k, --top-k <n>", "maximum number of results", wholeNumber(1, TOP_K_MAX), TOP_K_DEFAULT)
+    .option("-d, --doc <path>", "search only this file")
+    .option("--source <source>", "search only this synced folder")
+    .addOption(new Option("--tier <tier>", "search only the folders of this tier").choices(Tier.options))
+    .option("--filter <json>", "search only documents with this metadata (see kbsync facets)", filterOption)
+    .option("--score <n>", "minimum score of a result, from 0 to 1", scoreOption)
+    .option(
+      "--max-per-document <n>",
+      "maximum number of results per document (default: 2)",
+      wholeNumber(1, TOP_K_MAX),
     )
-    .option("--no-collapse", "show all of several hits with nearly the same text, not one with their number")
+    .addOption(
+      new Option("-a, --all", "show every matching passage of a document").conflicts("maxPerDocument"),
+    )
+    .option("--no-collapse", "show every one of several results with nearly the same text")
     .option(
       "-e, --expand <what>",
-      `show more than each hit: "section", "neighbours" (the chunks before and after), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
+      `show the text around each result: its "section", its "neighbours" (one chunk on each side), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,
       expandOption,
     )
     .option(
       "-t, --max-tokens <n>",
-      `most tokens of text, as ${TOKENIZER} counts (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
+      `maximum tokens of text, as ${TOKENIZER} counts them (default: no limit; with --expand ${ANSWER_TOKENS_DEFAULT})`,
       wholeNumber(ANSWER_TOKENS_MIN, ANSWER_TOKENS_MAX),
     );
   addFreshOptions(command)
-    .option("--full", "print the whole text of each result, not only the best lines")
+    .option("--full", "print the whole text of each result instead of its best lines")
     .addOption(
       new Option("--files", "print only the paths of the files").conflicts(["full", "json", "jsonl"]),
     )

@@ -23,7 +23,7 @@ export function addServe(program: Command, context: Context): void {
   program
     .command("serve")
     .description("run the knowledge-base service alone")
-    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535))
+    .option("-p, --port <n>", "port of the service; 0 for any free one", wholeNumber(0, 65_535))
     .action(async (options: ServeOptions) => serve(context, options));
 }
 

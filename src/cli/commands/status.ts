@@ -62,9 +62,9 @@ interface Status {
 export function addStatus(program: Command, context: Context): void {
   program
     .command("status")
-    .description("show how far folders and knowledge base agree, whether a daemon runs or not")
-    .option("-w, --watch", "stay and refresh every second")
-    .option("--json", "print it as JSON (with --watch: a line each time)")
+    .description("show whether the knowledge base is up to date; works without a daemon too")
+    .option("-w, --watch", "keep running, and refresh every second")
+    .option("--json", "print the status as JSON (with --watch: one line each time)")
     .action(async (options: StatusOptions) => status(context, options));
 }
 

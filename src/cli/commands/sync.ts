@@ -43,12 +43,12 @@ interface SyncOptions extends SourceOptions {
 export function addSync(program: Command, context: Context): void {
   const command = program
     .command("sync")
-    .description("bring the knowledge base into agreement once, then end")
-    .argument("[dir...]", "folders to sync (default: the sources of the configuration)")
-    .option("-n, --dry-run", "print what would be done and send nothing")
+    .description("sync once, then exit")
+    .argument("[dir...]", "folders to sync (default: the sources in the configuration)")
+    .option("-n, --dry-run", "print what would be done, and send nothing")
     .option(
       "-p, --port <n>",
-      "port of the embedded service while it runs (default: any free one)",
+      "port of the embedded service during the sync (default: any free one)",
       wholeNumber(0, 65_535),
     )
     .option("--json", "print the result as JSON");

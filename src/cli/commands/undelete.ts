@@ -19,11 +19,15 @@ interface UndeleteOptions extends CommonOptions {
 export function addUndelete(program: Command, context: Context): void {
   program
     .command("undelete")
-    .description("put the saved text of a deleted file, or of all below a folder, back as a file")
-    .argument("[path]", "the file or folder as it was (with --list: default everything)")
-    .option("-l, --list", "list the saved texts, and put nothing back")
-    .option("--at <time>", "the text saved last at that time, as --list shows it (default: the newest)", time)
-    .option("--json", "print it as JSON")
+    .description("restore the saved text of a deleted file, or of all files below a folder")
+    .argument("[path]", "path of the deleted file or folder (with --list: default everything)")
+    .option("-l, --list", "only list the saved texts")
+    .option(
+      "--at <time>",
+      "restore the text saved at this time, as --list shows it (default: the newest)",
+      time,
+    )
+    .option("--json", "print the result as JSON")
     .action(async (path: string | undefined, options: UndeleteOptions) => run(context, path, options));
 }
 

@@ -26,9 +26,11 @@ interface UpOptions extends SourceOptions {
 export function addUp(program: Command, context: Context): void {
   const command = program
     .command("up")
-    .description("run service and daemon in one process: the folder becomes a knowledge base and stays one")
-    .argument("[dir...]", "folders to watch (default: the sources of the configuration)")
-    .option("-p, --port <n>", "port of the service; 0 takes any free one", wholeNumber(0, 65_535));
+    .description(
+      "make a folder searchable and keep it in sync: runs the service and the daemon in one process",
+    )
+    .argument("[dir...]", "folders to sync (default: the sources in the configuration)")
+    .option("-p, --port <n>", "port of the service; 0 for any free one", wholeNumber(0, 65_535));
   addSourceOptions(command).action(async (dirs: readonly string[], options: UpOptions) =>
     up(context, dirs, options),
   );

@@ -29,13 +29,16 @@ const SHOWN = 50;
 export function addVerify(program: Command, context: Context): void {
   program
     .command("verify")
-    .description("compare the ledger with what the service really holds, and say what differs")
-    .argument("[source]", "folder of one source (default: all)")
+    .description("compare kbsync's records with what the service really has, and list the differences")
+    .argument("[source]", "folder of a source (default: all sources)")
     .option(
       "--repair",
-      "send again what is missing or altered, delete second resources of ours; foreign ones stay",
+      "send missing and altered documents again, and delete duplicates that kbsync made; foreign documents stay",
     )
-    .option("--report", "read every file now and prove: disk = ledger = service, by hash, as JSON")
+    .option(
+      "--report",
+      "read every file, and prove by hashes that disk, ledger and service agree; prints JSON",
+    )
     .option("--json", "print the findings as JSON")
     .action(async (source: string | undefined, options: VerifyOptions) => verify(context, source, options));
 }

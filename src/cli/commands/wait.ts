@@ -18,12 +18,10 @@ interface WaitOptions extends CommonOptions {
 export function addWait(program: Command, context: Context): void {
   program
     .command("wait")
-    .description(
-      "wait until everything, or a file or folder as it is now, can be found in the knowledge base",
-    )
+    .description("wait until searches find everything, or one file or folder, as it is on disk now")
     .argument("[path]", "a file, or a folder with all below it (default: everything)")
-    .option("-t, --timeout <seconds>", "give up after so long, with exit code 124", seconds)
-    .option("--json", "print how it ended as JSON")
+    .option("-t, --timeout <seconds>", "give up after this time, with exit code 124", seconds)
+    .option("--json", "print the result as JSON")
     .action(async (path: string | undefined, options: WaitOptions) => wait(context, path, options));
 }
 
@@ -41,7 +39,7 @@ async function wait(context: Context, path: string | undefined, options: WaitOpt
     },
   );
   if (result.unknown === true)
-    context.stderr.write(`kbsync: ${path ?? ""} is not there, and nothing of that name was ever synced\n`);
+    context.stderr.write(`kbsync: ${path ?? ""} does not exist, and was never synced\n`);
   if (options.json === true) printJson(context, result);
   else {
     const reasons = result.reasons.map((reason) => withFolder(reason, operator.config.sources.length));
@@ -62,9 +60,9 @@ function stillWords(waiting: number, service: PaceState): string {
 function waitWords({ end, reasons, troubled, service }: WaitAnswer): string {
   if (end === "agreed") return "";
   if (end === "timeout") {
-    const left = troubled === 0 ? "" : `, ${counted(troubled, "file is", "files are")} waited for`;
+    const left = troubled === 0 ? "" : `: ${counted(troubled, "file is", "files are")} not searchable yet`;
     const why = service.kind === "open" ? "" : `; ${paceWords(service)}`;
-    return `not in time${left}${why}\n`;
+    return `timed out${left}${why}\n`;
   }
   const lines = reasons.map(
     ({ source, path, message }) => `${visibleLine(path === "" ? source : path)}: ${visibleLine(message)}\n`,

@@ -33,20 +33,20 @@ type Questions = z.output<typeof QueuesAnswer>["data"]["questions"];
 export function addWebhooks(program: Command, context: Context): void {
   const webhooks = program
     .command("webhooks")
-    .description("list the endpoints and the messages given up; send those again");
+    .description("list webhook endpoints and undelivered messages, and send those again");
   webhooks
     .command("list")
-    .description("list endpoints, dead letters (newest first) and the questions that wait for an answer")
-    .option("-n, --limit <n>", "most dead letters", wholeNumber(1, 1000), 20)
+    .description("list endpoints, undelivered messages (newest first) and questions that wait for an answer")
+    .option("-n, --limit <n>", "maximum number of undelivered messages", wholeNumber(1, 1000), 20)
     .option("--json", "print them as JSON")
     .action(async (options: ListOptions) => list(context, options));
   webhooks
     .command("replay")
-    .description("send dead letters again: one, those of an endpoint, or all")
+    .description("send undelivered messages again: one, those of an endpoint, or all")
     .argument("[webhook-id]", "id of one message, as `webhooks list` shows it")
-    .option("--endpoint <id>", "all of this endpoint")
-    .option("--all", "all of the account")
-    .option("--json", "print how many as JSON")
+    .option("--endpoint <id>", "all messages of this endpoint")
+    .option("--all", "all messages of the account")
+    .option("--json", "print the count as JSON")
     .action(async (webhookId: string | undefined, options: ReplayOptions) =>
       replay(context, webhookId, options),
     );

@@ -24,8 +24,8 @@ export function addWhy(program: Command, context: Context): void {
   program
     .command("why")
     .description("explain every decision about a file: rules, content, document, errors, and what comes next")
-    .argument("<path>", "a file, which need not exist any more")
-    .option("--json", "print it as JSON")
+    .argument("<path>", "a file; it need not exist any more")
+    .option("--json", "print the explanation as JSON")
     .action(async (path: string, options: WhyOptions) => why(context, path, options));
 }
 

@@ -2,9 +2,11 @@ import type { Command } from "commander";
 
 /** Example command lines of each command, as its `--help` and the manual page show them. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
+  "": ["kbsync up ~/docs", "kbsync search may I open the dome in the rain", "kbsync status"],
   up: ["kbsync up ~/docs", "kbsync up ~/docs ~/mail --tier moderate --exclude 'drafts/**'"],
   run: ["kbsync run --config /etc/kbsync/kbsync.config.json"],
   serve: ["kbsync serve --port 7411"],
+  service: ["kbsync service install --user", "kbsync service status --user"],
   "service install": ["kbsync service install ~/docs --user", "kbsync service install --print"],
   "service uninstall": ["kbsync service uninstall --user"],
   "service status": ["kbsync service status"],
@@ -25,7 +27,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ls: ["kbsync ls --failed", "kbsync ls --skipped ~/docs"],
   facets: ["kbsync facets", "kbsync facets tags folder"],
   changes: ["kbsync changes --follow --json"],
-  ask: ["kbsync ask 'When may I open the dome?'", "kbsync ask 'What does this show?' --image gauge.png"],
+  ask: ["kbsync ask when may I open the dome", "kbsync ask 'What does this show?' --image gauge.png"],
   eval: ["kbsync eval --init", "kbsync eval questions.yaml --tier moderate --min-hit3 0.9"],
   pause: ["kbsync pause", "kbsync pause ~/docs"],
   resume: ["kbsync resume"],
@@ -40,10 +42,12 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   verify: ["kbsync verify", "kbsync verify --repair", "kbsync verify --report"],
   recover: ["kbsync recover --dry-run", "kbsync recover ~/docs"],
+  key: ["kbsync key create reader --scopes read", "kbsync key list"],
   "key create": ["kbsync key create reader --scopes read --expires 90d"],
   "key list": ["kbsync key list"],
   "key revoke": ["kbsync key revoke 6b016a8e36133f0758068e97"],
   "key rotate": ["kbsync key rotate 6b016a8e36133f0758068e97 --overlap 3600"],
+  webhooks: ["kbsync webhooks list", "kbsync webhooks replay --all"],
   "webhooks list": ["kbsync webhooks list"],
   "webhooks replay": ["kbsync webhooks replay --all"],
   mcp: ["kbsync mcp", "kbsync mcp --http --port 7412"],

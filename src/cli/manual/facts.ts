@@ -3,15 +3,15 @@ import { EXIT } from "../output/exit-code.ts";
 /** Meaning of each exit status, in the order of the manual. */
 export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] = [
   [EXIT.done, "done"],
-  [EXIT.filesFailed, "some files failed or wait; figures below what was asked (eval)"],
-  [EXIT.usage, "usage or configuration"],
-  [EXIT.service, "service unreachable or refuses"],
-  [EXIT.held, "deletes held or a folder missing"],
+  [EXIT.filesFailed, "some files failed or wait for another try; a figure of eval is too low"],
+  [EXIT.usage, "wrong usage, configuration or state folder"],
+  [EXIT.service, "the service is unreachable or refuses"],
+  [EXIT.held, "deletes are held, or a folder is missing or replaced"],
   [EXIT.defect, "a defect in kbsync"],
-  [EXIT.diskFull, "no space left"],
-  [EXIT.passing, "in the way for now (in use, an address that is not there yet, or a disk that fails)"],
-  [EXIT.timeout, "not in time (wait)"],
-  [EXIT.stopped, "stopped"],
+  [EXIT.diskFull, "the disk is full"],
+  [EXIT.passing, "a temporary obstacle: state folder or address in use, address missing, or a failing disk"],
+  [EXIT.timeout, "wait timed out"],
+  [EXIT.stopped, "stopped by a signal, such as Ctrl-C"],
 ];
 
 /** Environment variables that the program reads. */

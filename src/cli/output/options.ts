@@ -48,8 +48,16 @@ export function addSourceOptions(command: Command): Command {
         "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
       ).choices(Tier.options),
     )
-    .option("--include <glob...>", "sync only files that match (instead of the configured include)", globs)
-    .option("--exclude <glob...>", "leave out files that match, and delete their documents", globs);
+    .option(
+      "--include <glob...>",
+      "sync only files that match these globs (instead of the configured include)",
+      globs,
+    )
+    .option(
+      "--exclude <glob...>",
+      "leave out files that match these globs, and delete their documents",
+      globs,
+    );
 }
 
 /** Options of a question that may wait for a fresh answer. */
@@ -61,10 +69,10 @@ export interface FreshOptions {
 /** Adds the options of a question that may wait for a fresh answer. */
 export function addFreshOptions(command: Command): Command {
   return command
-    .option("--fresh", "first wait until everything saved before the question can be found")
+    .option("--fresh", "first wait until everything saved before is searchable")
     .option(
       "--wait <seconds>",
-      "longest wait of --fresh",
+      "maximum wait of --fresh",
       wholeNumber(1, FRESH_SECONDS_MAX),
       FRESH_SECONDS_DEFAULT,
     );

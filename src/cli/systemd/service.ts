@@ -8,33 +8,40 @@ import type { UnitRequest } from "./unit-checks.ts";
 export function addService(program: Command, context: Context): void {
   const service = program
     .command("service")
-    .description("run kbsync under systemd: install, uninstall and status of its unit");
+    .description("run kbsync under systemd: install or remove its unit, or show its status");
   service
     .command("install")
     .description("write the unit for this machine and configuration, enable it and start it")
-    .argument("[dir]", "a folder with a unit and a knowledge base of its own (default: the configuration's)")
-    .option("--user", "for your own service manager, not the system's")
-    .option("--run-as <user>", "run as this user (default: one that exists for the unit alone)", accountName)
-    .option("--group <name>", "a group that may read the folders; may be given again", groupNames)
-    .option("--print", "print the unit and do nothing")
-    .option("--no-start", "write and enable it, and leave it as it runs or not")
+    .argument(
+      "[dir]",
+      "folder to run with a unit and a knowledge base of its own (default: the sources in the configuration)",
+    )
+    .option("--user", "install for your user, not for the system")
+    .option(
+      "--run-as <user>",
+      "run as this user (default: a user that exists only for the unit)",
+      accountName,
+    )
+    .option("--group <name>", "group that may read the folders; may be repeated", groupNames)
+    .option("--print", "print the unit, and change nothing")
+    .option("--no-start", "enable the unit, but do not start or restart it")
     .action(async (dir: string | undefined, options: InstallOptions) =>
       installUnit(context, ofFolder(dir, options)),
     );
   service
     .command("uninstall")
     .description("stop and remove the unit; all data stays")
-    .argument("[dir]", "the folder that has a unit of its own")
-    .option("--user", "of your own service manager")
+    .argument("[dir]", "folder that has a unit of its own")
+    .option("--user", "the unit of your user, not of the system")
     .action(async (dir: string | undefined, options: UnitRequest) =>
       uninstallUnit(context, ofFolder(dir, options)),
     );
   service
     .command("status")
     .description("show whether the unit is installed, up to date and running")
-    .argument("[dir]", "the folder that has a unit of its own")
-    .option("--user", "of your own service manager")
-    .option("--json", "print it as JSON")
+    .argument("[dir]", "folder that has a unit of its own")
+    .option("--user", "the unit of your user, not of the system")
+    .option("--json", "print the status as JSON")
     .action(async (dir: string | undefined, options: UnitStatusOptions) =>
       reportUnit(context, ofFolder(dir, options)),
     );

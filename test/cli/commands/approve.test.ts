@@ -17,7 +17,7 @@ it.each([
     ],
     isRunning: false,
     words:
-      "approved: /a, 1,200 deletes (too many); the next pass does them\napproved: /b, 2 deletes (another folder); the next pass does them\n",
+      "approved: /a, 1,200 deletes (too many); the next sync does them\napproved: /b, 2 deletes (another folder); the next sync does them\n",
   },
   {
     name: "what the service lost, by the daemon",
@@ -29,7 +29,7 @@ it.each([
     name: "what the service lost, by the next pass",
     approvals: [{ source: "/docs", held: 0, reason: "the service has lost 10 of 10 resources" }],
     isRunning: false,
-    words: "approved: /docs (the service has lost 10 of 10 resources); the next pass goes on there\n",
+    words: "approved: /docs (the service has lost 10 of 10 resources); the next sync goes on there\n",
   },
   {
     name: "another folder, without the question that was answered",
@@ -42,7 +42,7 @@ it.each([
     ],
     isRunning: false,
     words:
-      "approved: /docs, 9 deletes (the folder is on another device than before); the next pass does them\n",
+      "approved: /docs, 9 deletes (the folder is on another device than before); the next sync does them\n",
   },
 ])("approve says what was agreed to: $name", ({ approvals, isRunning, words }) => {
   expect(approveWords(approvals, isRunning)).toBe(words);
@@ -52,17 +52,17 @@ it("a dry run says what would be deleted, and what it would take to agree", () =
   expect(heldWords([])).toBe("nothing is held\n");
   const reason = "the folder is on another device than before; is a disk not mounted?";
   expect(heldWords([{ source: "/docs", held: 1200, reason, token: "3f2a9c01" }])).toBe(
-    `held: /docs, 1,200 deletes (${reason}); \`kbsync approve --token 3f2a9c01\` agrees to it\n`,
+    `held: /docs, 1,200 deletes (${reason}); \`kbsync approve --token 3f2a9c01\` approves it\n`,
   );
   expect(heldWords([{ source: "/docs", held: 0, reason: "lost", token: "3f2a9c01" }])).toBe(
-    "held: /docs (lost); `kbsync approve --token 3f2a9c01` agrees to it\n",
+    "held: /docs (lost); `kbsync approve --token 3f2a9c01` approves it\n",
   );
 });
 
 it("a folder that is away is named, for to that nobody can agree", () => {
   const halted = { path: "/docs", holdReason: "the folder is missing", remedy: "mount it or put it back" };
   expect(haltedWords([halted])).toBe(
-    "nothing to agree to: /docs: the folder is missing (mount it or put it back)\n",
+    "nothing to approve: /docs: the folder is missing (mount it or put it back)\n",
   );
   expect(haltedWords([])).toBe("nothing is held\n");
 });
