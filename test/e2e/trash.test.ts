@@ -81,7 +81,7 @@ describe("the whole program", () => {
     });
     expect(await run("undelete", "docs/stays.txt")).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/the trash holds no text/) as string,
+      stderr: expect.stringMatching(/the trash has no text/) as string,
     });
     expect(await run("undelete", "/elsewhere")).toMatchObject({ code: 2 });
     expect(await run("undelete")).toMatchObject({ code: 2 });

@@ -79,7 +79,7 @@ function warningOf(report: AuditReport): KbsyncError | undefined {
     hint: held
       ? "nothing is sent for a source that lost most of them: see `kbsync status`, and `kbsync approve` to send them again"
       : left
-        ? "`kbsync verify` names them, `kbsync verify --repair` puts right what was left"
-        : "they are being put right; `kbsync log` names them",
+        ? "`kbsync verify` lists them, `kbsync verify --repair` repairs the rest"
+        : "they are being repaired; `kbsync log` lists them",
   });
 }

@@ -81,9 +81,9 @@ export function startNotices(parts: Parts, sources: DaemonSources): Notices {
 }
 
 const ENDED: Readonly<Record<Standstill["kind"], string>> = {
-  lost: "the service has its resources again, or its answers are clear, or a person agreed: sending goes on",
-  halted: "the folder is there again, or a person agreed: the source goes on",
-  held: "no deletes are held any more",
+  lost: "the service has its documents again or gives clear answers, or the loss was approved: the source is synced again",
+  halted: "the folder is back, or its replacement was approved: the source is synced again",
+  held: "no deletes are held now",
 };
 
 const CODES: Readonly<Record<Standstill["kind"], string>> = {

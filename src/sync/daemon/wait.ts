@@ -190,7 +190,7 @@ function reasonsAt(
     reasons.push(reason(path, code, withRemedy(code, message)));
   if (source.isPaused()) {
     for (const path of source.pending(below))
-      reasons.push(reason(path, "paused", "the source is paused: `kbsync resume` goes on"));
+      reasons.push(reason(path, "paused", "the source is paused until `kbsync resume`"));
     // A check during a pause finds nothing to send there, and halts nothing.
     if (kindOnDisk(root) !== "folder")
       reasons.push(reason("", "missing", "the folder is missing, so nothing is known of its files"));
@@ -212,7 +212,7 @@ function haltOf({ ledger }: Parts, source: SourceSync): WaitReason | undefined {
 
 function withRemedy(code: string, message: string): string {
   if (NO_LEAVE.has(code)) return `${message}, check its mode`;
-  return code === "held" ? `its delete is held: ${message} (\`kbsync approve\` agrees to it)` : message;
+  return code === "held" ? `its delete is held: ${message} (\`kbsync approve\` lists it)` : message;
 }
 
 const NO_LEAVE: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);

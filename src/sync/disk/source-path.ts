@@ -3,7 +3,7 @@ import type { RelativePath } from "../plan/model.ts";
 
 /** `source_unknown`: the given folder is not a source. */
 export function unknownSource(folder: string, known: readonly string[]): KbsyncError {
-  return new KbsyncError(`${folder} is no source`, {
+  return new KbsyncError(`${folder} is not a source`, {
     code: "source_unknown",
     subject: folder,
     hint: `The sources are: ${known.join(", ") || "none"}.`,

@@ -27,27 +27,27 @@ export function standstillsOf(facts: Facts): readonly Standstill[] {
     found.push({
       kind: "held",
       reason: holdReason ?? "deletes held before",
-      remedy: "put the files back and nothing is lost, or `kbsync approve` deletes what is held",
+      remedy: "put the files back to keep their documents, or run `kbsync approve` to delete them",
     });
   return found;
 }
 
 const WAIT =
-  "wait: it continues by itself when the service's answers are clear, or `kbsync approve` sends the files by its present answers, which may leave some of them twice";
+  "wait until the service's answers are clear, then it continues by itself; or run `kbsync approve` to send the files anyway, which may create some of them twice";
 const RESTORE =
-  "bring the service's data back and it continues by itself, or `kbsync approve` sends again what is missing";
+  "restore the service's data, then it continues by itself; or run `kbsync approve` to send again what is missing";
 
 /** A person may agree to another folder. With a missing or unreadable one there is nothing to agree to. */
 function haltRemedy({ haltRoot, haltCode, haltUnit }: Facts): string {
   if (haltRoot !== undefined)
-    return "mount or put back the right folder and it continues by itself, or `kbsync approve` accepts this one as it is";
+    return "mount or put back the right folder, then it continues by itself; or run `kbsync approve` to accept this one";
   switch (haltCode) {
     case "not-shown":
-      return `when the folder is there, \`systemctl restart ${shellWord(haltUnit ?? "")}\` lets the unit see it; one that is new in the configuration needs \`kbsync service install\``;
+      return `when the folder is there, \`systemctl restart ${shellWord(haltUnit ?? "")}\` shows it to the unit; a folder that is new in the configuration needs \`kbsync service install\``;
     case "unreadable":
-      return "check the folder's owner and mode: it continues by itself when it can be read";
+      return "check the folder's owner and mode; it continues by itself when it can be read";
     case "missing":
     case null:
-      return "mount it or put it back: it continues by itself when the folder is there";
+      return "mount it or put it back; it continues by itself when the folder is there";
   }
 }

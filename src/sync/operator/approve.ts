@@ -89,7 +89,7 @@ export function agreeable(
     throw new KbsyncError(`${folder}: ${row.halted}; nobody can approve that`, {
       code: "source_missing",
       subject: folder,
-      hint: "Bring the folder back, or remove the source from the configuration and then approve the deletes of its resources.",
+      hint: "Restore the folder. If it is gone for good, remove the source from the configuration, then approve the deletes of its documents.",
     });
   }
   const held = rows.filter((each) => approvalsOf(sources, [each]).length > 0);

@@ -206,7 +206,7 @@ async function proveSource(
   return { files, ...counts, unjudged, bytes, unowned: content.unowned };
 }
 
-const TOO_NEW = "it was sent a short while ago, and the service's list may lag: it is not judged yet";
+const TOO_NEW = "it was just sent, and the service's list may lag: not checked yet";
 
 /** The service's list, by rows. */
 interface ServiceContent {
@@ -346,10 +346,10 @@ function judgeListed(
 /** Judges an upload by the hash of its fetched bytes; undefined if the service did not return them. */
 function judgeUpload(fetched: string | undefined, disk: string): Judgement {
   if (fetched === undefined)
-    return { verdict: "notFetched", reason: "the service does not give the file back" };
+    return { verdict: "notFetched", reason: "the service does not return the file" };
   return fetched === disk
     ? { verdict: "agrees" }
-    : { verdict: "differs", reason: "the uploaded bytes are other ones" };
+    : { verdict: "differs", reason: "the uploaded bytes differ" };
 }
 
 function byPath(a: ScanEntry, b: ScanEntry): number {

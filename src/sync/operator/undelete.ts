@@ -84,7 +84,7 @@ async function realRoot(root: string): Promise<string> {
     throw new KbsyncError(`the source's folder ${root} is missing`, {
       code: "source_missing",
       subject: root,
-      hint: "Bring it back, or make it, and try again.",
+      hint: "Restore or create the folder, and try again.",
       cause: error,
     });
   }
@@ -96,7 +96,7 @@ async function makeFolder(root: string, { path }: TrashedFile): Promise<string> 
   const parts = path.split("/").slice(0, -1);
   for (const part of parts) {
     // Paths in the ledger come from a scan, and no path on a disk contains `..`.
-    if (part === "" || part === "." || part === "..") throw new Error(`${path} is no path below a source`);
+    if (part === "" || part === "." || part === "..") throw new Error(`${path} is not a path below a source`);
     folder = join(folder, part);
     await mkdir(folder).catch((error: unknown) => {
       if (codeOf(error) !== "EEXIST") throw error;
@@ -180,7 +180,7 @@ function textOf({
 
 function nothingSaved(path: string, atMs: number): KbsyncError {
   const when = Number.isFinite(atMs) ? ` from ${new Date(atMs).toISOString()} or before` : "";
-  return new KbsyncError(`the trash holds no text of ${path}${when}`, {
+  return new KbsyncError(`the trash has no text of ${path}${when}`, {
     code: "not_kept",
     subject: path,
     hint: "`kbsync undelete --list` lists its texts. Each is retained for the days that sync.trashDays set when it was deleted.",

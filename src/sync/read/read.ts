@@ -306,9 +306,9 @@ function interpret(
 /** Why the bytes contradict a name that promises a PDF, image or office document. */
 function contradiction(named: { kind: "file" | "office" }, bytes: Buffer): string {
   if (isOle(bytes)) {
-    return "it is behind a password, or of an office format from before 2007: save it without a password in a format of today";
+    return "it is protected by a password, or in an Office format from before 2007: save it without a password in a current format";
   }
-  const promised = named.kind === "file" ? "PDF or image, but its bytes are neither" : ENCLOSED_WORDS;
+  const promised = named.kind === "file" ? "PDF or image, but its content is neither" : ENCLOSED_WORDS;
   return `its name says ${promised}`;
 }
 const ENCLOSED_WORDS = "office document or book, but its bytes are none";

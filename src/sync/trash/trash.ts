@@ -191,7 +191,7 @@ async function fetchInto(
   const size = isKnownUpload({ kind, hash }) ? { max: bytesMax } : entry.sizeBytes;
   const reply = await remote.download(url, size, hashed, signal);
   if (reply.kind !== "done" || hash === "" || digest.digest("hex") === hash) return reply;
-  return notGiven("the uploaded file is another one than was sent");
+  return notGiven("the uploaded file differs from what was sent");
 }
 
 function isKnownUpload({ kind, hash }: Pick<UnsavedText, "kind" | "hash">): boolean {

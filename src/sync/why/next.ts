@@ -84,7 +84,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
     case "failed":
       return {
         action: "nothing",
-        why: `it failed (${troubleMessage ?? "no reason noted"}) and has not changed since; \`kbsync retry\` tries it all the same`,
+        why: `it failed (${troubleMessage ?? "no reason noted"}) and has not changed since; \`kbsync retry\` tries it anyway`,
       };
     case "skipped":
       return { action: "nothing", why: `it is left out: ${troubleMessage ?? "no reason noted"}` };
@@ -94,7 +94,7 @@ function unchangedStep({ retryWords, troubleMessage }: NextFacts, row: LedgerFil
       return { action: "update", why: "an update was sent and no answer came" };
     case "held":
     case "doomed":
-      return { action: "hold", why: "its delete waits" };
+      return { action: "hold", why: "its delete waits for approval" };
   }
 }
 
@@ -118,7 +118,7 @@ function afterReading(
     case "torn":
       return { action: "wait", why: "it changed while it was read: it is read again once it has settled" };
     case "gone":
-      return { action: "nothing", why: "it vanished just now" };
+      return { action: "nothing", why: "it has just vanished" };
     case "skipped":
       return {
         action: known?.docId === undefined || known.docId === null ? "skip" : "refuse",

@@ -52,7 +52,7 @@ describe("a command on what was synced", () => {
     expect(chosen(undefined, [world.root])).toEqual([world.root]);
     expect(chosen("docs", [world.root])).toEqual([world.root]);
     expect(reported).toBe("");
-    expect(() => chosen("configured", [world.root])).toThrow(/is no source/);
+    expect(() => chosen("configured", [world.root])).toThrow(/is not a source/);
   });
 
   it("keeps the configuration's settings of a folder that it names", () => {

@@ -557,7 +557,7 @@ describe("a running daemon", () => {
     expect(warnings[0]).toMatchObject({
       code: "drift_found",
       message: expect.stringContaining("1 missing") as string,
-      hint: expect.stringContaining("they are being put right") as string,
+      hint: expect.stringContaining("they are being repaired") as string,
     });
     stop.abort();
     await ended;

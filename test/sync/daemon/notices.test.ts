@@ -92,7 +92,7 @@ describe("the log of a running daemon", () => {
     ]);
     await daemon.approve();
     await until(() => notices.length > 0);
-    expect(notices).toEqual([`${world.root}: no deletes are held any more`]);
+    expect(notices).toEqual([`${world.root}: no deletes are held now`]);
     expect(warned("deletes_held")).toHaveLength(1);
   });
 
@@ -111,7 +111,7 @@ describe("the log of a running daemon", () => {
       { hint: expect.stringContaining("put it back") as string },
     ]);
     expect(notices).toEqual([
-      `${world.root}: the folder is there again, or a person agreed: the source goes on`,
+      `${world.root}: the folder is back, or its replacement was approved: the source is synced again`,
     ]);
   });
 
@@ -142,6 +142,6 @@ describe("the log of a running daemon", () => {
     ]);
     await daemon.approve();
     await until(() => notices.length > 0);
-    expect(notices[0]).toContain("sending goes on");
+    expect(notices[0]).toContain("the source is synced again");
   });
 });

@@ -433,7 +433,7 @@ describe("the bytes decide", () => {
       "an old format",
       "a.docx",
       Buffer.from("d0cf11e0a1b11ae10000", "hex"),
-      "refused: it is behind a password, or",
+      "refused: it is protected by a password, or",
     ],
     ["nothing", "a.docx", "", "skipped: the file is empty"],
   ])("decides by the bytes: %s", async (_name, path, bytes, expected) => {

@@ -35,8 +35,8 @@ describe("what waits for a person", () => {
 
   it("suggests waiting, not restoring, while the service is merely asked again", () => {
     const [found] = standstillsOf({ ...going, lost: "the lists differ", isUnclear: true });
-    expect(found?.remedy).toMatch(/^wait: .*continues by itself.*`kbsync approve`/);
-    expect(found?.remedy).not.toContain("bring the service's data back");
+    expect(found?.remedy).toMatch(/^wait until .*continues by itself.*`kbsync approve`/);
+    expect(found?.remedy).not.toContain("restore the service's data");
   });
 
   it("describes deletes held for a reason that is no longer known", () => {
@@ -44,13 +44,13 @@ describe("what waits for a person", () => {
   });
 
   it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
-    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` accepts this one/],
+    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` to accept this one/],
     ["a missing folder must be put back", { haltCode: "missing" }, /^mount it or put it back/],
     ["an unreadable folder must be checked", { haltCode: "unreadable" }, /owner and mode/],
     [
       "a folder that a unit does not show needs that unit's restart",
       { haltCode: "not-shown", haltUnit: "kbsync@srv-x\\x20y.service" },
-      /`systemctl restart 'kbsync@srv-x\\x20y\.service'` lets/,
+      /`systemctl restart 'kbsync@srv-x\\x20y\.service'` shows/,
     ],
   ])("%s", (_what, facts, remedy) => {
     const [found] = standstillsOf({ ...going, halted: "a reason", ...facts });

@@ -109,7 +109,7 @@ describe("the proof", () => {
     expect(proof.files[0]).toMatchObject({
       path: "a.txt",
       verdict: "waiting",
-      reason: "it was sent a short while ago, and the service's list may lag: it is not judged yet",
+      reason: "it was just sent, and the service's list may lag: not checked yet",
     });
     expect(proof.sums).toMatchObject({ agrees: 2, waiting: 1, differs: 0, unjudged: 1 });
   });

@@ -129,7 +129,7 @@ describe("what a file becomes", () => {
   it.each([
     ["a.md", "123456", "refused: 6 bytes, larger than maxFileBytes (5)"],
     ["a.md", "\u001B$)C\n\u000E0!3*\u000F ", "refused: text in the encoding ISO-2022-KR"],
-    ["a.pdf", "<html>", "refused: its name says PDF or image, but its bytes are neither"],
+    ["a.pdf", "<html>", "refused: its name says PDF or image, but its content is neither"],
     ["a.url", "hi", "no http"],
     ["a.url", "[InternetShortcut]\nURL=file:///etc/passwd", "no http"],
     ["a.url", "[Other]\nURL=http://x.org", "no http"],

@@ -400,7 +400,7 @@ describe("undelete", () => {
     await back("top.txt", Date.parse(older?.deletedAt ?? ""));
     expect(read("top.txt")).toBe("text of top.txt");
     expect(Date.parse(newest?.deletedAt ?? "")).toBeGreaterThan(Date.parse(older?.deletedAt ?? ""));
-    await expect(back("top.txt", 1)).rejects.toThrow(/the trash holds no text of .*top.txt from 1970/);
+    await expect(back("top.txt", 1)).rejects.toThrow(/the trash has no text of .*top.txt from 1970/);
   });
 
   it("explains why it restores nothing: no text, outside of every source, missing folder", async () => {
