@@ -5,7 +5,7 @@ import type { Context } from "./output/context.ts";
 import { completeCommands, invocationOf } from "./output/hint.ts";
 import { EXIT, exitCodeOf } from "./output/exit-code.ts";
 import { PRIORITY, writeError } from "./output/journal.ts";
-import { logFormat, logLevel } from "./output/log.ts";
+import { logFormat, logLevel } from "./terminal/log.ts";
 import { EXIT_WORDS } from "./manual/facts.ts";
 import { openHangups } from "./systemd/hangups.ts";
 import { addExamples, examplesOf } from "./manual/examples.ts";

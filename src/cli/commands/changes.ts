@@ -6,7 +6,7 @@ import { type KnowledgeService, openServiceConnections } from "../../mcp/service
 import { type Change, CHANGES_MAX, NOW } from "../../wire/changes.ts";
 import { reachService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { makeStateFolder } from "../state/state-folder.ts";

@@ -8,7 +8,7 @@ import type { Remainder } from "../../wire/erasure.ts";
 import { reachService } from "../compose/compose.ts";
 import { locatedPath, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";

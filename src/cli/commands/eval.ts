@@ -22,7 +22,7 @@ import { awaitVectors } from "../evaluation/vectors.ts";
 import { openTrial } from "../evaluation/trial.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { openSynced, printJson } from "../state/ask.ts";

@@ -6,7 +6,7 @@ import { searchScopes } from "../../sync/operator/search.ts";
 import type { Facet } from "../../wire/facets.ts";
 import { reachService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, filterOption } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { openSynced } from "../state/ask.ts";

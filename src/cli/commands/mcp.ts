@@ -10,7 +10,7 @@ import { openDocumentReader } from "../compose/client-documents.ts";
 import { runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { ledgerOf } from "../state/receipt.ts";
 import {

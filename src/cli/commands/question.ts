@@ -20,7 +20,7 @@ import { reachService, type ReachedService } from "../compose/compose.ts";
 import { askService, callService } from "../compose/service-call.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import {
   addFreshOptions,
   type CommonOptions,

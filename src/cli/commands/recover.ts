@@ -4,7 +4,7 @@ import { printJson } from "../state/ask.ts";
 import { reachService } from "../compose/compose.ts";
 import { daemonOptions } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { syncedSources } from "./named-sources.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";

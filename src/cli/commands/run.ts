@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
 import { findService, runningService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import type { Ground } from "./reload.ts";
 import { runDaemon } from "./run-daemon.ts";

@@ -27,7 +27,7 @@ import {
 import { reachService, type ReachedService } from "../compose/compose.ts";
 import { openSynced, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import {
   addFreshOptions,
   type CommonOptions,

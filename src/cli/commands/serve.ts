@@ -4,7 +4,7 @@ import { loadConfig } from "../../config/load.ts";
 import { startEmbeddedService } from "../compose/compose.ts";
 import { LIVE_IN_SERVICE } from "../state/config-change.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { serveMetrics, metricsLine } from "../output/monitoring.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
 import { openReloads } from "./reload.ts";

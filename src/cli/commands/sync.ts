@@ -23,7 +23,7 @@ import {
   passSummary,
   troubleLines,
 } from "./follow.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";

@@ -6,7 +6,7 @@ import { consoleAddress, consoleLink, hasConsole } from "../compose/console-link
 import { completeCommand } from "../output/hint.ts";
 import { isJournal } from "../output/journal.ts";
 import type { Context } from "../output/context.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { loadSources } from "../state/sources.ts";
 import { addSourceOptions, configRequest, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { runDaemon } from "./run-daemon.ts";

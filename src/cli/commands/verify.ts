@@ -6,7 +6,7 @@ import { reachService } from "../compose/compose.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
-import { openLog } from "../output/log.ts";
+import { openLog } from "../terminal/log.ts";
 import { liveFolders, syncedSources } from "./named-sources.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";

@@ -2,12 +2,12 @@ import { styleText } from "node:util";
 import { type DestinationStream, type Logger, pino } from "pino";
 import { KbsyncError } from "../../lib/failure.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
-import { isJournal, PRIORITY, type Priority, withPriority } from "./journal.ts";
-import { localTime } from "./progress.ts";
-import { unbroken, wrappedProse } from "../terminal/prose.ts";
-import { completeCommands, type Invocation } from "./hint.ts";
-import { hasColours, terminal } from "./terminal.ts";
-import { visibleLine } from "./visible.ts";
+import { isJournal, PRIORITY, type Priority, withPriority } from "../output/journal.ts";
+import { localTime } from "../output/progress.ts";
+import { unbroken, wrappedProse } from "./prose.ts";
+import { completeCommands, type Invocation } from "../output/hint.ts";
+import { hasColours, terminal } from "../output/terminal.ts";
+import { visibleLine } from "../output/visible.ts";
 
 const LEVELS = ["debug", "info", "warn", "error", "silent"];
 const FORMATS = ["text", "json"];

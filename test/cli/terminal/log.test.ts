@@ -3,7 +3,7 @@ import { type BigIntStats, closeSync, fstatSync, mkdtempSync, openSync, readFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { logText, openLog } from "../../../src/cli/output/log.ts";
+import { logText, openLog } from "../../../src/cli/terminal/log.ts";
 
 it("refuses a level or a format it does not know, naming those it knows", () => {
   expect(() => openLog({ KBSYNC_LOG: "loud" }, false)).toThrow(
@@ -16,7 +16,7 @@ it("refuses a level or a format it does not know, naming those it knows", () => 
 
 it("never writes a key, wherever it stands", () => {
   const script = `
-    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/output/log.ts", import.meta.url).href)};
+    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/terminal/log.ts", import.meta.url).href)};
     const log = openLog({ KBSYNC_LOG: "debug", KBSYNC_LOG_FORMAT: "json" }, false);
     log.info({ pauthkey: "kb_secret" }, "top");
     log.info({ headers: { pauthkey: "kb_secret" } }, "headers");
@@ -36,7 +36,7 @@ function logged(env: (stderr: BigIntStats) => NodeJS.ProcessEnv): string {
   const folder = mkdtempSync(join(tmpdir(), "kbsync-log-"));
   const file = openSync(join(folder, "stderr"), "w+");
   const script = `
-    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/output/log.ts", import.meta.url).href)};
+    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/terminal/log.ts", import.meta.url).href)};
     const log = openLog(process.env, false);
     for (const level of ["debug", "info", "warn", "error"]) log[level]({ n: 1 }, "a line");
     log.child({ part: "service" }).warn("of a part");`;
@@ -80,7 +80,7 @@ it.each([
 
 it("writes each message to a terminal as one line without control characters", () => {
   const script = `
-    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/output/log.ts", import.meta.url).href)};
+    import { openLog } from ${JSON.stringify(new URL("../../../src/cli/terminal/log.ts", import.meta.url).href)};
     const log = openLog({ NO_COLOR: "1" }, true);
     const hostile = "a\\u001b[2J\\nall in agreement \\u009b1m\\u202e";
     log.warn({ path: hostile, err: new Error(hostile) }, hostile);`;
