@@ -345,8 +345,7 @@ function judgeListed(
 
 /** Judges an upload by the hash of its fetched bytes; undefined if the service did not return them. */
 function judgeUpload(fetched: string | undefined, disk: string): Judgement {
-  if (fetched === undefined)
-    return { verdict: "notFetched", reason: "the service does not return the file" };
+  if (fetched === undefined) return { verdict: "notFetched", reason: "the service does not return the file" };
   return fetched === disk
     ? { verdict: "agrees" }
     : { verdict: "differs", reason: "the uploaded bytes differ" };

@@ -44,7 +44,11 @@ describe("what waits for a person", () => {
   });
 
   it.each<[what: string, facts: Partial<Parameters<typeof standstillsOf>[0]>, remedy: RegExp]>([
-    ["another folder can be approved", { haltRoot: { dev: 1, ino: 1 } }, /`kbsync approve` to accept this one/],
+    [
+      "another folder can be approved",
+      { haltRoot: { dev: 1, ino: 1 } },
+      /`kbsync approve` to accept this one/,
+    ],
     ["a missing folder must be put back", { haltCode: "missing" }, /^mount it or put it back/],
     ["an unreadable folder must be checked", { haltCode: "unreadable" }, /owner and mode/],
     [
