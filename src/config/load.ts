@@ -9,6 +9,7 @@ import { similarTo } from "../lib/similar.ts";
 import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
+import { CONFIG_MANUAL } from "./manual.ts";
 import { knownKeys } from "./json-schema.ts";
 import type { Tier } from "../wire/primitives.ts";
 import {
@@ -142,7 +143,7 @@ function checked(value: unknown, name: string): ConfigFile {
   throw new KbsyncError(`${name}: ${lines.join(`\n${name}: `)}`, {
     code: "config_invalid",
     subject: name,
-    hint: "docs/CONFIG.md lists every key; kbsync.schema.json lets an editor check while you type.",
+    hint: `${CONFIG_MANUAL} explains every key; kbsync.schema.json lets an editor check while you type.`,
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Tier } from "../wire/primitives.ts";
 import { configJsonSchema } from "./json-schema.ts";
+import { CONFIG_MANUAL } from "./manual.ts";
 import { ConfigFile } from "./schema.ts";
 
 /** A person's choices for a new configuration. */
@@ -63,7 +64,7 @@ export function configText({ folders, collection, ownerId, service, stateDir, sc
     ),
     ...comment(
       0,
-      "`kbsync doctor` checks whether kbsync can work with it; docs/CONFIG.md explains every key.",
+      `\`kbsync doctor\` checks whether kbsync can work with it. ${CONFIG_MANUAL} explains every key.`,
     ),
     "{",
     ...(schema === undefined ? [] : [entry(1, "$schema", schema)]),
@@ -110,7 +111,7 @@ function offers(depth: number, node: object, but: readonly string[], defaults: o
 
 /** A key as a comment, with its meaning and its default or an example. */
 function offered(depth: number, node: object, key: string, byDefault: unknown, part = ""): string[] {
-  const meaning = descriptionOf(propertyOf(node, key)) || `See ${part}.${key} in docs/CONFIG.md.`;
+  const meaning = descriptionOf(propertyOf(node, key)) || `See ${part}.${key} in CONFIG.md.`;
   const value = byDefault ?? EXAMPLES[key];
   return [...comment(depth, meaning), `${INDENT.repeat(depth)}// ${JSON.stringify(key)}: ${spaced(value)},`];
 }

@@ -63,7 +63,11 @@ describe("the package", () => {
       "package.json",
       "systemd",
     ]);
-    expect(names.filter((name) => name.startsWith("docs/") && !name.startsWith("docs/ops/"))).toEqual([]);
+    // The manual and the files for operators: no pictures and no decisions.
+    expect(
+      names.filter((name) => name.startsWith("docs/") && !/^docs\/(?:[A-Z-]+\.md|ops\/.+)$/.test(name)),
+    ).toEqual([]);
+    expect(names).toContain("docs/CONFIG.md");
     // JavaScript, and the texts and programs that stand beside it; the console's page with its compressed copies; no sources,
     // maps, types, tests or build notes.
     const built = /^dist\/(?:console\/.+\.(?:html|js|css|svg)(?:\.gz|\.br)?|.+\.(?:js|json|wasm|txt))$/;

@@ -35,7 +35,10 @@ export function addInit(program: Command, context: Context): void {
     .description("write a configuration with comments; without a folder, it asks")
     .argument("[dir...]", "folders to sync")
     .addOption(
-      new Option("--tier <tier>", "how the folders are searched (see docs/TIERS.md)").choices(Tier.options),
+      new Option(
+        "--tier <tier>",
+        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
+      ).choices(Tier.options),
     )
     .option("--owner <id>", "owner of their documents (default: one per folder)")
     .option("-p, --port <n>", "port of the embedded service; 0 for any free one", wholeNumber(0, 65_535))

@@ -44,7 +44,10 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
 
 /** Files and folders of the program. */
 export const FILES: readonly (readonly [path: string, meaning: string])[] = [
-  ["./kbsync.config.json", "the configuration, where none is named; docs/CONFIG.md lists every key"],
+  [
+    "./kbsync.config.json",
+    "the configuration, unless another is named; docs/CONFIG.md in the package explains every key",
+  ],
   ["/etc/kbsync/kbsync.config.json", "the configuration of the systemd unit"],
   [
     "~/.local/state/kbsync",
