@@ -247,6 +247,13 @@ export function openJudge(options: JudgeOptions): Judge {
   };
   const wordOf = ({ method, path, body }: SentRequest): string =>
     `${method} ${path} ${body.toString("latin1")}`;
+  /** What each key of an update was first sent with. */
+  const firstUnderKey = new Map<string, string>();
+  /** Whether an update is sent under the key of an earlier one: its answer may be the answer to that. */
+  const hasEarlierKey = (request: SentRequest): boolean => {
+    const first = firstUnderKey.get(request.headers["idempotency-key"] ?? "");
+    return first !== undefined && first !== wordOf(request);
+  };
   const ours = recalled(
     () => service.version(),
     (): readonly Resource[] => service.resources().filter(({ foreign, deleted }) => !foreign && !deleted),
@@ -576,6 +583,9 @@ export function openJudge(options: JudgeOptions): Judge {
       const nowMs = clock.nowMs();
       requests += 1;
       if (operation === "create") making.add(madeBy(request));
+      const key = request.headers["idempotency-key"];
+      if (operation === "update" && key !== undefined && !firstUnderKey.has(key))
+        firstUnderKey.set(key, wordOf(request));
       if (operation === "upload") countUpload(request);
       if (CHANGES.has(operation)) changes += 1;
       // Two sources of one owner send the same of equal files; what was read within a step of coarse times, however long
@@ -640,8 +650,8 @@ export function openJudge(options: JudgeOptions): Judge {
       // What was read before the last change says nothing of what is there now.
       const isNews =
         request.begunMs - changedMs > READ_AFTER_MS + (options.hasCoarseTimes ? COARSE_STEP_MS : 0);
-      if (status === 400 && isNews && KEPT_WHEN_REFUSED.has(request.operation) && !isQuestion(request))
-        refusals.add(wordOf(request));
+      const isAboutThis = KEPT_WHEN_REFUSED.has(operation) && !isQuestion(request) && !hasEarlierKey(request);
+      if (status === 400 && isNews && isAboutThis) refusals.add(wordOf(request));
       const before = quiet.get(process);
       const wish = headers["retry-after"];
       if (wish === undefined || (status !== 429 && status !== 503)) return;
