@@ -49,6 +49,8 @@ export interface ActionContext {
   readonly following: Set<string>;
   /** Keys of updates, by the resource, that nobody answered: the service may still be working on them. */
   readonly unanswered: Map<string, string>;
+  /** When the service last answered that an earlier request is still under way, by a monotonic clock; at first -Infinity. */
+  readonly underWay: { seenMs: number };
   /** Stores the texts of deleted files; undefined: they are not saved. */
   readonly trash?: Trash | undefined;
   readonly now: () => number;

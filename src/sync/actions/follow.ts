@@ -73,7 +73,11 @@ export async function followFound(
  * Waits for an earlier request with the same key that the service is still working on; other files are sent meanwhile.
  * Opened for one job. Returns false if it was no such answer, or if that has gone on for too long to be true.
  */
-export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSlot" | "signal">): {
+export function openPatience({
+  yieldSlot,
+  signal,
+  underWay,
+}: Pick<ActionContext, "yieldSlot" | "signal" | "underWay">): {
   wait(reply: Later): Promise<boolean>;
 } {
   let sinceMs: number | undefined;
@@ -81,6 +85,7 @@ export function openPatience({ yieldSlot, signal }: Pick<ActionContext, "yieldSl
     wait: async ({ isInFlight, retryAfterMs = SAME_KEY_MS }) => {
       if (isInFlight !== true) return false;
       const nowMs = performance.now();
+      underWay.seenMs = nowMs;
       sinceMs ??= nowMs;
       if (nowMs - sinceMs > SAME_KEY_MS_MAX) return false;
       const restMs = sameKeyRestMs(nowMs - sinceMs, retryAfterMs);

@@ -54,9 +54,9 @@ const ANSWERED_MS = 1000;
 /** A file that the service has refused since may never be sent again, and each check costs a list. */
 const ANSWER_MS_MAX = 3_600_000;
 /**
- * A doubt ends when it is this old and no doubt of its source made a resource for as long. A service may process
- * documents one after another, each for minutes, including those whose client has left. While resources turn up, it may
- * have more to do. The age counts by the timers' clock from when this process first saw the doubt: an intent may be a
+ * A doubt ends when it is this old, and for as long no doubt of its source made a resource and the service reported no request
+ * as under way. A service may process documents one after another, each for minutes, including those whose client has left.
+ * While resources turn up, or requests are under way, it may have more to do. The age counts by the timers' clock from when this process first saw the doubt: an intent may be a
  * day older than its last attempt, and the time of day may be set. A single pass ends earlier; passes count from the
  * intent, by the service's clock.
  */
@@ -114,7 +114,7 @@ export function openDoubts(options: DoubtsOptions): Doubts {
     }
     isAnswered = false;
     const { safe, undecided } = await resources.decide(doubts, settlement, nowMs);
-    const quietMs = once ? Infinity : nowMs - resources.turnedUpMs();
+    const quietMs = once ? Infinity : nowMs - Math.max(resources.turnedUpMs(), context.underWay.seenMs);
     const ageMs = (doubt: CreateIntent): number =>
       once ? serviceAgeMs(context, doubt, startedMs) : nowMs - (doubtedSinceMs.get(doubt.key) ?? nowMs);
     // Its text decides whether it is a second one, once the service shows it.

@@ -266,6 +266,7 @@ function openService(
     peers: new Set(),
     following: new Set(),
     unanswered: new Map(),
+    underWay: { seenMs: -Infinity },
     trash: openTrash({ stateDir, days: sync.trashDays, ledger, remote }),
     now,
     timing,

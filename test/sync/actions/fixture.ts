@@ -70,6 +70,7 @@ export function openWorkshop(): Workshop {
         // A wait ends at once.
         following: new Set(),
         unanswered: new Map(),
+        underWay: { seenMs: -Infinity },
         capabilities: {
           readsMails: () => false,
           takesMetadata: () => false,

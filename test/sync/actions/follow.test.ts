@@ -173,7 +173,7 @@ describe("earlier requests with the same key", () => {
   const waits = async (reply: Partial<Later>): Promise<[boolean, number]> => {
     let rests = 0;
     const yieldSlot = async (): Promise<void> => void (await Promise.resolve((rests += 1)));
-    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext); // It waits in no time.
+    const patience = openPatience({ yieldSlot, signal, underWay: { seenMs: 0 } } as unknown as ActionContext); // It waits in no time.
     const more = await patience.wait({ ...later("request"), ...reply });
     return [more, rests];
   };
@@ -199,7 +199,7 @@ describe("earlier requests with the same key", () => {
     let nowMs = 0;
     const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
     const yieldSlot = async (): Promise<void> => await Promise.resolve();
-    const patience = openPatience({ yieldSlot, signal } as unknown as ActionContext);
+    const patience = openPatience({ yieldSlot, signal, underWay: { seenMs: 0 } } as unknown as ActionContext);
     const answer = async (): Promise<boolean> =>
       await patience.wait({ ...later("request"), isInFlight: true });
     expect(await answer()).toBe(true);

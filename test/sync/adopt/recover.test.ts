@@ -73,6 +73,7 @@ function settlerOf(
     description = "d",
     listed = {},
     following = [],
+    underWay = { seenMs: -Infinity },
     stopped = stop.signal,
   }: {
     readonly elapsedMs?: () => number;
@@ -84,6 +85,8 @@ function settlerOf(
     readonly asked?: AskedId[];
     /** Resources of creates that the service accepted and is still processing. */
     readonly following?: readonly string[];
+    /** When the service last reported a request as under way. */
+    readonly underWay?: ActionContext["underWay"];
     /** The service's record of a resource by its id; default: 404. */
     readonly read?: (docId: string) => Reply<ResourceRecord>;
     /** Its answer to a title that it has. */
@@ -117,6 +120,7 @@ function settlerOf(
     timing: TIMING,
     random: () => 0,
     following: new Set(following),
+    underWay,
     signal: stop.signal,
   } as unknown as ActionContext;
   const source = {
@@ -555,6 +559,22 @@ describe("creates in doubt", () => {
     settler.stop();
     ledger.flush();
     expect(ledger.intents.creates(id)).toMatchObject([{ key: "new-key" }]);
+  });
+
+  it("a create in doubt does not end before the service has reported no request as under way for an hour", async () => {
+    const id = await doubt(Date.now() - 1000);
+    let elapsedMs = 0;
+    const underWay = { seenMs: -Infinity };
+    const { settler } = settlerOf(id, done, false, { elapsedMs: () => elapsedMs, shows: false, underWay });
+    await settler.checkDoubts();
+    underWay.seenMs = HOUR_MS - 1;
+    elapsedMs = 2 * HOUR_MS - 2;
+    await settler.checkDoubts();
+    expect(ledger.intents.doubts(id)).toHaveLength(1);
+    elapsedMs = 2 * HOUR_MS;
+    await settler.checkDoubts();
+    settler.stop();
+    expect(ledger.intents.doubts(id)).toEqual([]);
   });
 
   it("a create in doubt leaves what it made to the candidates while there are any", async () => {
