@@ -12,6 +12,7 @@ export interface JudgedDocument {
   readonly id: string;
   readonly title: string;
   readonly content: string;
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** A chunk as a search found it. */

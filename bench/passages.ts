@@ -6,30 +6,23 @@
  *
  * Asks the questions of docs-questions.yaml in `moderate`. Vectors are kept in the temporary folder: making them takes minutes.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { containsAnswer } from "../src/cli/evaluation/figures.ts";
-import { parseQuestions } from "../src/cli/evaluation/questions.ts";
-import type { Embedder } from "../src/kb/embed/embedder.ts";
-import { embeddingText } from "../src/kb/embed/embedding-text.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { chunkRecursive } from "../src/kb/ingest/chunk/recursive.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";
 import { firstOfEach } from "../src/lib/near-duplicates.ts";
 import { search, type SearchOutcome } from "../src/kb/search/search.ts";
-import type { Scope } from "../src/kb/store/search-index.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
-import type { Store } from "../src/kb/store/store.ts";
 import { countTokens } from "../src/lib/tokens.ts";
-import { nameText } from "../src/sync/document/title.ts";
 import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
 import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
+import { documentationSet, readBenchQuestions, sampleDocuments } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
+import { fill } from "./judged-store.ts";
 import { median, printTable, quantile } from "./report.ts";
 import { withVectorCache } from "./vector-cache.ts";
 
-const sample = join(import.meta.dirname, "..", "..", "shared", "data", "docs-sample");
 const { values: options } = parseArgs({ options: { duplicates: { type: "boolean", default: false } } });
 
 /** What is asked of a search; `tokens` gets the number of tokens that the plain answer has. */
@@ -55,14 +48,15 @@ const SETTINGS: readonly [name: string, settings: (tokens: number) => object][] 
 ];
 
 async function measureQuestions(): Promise<void> {
+  const documents = sampleDocuments();
+  if (documents === undefined) return;
   const found = await openLocalEmbedder({});
   if (!("embed" in found)) return console.log(`skipped: ${found.reason}`);
   const embedder = withVectorCache(found);
   const store = await openSqliteStore();
   try {
-    const scope = await fill(store, embedder);
-    const file = join(import.meta.dirname, "docs-questions.yaml");
-    const questions = parseQuestions(readFileSync(file, "utf8"), file);
+    const { scope } = await fill(store, documents, embedder, false);
+    const questions = readBenchQuestions("docs-questions.yaml");
     const asked: { readonly question: string; readonly answer: string; readonly outcome: SearchOutcome }[] =
       [];
     for (const { question, answer = "" } of questions) {
@@ -133,59 +127,13 @@ function rowOf(name: string, answers: readonly Answered[]): string[] {
   return [name, share(1), share(3), share(Infinity), passages, tokens];
 }
 
-/** Puts the documents into the store, as the daemon sends them. */
-async function fill(store: Store, embedder: Embedder): Promise<Scope> {
-  const { id: accountId } = await store.records.ensureAccount("bench");
-  const files = readdirSync(sample, { recursive: true, encoding: "utf8" }).filter(
-    (file) => file.endsWith(".md") && file !== "ABOUT.md",
-  );
-  for (const [at, path] of files.toSorted().entries()) {
-    const content = readFileSync(join(sample, path), "utf8");
-    const title = nameText(content, "markdown").title ?? basename(path);
-    const spans = chunkRecursive(content, DEFAULT_SETTINGS);
-    const texts = spans.map(({ headings, start, end, before = "", after = "" }) =>
-      embeddingText({ title, headings, text: before + content.slice(start, end) + after }),
-    );
-    await store.records.createResource(
-      {
-        accountId,
-        id: String(at).padStart(24, "0"),
-        tier: "moderate",
-        ownerId: "bench",
-        origin: "content",
-        title,
-        description: "",
-        url: null,
-        content,
-        settings: DEFAULT_SETTINGS,
-        createdAt: "2026-01-01T00:00:00.000Z",
-        metadata: { path, name: basename(path) },
-      },
-      { spans, vectors: await embedder.embed(texts), fingerprint: embedder.fingerprint },
-    );
-  }
-  const collection = (await store.records.collections(accountId)).find(({ tier }) => tier === "moderate");
-  return { accountId, collectionId: collection?.id ?? "", ownerId: "bench" };
-}
-
 /** Lists the chunks of each set that count as near-duplicates; those of equal text apart. */
 function measureDuplicates(): void {
-  const docs = existsSync(sample)
-    ? [
-        [
-          "docs-sample",
-          readdirSync(sample, { recursive: true, encoding: "utf8" })
-            .filter((file) => file.endsWith(".md"))
-            .map((file) => readFileSync(join(sample, file), "utf8")),
-        ] as const,
-      ]
-    : [];
-  const sets = judgedSets().map(
-    ({ name, documents }) => [name, documents.map(({ content }) => content)] as const,
-  );
-  const rows = [...docs, ...sets].map(([name, texts]) => {
-    const chunks = texts.flatMap((text) =>
-      chunkRecursive(text, DEFAULT_SETTINGS).map(({ start, end }) => text.slice(start, end)),
+  const documentation = documentationSet();
+  const sets = [...(documentation === undefined ? [] : [documentation]), ...judgedSets()];
+  const rows = sets.map(({ name, documents }) => {
+    const chunks = documents.flatMap(({ content }) =>
+      chunkRecursive(content, DEFAULT_SETTINGS).map(({ start, end }) => content.slice(start, end)),
     );
     const firsts = firstOfEach(chunks);
     const pairs = firsts.flatMap((first, at) =>
@@ -199,5 +147,4 @@ function measureDuplicates(): void {
 }
 
 if (options.duplicates) measureDuplicates();
-else if (existsSync(sample)) await measureQuestions();
-else console.log(`skipped: the documents are not at ${sample}`);
+else await measureQuestions();

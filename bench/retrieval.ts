@@ -1,14 +1,14 @@
 /**
- * Retrieval quality on judged sets: nDCG@10 and recall in the first 100 chunks for the tiers, each answered as the service
- * answers a search, beside published and measured anchors. Run:
+ * Retrieval quality on five judged sets: nDCG@10 and recall in the first 100 chunks for the tiers, each answered as the service
+ * answers a search, beside baselines that are measured in the same run. Run:
  *
- *     node bench/retrieval.ts [--set NAME] [--part NAME] [--tiers LIST] [--sample QUESTIONS,DOCUMENTS] [--fit] [--ingest]
+ *     node bench/retrieval.ts [--set NAME] [--part NAME] [--tiers LIST] [--sample QUESTIONS,DOCUMENTS] [--ingest]
  *       [--embedding BASE_URL --embedding-model NAME [--embedding-key FILE]]
  *       [--reranker URL --reranker-model NAME [--reranker-key FILE]]
  *
  * `--sample` takes so many questions of each part, spread over it, and so many documents: those judged relevant to the questions, and others.
- * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--fit` prints how far scores predict relevance, `--ingest` what each tier costs to take in.
- * Nothing is ever fitted on the test queries. Vectors are kept in the temporary folder: making them takes minutes.
+ * `--tiers fastest` needs no model and `--tiers fastest,moderate` no sentences, `--ingest` prints what each tier costs to take in.
+ * Without `--part`, SciFact's `test` is asked, which nothing is fitted on. Vectors are kept in the temporary folder: making them takes minutes.
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -23,27 +23,25 @@ import type { Reranker } from "../src/kb/search/reranker.ts";
 import { search } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { Store } from "../src/kb/store/store.ts";
-import type { Scope } from "../src/kb/store/search-index.ts";
 import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
+import { openBaselines, type Unit } from "./baselines.ts";
+import { documentationSet } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
 import type { FoundPlace, JudgedDocument, JudgedQuery, JudgedSet } from "./judged-sets.ts";
+import { fill, type Filled } from "./judged-store.ts";
+import { mean, qualityOf, type Quality } from "./ranking-quality.ts";
 import { printTable } from "./report.ts";
+import { randomisationP } from "./significance.ts";
 import { withVectorCache } from "./vector-cache.ts";
 
 /** What a search may be asked for at most. */
 const TOP_K = 100;
-/** Results of a query whose scores are compared with the truth: those that people see. */
-const SEEN = 10;
-/** Measured by others on the same data, or published. */
+/** Published, or measured by others on the same data. */
 const ANCHORS: Readonly<Record<string, readonly string[][]>> = {
   SciFact: [
-    ["anchor: FTS5 BM25, whole documents", "", "", "0.687", ""],
-    ["anchor: all-MiniLM-L6-v2, whole documents", "", "", "0.637", ""],
-    ["anchor: their reciprocal rank fusion", "", "", "0.715", ""],
-    ["anchor: their min-max mean", "", "", "0.729", ""],
-    ["published: BM25 (Pyserini)", "", "", "0.679", ""],
-    ["published: bge-base-en-v1.5", "", "", "0.741", ""],
-    ["published: its fusion with BM25", "", "", "0.747", ""],
+    ["published: BM25 (Pyserini)", "0.679"],
+    ["published: bge-base-en-v1.5", "0.741"],
+    ["published: its fusion with BM25", "0.747"],
   ],
 };
 
@@ -53,7 +51,6 @@ const { values: options } = parseArgs({
     part: { type: "string" },
     tiers: { type: "string", default: "fastest,moderate,high_accuracy" },
     sample: { type: "string" },
-    fit: { type: "boolean", default: false },
     ingest: { type: "boolean", default: false },
     embedding: { type: "string" },
     "embedding-model": { type: "string", default: "" },
@@ -66,14 +63,35 @@ const { values: options } = parseArgs({
 
 const tiers = options.tiers.split(",").map((tier) => Tier.parse(tier));
 
+/** What ranks: a tier or a baseline. */
+type System = Tier | "BM25" | "min-max";
+
+/** Which system each one has to be compared with. */
+const COMPARED: readonly (readonly [System, System])[] = [
+  ["fastest", "BM25"],
+  ["moderate", "fastest"],
+  ["moderate", "min-max"],
+  ["high_accuracy", "moderate"],
+];
+
+/** The quality of each system's answers, in the order of the queries. */
+type Measured = ReadonlyMap<System, readonly Quality[]>;
+
 async function main(): Promise<void> {
   const embedder = tiers.some((tier) => tier !== "fastest") ? await findEmbedder() : undefined;
   const reranker = findReranker();
   try {
-    for (const set of judgedSets()) {
-      if (options.set === undefined || set.name.includes(options.set))
-        await runSet(sampled(set), embedder && withVectorCache(embedder), reranker);
+    const documentation = documentationSet();
+    const sets = [...judgedSets(), ...(documentation === undefined ? [] : [documentation])];
+    const measured: [string, Measured][] = [];
+    for (const set of sets) {
+      if (options.set !== undefined && !set.name.includes(options.set)) continue;
+      const asked = sampled(set);
+      const found = await measureSet(asked, embedder && withVectorCache(embedder), reranker);
+      measured.push([set.name, found]);
+      printSet(asked, found);
     }
+    printComparison(measured);
     if (options.ingest && embedder !== undefined) await measureIngest(embedder);
   } finally {
     await embedder?.close();
@@ -102,42 +120,13 @@ function keyOf(file: string | undefined): string | undefined {
   return file === undefined ? undefined : readFileSync(file, "utf8").trim();
 }
 
-async function runSet(
-  set: JudgedSet,
-  embedder: Embedder | undefined,
-  reranker: Reranker | undefined,
-): Promise<void> {
-  const store = await openSqliteStore();
-  try {
-    const filled = await fill(store, set.documents, embedder);
-    const asked = tiers.filter((tier) => tier === "fastest" || embedder !== undefined);
-    const parts = [...set.parts];
-    const rows: string[][] = [];
-    const truths: { tier: Tier; truths: readonly Truth[] }[] = [];
-    for (const tier of asked) {
-      const figures: string[] = [];
-      for (const [part, queries] of parts) {
-        const answers = await answerAll(store, filled, tier, embedder, reranker, queries);
-        figures.push(...quality(set, queries, answers));
-        if (part !== "test") truths.push({ tier, truths: truthsOf(queries, answers) });
-      }
-      rows.push([tier, ...figures]);
-    }
-    console.log(`\n${set.name}: ${set.documents.length} documents, ${filled.places.size} chunks`);
-    const heads = parts.flatMap(([part]) => [`${part} nDCG@10`, `${part} recall@100`]);
-    printTable(["", ...heads], [...rows, ...(ANCHORS[set.name] ?? [])]);
-    if (options.fit) for (const each of truths) printTruth(each.tier, each.truths);
-  } finally {
-    await store.close();
-  }
-}
-
-/** The part of a set that `--sample` and `--part` ask for. */
+/** The part of a set that `--part` and `--sample` ask for: by default that on which nothing is fitted. */
 function sampled(set: JudgedSet): JudgedSet {
-  const wanted = [...set.parts].filter(([part]) => options.part === undefined || part === options.part);
+  const part = options.part ?? (set.parts.has("test") ? "test" : "all");
+  const wanted = [...set.parts].filter(([name]) => name === part);
   if (options.sample === undefined) return { ...set, parts: new Map(wanted) };
   const [questions = 0, documents = 0] = options.sample.split(",").map(Number);
-  const parts = new Map(wanted.map(([part, queries]) => [part, spread(queries, questions)]));
+  const parts = new Map(wanted.map(([name, queries]) => [name, spread(queries, questions)]));
   const asked = [...parts.values()].flat();
   const isJudged = ({ id, content }: JudgedDocument): boolean =>
     asked.some(({ relevance }) => relevance({ resourceId: id, start: 0, end: content.length }).length > 0);
@@ -154,149 +143,115 @@ function spread<T>(items: readonly T[], count: number): readonly T[] {
   );
 }
 
-interface Filled {
-  readonly scope: Scope;
-  readonly places: ReadonlyMap<string, FoundPlace>;
-}
-
-/** Puts the documents into the store once, in `high_accuracy`: the other tiers look at less of it. */
-async function fill(
-  store: Store,
-  documents: readonly JudgedDocument[],
+async function measureSet(
+  set: JudgedSet,
   embedder: Embedder | undefined,
-): Promise<Filled> {
-  const account = await store.records.ensureAccount("bench");
-  const places = new Map<string, FoundPlace>();
-  for (const { id, title, content } of documents) {
-    const spans = chunkRecursive(content, DEFAULT_SETTINGS);
-    const texts = spans.map(({ start, end }) => content.slice(start, end));
-    const contexts = spans.map(({ headings }, at) =>
-      embeddingText({ title, headings, text: texts[at] ?? "" }),
-    );
-    await store.records.createResource(
-      {
-        accountId: account.id,
-        id,
-        tier: "high_accuracy",
-        ownerId: "bench",
-        origin: "content",
-        title,
-        description: "",
-        url: null,
-        content,
-        settings: DEFAULT_SETTINGS,
-        createdAt: "2026-01-01T00:00:00.000Z",
-      },
-      {
-        spans,
-        vectors: await embedder?.embed(contexts),
-        fingerprint: embedder?.fingerprint,
-        sentences:
-          embedder && tiers.includes("high_accuracy") ? await embedSentences(embedder, texts) : undefined,
-      },
-    );
-    const stored = await store.records.chunks({ accountId: account.id, id });
-    for (const { id: chunkId, start, end } of stored?.chunks ?? []) {
-      places.set(chunkId, { resourceId: id, start, end });
+  reranker: Reranker | undefined,
+): Promise<Measured> {
+  const queries = [...set.parts.values()].flat();
+  const store = await openSqliteStore();
+  try {
+    const filled = await fill(store, set.documents, embedder, tiers.includes("high_accuracy"));
+    const measured = new Map<System, readonly Quality[]>();
+    for (const tier of tiers) {
+      if (tier !== "fastest" && embedder === undefined) continue;
+      const answers = await answerAll(store, filled, tier, embedder, reranker, queries);
+      measured.set(
+        tier,
+        answers.map((places, at) => qualityOf(set, queries[at] as JudgedQuery, places)),
+      );
     }
+    for (const each of await measureBaselines(set, queries, filled, embedder)) measured.set(...each);
+    return measured;
+  } finally {
+    await store.close();
   }
-  const collection = (await store.records.collections(account.id)).find(
-    ({ tier }) => tier === "high_accuracy",
-  );
-  return { scope: { accountId: account.id, collectionId: collection?.id ?? "", ownerId: "bench" }, places };
-}
-
-/** A chunk of an answer. */
-interface Hit {
-  readonly place: FoundPlace;
-  readonly score: number;
 }
 
 async function answerAll(
   store: Store,
-  { scope, places }: Filled,
+  { scope, chunks }: Filled,
   tier: Tier,
   embedder: Embedder | undefined,
   reranker: Reranker | undefined,
   queries: readonly JudgedQuery[],
-): Promise<Hit[][]> {
-  const answers: Hit[][] = [];
+): Promise<FoundPlace[][]> {
+  const answers: FoundPlace[][] = [];
   for (const { text } of queries) {
     const request = { scope, tier, query: text, topK: TOP_K, scoreMin: undefined };
     const { results } = await search(store.index, embedder, request, reranker);
-    answers.push(
-      results.flatMap(({ id, score }) => {
-        const place = places.get(id);
-        return place === undefined ? [] : { place, score };
-      }),
-    );
+    answers.push(results.flatMap(({ id }) => chunks.get(id)?.place ?? []));
   }
   return answers;
 }
 
-/** Mean nDCG@10 and recall over the queries. A thing to be found counts where it is first found. */
-function quality(set: JudgedSet, queries: readonly JudgedQuery[], answers: readonly Hit[][]): string[] {
-  let gain = 0;
-  let recall = 0;
-  for (const [at, { relevance, wanted }] of queries.entries()) {
-    const found = new Set<number>();
-    const documents = new Set<string>();
-    let rank = 0;
-    let gained = 0;
-    for (const { place } of answers[at] ?? []) {
-      if (set.ranked === "documents" && documents.has(place.resourceId)) continue;
-      documents.add(place.resourceId);
-      const fresh = relevance(place).filter((number) => !found.has(number));
-      for (const number of fresh) found.add(number);
-      if (fresh.length > 0 && rank < SEEN) gained += 1 / Math.log2(rank + 2);
-      rank++;
-    }
-    let ideal = 0;
-    for (let place = 0; place < Math.min(SEEN, wanted); place++) ideal += 1 / Math.log2(place + 2);
-    gain += gained / ideal;
-    recall += found.size / wanted;
+async function measureBaselines(
+  set: JudgedSet,
+  queries: readonly JudgedQuery[],
+  filled: Filled,
+  embedder: Embedder | undefined,
+): Promise<[System, Quality[]][]> {
+  const baselines = openBaselines(unitsOf(set, filled));
+  try {
+    const words = queries.map((query) => qualityOf(set, query, baselines.words(query.text)));
+    if (embedder === undefined) return [["BM25", words]];
+    const vectors = await embedder.embed(queries.map(({ text }) => text));
+    const fused = queries.map((query, at) =>
+      qualityOf(set, query, baselines.fusion(query.text, vectors[at] ?? new Float32Array())),
+    );
+    return [
+      ["BM25", words],
+      ["min-max", fused],
+    ];
+  } finally {
+    baselines.close();
   }
-  return [(gain / queries.length).toFixed(4), (recall / queries.length).toFixed(4)];
 }
 
-/** A score, and whether the chunk was relevant. */
-interface Truth {
-  readonly score: number;
-  readonly isRelevant: boolean;
+/** What the baselines rank: whole documents, with the vectors of their chunks, or the chunks. */
+function unitsOf({ ranked, documents }: JudgedSet, { chunks }: Filled): Unit[] {
+  const all = [...chunks.values()];
+  const vectorsOf = (each: (typeof all)[number]): Float32Array[] =>
+    each.vector === undefined ? [] : [each.vector];
+  if (ranked === "chunks")
+    return all.map((chunk) => ({ place: chunk.place, text: chunk.text, vectors: vectorsOf(chunk) }));
+  const byDocument = Map.groupBy(all, ({ place }) => place.resourceId);
+  return documents.map(({ id, content }) => ({
+    place: { resourceId: id, start: 0, end: content.length },
+    text: content,
+    vectors: (byDocument.get(id) ?? []).flatMap(vectorsOf),
+  }));
 }
 
-/** The first results of each query; every second query asks for what is not there: its relevant results are taken away. */
-function truthsOf(queries: readonly JudgedQuery[], answers: readonly Hit[][]): Truth[] {
-  return queries.flatMap(({ relevance }, at) => {
-    const judged = (answers[at] ?? []).map(({ place, score }) => ({
-      score,
-      isRelevant: relevance(place).length > 0,
-    }));
-    return judged.filter(({ isRelevant }) => at % 2 === 1 || !isRelevant).slice(0, SEEN);
-  });
+function printSet({ name, documents, parts }: JudgedSet, measured: Measured): void {
+  const asked = [...parts].map(([part, queries]) => `${queries.length} questions (${part})`).join(", ");
+  console.log(`\n${name}: ${documents.length} documents, ${asked}`);
+  const rows = [...measured].map(([system, answers]) => [
+    system,
+    mean(answers.map(({ ndcg }) => ndcg)).toFixed(4),
+    mean(answers.map(({ recall }) => recall)).toFixed(4),
+  ]);
+  printTable(["", "nDCG@10", "recall@100"], [...rows, ...(ANCHORS[name] ?? []).map((row) => row.concat(""))]);
 }
 
-/** Share of relevant results by score. */
-function printTruth(tier: Tier, truths: readonly Truth[]): void {
-  const bounds = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0001];
-  const rows = bounds.slice(1).flatMap((to, at) => {
-    const from = bounds[at] ?? 0;
-    const within = truths.filter(({ score }) => score >= from && score < to);
-    if (within.length === 0) return [];
-    const relevant = within.filter(({ isRelevant }) => isRelevant).length;
-    const mean = within.reduce((sum, { score }) => sum + score, 0) / within.length;
-    const range = `${from} to ${Math.min(1, to)}`;
-    return [[range, String(within.length), mean.toFixed(2), (relevant / within.length).toFixed(2)]];
-  });
-  console.log(`\n${tier}: scores against the truth`);
-  printTable(["score", "results", "mean score", "relevant"], rows);
-  const all = truths.filter(({ isRelevant }) => isRelevant).length;
-  const kept = truths.filter(({ score }) => score >= 0.5);
-  const right = kept.filter(({ isRelevant }) => isRelevant).length;
-  const [precision, recall] = [right / kept.length, right / all];
-  const f1 = (2 * precision * recall) / (precision + recall);
-  const figures = [precision, recall, f1].map((share) => share.toFixed(2)).join(" / ");
-  console.log(`\nfrom 0.5 on: precision / recall / F1 ${figures}`);
+/** Prints the differences between systems with their significance: the table of docs/BENCHMARKS.md. */
+function printComparison(measured: readonly [string, Measured][]): void {
+  console.log("\nnDCG@10 by set, and p of the difference from the system named");
+  const systems = ["BM25", "fastest", "min-max", "moderate", "high_accuracy"] as const;
+  const ndcg = (answers: readonly Quality[] | undefined): number[] =>
+    (answers ?? []).map((quality) => quality.ndcg);
+  const rows = measured.map(([name, found]) => [
+    name,
+    ...systems.map((system) => (found.has(system) ? mean(ndcg(found.get(system))).toFixed(3) : "")),
+    ...COMPARED.map(([system, other]) => {
+      const [own, its] = [ndcg(found.get(system)), ndcg(found.get(other))];
+      if (own.length === 0 || its.length === 0) return "";
+      const differences = own.map((value, at) => value - (its[at] ?? 0));
+      const p = randomisationP(differences);
+      return `${mean(differences) >= 0 ? "+" : "−"}${Math.abs(mean(differences)).toFixed(3)} (p ${p < 0.001 ? "< .001" : p.toFixed(3)})`;
+    }),
+  ]);
+  printTable(["", ...systems, ...COMPARED.map(([system, other]) => `${system} − ${other}`)], rows);
 }
 
 /** What a tier costs to take in: seconds in the model for the same texts, in turn. */
