@@ -57,38 +57,60 @@ export function matchOf(weights: readonly number[], counts: readonly number[], w
 /** A word that is one term, which begins with its first letters: `y` alone may change there (`eyed`, `ei`). */
 const PLAIN = /^[A-Za-z][a-xz][a-z]*$/;
 
-/** Matches any text as `matchOf` matches a chunk. Stems only words that may be words of the query. Pure. */
-export function matchText({ terms, weights }: QueryWords, text: string): WordMatch {
+/** Matches any text as `matchOf` matches a chunk. Pure. */
+export function matchText(query: QueryWords, text: string): WordMatch {
+  const { places, words } = termPlaces(query, text);
+  const counts = query.terms.map(() => 0);
+  for (const { term } of places) counts[term] = (counts[term] ?? 0) + 1;
+  return matchOf(query.weights, counts, words);
+}
+
+/** An occurrence of a term of a query in a text. */
+export interface TermPlace {
+  /** Index of the term in the query. */
+  readonly term: number;
+  /** Number of words before it. */
+  readonly at: number;
+}
+
+/**
+ * Finds the terms of a query in any text, except those that weigh nothing. Returns the occurrences in order, and the number of
+ * words of the text. Stems only words that may be words of the query. Pure.
+ */
+export function termPlaces(
+  { terms, weights }: QueryWords,
+  text: string,
+): { readonly places: readonly TermPlace[]; readonly words: number } {
   // A function word adds nothing to a match.
-  const places = new Map(
+  const numbers = new Map(
     [...terms.entries()].flatMap(([at, term]) => ((weights[at] ?? 0) > 0 ? [[term, at] as const] : [])),
   );
-  const begins = new Set([...places.keys()].map((term) => term.slice(0, 2)));
-  const counts = terms.map(() => 0);
+  const begins = new Set([...numbers.keys()].map((term) => term.slice(0, 2)));
+  const places: TermPlace[] = [];
   let words = 0;
-  const seen = new Map<string, { readonly words: number; readonly at: readonly number[] }>();
+  const seen = new Map<string, { readonly words: number; readonly terms: readonly number[] }>();
   for (const word of readWords(text)) {
     let read = seen.get(word);
     if (read === undefined) {
       const first = word.charAt(0).toLowerCase();
       const isOther = !begins.has(first + word.charAt(1)) && !begins.has(first) && PLAIN.test(word);
-      read = isOther ? NOTHING : readWord(word, places);
+      read = isOther ? NOTHING : readWord(word, numbers);
       seen.set(word, read);
     }
+    for (const term of read.terms) places.push({ term, at: words });
     words += read.words;
-    for (const at of read.at) counts[at] = (counts[at] ?? 0) + 1;
   }
-  return matchOf(weights, counts, words);
+  return { places, words };
 }
 
 /** Counts of a word that is none of the query. */
-const NOTHING = { words: 1, at: [] };
+const NOTHING = { words: 1, terms: [] };
 
-/** Returns the words that a word counts for, and the places of its terms. */
-function readWord(word: string, places: ReadonlyMap<string, number>) {
+/** Returns the words that a word counts for, and the numbers of its terms. */
+function readWord(word: string, numbers: ReadonlyMap<string, number>) {
   const read = readTerms(word);
   return {
     words: read.filter(({ isExtra }) => !isExtra).length,
-    at: read.flatMap(({ term }) => places.get(term) ?? []),
+    terms: read.flatMap(({ term }) => numbers.get(term) ?? []),
   };
 }

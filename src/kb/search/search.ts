@@ -3,11 +3,11 @@ import type { FoundResult } from "../../wire/answers.ts";
 import type { Explanation, SearchFallback } from "../../wire/search.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import { queryWords } from "../lexical/word-match.ts";
-import type { WordMatch } from "../lexical/word-match.ts";
+import type { QueryWords, WordMatch } from "../lexical/word-match.ts";
 import type { ChunkRef } from "../store/records.ts";
 import type { Index, Evidence, FoundChunk, LexicalHit, Scope, VectorHit } from "../store/search-index.ts";
 import { mixDocuments, type WordRanked } from "./documents.ts";
-import { fuse, FUSED_DEPTH } from "./fuse.ts";
+import { fuse, FUSED_DEPTH, lexicalShare } from "./fuse.ts";
 import { pathOf, positionOf } from "./position.ts";
 import { blend, meanJudgement, RERANKED_DEPTH, SENTENCE_SHARE } from "./rerank.ts";
 import type { Reranker } from "./reranker.ts";
@@ -19,6 +19,7 @@ import {
   type ChunkEvidence,
   type ScoredHit,
 } from "./score.ts";
+import { mixTexts } from "./text-evidence.ts";
 
 /** A search of one scope. */
 export interface SearchRequest {
@@ -57,7 +58,7 @@ const DEEP_WORDS = 300;
 
 /**
  * Searches a scope. `fastest` searches by words. `moderate` fuses words and vectors. `high_accuracy` searches deeper by words
- * and reranks the top of the fused list, with a reranking model if there is one, else by each chunk's best sentence.
+ * and reranks the top of the fused list, with a reranking model if there is one, else by documents, texts and sentences.
  *
  * Without an embedder, or if it fails, all tiers search by words; the outcome reports it as `fallback`, and the state of the
  * model has the failure (ingest/model.ts). A chunk without sentence vectors keeps its fused rank. Omits chunks without
@@ -77,7 +78,8 @@ export async function search(
   const lexical = { query, limit: isDeep ? DEEP_WORDS : limit };
   const nearest = vector && { ...vector, limit };
   const ask = { scope, lexical, nearest, depth: limit };
-  const { total } = queryWords(query);
+  const words = queryWords(query);
+  const { total } = words;
   let fallback: SearchFallback | undefined = tier !== "fastest" && vector === undefined ? "words" : undefined;
   const ranked = async (evidence: Evidence): Promise<Scored[]> => {
     const hits = candidates(evidence, total, limit);
@@ -86,10 +88,7 @@ export async function search(
     const judgements = reranker && (await judge(index, reranker, request, hits));
     if (judgements !== undefined) return requested(scoredByJudgement(hits, judgements, total), request);
     if (reranker !== undefined) fallback ??= "sentences";
-    return requested(
-      scored(await rerankedBySentence(index, request, hits, total, vector), shiftMax),
-      request,
-    );
+    return requested(scored(await reranked(index, request, hits, words, vector), shiftMax), request);
   };
 
   let wanted = await ranked(await index.evidence({ ...ask, withChunks: false }));
@@ -178,21 +177,24 @@ function scoredByJudgement(
 }
 
 /**
- * Reranks the hits by their documents and by each hit's best sentence, which is also evidence for the score. Omits a hit whose
- * sentence leaves it without evidence.
+ * Reranks the hits by their documents, by their texts, and by each hit's best sentence, which is also evidence for the score.
+ * Omits a hit whose sentence leaves it without evidence.
  */
-async function rerankedBySentence(
+async function reranked(
   index: SearchedIndex,
   { scope, query }: SearchRequest,
   hits: readonly Candidate[],
-  total: number,
+  words: QueryWords,
   vector: QueryVector | undefined,
 ): Promise<readonly Candidate[]> {
+  const { total } = words;
   const refs = hits.map(({ ref }) => ref);
-  const [documents, matches] = await Promise.all([
+  const first = refs.slice(0, RERANKED_DEPTH);
+  const [documents, matches, chunks] = await Promise.all([
     // Within one document it would be the same for every chunk.
-    "resourceId" in scope ? [] : index.documentMatches({ scope, query, refs: refs.slice(0, RERANKED_DEPTH) }),
+    "resourceId" in scope ? [] : index.documentMatches({ scope, query, refs: first }),
     vector === undefined ? [] : index.sentenceMatches({ scope, ...vector, refs }),
+    index.foundChunks(scope, first),
   ]);
   const cosines = new Map(matches.map(({ ref, cosine }) => [ref, Math.max(0, cosine)]));
   const rescored = hits
@@ -203,7 +205,8 @@ async function rerankedBySentence(
       return { ...hit, score: scoreOf({ match: hit.match, total, cosine }), sentence };
     })
     .filter(({ score }) => score > 0);
-  return blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
+  const blended = blend(mixDocuments(rescored, documents), cosines, SENTENCE_SHARE, meanJudgement(cosines));
+  return mixTexts(blended, chunks, words);
 }
 
 type Candidate = WordRanked &
@@ -241,7 +244,7 @@ function candidates(
 ): Candidate[] {
   const hits = nearest === undefined ? lexical.hits : shallowOrNear(lexical.hits, nearest, depth);
   const matchOf = new Map([...hits, ...nearestMatches].map(({ ref, match }) => [ref, match]));
-  return fuse(hits, nearest ?? [], others, depth)
+  return fuse(hits, nearest ?? [], others, depth, lexicalShare(hits[0]?.match, total))
     .map((fused) => {
       const match = matchOf.get(fused.ref) ?? NO_WORDS;
       return Object.assign(fused, { match, score: scoreOf({ match, total, cosine: fused.cosine }) });

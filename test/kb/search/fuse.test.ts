@@ -1,6 +1,6 @@
 import { array, assert, double, nat, property, record, uniqueArray } from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fuse, FUSED_DEPTH } from "../../../src/kb/search/fuse.ts";
+import { fuse, FUSED_DEPTH, lexicalShare } from "../../../src/kb/search/fuse.ts";
 
 const words = (scores: readonly [ref: number, bm25: number][]) =>
   scores.map(([ref, bm25]) => ({ ref, bm25, match: { matched: 1, strength: 0.5 } }));
@@ -141,5 +141,25 @@ describe("fuse", () => {
         (refs) => fuse([], vectors(refs.slice(0, 1).map((ref) => [ref, 0.5]))).length < 2,
       ),
     );
+  });
+});
+
+describe("lexicalShare", () => {
+  it("words decide less if the best chunk has few words of the query, and half in between", () => {
+    const shareOf = (matched: number): number => lexicalShare({ matched, strength: 0 }, 10);
+    expect(shareOf(7)).toBeCloseTo(0.5, 10);
+    expect(shareOf(2)).toBeCloseTo(0.4, 10);
+    expect(shareOf(10)).toBeCloseTo(0.56, 10);
+    expect(lexicalShare(undefined, 10)).toBe(0.5);
+    // Function words alone weigh nothing.
+    expect(lexicalShare({ matched: 0, strength: 0 }, 0)).toBe(0.5);
+  });
+
+  it("fuse gives words the weight that it is given", () => {
+    const fused = fuse(words([[1, 8]]), vectors([[2, 0.9]]), vectors([[1, 0]]), FUSED_DEPTH, 0.4);
+    expect(fused.map(({ ref, mix }) => [ref, mix])).toEqual([
+      [2, 0.6],
+      [1, 0.4],
+    ]);
   });
 });
