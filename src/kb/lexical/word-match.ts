@@ -56,6 +56,8 @@ export function matchOf(weights: readonly number[], counts: readonly number[], w
 
 /** A word that is one term, which begins with its first letters: `y` alone may change there (`eyed`, `ei`). */
 const PLAIN = /^[A-Za-z][a-xz][a-z]*$/;
+/** Longest word whose stem may be a single letter (`ies`), with room to spare. */
+const ONE_LETTER_CHARS = 5;
 
 /** Matches any text as `matchOf` matches a chunk. Pure. */
 export function matchText(query: QueryWords, text: string): WordMatch {
@@ -85,16 +87,23 @@ export function termPlaces(
   const numbers = new Map(
     [...terms.entries()].flatMap(([at, term]) => ((weights[at] ?? 0) > 0 ? [[term, at] as const] : [])),
   );
-  const begins = new Set([...numbers.keys()].map((term) => term.slice(0, 2)));
+  const begins = new Set([...numbers.keys()].map(beginOf));
   const places: TermPlace[] = [];
   let words = 0;
   const seen = new Map<string, { readonly words: number; readonly terms: readonly number[] }>();
   for (const word of readWords(text)) {
+    // Nearly all words end here. A capital differs from its small letter by one bit.
+    const first = word.charCodeAt(0) | 0x20;
+    const mayMatch =
+      begins.has(pairOf(first, word.charCodeAt(1))) ||
+      (word.length <= ONE_LETTER_CHARS && begins.has(pairOf(first, 0)));
+    if (!mayMatch && PLAIN.test(word)) {
+      words += 1;
+      continue;
+    }
     let read = seen.get(word);
     if (read === undefined) {
-      const first = word.charAt(0).toLowerCase();
-      const isOther = !begins.has(first + word.charAt(1)) && !begins.has(first) && PLAIN.test(word);
-      read = isOther ? NOTHING : readWord(word, numbers);
+      read = readWord(word, numbers);
       seen.set(word, read);
     }
     for (const term of read.terms) places.push({ term, at: words });
@@ -103,8 +112,14 @@ export function termPlaces(
   return { places, words };
 }
 
-/** Counts of a word that is none of the query. */
-const NOTHING = { words: 1, terms: [] };
+/** The first two letters of a term as a number; a term of one letter has 0 for the second. */
+function beginOf(term: string): number {
+  return pairOf(term.charCodeAt(0), term.length > 1 ? term.charCodeAt(1) : 0);
+}
+
+function pairOf(first: number, second: number): number {
+  return (first << 16) | second;
+}
 
 /** Returns the words that a word counts for, and the numbers of its terms. */
 function readWord(word: string, numbers: ReadonlyMap<string, number>) {
