@@ -140,7 +140,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
     disk.setReadonly(true);
     const fresh = await ground.command("sync");
     expect(fresh, `it said: ${fresh.stderr}`).toMatchObject({ code: 2 });
-    expect(fresh.stderr).toMatch(/^kbsync: cannot make the state folder .*read-only file system/);
+    expect(fresh.stderr).toMatch(/^kbsync: cannot create the state folder .*read-only file system/);
     disk.setReadonly(false);
     await expectAgreement(ground);
     disk.setReadonly(true);

@@ -232,6 +232,6 @@ describe("kbsync ask ends with words and a code", () => {
     const ended = await ask({ stateDir: join(temporary.path, "open") }, "What?");
     chmodSync(keyFile, 0o600);
     expect(ended.code).toBe(0);
-    expect(ended.stderr).toMatch(/everybody on this machine can read the key/);
+    expect(ended.stderr).toMatch(/other users of this machine can read the key/);
   });
 });

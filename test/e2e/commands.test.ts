@@ -91,7 +91,7 @@ describe("sync", () => {
     const dry = await sync("--dry-run");
     expect(dry.code).toBe(0);
     expect(dry.stdout).toMatch(/^create {3}README\.md$/m);
-    expect(dry.stdout).toMatch(/7 create; nothing was sent\n7 documents, .* tokens .*\n$/);
+    expect(dry.stdout).toMatch(/7 to create; nothing was sent\n7 documents, .* tokens .*\n$/);
     const first = await sync("--json");
     expect(parse(first.stdout)).toMatchObject({ files: 7, inAgreement: 7 });
   });

@@ -182,7 +182,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     box.sh(`${hangUp} && ${hangUp} && systemctl reload kbsync`);
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
     await statusSays(/^\d+ files in agreement/);
-    expect(journal()).toContain("only the next start takes this from the configuration: service.port");
+    expect(journal()).toContain("changed in the configuration, effective after the next start: service.port");
     agrees();
     expect(found("a comet with two tails")).toBe(true);
     expect(mainPid(), "all of that without another process").toBe(before);

@@ -86,7 +86,7 @@ export function approveWords(approvals: readonly Omit<Approval, "token">[], isRu
   const lines = approvals.map(({ source, held, reason }) => {
     const what = held === 0 ? "" : `, ${counted(held, "delete")}`;
     const deed =
-      held === 0 ? (isRunning ? "goes on" : "goes on there") : `does ${held === 1 ? "it" : "them"}`;
+      held === 0 ? (isRunning ? "continues" : "continues with it") : `deletes ${held === 1 ? "it" : "them"}`;
     const when = isRunning ? `the daemon ${deed} now` : `the next sync ${deed}`;
     // What was asked there has been answered.
     const why = reason.replace(/; is a disk not mounted\?$/, "");

@@ -66,7 +66,7 @@ function parsed(text: string): unknown {
 function read<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const found = schema.safeParse(value);
   if (found.success) return found.data;
-  throw refused("the service answered a question in a form that is not known here");
+  throw refused("the service answered a question in an unknown form");
 }
 
 function refused(words: string): KbsyncError {

@@ -57,7 +57,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const given = wishesOf(context, folders, options, tier);
   const isPerson = context.stdout.isTTY && process.stdin.isTTY;
   if (folders.length === 0 && !isPerson) {
-    throw new KbsyncError("there is no folder to watch, and no terminal to ask on", {
+    throw new KbsyncError("no folder is named, and there is no terminal on which to ask", {
       code: "usage",
       hint: "Name the folders: `kbsync init DIR…`; `kbsync init --help` lists the options.",
     });
@@ -77,7 +77,7 @@ function refuseOverwriting(file: string, force: boolean): void {
   throw new KbsyncError(`there is a configuration already: ${file}`, {
     code: "usage",
     subject: file,
-    hint: "Edit it, name another file with --config, or write over it with --force.",
+    hint: "Edit it, name another file with --config, or overwrite it with --force.",
   });
 }
 

@@ -77,7 +77,7 @@ async function askFolders(ask: Ask, complain: (words: string) => void, cwd: stri
     const answer = (
       await ask(
         isFirst
-          ? `Which folder should kbsync watch? [${visibleLine(cwd)}] `
+          ? `Which folder should kbsync sync? [${visibleLine(cwd)}] `
           : "Another folder? (Enter: no more) ",
       )
     ).trim();

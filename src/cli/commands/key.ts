@@ -90,7 +90,7 @@ async function create(context: Context, name: string, options: CreateOptions): P
     const { key, record } = await keys.createKey(parts, accountId, body);
     const shown = { account: options.account, ...keys.shownKey(record, context.nowMs()) };
     print(context, options, { key, ...shown }, `${key}\n`);
-    note(context, options, `It is shown this once. Account ${options.account}, id ${record.id}.\n`);
+    note(context, options, `It is not shown again. Account ${options.account}, id ${record.id}.\n`);
   });
 }
 
@@ -108,7 +108,7 @@ async function revoke(context: Context, id: string, options: KeyOptions): Promis
     const { id: accountId } = await existing(parts, options.account);
     const record = (await keys.listKeys(parts, accountId)).find((key) => key.id === id);
     if (record !== undefined && isOwn(state, record, keys.hashKey)) {
-      throw new KbsyncError("this is the key of the state folder, by which kbsync reaches its own service", {
+      throw new KbsyncError("this is the state folder's own key, which kbsync uses for its service", {
         code: "usage",
         subject: id,
         hint: `\`kbsync key rotate ${id} --overlap 0\` replaces it.`,
@@ -130,9 +130,8 @@ async function rotate(context: Context, id: string, options: RotateOptions): Pro
     const now = context.nowMs();
     const shown = { ...keys.shownKey(record, now), previous: keys.shownKey(previous, now) };
     print(context, options, { key, ...shown }, `${key}\n`);
-    note(context, options, `It is shown this once. The old key works until ${previous.expiresAt}.\n`);
-    if (own)
-      note(context, options, `It stands in ${state.keyFile} now: restart what runs on it before then.\n`);
+    note(context, options, `It is not shown again. The old key works until ${previous.expiresAt}.\n`);
+    if (own) note(context, options, `It is now in ${state.keyFile}: restart what uses it before then.\n`);
   });
 }
 
@@ -150,7 +149,7 @@ async function withKeys(
 ): Promise<void> {
   const config = loadConfig(configRequest(context, options));
   if (!("embedded" in config.service)) {
-    throw new KbsyncError("the configuration names a hosted service, whose keys are made there", {
+    throw new KbsyncError("the configuration names a hosted service: create its keys there", {
       code: "usage",
     });
   }

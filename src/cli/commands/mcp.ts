@@ -54,11 +54,13 @@ export function addMcp(program: Command, context: Context): void {
 async function mcp(context: Context, options: McpOptions): Promise<void> {
   const { http = false, port, host, publicUrl: signInUrl, keyFile } = options;
   if (!http && (port ?? host ?? signInUrl) !== undefined)
-    throw usage("--port, --host and --public-url are for --http; over stdio there is none");
+    throw usage("--port, --host and --public-url need --http");
   if (host !== undefined && !isLoopback(host) && signInUrl?.startsWith("https:") !== true)
-    throw usage("--host with an address of other machines needs --public-url, the https address of a proxy");
+    throw usage(
+      "--host with an address that other machines can reach needs --public-url, the https address of a proxy",
+    );
   if (http && keyFile !== undefined)
-    throw usage("--key-file is for stdio; over HTTP each client brings its key");
+    throw usage("--key-file is for stdio; over HTTP each client sends its own key");
   const { port: _port, host: _host, publicUrl: _publicUrl, ...rest } = options;
   const config = loadConfig(configRequest(context, rest));
   // Reports a file that holds no key at once, not with the first call.

@@ -52,8 +52,8 @@ export function nameOtherSources(context: Context, command: string, { sources, s
   const [first] = others;
   if (first === undefined) return;
   context.stderr.write(
-    `kbsync: this is about ${used.join(", ")}, as configured; the state folder was last used with ${others.join(", ")}: ` +
-      `\`kbsync ${command} ${shellWord(first)}\` takes that\n`,
+    `kbsync: using ${used.join(", ")} from the configuration; the state folder was last used with ${others.join(", ")}: ` +
+      `\`kbsync ${command} ${shellWord(first)}\` uses that\n`,
   );
 }
 

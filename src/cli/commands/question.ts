@@ -206,7 +206,7 @@ export function endText({ data }: ChatResponse, lookup: Pick<ResourceLookup, "fi
   const notes = data.annotations.map(noteOf).filter((note) => note !== "");
   if (data.fallback) notes.push(`answered by ${data.model}, after: ${data.firstAttemptError}`);
   if (data.finish_reason === "truncated") notes.push("the model's answer was cut off at its limit");
-  if (data.finish_reason === "content_filter") notes.push("the model's provider held back the answer");
+  if (data.finish_reason === "content_filter") notes.push("the model's provider withheld the answer");
   const cited = sources.map((source) => `  ${sourceText(source, lookup)}\n`).join("");
   const said = notes.map((note) => `  ${note}\n`).join("");
   return `\n${cited === "" ? "" : `\nSources\n${cited}`}${said === "" ? "" : `\nNotes\n${said}`}`;

@@ -59,13 +59,16 @@ export function openReloads({ context, log, supervisor, ground, read, live }: Re
     const hasNewKey = fresh.service.pauthkey !== current.service.pauthkey;
     const applied = hasNewKey ? [...changes, "the service's key"] : changes;
     if (pending.length > 0)
-      log.warn({ pending }, `only the next start takes this from the configuration: ${pending.join(", ")}`);
+      log.warn(
+        { pending },
+        `changed in the configuration, effective after the next start: ${pending.join(", ")}`,
+      );
     if (applied.length === 0) {
-      log.info("the configuration was read again: nothing changes by it now");
+      log.info("reloaded the configuration: nothing changed");
       supervisor.reloaded(undefined);
       return { applied, pending };
     }
-    log.info({ applied }, `the configuration was read again: ${applied.join(", ")}`);
+    log.info({ applied }, `reloaded the configuration: ${applied.join(", ")}`);
     current = { config: liveConfig(current.config, fresh.config), service: fresh.service };
     next = current;
     restart.abort();

@@ -246,7 +246,7 @@ async function serveControl(
         log.warn(`the control socket is ${path}, not in the state folder: ${reason}`),
     });
   } catch (error) {
-    log.warn(`no control socket, so that no command reaches this daemon: ${messageOf(error)}`);
+    log.warn(`no control socket, so commands cannot reach this daemon: ${messageOf(error)}`);
     return undefined;
   }
 }

@@ -225,7 +225,7 @@ async function print(
       import("../results/matches.ts"),
       import("../results/result-text.ts"),
     ]);
-    if (isWeak(found, options)) context.stdout.write("nothing fits well; the nearest:\n\n");
+    if (isWeak(found, options)) context.stdout.write("No good match. The closest results:\n\n");
     context.stdout.draw(resultsText(found, queryMatches(query), styleOf(context), isFull));
   }
   if (found.length === 0) {

@@ -27,7 +27,7 @@ import { openLog } from "../terminal/log.ts";
 import { nameOtherSources } from "./named-sources.ts";
 import { reportOutages } from "../output/outage.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
-import { counted } from "../output/progress.ts";
+import { counted, thousands } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 import { prose, unbroken } from "../terminal/prose.ts";
 import { makeStateFolder, type StateFolder, stateFolder } from "../state/state-folder.ts";
@@ -212,6 +212,6 @@ export function planLines(planned: NonNullable<PassResult["planned"]>): string {
   });
   const counts = new Map<string, number>();
   for (const { action } of planned) counts.set(action, (counts.get(action) ?? 0) + 1);
-  const sum = [...counts].map(([action, count]) => `${count} ${action}`).join(", ");
+  const sum = [...counts].map(([action, count]) => `${thousands(count)} to ${action}`).join(", ");
   return `${lines.join("")}${planned.length === 0 ? "nothing to do" : sum}; nothing was sent\n`;
 }

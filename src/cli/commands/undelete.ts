@@ -82,7 +82,7 @@ function resultText(results: readonly PutBack[], cwd: string): string {
 /** What is not as it was. */
 function noteOf({ isExact, kind }: TrashedText): string {
   if (isExact) return "";
-  if (kind === "link") return "  (a shortcut made anew of its address)";
+  if (kind === "link") return "  (a new shortcut to its address)";
   return "  (its text as UTF-8, as the service had it: not the bytes of the deleted file)";
 }
 

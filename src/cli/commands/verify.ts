@@ -104,7 +104,7 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   lines.push(
     found === 0
       ? agreeWords(sources)
-      : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them put right`,
+      : `${counted(found, "differs", "differ")}, ${thousands(found - left)} of them repaired`,
   );
   return `${lines.join("\n")}\n`;
 }
@@ -112,14 +112,14 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
 function unjudgedWords(count: number): string {
   if (count === 0) return "";
   const verbs = count === 1 ? ["was", "is"] : ["were", "are"];
-  return `, ${thousands(count)} ${verbs[0] ?? ""} sent less than two minutes ago and ${verbs[1] ?? ""} not judged yet`;
+  return `, ${thousands(count)} ${verbs[0] ?? ""} sent less than two minutes ago and ${verbs[1] ?? ""} not checked yet`;
 }
 
 /** No difference was found, which says as much as was compared. */
 function agreeWords(sources: AuditReport["sources"]): string {
   if (sources.every(({ listed, unjudged }) => listed && unjudged === 0)) return "all agree";
   return sources.some(({ resources }) => resources > 0)
-    ? "all that were compared agree"
+    ? "everything that was compared agrees"
     : "nothing was compared yet";
 }
 

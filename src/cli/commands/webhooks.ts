@@ -90,8 +90,8 @@ async function reach(context: Context, options: CommonOptions): Promise<ReachedS
 
 /** What came of a replay. */
 export function replayLine({ replayed, disabled = 0 }: z.output<typeof ReplayAnswer>["data"]): string {
-  const left = disabled === 0 ? "" : `, ${disabled} left: their endpoint is disabled`;
-  return `${counted(replayed, "message")} on the way again${left}\n`;
+  const left = disabled === 0 ? "" : `, ${disabled} not sent: their endpoint is disabled`;
+  return `${counted(replayed, "message")} queued again${left}\n`;
 }
 
 /** Questions whose answers go to webhooks; empty where there are none. */

@@ -32,7 +32,7 @@ export function openDocumentReader(
     fetcher.refuse(url);
     const take = async ({ contentType, body }: LinkAnswer): Promise<string> => {
       if (!JSON_TYPE.test(contentType ?? ""))
-        throw new KbsyncError("its answer is no JSON", { code: "link_failed", subject: url.host });
+        throw new KbsyncError("its answer is not JSON", { code: "link_failed", subject: url.host });
       return readText(body, DOCUMENT_BYTES_MAX);
     };
     return fetcher.fetch(url, undefined, take, { signal });

@@ -73,7 +73,7 @@ export async function startEmbeddedService(
   daemon?: DaemonHandlers,
 ): Promise<ReachedService> {
   if (!("embedded" in config.service)) {
-    throw new KbsyncError("the configuration names a hosted service, so there is none to run here", {
+    throw new KbsyncError("the configuration names a hosted service, so there is no service to run here", {
       code: "usage",
       hint: "`kbsync run` is the daemon alone.",
     });
@@ -324,7 +324,7 @@ export const HOSTED_KEY_CREDENTIAL = "pauthkey";
 function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
   const named = env["KBSYNC_PAUTHKEY"];
   if (named !== undefined && named.trim() !== "")
-    return validKey(named, "KBSYNC_PAUTHKEY is no key", "KBSYNC_PAUTHKEY");
+    return validKey(named, "KBSYNC_PAUTHKEY is not a key", "KBSYNC_PAUTHKEY");
   // The service manager reads the file as root and passes it to this process, which may not read it itself.
   const given = credentialFile(env, HOSTED_KEY_CREDENTIAL) ?? file;
   const key = given === undefined ? undefined : readKeyFile(given);

@@ -76,7 +76,7 @@ export function serviceKey(
     });
   }
   if ((statSync(file).mode & OTHERS) !== 0) {
-    log.warn({ file }, `everybody on this machine can read the key of ${configured}: chmod 600 closes it`);
+    log.warn({ file }, `other users of this machine can read the key of ${configured}: run chmod 600`);
   }
   return key;
 }

@@ -74,10 +74,10 @@ export async function askService<S extends z.ZodType>(
 ): Promise<z.output<S>> {
   const found = schema.safeParse(await readJson(service, call, await callService(service, call)));
   if (found.success) return found.data;
-  throw new KbsyncError(
-    `the service at ${service.apiUrl} answered ${call.what} in a form that is not known here`,
-    { code: "service_refused", subject: service.apiUrl },
-  );
+  throw new KbsyncError(`the service at ${service.apiUrl} answered ${call.what} in an unknown form`, {
+    code: "service_refused",
+    subject: service.apiUrl,
+  });
 }
 
 /** Returns undefined for a body that is no JSON: no schema accepts it. */

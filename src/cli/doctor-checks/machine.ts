@@ -60,7 +60,7 @@ export const diskCheck: Check = {
 export function judgeRoom({ freeBytes, totalBytes, freeFiles, totalFiles }: Room, subject: string): Checked {
   const seen = `${sizeWords(freeBytes)} of ${sizeWords(totalBytes)} free`;
   const remedy =
-    "Free some, or name a folder on another disk with --state-dir or the configuration's stateDir.";
+    "Free some space, or name a folder on another disk with --state-dir or the configuration's stateDir.";
   const findings: Finding[] = [];
   if (freeBytes < FREE_BYTES_LOW) {
     findings.push({

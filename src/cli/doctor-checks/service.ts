@@ -81,7 +81,7 @@ export const keyCheck: Check = {
     const asked = await ask(reached.apiUrl, reached.pauthkey, ground.signal).catch(() => undefined);
     ground.signal.throwIfAborted();
     if (asked === undefined) return { seen: "not tried: the service does not answer", findings };
-    if (asked.status !== 401 && asked.status !== 403) return { seen: "the service takes it", findings };
+    if (asked.status !== 401 && asked.status !== 403) return { seen: "accepted by the service", findings };
     const finding: Finding = {
       check: "key-refused",
       level: "failure",
@@ -113,7 +113,7 @@ export const clockCheck: Check = {
 export function judgeClock(aheadMs: number, subject: string): Checked {
   const seconds = Math.round(Math.abs(aheadMs) / 1000);
   // HTTP sends whole seconds: less than two are no difference.
-  if (Math.abs(aheadMs) < 2000) return { seen: "as the service's", findings: [] };
+  if (Math.abs(aheadMs) < 2000) return { seen: "agrees with the service's", findings: [] };
   const seen = `${seconds} s ${aheadMs > 0 ? "ahead of" : "behind"} the service's`;
   if (seconds <= CLOCK_OFF_SECONDS) return { seen, findings: [] };
   const finding: Finding = {
@@ -122,7 +122,7 @@ export function judgeClock(aheadMs: number, subject: string): Checked {
     subject,
     message: `this machine's clock is ${seen}; kbsync allows for it, but certificates and signatures may be refused`,
     remedy:
-      "Let this machine keep time by NTP: timedatectl set-ntp true. If this clock is right, the service's is not.",
+      "Turn on time synchronisation: timedatectl set-ntp true. If this clock is right, the service's is not.",
   };
   return { seen, findings: [finding] };
 }
@@ -146,7 +146,7 @@ function openFile(file: string): Finding[] {
       check: "key-file-mode",
       level: "warning",
       subject: file,
-      message: `others than its owner can read the key file ${file}`,
+      message: `other users can read the key file ${file}`,
       remedy: `chmod 600 ${file}`,
     },
   ];

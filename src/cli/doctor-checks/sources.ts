@@ -46,7 +46,7 @@ function rootFinding({ absolutePath: path }: ResolvedSource, code: string): Find
         remedy: "Mount it or put it back, or take it out of the configuration's sources.",
       };
     case "ENOTDIR":
-      return { ...about, message: `${path} is no folder`, remedy: "Correct the configuration's sources." };
+      return { ...about, message: `${path} is not a folder`, remedy: "Correct the configuration's sources." };
     default:
       return {
         ...about,
@@ -76,6 +76,6 @@ function remoteFinding({ absolutePath: path }: ResolvedSource, kind: string): Fi
     level: "warning",
     subject: path,
     message: `${path} is on ${kind}, which does not report changes of other machines: it is scanned every 15 s`,
-    remedy: "Nothing has to be done. Run kbsync on the machine that has the disk to see changes at once.",
+    remedy: "Nothing to do. Run kbsync on the machine that has the disk to see changes at once.",
   };
 }

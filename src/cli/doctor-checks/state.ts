@@ -17,7 +17,7 @@ export const accessCheck: Check = {
   name: "access",
   run: ({ state }) => {
     if (!isThere(state.path)) return NONE;
-    if (!isOpenToOthers(state.path)) return { seen: "open to its owner alone", findings: [] };
+    if (!isOpenToOthers(state.path)) return { seen: "only its owner can open it", findings: [] };
     const open = [
       state.keyFile,
       state.tokenSecretFile,

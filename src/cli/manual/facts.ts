@@ -28,17 +28,17 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   ["KBSYNC_PAUTHKEY", "the key for a hosted service, one line"],
   ["KBSYNC_LOG", "log level: debug, info (default), warn, error, silent"],
   ["KBSYNC_LOG_FORMAT", "format of log lines: text (default), json"],
-  ["STATE_DIRECTORY", "the state folder, as systemd sets it; where no other is named"],
-  ["XDG_STATE_HOME", "the state folder is kbsync below it, where no other is named"],
+  ["STATE_DIRECTORY", "the state folder, set by systemd; used unless another is named"],
+  ["XDG_STATE_HOME", "unless a state folder is named, it is `kbsync` below this folder"],
   [
     "XDG_RUNTIME_DIR",
     "running instances register in kbsync below it, so that commands in any folder find them",
   ],
-  ["CREDENTIALS_DIRECTORY", "the folder with the keys that systemd hands over; set by it"],
+  ["CREDENTIALS_DIRECTORY", "folder with the keys that systemd passes to kbsync; set by systemd"],
   ["NOTIFY_SOCKET", "socket for kbsync's state reports to systemd; set by systemd"],
   ["WATCHDOG_USEC", "how often systemd expects a sign of life; set by systemd"],
-  ["KBSYNC_UNIT", "set in the units that show each source as a mount of its own"],
-  ["JOURNAL_STREAM", "whether standard error is systemd's journal; set by it"],
+  ["KBSYNC_UNIT", "set in units that mount each source separately"],
+  ["JOURNAL_STREAM", "set by systemd if standard error is its journal"],
   ["CACHE_DIRECTORY", "cache of compiled code, as systemd sets it; else $XDG_CACHE_HOME/kbsync"],
 ];
 

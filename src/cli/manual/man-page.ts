@@ -26,12 +26,8 @@ export function manPage(table: CommandTable, facts: ManualFacts): string {
     ".SH DESCRIPTION",
     roff(table.description),
     ".PP",
-    roff(
-      "`kbsync up DIR` on a fresh machine gives a working whole: the folder becomes a knowledge base that",
-    ),
-    roff(
-      "can be searched, and stays one. `kbsync init` writes a configuration; `kbsync doctor` shows what is",
-    ),
+    roff("`kbsync up DIR` needs no configuration: it makes the folder searchable and keeps it"),
+    roff("up to date. `kbsync init` writes a configuration; `kbsync doctor` shows what is"),
     roff("wrong."),
     ".SH OPTIONS",
     ...table.options.flatMap(optionLines),

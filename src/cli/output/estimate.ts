@@ -42,5 +42,5 @@ export function estimateLine({ documents, bytes, tokens, unknown, cost }: Estima
   if (documents === 0) return "";
   const unread = unknown === 0 ? "" : ` and those of ${counted(unknown, "file")} that the service reads`;
   const price = cost === undefined ? "" : `; embedding them costs about ${cost.toFixed(cost < 1 ? 4 : 2)}`;
-  return `${counted(documents, "document")}, ${thousands(bytes)} bytes, about ${thousands(tokens)} tokens (of four characters)${unread}${price}\n`;
+  return `${counted(documents, "document")}, ${thousands(bytes)} bytes, about ${thousands(tokens)} tokens (at four characters each)${unread}${price}\n`;
 }

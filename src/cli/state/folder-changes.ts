@@ -104,7 +104,7 @@ function sourceOf(
 function obstacleOf({ areNamed, config, request }: FolderChangesOptions): Obstacle | null {
   const { file, sources } = config();
   const folders = sources.map(({ absolutePath }) => shellWord(absolutePath)).join(" ");
-  const hint = `\`kbsync init ${folders}\` writes a configuration. \`kbsync up\` without folders uses it, and takes others as they come.`;
+  const hint = `\`kbsync init ${folders}\` writes a configuration. \`kbsync up\` without folders uses it, and folders can then be added while it runs.`;
   if (areNamed) return { message: "The folders of this daemon were named when it was started.", hint };
   if (file === undefined) return { message: "This daemon has no configuration to change.", hint };
   try {

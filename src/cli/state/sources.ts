@@ -46,7 +46,7 @@ export function loadSources(
   if (config.sources.length > 0 || mayBeEmpty(config)) return config;
   const known = ledgerFolders(config.stateDir);
   const which = known.length === 0 ? "" : ` This state folder was last used with ${known.join(", ")}.`;
-  throw new KbsyncError("there is no folder to watch", {
+  throw new KbsyncError("there is no folder to sync", {
     code: "usage",
     hint: `Name one on the command line, or list it under sources in kbsync.config.json.${which}`,
   });

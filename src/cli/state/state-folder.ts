@@ -41,7 +41,7 @@ export function makeStateFolder(path: string): StateFolder {
     makeFolders(path);
   } catch (error) {
     if (shortageAt(path, error) !== undefined) throw stateUnusable(path, error);
-    throw new KbsyncError(`cannot make the state folder ${path}: ${messageOf(error)}`, {
+    throw new KbsyncError(`cannot create the state folder ${path}: ${messageOf(error)}`, {
       code: "state_unusable",
       subject: path,
       hint: "Name another with --state-dir or the configuration's stateDir.",
@@ -110,7 +110,7 @@ export function readKeyFile(path: string): string | undefined {
       cause: error,
     });
   }
-  return validKey(text, `${path} holds no key`, path);
+  return validKey(text, `${path} contains no key`, path);
 }
 
 /** The key in a text, without the space around it. Throws `key_invalid` with these words; the error never contains the text. */
@@ -121,7 +121,7 @@ export function validKey(text: string, words: string, subject: string): string {
   throw new KbsyncError(`${words}: expected one line of visible ASCII characters, got ${flawOf(key)}`, {
     code: "key_invalid",
     subject,
-    hint: "A key stands alone, without a line break or another control character inside.",
+    hint: "It must contain nothing but the key, without line breaks or other control characters.",
   });
 }
 

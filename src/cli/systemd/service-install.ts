@@ -107,7 +107,7 @@ export async function uninstallUnit(context: Context, options: UnitRequest): Pro
   await systemctl("reset-failed", paths.unit);
   // A template's file is of many folders, each with data of its own.
   const data = options.dir === undefined ? installed.origin.data : paths.stateDir;
-  printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install goes on with it.`);
+  printUnit("data", `stays in ${data}: ledger, key and knowledge base. Another install continues with it.`);
 }
 
 /** The service manager, which must be there. Throws `no_systemd`, `not_permitted`. */
@@ -115,7 +115,7 @@ async function managerOf({ user }: UnitRequest): Promise<Systemctl> {
   if (user !== true && process.getuid?.() !== 0) {
     throw new KbsyncError("only root may change the system's units", {
       code: "not_permitted",
-      hint: "Say it with sudo, or --user for a unit of your own; --print shows the unit.",
+      hint: "Run it with sudo, or add --user for a unit of your own; --print shows the unit.",
     });
   }
   return reachManager(user === undefined ? {} : { user });
@@ -130,7 +130,7 @@ export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise
     code: "no_systemd",
     hint:
       user === true
-        ? "Log in as that user (sudo and su begin no session), or `loginctl enable-linger` first."
+        ? "Log in as that user (sudo and su start no session), or `loginctl enable-linger` first."
         : "This machine was not started by systemd; `kbsync up` runs without it, --print shows the unit.",
   });
 }

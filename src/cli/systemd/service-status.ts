@@ -75,8 +75,7 @@ export function statusOf(
 export function unitStatusText(now: UnitStatus, isUser: boolean): string {
   const lines: (readonly [string, string])[] = [["unit", `${now.unit}, ${now.enabled}`]];
   if (now.file !== null) lines.push(["file", now.file]);
-  if (now.upToDate === false)
-    lines.push(["outdated", "it would be written in another way now: `kbsync service install` does it"]);
+  if (now.upToDate === false) lines.push(["outdated", "out of date: `kbsync service install` updates it"]);
   for (const warning of now.warnings) lines.push(["warning", warning]);
   const parts = [`${now.active} (${now.sub})`];
   if (now.pid !== null) parts.push(`process ${now.pid}`);

@@ -219,5 +219,5 @@ function tooLongWords(): string {
 }
 
 function stallWords(name: string, stallMs: number): string {
-  return `${name} has stood still for ${duration(stallMs / 1000)} although there is work: no more signs of life are sent, so that the service manager starts the program again`;
+  return `${name} has made no progress for ${duration(stallMs / 1000)} although there is work: kbsync stops notifying the watchdog, so that the service manager restarts it`;
 }

@@ -58,7 +58,7 @@ export function checkForOtherUser(
     throw new KbsyncError(`the unit's own user cannot read ${file}`, {
       code: "config_unreadable",
       subject: file,
-      hint: "`chmod o+r` opens it: keys stand in files of their own, which the unit is handed.",
+      hint: "`chmod o+r` makes it readable: keys are in files of their own, which systemd passes to the unit.",
     });
   }
   const closed = closedOnTheWay(file, config, groups);
@@ -92,11 +92,11 @@ export function checkPlace(file: string, sources: readonly string[]): void {
   const around = { topFolders: topFolders(), homes: homes(), sources };
   if (!paths.some((path) => isShared(path, around))) return;
   throw new KbsyncError(
-    `${file} lies in ${folder}, and the unit, which has to see the folder of its configuration, would see all that is there`,
+    `${file} lies in ${folder}: the unit must see the folder of its configuration, and would see everything in it`,
     {
       code: "usage",
       subject: file,
-      hint: "Put it into a folder of its own, such as /etc/kbsync; paths in it count from there.",
+      hint: "Put it into a folder of its own, such as /etc/kbsync; relative paths in it then start there.",
     },
   );
 }
@@ -136,7 +136,7 @@ function ledElsewhere(path: string): string[] {
 export function missing(path: string): string[] {
   return existsSync(path)
     ? []
-    : [`${path} is not there: the unit sees it when it is installed or started again`];
+    : [`${path} does not exist: the unit sees it after the next install or restart`];
 }
 
 /** Folders at the top of this machine's tree. */

@@ -155,7 +155,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
       ["as", user ?? "a user of its own (DynamicUser)"],
       ["reads", `${sources.join(", ")}, and no other data`],
       ["state", config.stateDir],
-      ...credentials.map(({ id, path }) => ["key", `${path}, handed over as ${id}`] as const),
+      ...credentials.map(({ id, path }) => ["key", `${path}, passed as ${id}`] as const),
     ],
     warnings: closedFolders(sources, request),
   };

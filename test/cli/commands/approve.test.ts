@@ -7,7 +7,7 @@ it.each([
     name: "one delete, by the daemon",
     approvals: [{ source: "/docs", held: 1, reason: "1 of 2 files" }],
     isRunning: true,
-    words: "approved: /docs, 1 delete (1 of 2 files); the daemon does it now\n",
+    words: "approved: /docs, 1 delete (1 of 2 files); the daemon deletes it now\n",
   },
   {
     name: "many, of several sources, by the next pass",
@@ -17,19 +17,19 @@ it.each([
     ],
     isRunning: false,
     words:
-      "approved: /a, 1,200 deletes (too many); the next sync does them\napproved: /b, 2 deletes (another folder); the next sync does them\n",
+      "approved: /a, 1,200 deletes (too many); the next sync deletes them\napproved: /b, 2 deletes (another folder); the next sync deletes them\n",
   },
   {
     name: "what the service lost, by the daemon",
     approvals: [{ source: "/docs", held: 0, reason: "the service has lost 10 of 10 resources" }],
     isRunning: true,
-    words: "approved: /docs (the service has lost 10 of 10 resources); the daemon goes on now\n",
+    words: "approved: /docs (the service has lost 10 of 10 resources); the daemon continues now\n",
   },
   {
     name: "what the service lost, by the next pass",
     approvals: [{ source: "/docs", held: 0, reason: "the service has lost 10 of 10 resources" }],
     isRunning: false,
-    words: "approved: /docs (the service has lost 10 of 10 resources); the next sync goes on there\n",
+    words: "approved: /docs (the service has lost 10 of 10 resources); the next sync continues with it\n",
   },
   {
     name: "another folder, without the question that was answered",
@@ -42,7 +42,7 @@ it.each([
     ],
     isRunning: false,
     words:
-      "approved: /docs, 9 deletes (the folder is on another device than before); the next sync does them\n",
+      "approved: /docs, 9 deletes (the folder is on another device than before); the next sync deletes them\n",
   },
 ])("approve says what was agreed to: $name", ({ approvals, isRunning, words }) => {
   expect(approveWords(approvals, isRunning)).toBe(words);

@@ -65,7 +65,7 @@ describe("a command on what was synced", () => {
 
   it("says without a daemon which folder it took, and how to name the other", () => {
     expect(chosen(undefined)).toEqual([configured]);
-    expect(reported).toContain(`this is about ${configured}`);
+    expect(reported).toContain(`using ${configured} from the configuration`);
     expect(reported).toContain(`\`kbsync verify ${world.root}\``);
   });
 

@@ -102,7 +102,7 @@ describe("an answer is read", () => {
   });
 
   it("that is no JSON is a failure in words", async () => {
-    await expect(read("text/html", "<html>")).rejects.toThrow(/form that is not known/);
+    await expect(read("text/html", "<html>")).rejects.toThrow(/in an unknown form/);
   });
 
   it.each([
@@ -112,7 +112,7 @@ describe("an answer is read", () => {
       /It broke\./,
     ],
     ["a stream that ends early", event("delta", '{"content":"a"}'), /broke off/],
-    ["another thing", event("completed", '{"a":1}'), /form that is not known/],
+    ["another thing", event("completed", '{"a":1}'), /in an unknown form/],
   ])("%s is a failure in words", async (_name, text, words) => {
     await expect(read("text/event-stream", text)).rejects.toThrow(words);
   });

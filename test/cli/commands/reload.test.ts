@@ -74,7 +74,7 @@ describe("at a SIGHUP", () => {
     expect(reloads.take()).toBeUndefined();
     // READY is sent when the new daemon is ready, not here.
     expect(reported).toEqual(["reloading"]);
-    expect(lines[0]?.msg).toBe("the configuration was read again: sync.settleMs");
+    expect(lines[0]?.msg).toBe("reloaded the configuration: sync.settleMs");
   });
 
   it("uses a new key of the service, and does not log it", async () => {
@@ -116,8 +116,8 @@ describe("at a SIGHUP", () => {
     await hangUp();
     await expect.poll(() => reported).toEqual(["reloading", "all is well"]);
     expect(lines.map(({ msg }) => msg)).toEqual([
-      "only the next start takes this from the configuration: stateDir",
-      "the configuration was read again: nothing changes by it now",
+      "changed in the configuration, effective after the next start: stateDir",
+      "reloaded the configuration: nothing changed",
     ]);
     expect(reloads.take()).toBeUndefined();
   });

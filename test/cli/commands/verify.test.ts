@@ -41,18 +41,18 @@ describe("the words of verify", () => {
     expect(auditText(report({ findings, agrees: false, left: 1 }))).toBe(
       "missing  a.txt  (the service no longer has it; put right)\n" +
         "altered  b.txt  (the service no longer has it)\n" +
-        "/docs: 1,200 resources compared\n2 differ, 1 of them put right\n",
+        "/docs: 1,200 resources compared\n2 differ, 1 of them repaired\n",
     );
   });
 
   it("says how many were sent too shortly before to be judged, and no more than was compared", () => {
     expect(auditText(report({ sources: [{ ...source, resources: 0, unjudged: 56 }] }))).toBe(
-      "/docs: 0 resources compared, 56 were sent less than two minutes ago and are not judged yet\n" +
+      "/docs: 0 resources compared, 56 were sent less than two minutes ago and are not checked yet\n" +
         "nothing was compared yet\n",
     );
     expect(auditText(report({ sources: [{ ...source, unjudged: 1 }] }))).toBe(
-      "/docs: 1,200 resources compared, 1 was sent less than two minutes ago and is not judged yet\n" +
-        "all that were compared agree\n",
+      "/docs: 1,200 resources compared, 1 was sent less than two minutes ago and is not checked yet\n" +
+        "everything that was compared agrees\n",
     );
     expect(auditText(report({ sources: [{ ...source, resources: 0, listed: false }] }))).not.toContain(
       "all agree",

@@ -70,11 +70,11 @@ describe("questionLine", () => {
 
 describe("a replay", () => {
   it.each([
-    ["of all", { replayed: 3 }, "3 messages on the way again\n"],
+    ["of all", { replayed: 3 }, "3 messages queued again\n"],
     [
       "of some",
       { replayed: 1, disabled: 2 },
-      "1 message on the way again, 2 left: their endpoint is disabled\n",
+      "1 message queued again, 2 not sent: their endpoint is disabled\n",
     ],
   ])("prints %s in a line", (_name, data, line) => {
     expect(replayLine(data)).toBe(line);

@@ -63,8 +63,8 @@ describe("a client metadata document", () => {
       expect(await read(new URL(origin + path), signal)).toBe('{"client_id":"x"}');
     for (const [path, message] of [
       ["/large", /larger/],
-      ["/text", /no JSON/],
-      ["/none", /no JSON/],
+      ["/text", /not JSON/],
+      ["/none", /not JSON/],
     ] as const)
       await expect(read(new URL(origin + path), signal)).rejects.toThrow(message);
     paths.length = 0;

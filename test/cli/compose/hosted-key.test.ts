@@ -28,7 +28,7 @@ it.each([
   const error: unknown = await find({ KBSYNC_PAUTHKEY: text }).catch((cause: unknown) => cause);
   expect(error).toMatchObject({
     code: "key_invalid",
-    message: `KBSYNC_PAUTHKEY is no key: expected one line of visible ASCII characters, got ${words}`,
+    message: `KBSYNC_PAUTHKEY is not a key: expected one line of visible ASCII characters, got ${words}`,
   });
   expect(exitCodeOf(error)).toBe(2);
 });

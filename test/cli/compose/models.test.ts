@@ -62,7 +62,7 @@ describe("the key of another service", () => {
 
   it("is used but warned of where everybody can read it", () => {
     expect(serviceKey(keyFile(KEY, 0o644), "kb.x", log)).toBe(KEY);
-    expect(lines.join("")).toContain("everybody on this machine can read the key of kb.x");
+    expect(lines.join("")).toContain("other users of this machine can read the key of kb.x");
     expect(lines.join("")).not.toContain(KEY);
   });
 });

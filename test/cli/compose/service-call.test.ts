@@ -72,8 +72,8 @@ it.each([
     { message: "No.", hint: "Enable it." },
   ],
   ["a proxy's page", 502, "<html>", { message: "answered HTTP 502 to a request for things" }],
-  ["success in another form", 200, '{"other":1}', { message: "in a form that is not known here" }],
-  ["success without JSON", 200, "<html>", { message: "in a form that is not known here" }],
+  ["success in another form", 200, '{"other":1}', { message: "in an unknown form" }],
+  ["success without JSON", 200, "<html>", { message: "in an unknown form" }],
 ])("reports %s", async (_name, status, body, { message, ...rest }) => {
   answers(status, body);
   await expect(ask()).rejects.toMatchObject({

@@ -150,7 +150,7 @@ describe("the sources", () => {
     expect(levels(seen)).toEqual(["failure source-folder", "failure source-folder"]);
     expect(seen.findings.map(({ message }) => message)).toEqual([
       expect.stringContaining("is missing"),
-      expect.stringContaining("is no folder"),
+      expect.stringContaining("is not a folder"),
     ]);
   });
 });
@@ -164,8 +164,8 @@ describe("a hosted service", () => {
     });
     const env = { KBSYNC_PAUTHKEY: "kb_one" };
     expect(await check("service", hosted(url), env)).toEqual({ seen: url, findings: [] });
-    expect((await check("key", hosted(url), env)).seen).toBe("the service takes it");
-    expect((await check("clock", hosted(url), env)).seen).toBe("as the service's");
+    expect((await check("key", hosted(url), env)).seen).toBe("accepted by the service");
+    expect((await check("clock", hosted(url), env)).seen).toBe("agrees with the service's");
     // Whether somebody is there is asked without the key.
     expect(keys).toEqual([undefined, "kb_one", undefined]);
   });
@@ -214,7 +214,7 @@ describe("a hosted service", () => {
 });
 
 it.each([
-  [1500, "as the service's", 0],
+  [1500, "agrees with the service's", 0],
   [-30_000, "30 s behind the service's", 0],
   [61_000, "61 s ahead of the service's", 1],
 ])("a clock that is %d ms ahead", (aheadMs, seen, findings) => {

@@ -105,7 +105,7 @@ it.each([
 ])("refuses a key file that is %s", (_name, text) => {
   const path = join(parent, "key");
   writeFileSync(path, text);
-  expect(() => readKeyFile(path)).toThrow(/holds no key/);
+  expect(() => readKeyFile(path)).toThrow(/contains no key/);
 });
 
 it("remembers where the service of this process answers, and forgets it", () => {
@@ -121,7 +121,7 @@ it("remembers where the service of this process answers, and forgets it", () => 
 it("says when the state folder cannot be made", () => {
   writeFileSync(join(parent, "file"), "");
   expect(() => makeStateFolder(join(parent, "file", "state"))).toThrow(
-    /cannot make the state folder .*ENOTDIR/,
+    /cannot create the state folder .*ENOTDIR/,
   );
 });
 
@@ -150,5 +150,5 @@ describe("reports an unusable state folder with its path and a hint", () => {
 });
 
 it("says so where folders cannot be made at all, instead of trying for ever", () => {
-  expect(() => makeStateFolder("/proc/none/state")).toThrow(/cannot make the state folder .*ENOENT/);
+  expect(() => makeStateFolder("/proc/none/state")).toThrow(/cannot create the state folder .*ENOENT/);
 });

@@ -108,7 +108,7 @@ describe("the unit of a configuration", () => {
     configure({ sources: [{ path: "closed" }, { path: "missing" }] });
     expect(plan().warnings).toEqual([
       expect.stringContaining("closed is closed to others: --group NAME"),
-      expect.stringContaining("missing is not there"),
+      expect.stringContaining("missing does not exist"),
     ]);
     expect(plan({ group: ["docs"] }).warnings).toHaveLength(1);
     expect(directive(plan({ group: ["docs"] }).text, "SupplementaryGroups")).toEqual(["docs"]);
@@ -124,7 +124,7 @@ describe("the unit of a configuration", () => {
   });
 
   it.each<[string, object, UnitRequest, string]>([
-    ["has no source", {}, {}, "there is no folder to watch"],
+    ["has no source", {}, {}, "there is no folder to sync"],
     [
       "names a home that is another one for the unit",
       { sources: [{ path: "~/docs" }] },
@@ -320,7 +320,7 @@ describe("the status of a unit", () => {
       [
         "unit       kbsync.service, enabled",
         "file       /etc/systemd/system/kbsync.service",
-        "outdated   it would be written in another way now: `kbsync service install` does it",
+        "outdated   out of date: `kbsync service install` updates it",
         "state      active (running), process 155, since Sun 2026-11-22 02:39:07 UTC, started again 2 times",
         "says       1,204 files in agreement, 3 waiting",
         "data       /var/lib/kbsync",

@@ -141,7 +141,7 @@ describe("a service manager", () => {
     nowMs = STALL_MS;
     await expect.poll(() => lines).toHaveLength(1);
     expect(lines[0]).toMatchObject({ level: 50, subject: "the daemon" });
-    expect(lines[0]?.msg).toContain("the daemon has stood still for 5 min although there is work");
+    expect(lines[0]?.msg).toContain("the daemon has made no progress for 5 min although there is work");
     forget();
     const before = checks;
     await expect.poll(() => checks).toBeGreaterThan(before + 3);
