@@ -272,8 +272,8 @@ describe("retry, rescan and why", () => {
     const path = join(docs, "bad.pdf");
     await ask("wait", path);
     const live = await ask("why", path);
-    expect(live.stdout).toMatch(/^trouble .*/m);
-    expect(live.stdout).toMatch(/^daemon {4}running, nothing to do for this file$/m);
+    expect(live.stdout).toMatch(/^error .*/m);
+    expect(live.stdout).toMatch(/^daemon {6}running, nothing to do for this file$/m);
     expect(json(await ask("why", join(docs, "a.md"), "--json"))).toMatchObject({
       path: "a.md",
       ledger: { state: "agreed", title: "A" },
