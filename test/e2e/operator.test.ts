@@ -146,7 +146,7 @@ describe("wait", () => {
     const writing = setInterval(() => write("busy.md", `# Busy\n${performance.now()}\n`), 20);
     try {
       const late = await ask("wait", join(docs, "busy.md"), "--timeout", "0.5");
-      expect([late.code, late.stdout]).toEqual([124, expect.stringMatching(/^not in time/)]);
+      expect([late.code, late.stdout]).toEqual([124, expect.stringMatching(/^timed out: /)]);
     } finally {
       clearInterval(writing);
     }
@@ -250,7 +250,7 @@ describe("approve", () => {
     expect(status.stdout).toMatch(/held\n {2}a\.md: /);
     const token = /kbsync approve --token (\w+)/.exec(status.stdout)?.[1] ?? "";
     expect((await ask("approve", "--token", token, docs)).stdout).toMatch(
-      /^approved: .*, 3 deletes .*; the daemon does them now\n$/,
+      /^approved: .*, 3 deletes .*; the daemon deletes them now\n$/,
     );
     await until("the end", async () => (await ask("wait")).code === 0);
     expect(await statusOf(docs, state)).toMatchObject({ files: 0, held: 0 });
