@@ -3,7 +3,7 @@ import { TIERS } from "../../../../wire/constants.ts";
 import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
-import { keyOf, type KeyRow } from "../database/records.ts";
+import { keyOf, type KeyRow } from "../../rows/records.ts";
 
 /** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */
 const LINK_FETCHES_MAX = 100_000;

@@ -1,4 +1,4 @@
-import { metadataOf } from "../database/records.ts";
+import { metadataOf } from "../../rows/records.ts";
 import { metadataEntries } from "../../metadata.ts";
 import { sumWith } from "./check-sums.ts";
 import type { Connection } from "../database/connection.ts";

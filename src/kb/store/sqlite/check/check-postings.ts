@@ -4,7 +4,7 @@ import { hashOf } from "../../../index/words/term-hash.ts";
 import { rowOf, rowsOfScope } from "../../../index/rows.ts";
 import { analyze, type Terms } from "../../../lexical/analyzer.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText, NAMES } from "../database/parts.ts";
+import { indexedText, NAMES } from "../../rows/parts.ts";
 import { prepareWordParts } from "../words/word-parts.ts";
 
 /** Maximum chunks named in a finding. */

@@ -2,7 +2,7 @@ import type Database from "better-sqlite3";
 import type { Schema } from "../../../../lib/upgrade.ts";
 import { encodeSegment } from "../../../index/words/segment.ts";
 import { titleKeyOf } from "../../title-key.ts";
-import { NAMES } from "./parts.ts";
+import { NAMES } from "../../rows/parts.ts";
 
 /** Defines the functions that the scripts use. */
 export function defineFunctions(db: Database.Database): void {

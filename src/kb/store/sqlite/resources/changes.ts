@@ -3,7 +3,7 @@ import type { UserMetadata } from "../../../../wire/metadata.ts";
 import type { ChangeKind, ChangesQuery, DocumentChange } from "../../changes.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
-import type { ResourceRow } from "../database/records.ts";
+import type { ResourceRow } from "../../rows/records.ts";
 
 /** Most changes of an account that are stored. */
 const CHANGES_MAX = 500_000;

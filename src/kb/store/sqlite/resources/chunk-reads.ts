@@ -7,8 +7,8 @@ import type { Inside } from "../../methods.ts";
 import type { Chunk, TextVersion } from "../../records.ts";
 import type { FoundChunk } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { readChunk } from "../database/parts.ts";
-import { SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
+import { readChunk } from "../../rows/parts.ts";
+import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 
 /** Reads of chunks. */
 export type ChunkReads = Pick<Inside<"read" | "lookup">["records"], "chunks"> & {

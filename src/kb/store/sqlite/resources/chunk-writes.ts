@@ -1,7 +1,7 @@
 import type { Chunking } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { indexedText, joinHeadings, namesOf, type Part } from "../database/parts.ts";
-import type { ResourceRow } from "../database/records.ts";
+import { indexedText, joinHeadings, namesOf, type Part } from "../../rows/parts.ts";
+import type { ResourceRow } from "../../rows/records.ts";
 import type { ScopeWrites } from "../scopes/scope-writes.ts";
 import { prepareVectorReuse } from "../vectors/vector-reuse.ts";
 import { writeVectors, type VectorWrites } from "../vectors/vector-writes.ts";

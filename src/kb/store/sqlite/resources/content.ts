@@ -1,6 +1,6 @@
 import type { Connection } from "../database/connection.ts";
-import { joinText, type Part } from "../database/parts.ts";
-import type { ResourceRow } from "../database/records.ts";
+import { joinText, type Part } from "../../rows/parts.ts";
+import type { ResourceRow } from "../../rows/records.ts";
 
 /** Rebuilds texts from their chunks. */
 export interface Contents {

@@ -4,7 +4,7 @@ import type { CollectionRecord, Resource } from "../../records.ts";
 import type { StoredAnswer } from "../../request-note.ts";
 import { ANSWER_TTL_MS } from "../database/answer-notes.ts";
 import type { Connection } from "../database/connection.ts";
-import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
+import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import { prepareChunkReads, type ChunkReads } from "./chunk-reads.ts";
 import { readContent } from "./content.ts";
 

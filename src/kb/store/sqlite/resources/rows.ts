@@ -13,7 +13,7 @@ import type {
   ResourceStatus,
 } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../database/records.ts";
+import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 
 /** The columns of a row that say where its text lies. */
 export interface TextColumns {

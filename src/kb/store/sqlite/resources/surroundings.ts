@@ -2,7 +2,7 @@ import type { RowRange } from "../../../index/rows.ts";
 import { locationsWithin, type StoredLocation } from "../../locations.ts";
 import type { Surroundings, SurroundingsQuery } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { joinText, readChunk } from "../database/parts.ts";
+import { joinText, readChunk } from "../../rows/parts.ts";
 
 interface PartRow {
   readonly row: number;

@@ -2,7 +2,7 @@ import type { Tier } from "../../../../wire/primitives.ts";
 import type { Inside } from "../../methods.ts";
 import type { ChunkContext } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { readChunk } from "../database/parts.ts";
+import { readChunk } from "../../rows/parts.ts";
 import { rowsOfScope, scopeOfRow } from "../../../index/rows.ts";
 import type { CodeWrites } from "./code-writes.ts";
 

@@ -1,7 +1,7 @@
 import type { Span } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { joinHeadings, type Part } from "../database/parts.ts";
-import type { ResourceRow } from "../database/records.ts";
+import { joinHeadings, type Part } from "../../rows/parts.ts";
+import type { ResourceRow } from "../../rows/records.ts";
 import type { VectorWrites } from "./vector-writes.ts";
 
 /** Vectors of the chunks of a version that is replaced, by the text that they were embedded from. */

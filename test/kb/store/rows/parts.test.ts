@@ -1,10 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  joinHeadings,
-  joinText,
-  splitHeadings,
-  splitText,
-} from "../../../../../src/kb/store/sqlite/database/parts.ts";
+import { joinHeadings, joinText, splitHeadings, splitText } from "../../../../src/kb/store/rows/parts.ts";
 
 // The store contract tests any text with any spans; these are the typical shapes.
 describe("splitText and joinText", () => {

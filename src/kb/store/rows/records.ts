@@ -1,8 +1,8 @@
-import type { UserMetadata } from "../../../../wire/metadata.ts";
-import type { Settings, Strategy, Tier } from "../../../../wire/primitives.ts";
-import type { KeyRecord, Origin, Resource, ResourceStatus } from "../../records.ts";
+import type { UserMetadata } from "../../../wire/metadata.ts";
+import type { Settings, Strategy, Tier } from "../../../wire/primitives.ts";
+import type { KeyRecord, Origin, Resource, ResourceStatus } from "../records.ts";
 
-// Rows of the STRICT tables of schema.ts, and their conversion to records of the port.
+// Rows of the tables of either store, and their conversion to records of the port.
 
 /** A row of RESOURCE_COLUMNS. */
 export interface ResourceRow {

@@ -1,5 +1,5 @@
-import { countNewlines } from "../../../../lib/count-newlines.ts";
-import type { Repeats, Span } from "../../records.ts";
+import { countNewlines } from "../../../lib/count-newlines.ts";
+import type { Repeats, Span } from "../records.ts";
 
 /**
  * A text as the store holds it: its chunks, the text between them and the text before the first. Chunks overlap little and
