@@ -1,6 +1,6 @@
 import type { UserMetadata } from "../../../wire/metadata.ts";
 import type { Settings, Strategy, Tier } from "../../../wire/primitives.ts";
-import type { KeyRecord, Origin, Resource, ResourceStatus } from "../records.ts";
+import type { Origin, Resource, ResourceStatus } from "../records.ts";
 
 // Rows of the tables of either store, and their conversion to records of the port.
 
@@ -85,40 +85,5 @@ export function metadataOf(row: Pick<ResourceRow, "metadata" | "file_metadata">)
   return {
     ...(JSON.parse(row.file_metadata) as UserMetadata),
     ...(JSON.parse(row.metadata) as UserMetadata),
-  };
-}
-
-export interface KeyRow {
-  readonly sha256: string;
-  readonly id: string;
-  readonly hint: string;
-  readonly account_id: string;
-  readonly name: string;
-  readonly scopes: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly revoked_at: string | null;
-  readonly parent_id: string | null;
-  readonly family_sha256: string | null;
-  readonly refresh_sha256: string | null;
-  readonly access_until: string | null;
-}
-
-export function keyOf(row: KeyRow): KeyRecord {
-  const { parent_id: parentId, family_sha256: familySha256 } = row;
-  const { refresh_sha256: refreshSha256, access_until: accessUntil } = row;
-  const isGrant =
-    parentId !== null && familySha256 !== null && refreshSha256 !== null && accessUntil !== null;
-  return {
-    sha256: row.sha256,
-    id: row.id,
-    hint: row.hint,
-    accountId: row.account_id,
-    name: row.name,
-    scopes: JSON.parse(row.scopes) as KeyRecord["scopes"], // written by this store from a KeyRecord
-    createdAt: row.created_at,
-    expiresAt: row.expires_at,
-    revokedAt: row.revoked_at,
-    ...(isGrant && { grant: { parentId, familySha256, refreshSha256, accessUntil } }),
   };
 }

@@ -3,7 +3,7 @@ import { TIERS } from "../../../../wire/constants.ts";
 import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
-import { keyOf, type KeyRow } from "../../rows/records.ts";
+import { effectiveKey, keyOf, NO_GRANT, SELECT_KEYS, type KeyRow, type ParentRow } from "../../rows/keys.ts";
 
 /** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */
 const LINK_FETCHES_MAX = 100_000;
@@ -142,35 +142,6 @@ export function prepareAccountReads(db: Connection): AccountReads {
     keys: (accountId) => selectKeys.all(accountId).map(effectiveKey),
     accounts: () => selectAccounts.all(),
     linkFetch: (accountId, url) => selectLink.get(accountId, url),
-  };
-}
-
-const NO_GRANT = { parentId: null, familySha256: null, refreshSha256: null, accessUntil: null };
-
-/** Keys, each with the key that it was derived from. */
-const SELECT_KEYS = `
-  SELECT key.*, parent.id AS of_id, parent.scopes AS of_scopes, parent.expires_at AS of_expires_at,
-    parent.revoked_at AS of_revoked_at
-  FROM api_key AS key LEFT JOIN api_key AS parent ON parent.id = key.parent_id`;
-
-interface ParentRow {
-  readonly of_id: string | null;
-  readonly of_scopes: string | null;
-  readonly of_expires_at: string | null;
-  readonly of_revoked_at: string | null;
-}
-
-/** Returns a key with what the key that it was derived from leaves of it. */
-function effectiveKey(row: KeyRow & ParentRow): KeyRecord {
-  const key = keyOf(row);
-  if (key.grant === undefined) return key;
-  const scopes = JSON.parse(row.of_scopes ?? "[]") as KeyRecord["scopes"]; // written by this store from a KeyRecord
-  const ends = [key.expiresAt, row.of_expires_at].filter((end) => end !== null);
-  return {
-    ...key,
-    scopes: key.scopes.filter((scope) => scopes.includes(scope) || scopes.includes("admin")),
-    expiresAt: ends.toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ?? null,
-    revokedAt: row.of_id === null ? key.createdAt : (key.revokedAt ?? row.of_revoked_at),
   };
 }
 

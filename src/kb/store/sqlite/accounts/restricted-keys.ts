@@ -4,7 +4,7 @@ import type { AccountKey, RestrictedKeys } from "../../maintenance.ts";
 import type { KeyScope } from "../../records.ts";
 import { type Connection, openForWriting } from "../database/connection.ts";
 import { storeFailure } from "../database/failures.ts";
-import { keyOf, type KeyRow } from "../../rows/records.ts";
+import { keyOf, type KeyRow } from "../../rows/keys.ts";
 import { prepareAccountWrites } from "./accounts.ts";
 
 /** Applies later restrictions of these keys to a store file; see `StoreMaintenance`. */

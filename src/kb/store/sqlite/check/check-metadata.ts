@@ -2,7 +2,7 @@ import { metadataOf } from "../../rows/records.ts";
 import { metadataEntries } from "../../metadata.ts";
 import { sumWith } from "./check-sums.ts";
 import type { Connection } from "../database/connection.ts";
-import { storedValue } from "../scopes/metadata-writes.ts";
+import { storedValue } from "../../rows/metadata-values.ts";
 
 /**
  * Yields the ids of live documents whose entries for filters differ from their metadata. Scans all values once, because no

@@ -1,19 +1,8 @@
 import type { RequestNote } from "../../request-note.ts";
 import type { AcceptedBatch } from "../../batches.ts";
 import type { Resource, ResourceKey, StoredFile } from "../../records.ts";
+import { ANSWER_TTL_MS, notedResource, NOTES_MAX, REMOVED_MAX } from "../../rows/request-notes.ts";
 import type { Connection } from "./connection.ts";
-
-/** Lifetime of the answer to an idempotency key. */
-export const ANSWER_TTL_MS = 24 * 60 * 60 * 1000;
-/** Maximum notes of an account; the oldest are evicted first. About 100 MB at the worst usual size; an initial load makes one a file. */
-const NOTES_MAX = 100_000;
-/** Expired notes removed with each write: more than it adds. */
-const REMOVED_MAX = 4;
-/**
- * Longest record stored whole, in characters of JSON: enough for creates and short updates. With the bound on their number,
- * all notes of an account stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
- */
-const RECORD_CHARS_MAX = 8 * 1024;
 
 /** Notes of what requests did. Each method runs inside the transaction of the write that it notes. */
 export interface AnswerNotes {
@@ -64,13 +53,8 @@ export function prepareAnswerNotes(db: Connection, notesMax = NOTES_MAX): Answer
 
   return {
     resource: (resource, request) => {
-      // A long text is not serialised only to measure it.
-      const isLong =
-        (resource.content?.length ?? 0) > RECORD_CHARS_MAX ||
-        JSON.stringify(resource).length > RECORD_CHARS_MAX;
-      const hasText = !isLong && resource.content !== undefined && resource.content !== "";
-      const body = isLong ? { resourceId: resource.id } : { resource };
-      note(resource.accountId, body, request, hasText ? resource.id : null);
+      const { body, textOf } = notedResource(resource);
+      note(resource.accountId, body, request, textOf);
     },
     file: (file, request) => note(file.accountId, { file }, request, null),
     batch: (accountId, batch, request) => note(accountId, { batch }, request, null),

@@ -1,18 +1,15 @@
-import { randomUUID } from "node:crypto";
-import type { EventType, ResourceEvent } from "../../../../wire/event.ts";
+import type { EventType } from "../../../../wire/event.ts";
 import type { Resource } from "../../records.ts";
 import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
+import {
+  DEAD_MAX,
+  eventMessage,
+  fullProblem,
+  isWanted,
+  WAITING_MAX,
+  type Message,
+} from "../../rows/webhooks.ts";
 import type { Connection } from "../database/connection.ts";
-
-/**
- * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery is a
- * dead letter at once, for a manual replay.
- */
-const WAITING_MAX = 20_000;
-/** Maximum dead letters of an account; the oldest are evicted first. */
-const DEAD_MAX = 20_000;
-
-type Message = Omit<NewDelivery, "to">;
 
 /** Queues deliveries. Each method runs inside a transaction of the caller. */
 export interface DeliveryQueue {
@@ -54,7 +51,6 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     const line = isOwn ? ownLine(accountId, to.url) : to;
     const isFull =
       (isOwn ? selectFull.get(`${accountId} `, `${accountId}!`) : selectFull.get(to, to)) !== undefined;
-    const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
     const jobBody: DeliveryBody = { type, body, ...(reads && { reads }), ...(isOwn && { target: to }) };
     insert.run({
       accountId,
@@ -62,7 +58,7 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
       nowMs,
       line,
       isDead: Number(isFull),
-      problem: isFull ? `more than ${WAITING_MAX} deliveries ${which} wait` : null,
+      problem: isFull ? fullProblem(isOwn) : null,
       body: JSON.stringify(jobBody),
     });
     if (isFull) trimDead(accountId);
@@ -73,15 +69,8 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
     publish: (type, resource, nowIso) => {
       let message: Message | undefined;
       for (const { id, events } of selectEndpoints.all(resource.accountId)) {
-        const wanted = JSON.parse(events) as string[]; // written by this store from a list of strings
-        if (wanted.length > 0 && !wanted.includes(type)) continue;
-        message ??= {
-          accountId: resource.accountId,
-          eventId: newEventId(),
-          type,
-          body: JSON.stringify(eventOf(type, resource, nowIso)),
-          nowMs: Date.parse(nowIso),
-        };
+        if (!isWanted(events, type)) continue;
+        message ??= eventMessage(type, resource, nowIso);
         write(message, id);
       }
     },
@@ -89,28 +78,6 @@ export function prepareDeliveryQueue(db: Connection): DeliveryQueue {
       if ("target" in to) write(message, to.target);
       else if (selectEndpoint.get(to.endpointId, message.accountId) !== undefined)
         write(message, to.endpointId);
-    },
-  };
-}
-
-/** Makes a unique `webhook-id`. */
-function newEventId(): string {
-  return `msg_${randomUUID().replaceAll("-", "")}`;
-}
-
-function eventOf(type: EventType, resource: Omit<Resource, "content">, timestamp: string): ResourceEvent {
-  return {
-    type,
-    timestamp,
-    data: {
-      _id: resource.id,
-      title: resource.title,
-      collectionId: resource.collectionId,
-      ownerId: resource.ownerId,
-      version: resource.version,
-      chunks: resource.chunkCount,
-      status: type === "resource.deleted" ? "deleted" : resource.status,
-      ...(resource.statusMessage === null ? {} : { message: resource.statusMessage }),
     },
   };
 }

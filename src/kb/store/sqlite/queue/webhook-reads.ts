@@ -1,5 +1,6 @@
 import type { Inside } from "../../methods.ts";
-import type { DeadDelivery, Endpoint, SigningSecret } from "../../webhooks.ts";
+import { endpointOf, type EndpointRow } from "../../rows/webhooks.ts";
+import type { DeadDelivery } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 
 /** Reads of endpoints and dead letters. */
@@ -7,23 +8,6 @@ export type WebhookReads = Pick<
   Inside<"read" | "lookup">["records"],
   "endpoint" | "endpoints" | "deadDeliveries"
 >;
-
-interface EndpointRow {
-  readonly number: number;
-  readonly id: string;
-  readonly account_id: string;
-  readonly url: string;
-  readonly description: string;
-  readonly events: string;
-  readonly secrets: string;
-  readonly enabled: number;
-  readonly created_at: string;
-  readonly updated_at: string;
-  readonly delivered_at: string | null;
-  readonly problem: string | null;
-  readonly waiting: number;
-  readonly dead: number;
-}
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareWebhookReads(db: Connection): WebhookReads {
@@ -47,23 +31,5 @@ export function prepareWebhookReads(db: Connection): WebhookReads {
     endpoints: (accountId) => selectAll.all(accountId).map(endpointOf),
     deadDeliveries: ({ accountId, beforeNumber, limit }) =>
       selectDead.all(accountId, beforeNumber ?? Number.MAX_SAFE_INTEGER, limit),
-  };
-}
-
-function endpointOf(row: EndpointRow): Endpoint {
-  return {
-    id: row.id,
-    accountId: row.account_id,
-    url: row.url,
-    description: row.description,
-    events: JSON.parse(row.events) as string[], // both written by this store from an endpoint
-    secrets: JSON.parse(row.secrets) as SigningSecret[],
-    enabled: row.enabled === 1,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    waiting: row.waiting,
-    dead: row.dead,
-    deliveredAt: row.delivered_at,
-    problem: row.problem,
   };
 }

@@ -1,29 +1,11 @@
-import { hash } from "node:crypto";
-import type { UserMetadata } from "../../../../wire/metadata.ts";
-import type { ChangeKind, ChangesQuery, DocumentChange } from "../../changes.ts";
+import type { ChangeKind, ChangesQuery } from "../../changes.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
+import { BEFORE_ALL, changeOf, cursorOf, newChange, type ChangeRow } from "../../rows/changes.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 
 /** Most changes of an account that are stored. */
 const CHANGES_MAX = 500_000;
-/** The cursor before the first change of an account. */
-const BEFORE_ALL = "0";
-
-interface ChangeRow {
-  readonly account_id: string;
-  readonly ordinal: number;
-  readonly kind: ChangeKind;
-  readonly resource_id: string;
-  readonly collection_id: string;
-  readonly owner_id: string;
-  readonly at: string;
-  readonly version: number;
-  readonly revision: number;
-  readonly status: DocumentChange["status"];
-  readonly sha256: Buffer | null;
-  readonly path: string | null;
-}
 
 /** Prepares the reads of the feed on a connection of either kind. */
 export function prepareChangeReads(
@@ -74,7 +56,7 @@ export interface ChangeWrites extends Pick<Inside<"free">["records"], "purgeChan
 
 /** Prepares the statements on the writing connection. */
 export function prepareChangeWrites(db: Connection): ChangeWrites {
-  const insert = db.prepare<Omit<ChangeRow, "ordinal">>(`
+  const insert = db.prepare<ReturnType<typeof newChange>>(`
     INSERT INTO document_change (account_id, ordinal, kind, resource_id, collection_id, owner_id, at, version, revision,
       status, sha256, path)
     SELECT @account_id,
@@ -91,21 +73,7 @@ export function prepareChangeWrites(db: Connection): ChangeWrites {
 
   return {
     add: (kind, row, nowIso) => {
-      const isDeleted = kind === "deleted";
-      const { path } = JSON.parse(row.metadata) as UserMetadata; // written by this store from such an object
-      insert.run({
-        account_id: row.account_id,
-        kind,
-        resource_id: row.id,
-        collection_id: row.collection_id,
-        owner_id: row.owner_id,
-        at: nowIso,
-        version: row.version,
-        revision: isDeleted ? row.revision + 1 : row.revision,
-        status: isDeleted ? "deleted" : row.status,
-        sha256: isDeleted ? null : row.sha256,
-        path: typeof path === "string" ? path : null,
-      });
+      insert.run(newChange(kind, row, nowIso));
     },
     purgeChanges: (beforeIso, limit) => {
       let removed = 0;
@@ -116,25 +84,4 @@ export function prepareChangeWrites(db: Connection): ChangeWrites {
       return removed;
     },
   };
-}
-
-function changeOf(row: ChangeRow): DocumentChange {
-  return {
-    cursor: cursorOf(row),
-    kind: row.kind,
-    resourceId: row.resource_id,
-    collectionId: row.collection_id,
-    ownerId: row.owner_id,
-    at: row.at,
-    version: row.version,
-    revision: row.revision,
-    status: row.status,
-    sha256: row.sha256?.toString("hex") ?? null,
-    path: row.path,
-  };
-}
-
-/** The hash distinguishes the change from another one with its ordinal, which a store has after a restore of a backup. */
-function cursorOf({ ordinal, kind, resource_id: id, at, revision }: ChangeRow): string {
-  return `${ordinal}-${hash("sha256", `${kind} ${id} ${at} ${revision}`, "hex").slice(0, 12)}`;
 }

@@ -1,47 +1,24 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import type { UserMetadata } from "../../../../wire/metadata.ts";
 import type { RowRange } from "../../../index/rows.ts";
-import { locationsWithin, type StoredLocation } from "../../locations.ts";
 import type { Inside } from "../../methods.ts";
-import type { Chunk, TextVersion } from "../../records.ts";
+import {
+  foundChunk,
+  foundDocument,
+  versionChunks,
+  type ChunkRow,
+  type FoundDocument,
+  type FoundDocumentRow,
+  type FoundRow,
+} from "../../rows/chunks.ts";
+import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import type { FoundChunk } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import { readChunk } from "../../rows/parts.ts";
-import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 
 /** Reads of chunks. */
 export type ChunkReads = Pick<Inside<"read" | "lookup">["records"], "chunks"> & {
   /** Chunks of the rows within the range, in the given order. Leaves out missing rows. */
   readonly foundChunks: (range: RowRange, rows: readonly number[]) => FoundChunk[];
 };
-
-interface ChunkRow {
-  readonly row: number;
-  readonly start: number;
-  readonly line: number | null;
-  readonly headings: string;
-  readonly text: string;
-}
-
-interface FoundRow extends ChunkRow {
-  readonly resource: number;
-}
-
-/** The columns of a resource that its chunks are read with. */
-type DocumentRow = Pick<
-  ResourceRow,
-  "id" | "version" | "first_row" | "sha256" | "url" | "locations" | "metadata"
->;
-
-type FoundDocumentRow = DocumentRow & Pick<ResourceRow, "title" | "collection_id" | "owner_id">;
-
-/** A document whose chunks are read. */
-interface FoundDocument {
-  readonly row: DocumentRow;
-  readonly locations: readonly StoredLocation[];
-  readonly facts: Omit<FoundChunk, keyof Chunk>;
-}
 
 /** Prepares the statements on a connection of either kind. */
 export function prepareChunkReads(db: Connection): ChunkReads {
@@ -67,9 +44,7 @@ export function prepareChunkReads(db: Connection): ChunkReads {
       if (resource === undefined) return undefined;
       const end = Math.min(offset + limit, resource.chunks);
       const rows = selectChunks.all(resource.first_row + offset, resource.first_row + end - 1);
-      const locations = locationsIn(resource);
-      const chunks = rows.map((row) => chunkOf(row, resource, locations));
-      return { ...versionOf(resource), title: resource.title, chunks, more: end < resource.chunks };
+      return versionChunks(resource, rows, end);
     },
     foundChunks: (range, rows) => {
       // Results often share a document, whose locations may take longer to read than the chunk.
@@ -81,54 +56,11 @@ export function prepareChunkReads(db: Connection): ChunkReads {
         if (document === undefined) {
           const found = selectDocument.get(row.resource);
           assert(found !== undefined, `chunk ${number} belongs to no resource`);
-          const { id, title, collection_id: collectionId, owner_id: ownerId } = found;
-          const facts = { resourceId: id, title, collectionId, ownerId, ...versionOf(found) };
-          document = { row: found, locations: locationsIn(found), facts };
+          document = foundDocument(found);
           documents.set(row.resource, document);
         }
-        return Object.assign(chunkOf(row, document.row, document.locations), document.facts);
+        return foundChunk(row, document);
       });
     },
   };
-}
-
-function versionOf({ version, sha256, url, metadata }: DocumentRow): TextVersion {
-  const { folderDescription } = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
-  return {
-    version,
-    sha256: sha256?.toString("hex"),
-    url,
-    ...(typeof folderDescription === "string" && { folderDescription }),
-  };
-}
-
-function locationsIn({ locations }: DocumentRow): readonly StoredLocation[] {
-  return locations === null ? [] : (JSON.parse(locations) as StoredLocation[]); // written by this store
-}
-
-function chunkOf(
-  { row, start, line, headings, text }: ChunkRow,
-  { id, version, first_row: firstRow }: DocumentRow,
-  locations: readonly StoredLocation[],
-): Chunk {
-  const end = start + text.length;
-  return Object.assign(readChunk(headings, text), {
-    ref: row,
-    id: chunkId(id, version, row - firstRow),
-    start,
-    end,
-    line: line ?? undefined,
-    locations: locationsWithin(locations, start, end),
-  });
-}
-
-/**
- * Derives the id of a chunk, a UUID (version 8), from resource, version and index. It need not be stored, and the same
- * version of a resource always has the same ids.
- */
-export function chunkId(resourceId: string, version: number, index: number): string {
-  const bytes = createHash("sha256").update(`${resourceId}/${version}/${index}`).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

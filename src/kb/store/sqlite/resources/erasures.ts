@@ -1,7 +1,7 @@
 import type { Erased, Erasure } from "../../erasure.ts";
 import type { Inside } from "../../methods.ts";
-import type { Resource } from "../../records.ts";
-import { answerEventId, type DeliveryBody } from "../../webhooks.ts";
+import { erasedMessage, withoutText } from "../../rows/webhooks.ts";
+import { answerEventId } from "../../webhooks.ts";
 import type { Connection } from "../database/connection.ts";
 import type { ResourceWrites } from "./writes.ts";
 
@@ -59,11 +59,6 @@ export function prepareErasures(db: Connection, resources: Pick<ResourceWrites, 
   };
 }
 
-/** The resource as an event shows it after its erasure. */
-function withoutText(deleted: Resource, { hidesOwner }: Erasure): Resource {
-  return { ...deleted, title: "", statusMessage: null, ...(hidesOwner && { ownerId: "" }) };
-}
-
 /** Prepares the removal of noted requests about resources. */
 function prepareRequests(db: Connection): (selected: Selected) => number {
   // As after a delete, a repeated request is answered from the id alone.
@@ -84,23 +79,13 @@ function prepareMessages(db: Connection): (erasure: Erasure) => number {
     const changes: (() => unknown)[] = [];
     for (const { number, body } of select.iterate(erasure.accountId)) {
       if (!erasure.ids.some((id) => body.includes(id))) continue;
-      const message = JSON.parse(body) as DeliveryBody; // written by this store from one
-      const isEvent = message.type.startsWith("resource.");
-      const shown = isEvent ? withoutTitle(message.body, erasure) : "";
-      if (!isEvent) changes.push(() => remove.run(number));
-      else if (shown !== message.body)
-        changes.push(() => update.run(JSON.stringify({ ...message, body: shown }), number));
+      const erased = erasedMessage(body, erasure);
+      if (erased === undefined) changes.push(() => remove.run(number));
+      else if (erased !== body) changes.push(() => update.run(erased, number));
     }
     for (const change of changes) change();
     return changes.length;
   };
-}
-
-/** Returns an event without the title of its resource and without the reason of a failure, which may quote the document. */
-function withoutTitle(event: string, { hidesOwner }: Erasure): string {
-  const { data, ...head } = JSON.parse(event) as { readonly data: Record<string, unknown> }; // written by `eventOf`
-  const { message: _, ...shown } = data;
-  return JSON.stringify({ ...head, data: { ...shown, title: "", ...(hidesOwner && { ownerId: "" }) } });
 }
 
 /** Prepares the removal of turns that were made from resources, of the messages with their answers, and of their images. */

@@ -2,7 +2,7 @@ import type { Tier } from "../../../../wire/primitives.ts";
 import type { Inside } from "../../methods.ts";
 import type { CollectionRecord, Resource } from "../../records.ts";
 import type { StoredAnswer } from "../../request-note.ts";
-import { ANSWER_TTL_MS } from "../database/answer-notes.ts";
+import { ANSWER_TTL_MS } from "../../rows/request-notes.ts";
 import type { Connection } from "../database/connection.ts";
 import { resourceOf, SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
 import { prepareChunkReads, type ChunkReads } from "./chunk-reads.ts";

@@ -25,7 +25,8 @@ import { prepareMetadataWrites } from "../scopes/metadata-writes.ts";
 import type { AccountWrites } from "../accounts/accounts.ts";
 import { splitText } from "../../rows/parts.ts";
 import { metadataOf, resourceOf, type ResourceRow } from "../../rows/records.ts";
-import { changedColumns, newColumns, prepareResourceRows, type TextColumns } from "./rows.ts";
+import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
+import { prepareResourceRows } from "./rows.ts";
 import { prepareScopeWrites } from "../scopes/scope-writes.ts";
 import type { VectorWrites } from "../vectors/vector-writes.ts";
 

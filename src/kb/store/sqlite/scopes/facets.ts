@@ -2,7 +2,7 @@ import { FACET_VALUES_MAX } from "../../../../wire/constants.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
 import { queryOf } from "./filters.ts";
-import { type ValueKind, valueOf } from "./metadata-writes.ts";
+import { type ValueKind, valueOf } from "../../rows/metadata-values.ts";
 import type { prepareScopes } from "./scopes.ts";
 
 interface ValueRow {

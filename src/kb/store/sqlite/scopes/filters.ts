@@ -1,6 +1,6 @@
 import { type Filter, isDate, type RangeBound } from "../../../../wire/filter.ts";
 import type { Connection } from "../database/connection.ts";
-import { storedValue } from "./metadata-writes.ts";
+import { storedValue } from "../../rows/metadata-values.ts";
 import { makeRowSet, type RowSet } from "../../../index/row-set.ts";
 import { rowOf } from "../../../index/rows.ts";
 

@@ -1,26 +1,7 @@
-import type { MetadataScalar } from "../../../../wire/filter.ts";
 import type { UserMetadata } from "../../../../wire/metadata.ts";
 import { metadataEntries } from "../../metadata.ts";
+import { storedValue } from "../../rows/metadata-values.ts";
 import type { Connection } from "../database/connection.ts";
-
-/** Kinds of values in `metadata_value`. SQLite would treat true and 1 as equal. */
-export type ValueKind = "s" | "n" | "b" | "z";
-
-/** Converts a value to the columns of the table. */
-export function storedValue(value: MetadataScalar): {
-  readonly kind: ValueKind;
-  readonly value: string | number;
-} {
-  if (value === null) return { kind: "z", value: 0 };
-  if (typeof value === "boolean") return { kind: "b", value: value ? 1 : 0 };
-  return typeof value === "number" ? { kind: "n", value } : { kind: "s", value };
-}
-
-/** Returns the value of the columns of the table. */
-export function valueOf(kind: ValueKind, value: string | number): MetadataScalar {
-  if (kind === "z") return null;
-  return kind === "b" ? value === 1 : value;
-}
 
 /** Writes of the values that filters match. Each runs inside a transaction of the caller. */
 export interface MetadataWrites {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { chunkId } from "../../../../../src/kb/store/sqlite/resources/chunk-reads.ts";
+import { chunkId } from "../../../../../src/kb/store/rows/chunks.ts";
 
 const RESOURCE = "6b01521045b18e441998bfa3";
 

@@ -1,0 +1,119 @@
+import { randomUUID } from "node:crypto";
+import type { EventType, ResourceEvent } from "../../../wire/event.ts";
+import type { Erasure } from "../erasure.ts";
+import type { Resource } from "../records.ts";
+import type { DeliveryBody, Endpoint, NewDelivery, SigningSecret } from "../webhooks.ts";
+
+/**
+ * Maximum waiting deliveries of one endpoint, and of all addresses that an account's requests name. A further delivery is a
+ * dead letter at once, for a manual replay.
+ */
+export const WAITING_MAX = 20_000;
+/** Maximum dead letters of an account; the oldest are evicted first. */
+export const DEAD_MAX = 20_000;
+
+/** A row of `webhook_endpoint` with the numbers of its deliveries. */
+export interface EndpointRow {
+  readonly number: number;
+  readonly id: string;
+  readonly account_id: string;
+  readonly url: string;
+  readonly description: string;
+  readonly events: string;
+  readonly secrets: string;
+  /** SQLite has no booleans. */
+  readonly enabled: number | boolean;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly delivered_at: string | null;
+  readonly problem: string | null;
+  readonly waiting: number;
+  readonly dead: number;
+}
+
+/** Converts a row to an endpoint. */
+export function endpointOf(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    url: row.url,
+    description: row.description,
+    events: JSON.parse(row.events) as string[], // both written by this store from an endpoint
+    secrets: JSON.parse(row.secrets) as SigningSecret[],
+    enabled: row.enabled === 1 || row.enabled === true,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    waiting: row.waiting,
+    dead: row.dead,
+    deliveredAt: row.delivered_at,
+    problem: row.problem,
+  };
+}
+
+/** A message without its receiver. */
+export type Message = Omit<NewDelivery, "to">;
+
+/** Reports whether an endpoint with this list of events, as JSON, subscribes to a type. */
+export function isWanted(events: string, type: EventType): boolean {
+  const wanted = JSON.parse(events) as string[]; // written by this store from a list of strings
+  return wanted.length === 0 || wanted.includes(type);
+}
+
+/** Returns the message about an event of a resource, with a new id. */
+export function eventMessage(type: EventType, resource: Omit<Resource, "content">, nowIso: string): Message {
+  return {
+    accountId: resource.accountId,
+    eventId: newEventId(),
+    type,
+    body: JSON.stringify(eventOf(type, resource, nowIso)),
+    nowMs: Date.parse(nowIso),
+  };
+}
+
+/** Why a delivery is a dead letter at once. `isOwn`: it goes to an address that a request named. */
+export function fullProblem(isOwn: boolean): string {
+  const which = isOwn ? "to addresses of the account's requests" : "of this endpoint";
+  return `more than ${WAITING_MAX} deliveries ${which} wait`;
+}
+
+/** Makes a unique `webhook-id`. */
+function newEventId(): string {
+  return `msg_${randomUUID().replaceAll("-", "")}`;
+}
+
+function eventOf(type: EventType, resource: Omit<Resource, "content">, timestamp: string): ResourceEvent {
+  return {
+    type,
+    timestamp,
+    data: {
+      _id: resource.id,
+      title: resource.title,
+      collectionId: resource.collectionId,
+      ownerId: resource.ownerId,
+      version: resource.version,
+      chunks: resource.chunkCount,
+      status: type === "resource.deleted" ? "deleted" : resource.status,
+      ...(resource.statusMessage === null ? {} : { message: resource.statusMessage }),
+    },
+  };
+}
+
+/** The resource as an event shows it after its erasure. */
+export function withoutText(deleted: Resource, { hidesOwner }: Erasure): Resource {
+  return { ...deleted, title: "", statusMessage: null, ...(hidesOwner && { ownerId: "" }) };
+}
+
+/** Returns a stored message without what it says about erased resources; undefined: it has to go, because it is an answer made from them. */
+export function erasedMessage(stored: string, erasure: Erasure): string | undefined {
+  const message = JSON.parse(stored) as DeliveryBody; // written by this store from one
+  if (!message.type.startsWith("resource.")) return undefined;
+  const body = withoutTitle(message.body, erasure);
+  return body === message.body ? stored : JSON.stringify({ ...message, body });
+}
+
+/** Returns an event without the title of its resource and without the reason of a failure, which may quote the document. */
+function withoutTitle(event: string, { hidesOwner }: Erasure): string {
+  const { data, ...head } = JSON.parse(event) as { readonly data: Record<string, unknown> }; // written by `eventOf`
+  const { message: _, ...shown } = data;
+  return JSON.stringify({ ...head, data: { ...shown, title: "", ...(hidesOwner && { ownerId: "" }) } });
+}
