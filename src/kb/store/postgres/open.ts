@@ -1,4 +1,5 @@
 import type { KbsyncError } from "../../../lib/failure.ts";
+import { openTurns } from "../../../lib/turns.ts";
 import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
 import type { Ports } from "../store.ts";
 import type { Mode } from "./database/connections.ts";
@@ -26,14 +27,15 @@ export async function openPostgresStore(url: string): Promise<PostgresStore> {
     await database.close();
     throw error;
   }
-  const methods = makeMethods(
-    KINDS,
-    (port, name, method) =>
-      (...given) =>
-        database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
-          answerMethods({ index: {}, ...operationsOn(tx) })({ port, name, given }),
-        ),
-  ) as unknown as Operations; // each runs the operation of its name; the type leaves out those that do not exist yet
+  const turns = openTurns();
+  const methods = makeMethods(KINDS, (port, name, method) => (...given) => {
+    const run = (): Promise<unknown> =>
+      database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
+        answerMethods({ index: {}, ...operationsOn(tx) })({ port, name, given }),
+      );
+    const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
+    return record === undefined ? run() : turns.run(record, run);
+  }) as unknown as Operations; // each runs the operation of its name; the type leaves out those that do not exist yet
   return { ...methods, problem: () => database.problem(), close: () => database.close() };
 }
 
@@ -49,6 +51,29 @@ export async function migratePostgres(url: string): Promise<boolean> {
   } finally {
     await database.close();
   }
+}
+
+function isWrite(kind: Kind): boolean {
+  return kind === "write" || kind === "free";
+}
+
+/**
+ * Returns the resource or the thread that a write is about. Writes of this process to one record run in the order of the calls; those that wait for each
+ * other's locks would take connections from others.
+ */
+function recordOf(argument: unknown): string | undefined {
+  const { accountId, id, agentId, threadId } = (argument ?? {}) as Named;
+  if (accountId === undefined) return undefined;
+  if (threadId !== undefined) return JSON.stringify([accountId, agentId, threadId]);
+  return id === undefined ? undefined : JSON.stringify([accountId, id]);
+}
+
+/** The fields by which an argument of the ports names a record. */
+interface Named {
+  readonly accountId?: string;
+  readonly id?: string;
+  readonly agentId?: string;
+  readonly threadId?: string;
 }
 
 const KINDS: readonly Kind[] = ["lookup", "read", "scan", "write", "free"];

@@ -1,19 +1,54 @@
 import { newHexId } from "../../../lib/ids.ts";
 import { TIERS } from "../../../wire/constants.ts";
+import type { Records } from "../store.ts";
 import { accountsOn } from "./accounts/accounts.ts";
+import { keysOn, sessionsOn } from "./accounts/keys.ts";
+import { linksOn } from "./accounts/links.ts";
+import { spendingOn, usageOn } from "./accounts/usage.ts";
+import { agentsOn } from "./chat/agents.ts";
+import { linkImage, threadsOn } from "./chat/threads.ts";
 import type { Transaction } from "./database/connections.ts";
 import { queueOn } from "./queue/queue.ts";
+import { webhooksOn } from "./queue/webhooks.ts";
+import { batchesOn } from "./resources/batches.ts";
+import { changesOn } from "./resources/changes.ts";
+import { erasuresOn } from "./resources/erasures.ts";
+import { filesOn, insertFile } from "./resources/files.ts";
+import { resourceReadsOn } from "./resources/reads.ts";
+import { noteFile, requestNotesOn } from "./resources/request-notes.ts";
+import { resourceWritesOn } from "./resources/writes.ts";
 
 /** The methods of the ports inside a transaction, which `open.ts` runs as the table of methods says. */
 export function operationsOn(tx: Transaction) {
-  const newId = (): string => newHexId(Date.now());
-  return {
-    records: {
-      ...accountsOn(tx, () => [newId(), ...TIERS.map(newId)]),
-    },
-    queue: queueOn(tx),
-  };
+  return { records: recordsOn(tx), queue: queueOn(tx) };
 }
 
 /** The methods that this store has so far. */
 export type Operations = ReturnType<typeof operationsOn>;
+
+function recordsOn(tx: Transaction): Records {
+  const newId = (): string => newHexId(Date.now());
+  return {
+    ...accountsOn(tx, () => [newId(), ...TIERS.map(newId)]),
+    ...keysOn(tx),
+    ...sessionsOn(tx),
+    ...linksOn(tx),
+    ...usageOn(tx),
+    ...spendingOn(tx),
+    ...resourceReadsOn(tx),
+    ...resourceWritesOn(tx),
+    ...changesOn(tx),
+    ...requestNotesOn(tx),
+    ...filesOn(tx),
+    ...batchesOn(tx),
+    ...erasuresOn(tx),
+    ...webhooksOn(tx),
+    ...agentsOn(tx),
+    ...threadsOn(tx),
+    addFile: async (file, sameTransaction) => {
+      await insertFile(tx, file);
+      if (sameTransaction?.thread !== undefined) await linkImage(tx, sameTransaction.thread, file.token);
+      if (sameTransaction?.request !== undefined) await noteFile(tx, file, sameTransaction.request);
+    },
+  };
+}

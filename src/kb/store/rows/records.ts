@@ -22,7 +22,8 @@ export interface ResourceRow {
   readonly created_at: string;
   readonly refreshed_at: string | null;
   readonly updated_at: string;
-  readonly is_deleted: number;
+  /** SQLite has no booleans. */
+  readonly is_deleted: number | boolean;
   readonly version: number;
   readonly first_row: number;
   readonly chunks: number;
@@ -66,7 +67,7 @@ export function resourceOf(row: ResourceRow, content: string): Resource {
     createdAt: row.created_at,
     refreshedAt: row.refreshed_at,
     updatedAt: row.updated_at,
-    isDeleted: row.is_deleted === 1,
+    isDeleted: row.is_deleted === 1 || row.is_deleted === true,
     version: row.version,
     chunkCount: row.chunks,
     revision: row.revision,

@@ -7,7 +7,7 @@ const DEBIAN = "/usr/lib/postgresql";
 /** Version 15 on Debian 12. */
 const DEBIAN_PACKAGE = "postgresql";
 const INSTALL_MS = 300_000;
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 /** A PostgreSQL server of its own in a temporary folder. It flushes commits, as a real one does. */
 export interface Cluster {

@@ -116,7 +116,7 @@ function statementsOn(on: Pick<Pool | PoolClient, "query">): Transaction {
     const { text, names } = numbered(statement);
     return on.query(
       text,
-      names.map((name) => parameters[name] ?? null),
+      names.map((name) => escaped(parameters[name] ?? null)),
     );
   };
   return {
@@ -131,10 +131,10 @@ function statementsOn(on: Pick<Pool | PoolClient, "query">): Transaction {
 
 /** Integers of 64 bits are numbers here: rows, counts and times stay below 2^53. Sums of them are `numeric`. */
 const TYPES: CustomTypesConfig = {
-  getTypeParser: (oid, format) =>
-    oid === types.builtins.INT8 || oid === types.builtins.NUMERIC
-      ? parseInteger
-      : types.getTypeParser(oid, format),
+  getTypeParser: (oid, format) => {
+    if (oid === types.builtins.INT8 || oid === types.builtins.NUMERIC) return parseInteger;
+    return oid === types.builtins.TEXT ? unescaped : types.getTypeParser(oid, format);
+  },
 };
 
 function parseInteger(text: string): number {
@@ -142,4 +142,20 @@ function parseInteger(text: string): number {
   if (!Number.isSafeInteger(value))
     throw new RangeError(`the database returned ${text}, which is no safe integer`);
   return value;
+}
+
+/** Begins an escape in a stored text. */
+const ESCAPE = "\u001A";
+
+/** PostgreSQL's texts cannot hold the character U+0000, which documents may contain: every parameter is escaped. */
+function escaped(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(escaped);
+  if (typeof value !== "string" || !(value.includes("\0") || value.includes(ESCAPE))) return value;
+  return value.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll("\0", `${ESCAPE}0`);
+}
+
+/** Undoes `escaped` in a text of a row. */
+function unescaped(text: string): string {
+  if (!text.includes(ESCAPE)) return text;
+  return text.replaceAll(`${ESCAPE}0`, "\0").replaceAll(`${ESCAPE}1`, ESCAPE);
 }

@@ -38,6 +38,10 @@ export function openDatabase(url: string): Database {
   const writing = gateOf(WRITERS, name);
   const reading = gateOf(READERS, name);
   let problem: KbsyncError | undefined;
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    await Promise.all([writers.close(), readers.close()]);
+  };
 
   const attempt = <T>(mode: Mode, account: string, work: (tx: Transaction) => Promise<T>): Promise<T> => {
     if (mode === "single") return work(readers.single);
@@ -60,9 +64,7 @@ export function openDatabase(url: string): Database {
       }
     },
     problem: () => problem,
-    close: async () => {
-      await Promise.all([writers.close(), readers.close()]);
-    },
+    close: () => (closing ??= close()),
   };
 }
 

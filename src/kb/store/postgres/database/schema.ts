@@ -1,18 +1,19 @@
+import { SCOPE_NUMBER_MAX } from "../../../index/rows.ts";
+
+/** Parts of each table that grows with the documents. The number is part of the schema: another one is a new schema. */
+const PARTITIONS = 16;
+
 /** Text in the order of its bytes, as in SQLite, whatever the locale of the database. */
 const TEXT = 'text COLLATE "C"';
 
-/** Parts of each table that grows with the documents. */
-const PARTS = 16;
-
-/** SQL that creates a table which is partitioned by account. Its primary key begins with the account. */
+/** Returns the script of a table that is partitioned by its account. Its primary key begins with the account. */
 function partitioned(name: string, columns: string): string {
   const parts = Array.from(
-    { length: PARTS },
+    { length: PARTITIONS },
     (_, at) =>
-      `CREATE TABLE ${name}_${at} PARTITION OF ${name} FOR VALUES WITH (MODULUS ${PARTS}, REMAINDER ${at});`,
+      `CREATE TABLE ${name}_${at} PARTITION OF ${name} FOR VALUES WITH (MODULUS ${PARTITIONS}, REMAINDER ${at});`,
   );
-  return `CREATE TABLE ${name} (account_id ${TEXT} NOT NULL, ${columns}) PARTITION BY HASH (account_id);
-  ${parts.join("\n  ")}`;
+  return `CREATE TABLE ${name} (${columns}) PARTITION BY HASH (account_id);\n${parts.join("\n")}`;
 }
 
 /** The schema of a database, version by version. */
@@ -80,160 +81,6 @@ export const SCHEMA: Schema = {
     UNIQUE (account_id, tier)
   );
 
-  CREATE TABLE embedding_model (
-    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    fingerprint ${TEXT} NOT NULL UNIQUE,
-    -- What the codes in code_run are centred on; null while there are none.
-    mean bytea
-  );
-
-  CREATE TABLE scope (
-    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    account_id ${TEXT} NOT NULL REFERENCES account (id),
-    collection_id ${TEXT} NOT NULL REFERENCES collection (id),
-    owner_id ${TEXT} NOT NULL,
-    next_sequence bigint NOT NULL DEFAULT 0,
-    resources bigint NOT NULL DEFAULT 0 CHECK (resources >= 0),
-    chunks bigint NOT NULL DEFAULT 0 CHECK (chunks >= 0),
-    words bigint NOT NULL DEFAULT 0 CHECK (words >= 0),
-    merged bigint NOT NULL DEFAULT 0,
-    refiltered bigint NOT NULL DEFAULT 0,
-    -- Segments of the index of words, and chunks whose removal it notes: what decides about a merge.
-    segments bigint NOT NULL DEFAULT 0,
-    removed bigint NOT NULL DEFAULT 0,
-    -- Number of the newest row of vector_change.
-    vector_changes bigint NOT NULL DEFAULT 0,
-    serving_model integer REFERENCES embedding_model (number),
-    UNIQUE (collection_id, owner_id)
-  ) WITH (fillfactor = 50);
-
-  CREATE SEQUENCE resource_number;
-  ${partitioned(
-    "resource",
-    `
-    number bigint NOT NULL DEFAULT nextval('resource_number'),
-    id ${TEXT} NOT NULL,
-    scope bigint NOT NULL,
-    origin ${TEXT} NOT NULL CHECK (origin IN ('content', 'file', 'link')),
-    title ${TEXT} NOT NULL,
-    title_key ${TEXT} NOT NULL,
-    label ${TEXT} NOT NULL,
-    description ${TEXT} NOT NULL,
-    url ${TEXT},
-    head ${TEXT} NOT NULL,
-    settings ${TEXT} NOT NULL,
-    created_at ${TEXT} NOT NULL,
-    refreshed_at ${TEXT},
-    updated_at ${TEXT} NOT NULL,
-    is_deleted boolean NOT NULL DEFAULT false,
-    version bigint NOT NULL DEFAULT 1,
-    first_row bigint NOT NULL,
-    chunks bigint NOT NULL,
-    revision bigint NOT NULL DEFAULT 1,
-    status ${TEXT} NOT NULL DEFAULT 'chunked' CHECK (status IN ('queued', 'chunked', 'error')),
-    status_message ${TEXT},
-    status_error ${TEXT},
-    metadata ${TEXT} NOT NULL DEFAULT '{}',
-    file_metadata ${TEXT} NOT NULL DEFAULT '{}',
-    file_token ${TEXT},
-    strategy_used ${TEXT},
-    warning ${TEXT},
-    sha256 bytea,
-    locations ${TEXT},
-    PRIMARY KEY (account_id, id)`,
-  )}
-  CREATE UNIQUE INDEX resource_by_number ON resource (account_id, number);
-  CREATE INDEX resource_of_scope ON resource (account_id, scope, id) INCLUDE (number, status) WHERE NOT is_deleted;
-  CREATE INDEX resource_deleted ON resource (account_id, scope, id) WHERE is_deleted;
-  CREATE INDEX resource_by_update ON resource (account_id, scope, updated_at, id) INCLUDE (number, status) WHERE NOT is_deleted;
-  -- A title may be longer than an entry of an index.
-  CREATE INDEX resource_by_title ON resource (account_id, scope, left(title_key, 200), id) WHERE NOT is_deleted;
-  CREATE INDEX resource_unfinished ON resource (account_id, scope, status) WHERE status <> 'chunked' AND NOT is_deleted;
-  CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND NOT is_deleted;
-  CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND NOT is_deleted;
-
-  ${partitioned(
-    "chunk",
-    `
-    row bigint NOT NULL,
-    resource bigint NOT NULL,
-    start bigint NOT NULL,
-    words integer NOT NULL,
-    line bigint,
-    headings ${TEXT} NOT NULL,
-    text ${TEXT} NOT NULL,
-    gap ${TEXT} NOT NULL,
-    PRIMARY KEY (account_id, row)`,
-  )}
-
-  -- Every value of the metadata of live resources. \`value\` has strings (kind s), \`number\` the other kinds.
-  ${partitioned(
-    "metadata_value",
-    `
-    scope bigint NOT NULL,
-    resource bigint NOT NULL,
-    path ${TEXT} NOT NULL,
-    kind ${TEXT} NOT NULL CHECK (kind IN ('s', 'n', 'b', 'z')),
-    value ${TEXT},
-    number double precision`,
-  )}
-  -- A value may be longer than an entry of an index.
-  CREATE INDEX metadata_value_of_path ON metadata_value (account_id, scope, path, kind, left(value, 200), number, resource);
-  CREATE INDEX metadata_value_of_resource ON metadata_value (account_id, scope, resource);
-
-  ${partitioned("word_segment", "first_row bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (account_id, first_row)")}
-  CREATE SEQUENCE word_run_number;
-  ${partitioned(
-    "word_run",
-    `
-    number bigint NOT NULL DEFAULT nextval('word_run_number'),
-    scope bigint NOT NULL,
-    first bigint NOT NULL,
-    rows bigint NOT NULL,
-    sequences bytea NOT NULL,
-    lengths bytea NOT NULL,
-    directory bytea NOT NULL,
-    filter bytea NOT NULL,
-    PRIMARY KEY (account_id, scope, number)`,
-  )}
-  -- Two pages of a run fill one of the database.
-  ${partitioned("word_page", "run bigint NOT NULL, page integer NOT NULL, data bytea NOT NULL, PRIMARY KEY (account_id, run, page)")}
-  CREATE SEQUENCE word_removal_number;
-  ${partitioned(
-    "word_removal",
-    `
-    scope bigint NOT NULL,
-    number bigint NOT NULL DEFAULT nextval('word_removal_number'),
-    first bigint NOT NULL,
-    last bigint NOT NULL,
-    PRIMARY KEY (account_id, scope, number)`,
-  )}
-  -- What is compact already is not compressed.
-  ALTER TABLE word_segment ALTER COLUMN data SET STORAGE EXTERNAL;
-  ALTER TABLE word_page ALTER COLUMN data SET STORAGE PLAIN;
-
-  ${partitioned(
-    "vector",
-    "row bigint NOT NULL, model integer NOT NULL, value bytea NOT NULL, PRIMARY KEY (account_id, row, model)",
-  )}
-  ALTER TABLE vector ALTER COLUMN value SET STORAGE EXTERNAL;
-  -- Each scope counts its changes from 1. Only the newest remain.
-  ${partitioned(
-    "vector_change",
-    `
-    scope bigint NOT NULL,
-    number bigint NOT NULL,
-    first_row bigint NOT NULL,
-    last_row bigint NOT NULL,
-    PRIMARY KEY (account_id, scope, number)`,
-  )}
-  ${partitioned("stale_vector", "row bigint NOT NULL, revision bigint NOT NULL, PRIMARY KEY (account_id, row)")}
-  ${partitioned(
-    "sentence_vectors",
-    "row bigint NOT NULL, model integer NOT NULL, vectors bytea NOT NULL, PRIMARY KEY (account_id, row)",
-  )}
-  ALTER TABLE sentence_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;
-
   CREATE TABLE link_fetch (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id ${TEXT} NOT NULL REFERENCES account (id),
@@ -297,6 +144,343 @@ export const SCHEMA: Schema = {
   CREATE INDEX job_dead ON job (queue, account_id, number) WHERE is_dead;
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
+
+  CREATE TABLE embedding_model (
+    number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    fingerprint ${TEXT} NOT NULL UNIQUE
+  );
+
+  -- One owner's part of a collection; see kb/index/rows.ts. A transaction that writes to a scope locks its row first, so rows and
+  -- counters are committed in order.
+  CREATE SEQUENCE scope_number MAXVALUE ${SCOPE_NUMBER_MAX};
+  CREATE TABLE scope (
+    number bigint PRIMARY KEY DEFAULT nextval('scope_number'),
+    collection_id ${TEXT} NOT NULL REFERENCES collection (id),
+    owner_id ${TEXT} NOT NULL,
+    next_sequence bigint NOT NULL DEFAULT 0,
+    resources bigint NOT NULL DEFAULT 0 CHECK (resources >= 0),
+    chunks bigint NOT NULL DEFAULT 0 CHECK (chunks >= 0),
+    words bigint NOT NULL DEFAULT 0 CHECK (words >= 0),
+    -- Grows with every merge, after which readers read the scope's parts anew.
+    merged bigint NOT NULL DEFAULT 0,
+    -- Grows with every change that a filter may depend on.
+    refiltered bigint NOT NULL DEFAULT 0,
+    -- Segments of the index of words, and chunks whose removal it notes: they decide about a merge.
+    segments bigint NOT NULL DEFAULT 0,
+    removed bigint NOT NULL DEFAULT 0,
+    -- Number of the newest row of vector_change.
+    vector_changes bigint NOT NULL DEFAULT 0,
+    serving_model integer REFERENCES embedding_model (number),
+    UNIQUE (collection_id, owner_id)
+  ) WITH (fillfactor = 50);
+
+  CREATE SEQUENCE resource_number;
+  ${partitioned(
+    "resource",
+    `
+    number bigint NOT NULL DEFAULT nextval('resource_number'),
+    id ${TEXT} NOT NULL,
+    account_id ${TEXT} NOT NULL,
+    scope bigint NOT NULL,
+    origin ${TEXT} NOT NULL CHECK (origin IN ('content', 'file', 'link')),
+    title ${TEXT} NOT NULL,
+    title_key ${TEXT} NOT NULL,
+    label ${TEXT} NOT NULL,
+    description ${TEXT} NOT NULL,
+    url ${TEXT},
+    head ${TEXT} NOT NULL,
+    settings ${TEXT} NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    refreshed_at ${TEXT},
+    updated_at ${TEXT} NOT NULL,
+    is_deleted boolean NOT NULL DEFAULT false,
+    version bigint NOT NULL,
+    first_row bigint NOT NULL,
+    chunks bigint NOT NULL,
+    revision bigint NOT NULL DEFAULT 1,
+    status ${TEXT} NOT NULL CHECK (status IN ('queued', 'chunked', 'error')),
+    status_message ${TEXT},
+    status_error ${TEXT},
+    metadata ${TEXT} NOT NULL,
+    file_metadata ${TEXT} NOT NULL,
+    file_token ${TEXT},
+    strategy_used ${TEXT},
+    warning ${TEXT},
+    sha256 bytea,
+    locations ${TEXT},
+    PRIMARY KEY (account_id, id)`,
+  )}
+  CREATE INDEX resource_by_number ON resource (account_id, number);
+  CREATE INDEX resource_of_scope ON resource (scope, id) INCLUDE (status) WHERE NOT is_deleted;
+  CREATE INDEX resource_by_update ON resource (scope, updated_at, id) INCLUDE (status) WHERE NOT is_deleted;
+  CREATE INDEX resource_by_title ON resource (scope, title_key, id) INCLUDE (status) WHERE NOT is_deleted;
+  CREATE INDEX resource_place ON resource (scope, number) INCLUDE (first_row, chunks) WHERE NOT is_deleted;
+  CREATE INDEX resource_unfinished ON resource (scope, status) WHERE status <> 'chunked' AND NOT is_deleted;
+  CREATE INDEX resource_deleted ON resource (scope, id) WHERE is_deleted;
+  CREATE INDEX resource_deleted_by_time ON resource (updated_at) WHERE is_deleted;
+  CREATE INDEX resource_of_file ON resource (file_token) WHERE file_token IS NOT NULL AND NOT is_deleted;
+  CREATE INDEX resource_failed ON resource (account_id) WHERE status = 'error' AND NOT is_deleted;
+
+  ${partitioned(
+    "chunk",
+    `
+    account_id ${TEXT} NOT NULL,
+    row bigint NOT NULL,
+    resource bigint NOT NULL,
+    start integer NOT NULL,
+    line integer NOT NULL,
+    words integer NOT NULL,
+    headings ${TEXT} NOT NULL,
+    text ${TEXT} NOT NULL,
+    -- The text up to the next chunk, which completes the whole text (rows/parts.ts).
+    gap ${TEXT} NOT NULL,
+    PRIMARY KEY (account_id, row)`,
+  )}
+
+  -- A chunk has one vector per model: the old ones serve while those of a new model are made.
+  ${partitioned(
+    "vector",
+    `
+    account_id ${TEXT} NOT NULL,
+    row bigint NOT NULL,
+    model integer NOT NULL,
+    value bytea NOT NULL,
+    PRIMARY KEY (account_id, row, model)`,
+  )}
+  -- Chunks whose vectors are of an older title of their document, with the revision that has the new title.
+  ${partitioned(
+    "stale_vector",
+    `
+    account_id ${TEXT} NOT NULL,
+    row bigint NOT NULL,
+    revision bigint NOT NULL,
+    PRIMARY KEY (account_id, row)`,
+  )}
+  -- Packed vectors of the sentences of each chunk in collections of the tier high_accuracy, of one model.
+  ${partitioned(
+    "sentence_vectors",
+    `
+    account_id ${TEXT} NOT NULL,
+    row bigint NOT NULL,
+    model integer NOT NULL,
+    vectors bytea NOT NULL,
+    PRIMARY KEY (account_id, row)`,
+  )}
+
+  -- A segment of the index of words (kb/index/words) has chunks of one write, from its first row on.
+  ${partitioned(
+    "word_segment",
+    `
+    account_id ${TEXT} NOT NULL,
+    first_row bigint NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (account_id, first_row)`,
+  )}
+  -- Sequences of chunks that were removed, until a merge drops them.
+  CREATE SEQUENCE word_removal_number;
+  ${partitioned(
+    "word_removal",
+    `
+    account_id ${TEXT} NOT NULL,
+    scope bigint NOT NULL,
+    number bigint NOT NULL DEFAULT nextval('word_removal_number'),
+    first bigint NOT NULL,
+    last bigint NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+
+  -- A run is merged from segments and runs. Two of its pages fill one of the database.
+  CREATE SEQUENCE word_run_number;
+  ${partitioned(
+    "word_run",
+    `
+    account_id ${TEXT} NOT NULL,
+    number bigint NOT NULL,
+    scope bigint NOT NULL,
+    -- Sequence of its first chunk.
+    first bigint NOT NULL,
+    rows bigint NOT NULL,
+    sequences bytea NOT NULL,
+    lengths bytea NOT NULL,
+    directory bytea NOT NULL,
+    filter bytea NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+  ${partitioned(
+    "word_page",
+    `
+    account_id ${TEXT} NOT NULL,
+    run bigint NOT NULL,
+    page integer NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (account_id, run, page)`,
+  )}
+  -- Ranges of rows whose vectors were added or removed, for the codes in memory. Each scope counts from 1; only the newest remain.
+  ${partitioned(
+    "vector_change",
+    `
+    account_id ${TEXT} NOT NULL,
+    scope bigint NOT NULL,
+    number bigint NOT NULL,
+    first_row bigint NOT NULL,
+    last_row bigint NOT NULL,
+    PRIMARY KEY (account_id, scope, number)`,
+  )}
+  -- What is compact already is not compressed.
+  ALTER TABLE word_segment ALTER COLUMN data SET STORAGE EXTERNAL;
+  ALTER TABLE word_page ALTER COLUMN data SET STORAGE PLAIN;
+  ALTER TABLE vector ALTER COLUMN value SET STORAGE EXTERNAL;
+  ALTER TABLE sentence_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;
+
+  -- Every value of the metadata of live resources; kind distinguishes true from 1.
+  ${partitioned(
+    "metadata_value",
+    `
+    account_id ${TEXT} NOT NULL,
+    scope bigint NOT NULL,
+    path ${TEXT} NOT NULL,
+    kind ${TEXT} NOT NULL CHECK (kind IN ('s', 'n', 'b', 'z')),
+    number double precision,
+    text ${TEXT},
+    resource bigint NOT NULL`,
+  )}
+  CREATE INDEX metadata_value_by_text ON metadata_value (scope, path, kind, left(text, 200), resource) WHERE text IS NOT NULL;
+  CREATE INDEX metadata_value_by_number ON metadata_value (scope, path, kind, number, resource) WHERE text IS NULL;
+  CREATE INDEX metadata_value_of_resource ON metadata_value (scope, resource);
+
+  ${partitioned(
+    "document_change",
+    `
+    account_id ${TEXT} NOT NULL,
+    ordinal bigint NOT NULL,
+    kind ${TEXT} NOT NULL CHECK (kind IN ('created', 'updated', 'deleted')),
+    resource_id ${TEXT} NOT NULL,
+    collection_id ${TEXT} NOT NULL,
+    owner_id ${TEXT} NOT NULL,
+    at ${TEXT} NOT NULL,
+    version bigint NOT NULL,
+    revision bigint NOT NULL,
+    status ${TEXT} NOT NULL,
+    sha256 bytea,
+    path ${TEXT},
+    PRIMARY KEY (account_id, ordinal)`,
+  )}
+  CREATE INDEX document_change_of_resource ON document_change (account_id, resource_id);
+
+  ${partitioned(
+    "kept_answer",
+    `
+    account_id ${TEXT} NOT NULL,
+    key ${TEXT} NOT NULL,
+    body_sha256 ${TEXT} NOT NULL,
+    status integer NOT NULL,
+    body ${TEXT} NOT NULL,
+    kept_ms bigint NOT NULL,
+    -- The resource whose text is in the body, so that its delete removes the text.
+    text_of ${TEXT},
+    -- The resource, or the file, that the body is about, so that an erasure finds the note.
+    about ${TEXT},
+    sequence bigint NOT NULL,
+    PRIMARY KEY (account_id, key)`,
+  )}
+  CREATE INDEX kept_answer_by_age ON kept_answer (kept_ms);
+  CREATE INDEX kept_answer_about ON kept_answer (about) WHERE about IS NOT NULL;
+  CREATE INDEX kept_answer_of_account ON kept_answer (account_id, sequence);
+
+  CREATE TABLE stored_file (
+    token ${TEXT} PRIMARY KEY,
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    name ${TEXT} NOT NULL,
+    media_type ${TEXT} NOT NULL,
+    declared_type ${TEXT},
+    size_bytes bigint NOT NULL,
+    sha256 ${TEXT} NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    released_at ${TEXT},
+    released_of ${TEXT}
+  );
+  CREATE INDEX stored_file_of_account ON stored_file (account_id);
+  CREATE INDEX stored_file_by_use ON stored_file (greatest(created_at, coalesce(released_at, created_at)));
+
+  CREATE TABLE webhook_endpoint (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id ${TEXT} NOT NULL UNIQUE,
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    url ${TEXT} NOT NULL,
+    description ${TEXT} NOT NULL,
+    events ${TEXT} NOT NULL,
+    secrets ${TEXT} NOT NULL,
+    enabled boolean NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    updated_at ${TEXT} NOT NULL,
+    delivered_at ${TEXT},
+    problem ${TEXT}
+  );
+  CREATE INDEX webhook_endpoint_of_account ON webhook_endpoint (account_id);
+
+  CREATE TABLE agent (
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    id ${TEXT} NOT NULL,
+    body ${TEXT} NOT NULL,
+    created_at ${TEXT} NOT NULL,
+    updated_at ${TEXT} NOT NULL,
+    PRIMARY KEY (account_id, id)
+  );
+  CREATE TABLE chat_thread (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    agent_id ${TEXT} NOT NULL,
+    thread_id ${TEXT} NOT NULL,
+    used_at ${TEXT} NOT NULL,
+    UNIQUE (account_id, agent_id, thread_id)
+  );
+  CREATE INDEX chat_thread_by_use ON chat_thread (used_at);
+  CREATE INDEX chat_thread_of_agent ON chat_thread (account_id, agent_id, used_at, number);
+  CREATE TABLE chat_turn (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    thread bigint NOT NULL REFERENCES chat_thread (number),
+    message_id ${TEXT} NOT NULL UNIQUE,
+    created_at ${TEXT} NOT NULL,
+    "user" ${TEXT} NOT NULL,
+    answer ${TEXT} NOT NULL,
+    -- What people see of the answer, as JSON (chat/threads.ts).
+    shown ${TEXT},
+    -- Ids of the resources whose passages the answer was given.
+    reads text[] COLLATE "C" NOT NULL
+  );
+  CREATE INDEX chat_turn_of_thread ON chat_turn (thread, number);
+  CREATE TABLE chat_image (
+    thread bigint NOT NULL REFERENCES chat_thread (number),
+    token ${TEXT} NOT NULL,
+    linked_at ${TEXT} NOT NULL,
+    position bigint NOT NULL,
+    after_turn bigint NOT NULL,
+    PRIMARY KEY (thread, token)
+  );
+  CREATE INDEX chat_image_by_age ON chat_image (linked_at);
+  CREATE INDEX chat_image_of_file ON chat_image (token);
+
+  CREATE TABLE batch (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id ${TEXT} NOT NULL UNIQUE,
+    account_id ${TEXT} NOT NULL REFERENCES account (id),
+    kind ${TEXT} NOT NULL CHECK (kind IN ('delete', 'retry')),
+    total bigint NOT NULL,
+    is_stopped boolean NOT NULL DEFAULT false,
+    created_at ${TEXT} NOT NULL,
+    updated_at ${TEXT} NOT NULL
+  );
+  CREATE INDEX batch_of_account ON batch (account_id, number);
+  CREATE TABLE batch_item (
+    batch bigint NOT NULL REFERENCES batch (number) ON DELETE CASCADE,
+    position bigint NOT NULL,
+    resource_id ${TEXT} NOT NULL,
+    code ${TEXT},
+    message ${TEXT},
+    PRIMARY KEY (batch, position)
+  );
+  CREATE INDEX batch_item_pending ON batch_item (batch, position) WHERE code IS NULL;
+  CREATE INDEX batch_item_of_resource ON batch_item (resource_id);
   `,
     },
   ],

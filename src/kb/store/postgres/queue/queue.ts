@@ -55,10 +55,7 @@ export function queueOn(tx: Transaction): Queue {
 async function put(tx: Transaction, job: NewJob): Promise<void> {
   const { jobsMax, charsMax = Infinity, ownerId = "", fileToken = null, queue, accountId, line } = job;
   if (IN_ORDER[queue]) await lockLine(tx, queue, line);
-  await tx.run("SELECT pg_advisory_xact_lock_shared(@family::int, hashtext(@queue))", {
-    family: PUTS,
-    queue,
-  });
+  await lockPuts(tx, queue);
   const total = await tx.get<{ jobs: number; ownJobs: number; chars: number; ownChars: number }>(
     `SELECT count(*) AS jobs, count(*) FILTER (WHERE account_id = @accountId) AS "ownJobs",
       coalesce(sum(chars), 0) AS chars, coalesce(sum(chars) FILTER (WHERE account_id = @accountId), 0) AS "ownChars"
@@ -80,6 +77,14 @@ async function put(tx: Transaction, job: NewJob): Promise<void> {
 /** Families of advisory locks. Their second key is a hash, so that unrelated work may wait for each other, but never wrongly not. */
 const PUTS = 1;
 const LINE = 2;
+
+/** Makes readers that ask for the jobs after a number wait until this transaction has ended. */
+export async function lockPuts(tx: Transaction, queue: QueueName): Promise<void> {
+  await tx.run("SELECT pg_advisory_xact_lock_shared(@family::int, hashtext(@queue))", {
+    family: PUTS,
+    queue,
+  });
+}
 
 /** Numbers of a line ascend in the order of commits: its next job gets one when the transaction of the last one has ended. */
 async function lockLine(tx: Transaction, queue: QueueName, line: string): Promise<void> {

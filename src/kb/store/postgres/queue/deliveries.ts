@@ -1,0 +1,86 @@
+import type { EventType } from "../../../../wire/event.ts";
+import type { Resource } from "../../records.ts";
+import {
+  DEAD_MAX,
+  eventMessage,
+  fullProblem,
+  isWanted,
+  WAITING_MAX,
+  type Message,
+} from "../../rows/webhooks.ts";
+import { ownLine, type DeliveryBody, type DeliveryTarget, type NewDelivery } from "../../webhooks.ts";
+import type { Transaction } from "../database/connections.ts";
+import { lockPuts } from "./queue.ts";
+
+/** Queues an event for every enabled endpoint of the account that subscribes to the type. */
+export async function publish(
+  tx: Transaction,
+  type: EventType,
+  resource: Omit<Resource, "content">,
+  nowIso: string,
+): Promise<void> {
+  const endpoints = await tx.all<{ id: string; events: string }>(
+    "SELECT id, events FROM webhook_endpoint WHERE account_id = @accountId AND enabled ORDER BY number",
+    { accountId: resource.accountId },
+  );
+  const wanted = endpoints.filter(({ events }) => isWanted(events, type));
+  if (wanted.length === 0) return;
+  const message = eventMessage(type, resource, nowIso);
+  for (const { id } of wanted) await write(tx, message, id);
+}
+
+/** Queues a message for a registered endpoint, if it exists, or for the address given with it. */
+export async function addDelivery(tx: Transaction, { to, ...message }: NewDelivery): Promise<void> {
+  if ("target" in to) {
+    await write(tx, message, to.target);
+    return;
+  }
+  const { endpointId } = to;
+  const found = await tx.get(
+    "SELECT 1 FROM webhook_endpoint WHERE id = @endpointId AND account_id = @accountId FOR KEY SHARE",
+    { endpointId, accountId: message.accountId },
+  );
+  if (found !== undefined) await write(tx, message, endpointId);
+}
+
+/** Removes the oldest dead letters of an account above the maximum. */
+export async function trimDead(tx: Transaction, accountId: string): Promise<void> {
+  await tx.run(
+    `DELETE FROM job WHERE queue = 'webhook' AND is_dead AND account_id = @accountId AND number <= (
+      SELECT number FROM job WHERE queue = 'webhook' AND is_dead AND account_id = @accountId
+      ORDER BY number DESC LIMIT 1 OFFSET ${DEAD_MAX})`,
+    { accountId },
+  );
+}
+
+async function write(
+  tx: Transaction,
+  { accountId, eventId, type, body, reads, nowMs }: Message,
+  to: string | DeliveryTarget,
+): Promise<void> {
+  const isOwn = typeof to !== "string";
+  const line = isOwn ? ownLine(accountId, to.url) : to;
+  const [from, until] = isOwn ? [`${accountId} `, `${accountId}!`] : [to, to];
+  const full = await tx.get(
+    `SELECT 1 FROM job WHERE queue = 'webhook' AND NOT is_dead AND line BETWEEN @from AND @until LIMIT 1 OFFSET ${WAITING_MAX - 1}`,
+    { from, until },
+  );
+  const isDead = full !== undefined;
+  const jobBody: DeliveryBody = { type, body, ...(reads && { reads }), ...(isOwn && { target: to }) };
+  await lockPuts(tx, "webhook");
+  // 0 is due at any clock time: the clock may be set back before the first attempt.
+  await tx.run(
+    `INSERT INTO job (queue, account_id, line, name, is_dead, due_ms, created_ms, problem, body)
+    VALUES ('webhook', @accountId, @line, @eventId, @isDead, 0, @nowMs, @problem, @jobBody)`,
+    {
+      accountId,
+      line,
+      eventId,
+      isDead,
+      nowMs,
+      problem: isDead ? fullProblem(isOwn) : null,
+      jobBody: JSON.stringify(jobBody),
+    },
+  );
+  if (isDead) await trimDead(tx, accountId);
+}

@@ -1,0 +1,105 @@
+import type { Expected, ResourceKey, ResourceStatus } from "../../records.ts";
+import { SELECT_RESOURCE, type ResourceRow } from "../../rows/records.ts";
+import { refuseUnexpected, type ChangedColumns, type NewColumns } from "../../rows/resource-columns.ts";
+import type { Transaction } from "../database/connections.ts";
+import { lockScopes } from "../scopes/scopes.ts";
+
+/** Reads a live resource. */
+export function readRow(tx: Transaction, { accountId, id }: ResourceKey): Promise<ResourceRow | undefined> {
+  return tx.get<ResourceRow>(
+    `${SELECT_RESOURCE} WHERE resource.id = @id AND resource.account_id = @accountId AND NOT is_deleted`,
+    { accountId, id },
+  );
+}
+
+/** Locks a resource that is to change, with its scope, and reads it. Throws `precondition_failed`. */
+export async function readLocked(
+  tx: Transaction,
+  at: ResourceKey & Expected,
+): Promise<ResourceRow | undefined> {
+  await lockScopes(tx, at.accountId, [at.id]);
+  const row = await readRow(tx, at);
+  refuseUnexpected(row, at);
+  return row;
+}
+
+/** Reads a resource that this transaction has written. */
+export async function readWritten(tx: Transaction, at: ResourceKey): Promise<ResourceRow> {
+  const row = await readRow(tx, at);
+  if (row === undefined) throw new TypeError("a resource just written was not found");
+  return row;
+}
+
+/** Writes a new row and returns its number. */
+export async function insertRow(tx: Transaction, columns: NewColumns): Promise<number> {
+  const made = await tx.get<{ number: number }>(
+    `INSERT INTO resource (id, account_id, scope, origin, title, description, url, head, settings, created_at,
+      updated_at, first_row, chunks, version, status, metadata, file_metadata, file_token, strategy_used, warning,
+      sha256, locations, label, title_key)
+    VALUES (@id, @accountId, @scope, @origin, @title, @description, @url, @head, @settings, @createdAt,
+      @createdAt, @firstRow, @chunks, @version, @status, @metadata, @fileMetadata, @fileToken, @strategyUsed, @warning,
+      @sha256, @locations, @label, @titleKey)
+    RETURNING number`,
+    { ...columns },
+  );
+  if (made === undefined) throw new TypeError("a resource just written has no number");
+  return made.number;
+}
+
+/** Changes the row of a resource. */
+export async function updateRow(tx: Transaction, accountId: string, columns: ChangedColumns): Promise<void> {
+  await tx.run(
+    `UPDATE resource SET title = @title, description = @description, url = @url, head = @head, settings = @settings,
+      refreshed_at = @refreshedAt, updated_at = @nowIso, version = @version, first_row = @firstRow, chunks = @chunks,
+      status = @status, status_message = @statusMessage, status_error = @statusError, metadata = @metadata,
+      file_metadata = @fileMetadata, file_token = @fileToken, strategy_used = @strategyUsed, warning = @warning,
+      sha256 = @sha256, locations = @locations, label = @label, title_key = @titleKey, revision = revision + 1
+    WHERE account_id = @accountId AND number = @number`,
+    { ...columns, accountId },
+  );
+}
+
+/** Sets the state of a resource, and why its last ingest failed. */
+export async function markStatus(
+  tx: Transaction,
+  { account_id: accountId, number }: ResourceRow,
+  status: ResourceStatus,
+  nowIso: string,
+  failure?: { readonly code: string; readonly message: string },
+): Promise<void> {
+  const reason = failure === undefined ? "" : "status_message = @message, status_error = @code,";
+  await tx.run(
+    `UPDATE resource SET status = @status, ${reason} updated_at = @nowIso, revision = revision + 1
+    WHERE account_id = @accountId AND number = @number`,
+    { status, nowIso, accountId, number, message: failure?.message, code: failure?.code },
+  );
+}
+
+/** Leaves the record of a resource without its text. */
+export async function markDeleted(
+  tx: Transaction,
+  { account_id: accountId, number }: ResourceRow,
+  nowIso: string,
+): Promise<void> {
+  await tx.run(
+    `UPDATE resource SET is_deleted = true, updated_at = @nowIso, head = '', chunks = 0, sha256 = NULL, locations = NULL,
+      revision = revision + 1
+    WHERE account_id = @accountId AND number = @number`,
+    { nowIso, accountId, number },
+  );
+}
+
+/** Notes that a resource no longer uses its file, unless `next` is the same file. */
+export async function releaseFile(
+  tx: Transaction,
+  { id, file_token: token }: ResourceRow,
+  next: string | null,
+  nowIso: string,
+): Promise<void> {
+  if (token === null || next === token) return;
+  await tx.run("UPDATE stored_file SET released_at = @nowIso, released_of = @id WHERE token = @token", {
+    nowIso,
+    id,
+    token,
+  });
+}

@@ -1,0 +1,258 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { jobKey } from "../../../queue/waits.ts";
+import { linkAddress } from "../../links.ts";
+import type {
+  Chunking,
+  Expected,
+  NewResource,
+  Resource,
+  ResourceChange,
+  ResourceKey,
+  ResourceStatus,
+} from "../../records.ts";
+import { splitText } from "../../rows/parts.ts";
+import { resourceOf, type ResourceRow } from "../../rows/records.ts";
+import { changedColumns, newColumns, type TextColumns } from "../../rows/resource-columns.ts";
+import type { Records, ResourceJob } from "../../store.ts";
+import { forgetLink } from "../accounts/links.ts";
+import type { Transaction } from "../database/connections.ts";
+import { publish } from "../queue/deliveries.ts";
+import { queueOn } from "../queue/queue.ts";
+import { addMetadata, removeMetadata } from "../scopes/metadata.ts";
+import { changeScope, openScope } from "../scopes/scopes.ts";
+import { addChange } from "./changes.ts";
+import {
+  encodeChunks,
+  readContent,
+  removeChunks,
+  renameChunks,
+  replaceChunks,
+  writeChunks,
+} from "./chunks.ts";
+import { forgetText, noteResource } from "./request-notes.ts";
+import {
+  insertRow,
+  markDeleted,
+  markStatus,
+  readLocked,
+  readWritten,
+  releaseFile,
+  updateRow,
+} from "./rows.ts";
+
+/** Writes of resources inside a transaction. The row of the account is locked late, and jobs are put last (ADR 15). */
+export function resourceWritesOn(
+  tx: Transaction,
+): Pick<
+  Records,
+  | "createResource"
+  | "enqueueCreate"
+  | "updateResource"
+  | "enqueueUpdate"
+  | "failJob"
+  | "deleteResource"
+  | "purgeDeleted"
+> {
+  return {
+    async createResource(resource, chunking, sameTransaction) {
+      const written = await insert(tx, resource, chunking);
+      const created = resourceOf(written, resource.content);
+      if (sameTransaction?.request !== undefined) {
+        const { content: _, ...noted } = created;
+        await noteResource(tx, noted, sameTransaction.request);
+      }
+      await addChange(tx, "created", written, resource.createdAt);
+      await publish(tx, "resource.chunked", created, resource.createdAt);
+      return created;
+    },
+    async enqueueCreate(resource, job, sameTransaction) {
+      const written = await insert(tx, resource, undefined);
+      const { content: _, ...noted } = resourceOf(written, "");
+      if (sameTransaction?.request !== undefined) await noteResource(tx, noted, sameTransaction.request);
+      await addChange(tx, "created", written, resource.createdAt);
+      await putJob(tx, resource, resource.ownerId, job);
+      return resourceOf(written, "");
+    },
+    async updateResource(change, chunking, sameTransaction) {
+      const before = await readLocked(tx, change);
+      if (before === undefined) return undefined;
+      const job = sameTransaction?.job;
+      if (job !== undefined && !(await queueOn(tx).complete(job)))
+        throw new KbsyncError("the lease of the job has ended", { code: "lease_lost", subject: change.id });
+      const { written, text } = await update(tx, before, change, chunking);
+      const after = resourceOf(written, text);
+      if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
+      await addChange(tx, "updated", written, change.nowIso);
+      if (chunking !== undefined) await publish(tx, "resource.chunked", after, change.nowIso);
+      return after;
+    },
+    async enqueueUpdate(at, job, sameTransaction) {
+      const before = await readLocked(tx, at);
+      if (before === undefined) return undefined;
+      await markStatus(tx, before, "queued", at.nowIso);
+      const after = resourceOf(await readWritten(tx, at), "");
+      if (sameTransaction?.request !== undefined) await noteResource(tx, after, sameTransaction.request);
+      await putJob(tx, at, before.owner_id, job);
+      return after;
+    },
+    async failJob(job, { code, message }, nowIso) {
+      const at = await tx.get<ResourceKey>(
+        `SELECT account_id AS "accountId", name AS id FROM job WHERE number = @number AND queue = 'ingest'`,
+        { number: job.number },
+      );
+      const before = at === undefined ? undefined : await readLocked(tx, at);
+      if (at === undefined || before === undefined || !(await queueOn(tx).complete(job))) return;
+      await markStatus(tx, before, await statusOf(tx, at, message), nowIso, { code, message });
+      await addChange(tx, "updated", await readWritten(tx, at), nowIso);
+      // The event reports the failure of this job, even if others wait.
+      const failed = { ...resourceOf(before, ""), status: "error", statusMessage: message } as const;
+      await publish(tx, "resource.error", failed, nowIso);
+    },
+    deleteResource: (at) => removeResource(tx, at),
+    // The delete is the last change of a record, so `updated_at` is its time.
+    purgeDeleted: (beforeIso, limit) =>
+      tx.run(
+        `DELETE FROM resource WHERE (account_id, id) IN (
+          SELECT account_id, id FROM resource WHERE is_deleted AND updated_at < @beforeIso LIMIT @limit
+          FOR UPDATE SKIP LOCKED)`,
+        { beforeIso, limit },
+      ),
+  };
+}
+
+/** Deletes a resource; see `Records.deleteResource`. `hide` changes what the event shows of it. */
+export async function removeResource(
+  tx: Transaction,
+  at: ResourceKey & Expected & { readonly nowIso: string },
+  hide: (deleted: Resource) => Resource = (deleted) => deleted,
+): Promise<Resource | undefined> {
+  const before = await readLocked(tx, at);
+  if (before === undefined) return undefined;
+  const { nowIso } = at;
+  const text = await readContent(tx, before);
+  const words = await removeChunks(tx, before);
+  await changeScope(tx, before.scope, {
+    resources: -1,
+    chunks: -before.chunks,
+    words: -words,
+    refilters: true,
+  });
+  await tx.run("DELETE FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line", {
+    line: jobKey(at),
+  });
+  await removeMetadata(tx, before);
+  await releaseFile(tx, before, null, nowIso);
+  await markDeleted(tx, before, nowIso);
+  await forgetLinkOf(tx, before, null);
+  await forgetText(tx, at);
+  const revision = before.revision + 1;
+  const deleted = { ...resourceOf(before, text), isDeleted: true, updatedAt: nowIso, revision };
+  await addChange(tx, "deleted", before, nowIso);
+  await publish(tx, "resource.deleted", hide(deleted), nowIso);
+  return deleted;
+}
+
+/** Writes a resource with its chunks and index entries. Without a chunking it is `queued`. */
+async function insert(
+  tx: Transaction,
+  resource: NewResource,
+  chunking: Chunking | undefined,
+): Promise<ResourceRow> {
+  const columns = newColumns(resource, chunking);
+  const { head, chunks: parts } =
+    chunking === undefined ? { head: "", chunks: [] } : splitText(resource.content, chunking.spans);
+  const made = chunking === undefined ? undefined : encodeChunks(columns, parts, chunking);
+  const scope = await openScope(tx, resource);
+  const firstRow = await changeScope(tx, scope, {
+    resources: 1,
+    rows: parts.length,
+    chunks: parts.length,
+    words: made?.words.total ?? 0,
+    refilters: true,
+  });
+  const version = chunking === undefined ? 0 : 1;
+  const number = await insertRow(tx, { ...columns, head, version, firstRow, chunks: parts.length, scope });
+  if (made !== undefined)
+    await writeChunks(tx, { account_id: resource.accountId, scope, number }, made, firstRow);
+  const written = await readWritten(tx, resource);
+  await addMetadata(tx, written);
+  return written;
+}
+
+/** Writes a change of a resource. Returns its row and its text after it. */
+async function update(
+  tx: Transaction,
+  before: ResourceRow,
+  change: ResourceChange,
+  chunking: Chunking | undefined,
+): Promise<{ readonly written: ResourceRow; readonly text: string }> {
+  const text = change.content ?? (await readContent(tx, before));
+  const columns = changedColumns(before, change, chunking, text);
+  const status = await statusOf(tx, change, columns.statusMessage);
+  const place = await reindex(tx, before, columns, text, chunking);
+  await updateRow(tx, change.accountId, { ...columns, status, ...place });
+  await releaseFile(tx, before, columns.fileToken, change.nowIso);
+  const written = await readWritten(tx, change);
+  if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {
+    await removeMetadata(tx, before);
+    await addMetadata(tx, written);
+  }
+  // A new chunking has noted it already.
+  if (change.metadata !== undefined && chunking === undefined)
+    await changeScope(tx, before.scope, { refilters: true });
+  await forgetLinkOf(tx, before, columns.url);
+  return { written, text };
+}
+
+/** Writes the chunks and index entries of a changed text, title or label. */
+async function reindex(
+  tx: Transaction,
+  before: ResourceRow,
+  names: Pick<ResourceRow, "title" | "label">,
+  text: string,
+  chunking: Chunking | undefined,
+): Promise<TextColumns> {
+  if (chunking === undefined) {
+    const isRenamed = names.title !== before.title || names.label !== before.label;
+    const { head, version, chunks } = before;
+    const firstRow = isRenamed && chunks > 0 ? await renameChunks(tx, before, names) : before.first_row;
+    return { head, version, firstRow, chunks };
+  }
+  const { head, chunks: parts } = splitText(text, chunking.spans);
+  const firstRow = await replaceChunks(tx, before, names, encodeChunks(names, parts, chunking));
+  return { head, version: before.version + 1, firstRow, chunks: parts.length };
+}
+
+/** Forgets the fetch of a resource's link if its next address differs; null: the resource is deleted. */
+async function forgetLinkOf(
+  tx: Transaction,
+  { origin, account_id: accountId, url }: ResourceRow,
+  next: string | null,
+): Promise<void> {
+  if (origin !== "link" || url === null) return;
+  if (next === null || linkAddress(next) !== linkAddress(url)) await forgetLink(tx, accountId, url);
+}
+
+async function putJob(tx: Transaction, at: ResourceKey, ownerId: string, job: ResourceJob): Promise<void> {
+  const { accountId, id } = at;
+  await queueOn(tx).put({
+    ...job,
+    queue: "ingest",
+    accountId,
+    ownerId,
+    line: jobKey({ accountId, id }),
+    name: id,
+  });
+}
+
+/** Returns the state of a resource: `queued` while jobs wait, else by the message of its last failure. */
+async function statusOf(tx: Transaction, at: ResourceKey, message: string | null): Promise<ResourceStatus> {
+  const waiting = await tx.get(
+    "SELECT 1 FROM job WHERE queue = 'ingest' AND NOT is_dead AND line = @line LIMIT 1",
+    {
+      line: jobKey(at),
+    },
+  );
+  if (waiting !== undefined) return "queued";
+  return message === null ? "chunked" : "error";
+}

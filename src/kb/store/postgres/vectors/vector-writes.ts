@@ -1,0 +1,170 @@
+import { KbsyncError } from "../../../../lib/failure.ts";
+import { quantize } from "../../../index/quantized.ts";
+import { packSentences } from "../../../index/sentence-codes.ts";
+import type { Chunking, Span } from "../../records.ts";
+import { joinHeadings, type Part } from "../../rows/parts.ts";
+import type { ResourceRow } from "../../rows/records.ts";
+import type { Transaction } from "../database/connections.ts";
+
+/** Consecutive rows of a scope. */
+export interface Rows {
+  readonly accountId: string;
+  readonly scope: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The rows of a resource's chunks; empty without any. */
+export function rowsOf(row: Pick<ResourceRow, "account_id" | "scope" | "first_row" | "chunks">): Rows {
+  const { account_id: accountId, scope, first_row: first, chunks } = row;
+  return { accountId, scope, first, last: first + chunks - 1 };
+}
+
+const WITHIN = "account_id = @accountId AND row BETWEEN @first AND @last";
+
+/** Writes the vectors of a chunking to the rows of its chunks. */
+export async function writeVectors(tx: Transaction, rows: Rows, chunking: Chunking): Promise<void> {
+  const { spans, vectors, fingerprint, sentences = [] } = chunking;
+  if (vectors === undefined) return;
+  if (fingerprint === undefined || vectors.length !== spans.length) {
+    throw new KbsyncError(`a chunking of ${spans.length} spans has ${vectors.length} vectors`, {
+      code: "internal",
+      hint: "Expected one vector per span, and their fingerprint.",
+    });
+  }
+  if (vectors.length === 0) return;
+  const { accountId, first, scope } = rows;
+  const model = await modelOf(tx, fingerprint);
+  const known = vectors.flatMap((vector, at) => (vector === undefined ? [] : { row: first + at, vector }));
+  await tx.run(
+    `INSERT INTO vector (account_id, row, model, value)
+    SELECT @accountId, row, @model, value FROM unnest(@rows::bigint[], @values::bytea[]) AS new (row, value)`,
+    {
+      accountId,
+      model,
+      rows: known.map(({ row }) => row),
+      values: known.map(({ vector }) => quantize(vector)),
+    },
+  );
+  // The first model that gives a scope a vector serves it.
+  await tx.run("UPDATE scope SET serving_model = @model WHERE number = @scope AND serving_model IS NULL", {
+    model,
+    scope,
+  });
+  const packed = sentences
+    .slice(0, spans.length)
+    .flatMap((of, at) => (of === undefined ? [] : { row: first + at, vectors: packSentences(of) }));
+  await tx.run(
+    `INSERT INTO sentence_vectors (account_id, row, model, vectors)
+    SELECT @accountId, row, @model, vectors FROM unnest(@rows::bigint[], @vectors::bytea[]) AS new (row, vectors)`,
+    {
+      accountId,
+      model,
+      rows: packed.map(({ row }) => row),
+      vectors: packed.map((each) => each.vectors),
+    },
+  );
+}
+
+async function modelOf(tx: Transaction, fingerprint: string): Promise<number> {
+  const select = "SELECT number FROM embedding_model WHERE fingerprint = @fingerprint";
+  const find = () => tx.get<{ number: number }>(select, { fingerprint });
+  const found = await find();
+  if (found !== undefined) return found.number;
+  await tx.run("INSERT INTO embedding_model (fingerprint) VALUES (@fingerprint) ON CONFLICT DO NOTHING", {
+    fingerprint,
+  });
+  const made = await find();
+  if (made === undefined) throw new TypeError("a model just written was not found");
+  return made.number;
+}
+
+/** Removes the vectors of chunks, and of their sentences. */
+export async function removeVectors(tx: Transaction, rows: Rows): Promise<void> {
+  for (const table of ["stale_vector", "vector", "sentence_vectors"])
+    await tx.run(`DELETE FROM ${table} WHERE ${WITHIN}`, { ...rows });
+}
+
+/** Moves the vectors of chunks, and whether they are stale, to the rows from `toRow` on. */
+export async function moveVectors(tx: Transaction, rows: Rows, toRow: number): Promise<void> {
+  for (const table of ["vector", "sentence_vectors", "stale_vector"])
+    await tx.run(`UPDATE ${table} SET row = row + @by WHERE ${WITHIN}`, { ...rows, by: toRow - rows.first });
+}
+
+/** Marks the vectors of chunks as of an older title, also those that are being made. `revision` has the new title. */
+export async function markStale(tx: Transaction, rows: Rows, revision: number): Promise<void> {
+  await tx.run(
+    `INSERT INTO stale_vector (account_id, row, revision)
+    SELECT @accountId, row, @revision FROM chunk WHERE ${WITHIN}
+    ON CONFLICT (account_id, row) DO UPDATE SET revision = excluded.revision`,
+    { ...rows, revision },
+  );
+}
+
+/** Vectors of the chunks of a version that is replaced, by the text that they were embedded from. */
+export type ReusableVectors = ReadonlyMap<string, readonly ReusableVector[]>;
+
+interface ReusableVector {
+  readonly model: number;
+  readonly value: Buffer;
+  readonly sentences: Buffer | null;
+}
+
+/** Collects the vectors of chunks, except those of an older title. */
+export async function collectVectors(tx: Transaction, rows: Rows): Promise<ReusableVectors> {
+  const found = await tx.all<ReusableVector & { headings: string; text: string }>(
+    `SELECT headings, text, vector.model, value, sentence_vectors.vectors AS sentences
+    FROM chunk JOIN vector USING (account_id, row)
+      LEFT JOIN sentence_vectors ON sentence_vectors.account_id = chunk.account_id
+        AND sentence_vectors.row = chunk.row AND sentence_vectors.model = vector.model
+    WHERE chunk.account_id = @accountId AND chunk.row BETWEEN @first AND @last
+      AND NOT EXISTS (SELECT 1 FROM stale_vector WHERE account_id = @accountId AND stale_vector.row = chunk.row)`,
+    { ...rows },
+  );
+  const reusable = new Map<string, ReusableVector[]>();
+  for (const { headings, text, ...vector } of found) {
+    const key = keyOf(headings, text);
+    const before = reusable.get(key) ?? [];
+    // Equal chunks have equal vectors.
+    if (!before.some(({ model }) => model === vector.model)) reusable.set(key, [...before, vector]);
+  }
+  return reusable;
+}
+
+/** Copies collected vectors to equal chunks of the next version that have none yet. */
+export async function reuseVectors(
+  tx: Transaction,
+  reusable: ReusableVectors,
+  { accountId, first }: Rows,
+  parts: readonly Part[],
+  spans: readonly Span[],
+): Promise<void> {
+  const copies = parts.flatMap(({ text }, at) => {
+    const found = reusable.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text)) ?? [];
+    // Copied, because several chunks may be equal.
+    return found.map((vector) => Object.assign({ row: first + at }, vector));
+  });
+  if (copies.length === 0) return;
+  await tx.run(
+    `WITH copy AS (
+      SELECT * FROM unnest(@rows::bigint[], @models::int[], @values::bytea[], @sentences::bytea[])
+        AS copy (row, model, value, sentences)),
+    added AS (
+      INSERT INTO vector (account_id, row, model, value) SELECT @accountId, row, model, value FROM copy
+      ON CONFLICT (account_id, row, model) DO NOTHING)
+    INSERT INTO sentence_vectors (account_id, row, model, vectors)
+    SELECT @accountId, row, model, sentences FROM copy WHERE sentences IS NOT NULL
+    ON CONFLICT (account_id, row) DO NOTHING`,
+    {
+      accountId,
+      rows: copies.map(({ row }) => row),
+      models: copies.map(({ model }) => model),
+      values: copies.map(({ value }) => value),
+      sentences: copies.map(({ sentences }) => sentences),
+    },
+  );
+}
+
+function keyOf(headings: string, text: string): string {
+  return `${headings}\n${text}`;
+}
