@@ -3,14 +3,15 @@ import { setImmediate } from "node:timers/promises";
 import type { WordSnapshot } from "../../index/words/query-terms.ts";
 import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
+import { matchedTerms, matchRows, searchLexical } from "../search/lexical.ts";
+import { replaceUnknown, type NearFound } from "../search/near-words.ts";
+import type { SearchTarget } from "../search/search-target.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
-import type { prepareScopes, SearchTarget } from "./scopes/scopes.ts";
+import type { prepareScopes } from "./scopes/scopes.ts";
 import type { SentenceReads } from "./vectors/sentence-reads.ts";
 import { prepareVectors } from "./vectors/vectors.ts";
 import { prepareDocumentWords } from "./words/document-words.ts";
-import { matchedTerms, matchRows, searchLexical } from "./words/lexical.ts";
-import { replaceUnknown, type NearFound } from "./words/near-words.ts";
 import { prepareWordReads } from "./words/word-reads.ts";
 
 /**

@@ -1,7 +1,8 @@
 import { rowOf, type RowRange } from "../../../index/rows.ts";
 import { UNFINISHED_CHUNKS_MAX, type Unfinished, type UnfinishedQuery } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import type { prepareScopes, SearchTarget } from "./scopes.ts";
+import type { SearchTarget } from "../../search/search-target.ts";
+import type { prepareScopes } from "./scopes.ts";
 
 /** Rows checked in one step: takes some milliseconds. */
 const STEP_ROWS = 4096;

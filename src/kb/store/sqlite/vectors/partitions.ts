@@ -2,7 +2,7 @@ import { makeCodeList, type CodeList } from "../../../index/codes.ts";
 import { rowOf, rowsOfScope, type RowRange } from "../../../index/rows.ts";
 import { DamagedIndex } from "../../../index/seal.ts";
 import type { Connection } from "../database/connection.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../../search/search-target.ts";
 import { prepareCodeReads, type CodeReads } from "./code-reads.ts";
 import { meanOf, unpack, type VectorRange } from "./stored-vectors.ts";
 

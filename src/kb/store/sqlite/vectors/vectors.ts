@@ -2,7 +2,7 @@ import type { VectorHit } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { dotQuantized } from "../../../index/quantized.ts";
 import { rowOf } from "../../../index/rows.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../../search/search-target.ts";
 import { preparePartitions } from "./partitions.ts";
 import { prepareVectorRange } from "./stored-vectors.ts";
 

@@ -10,7 +10,7 @@ import { documentScores, type WholeDocument } from "../../../lexical/documents.t
 import type { QueryWords } from "../../../lexical/word-match.ts";
 import type { DocumentMatch } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../../search/search-target.ts";
 
 /** Documents of more chunks are not scored: they have many subjects. */
 const DOCUMENT_CHUNKS_MAX = 8;

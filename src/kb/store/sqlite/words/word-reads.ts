@@ -3,7 +3,7 @@ import type { PostingList } from "../../../index/words/postings.ts";
 import type { LivePart } from "../../../index/words/removed.ts";
 import type { WordSnapshot } from "../../../index/words/query-terms.ts";
 import type { Connection } from "../database/connection.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
+import type { SearchTarget } from "../../search/search-target.ts";
 import { markRemoved, prepareWordParts, type StoredPart } from "./word-parts.ts";
 
 /** Memory for posting lists of runs, in bytes: some 50 million postings. */

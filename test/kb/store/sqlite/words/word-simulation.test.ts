@@ -14,7 +14,7 @@ import {
   openForReading,
   openForWriting,
 } from "../../../../../src/kb/store/sqlite/database/connection.ts";
-import type { SearchTarget } from "../../../../../src/kb/store/sqlite/scopes/scopes.ts";
+import type { SearchTarget } from "../../../../../src/kb/store/search/search-target.ts";
 import { prepareWordParts } from "../../../../../src/kb/store/sqlite/words/word-parts.ts";
 import { prepareWordReads } from "../../../../../src/kb/store/sqlite/words/word-reads.ts";
 import { prepareWordWrites } from "../../../../../src/kb/store/sqlite/words/word-writes.ts";

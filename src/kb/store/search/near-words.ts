@@ -1,7 +1,7 @@
-import { occursIn, type WordSnapshot } from "../../../index/words/query-terms.ts";
-import { termWeight } from "../../../lexical/common-words.ts";
-import { nearTerms } from "../../../lexical/near-terms.ts";
-import type { QueryWords } from "../../../lexical/word-match.ts";
+import { occursIn, type WordSnapshot } from "../../index/words/query-terms.ts";
+import { termWeight } from "../../lexical/common-words.ts";
+import { nearTerms } from "../../lexical/near-terms.ts";
+import type { QueryWords } from "../../lexical/word-match.ts";
 
 /** Words of a query that are replaced at most. A query of more unknown words is a text, or in another language. */
 const REPLACED_MAX = 4;

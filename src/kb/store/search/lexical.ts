@@ -1,10 +1,10 @@
-import { rowOf, type RowRange } from "../../../index/rows.ts";
-import { queryTerms, type WordSnapshot } from "../../../index/words/query-terms.ts";
-import { countTerms, matchWords } from "../../../index/words/word-counts.ts";
-import { searchWords } from "../../../index/words/word-search.ts";
-import type { QueryWords } from "../../../lexical/word-match.ts";
-import type { ChunkMatch, LexicalHits, MatchedTerms } from "../../search-index.ts";
-import type { SearchTarget } from "../scopes/scopes.ts";
+import { rowOf, type RowRange } from "../../index/rows.ts";
+import { queryTerms, type WordSnapshot } from "../../index/words/query-terms.ts";
+import { countTerms, matchWords } from "../../index/words/word-counts.ts";
+import { searchWords } from "../../index/words/word-search.ts";
+import type { QueryWords } from "../../lexical/word-match.ts";
+import type { ChunkMatch, LexicalHits, MatchedTerms } from "../search-index.ts";
+import type { SearchTarget } from "./search-target.ts";
 
 /** Finds chunks of a search's rows by the words of a query, best first. */
 export function searchLexical(
