@@ -4,7 +4,8 @@ import { rowsOfScope } from "../../../index/rows.ts";
 import type { Connection } from "../database/connection.ts";
 import { openScopeNotes } from "../scopes/scope-notes.ts";
 import { prepareCodeReads } from "./code-reads.ts";
-import { meanOf, prepareVectorRange, unpack, type StoredVector } from "./stored-vectors.ts";
+import { unpack, type StoredVector } from "../../search/means.ts";
+import { meanOf, prepareVectorRange } from "./stored-vectors.ts";
 
 /** Vectors of a run; packing one takes about 20 ms. */
 export const RUN_VECTORS = 4096;

@@ -4,17 +4,10 @@ import { DamagedIndex } from "../../../index/seal.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../../search/search-target.ts";
 import { prepareCodeReads, type CodeReads } from "./code-reads.ts";
-import { meanOf, unpack, type VectorRange } from "./stored-vectors.ts";
+import { evict, MEAN_GROWTH_MAX, mergedRanges, STORED_BYTES_MAX } from "../../search/code-cache.ts";
+import { unpack } from "../../search/means.ts";
+import { meanOf, type VectorRange } from "./stored-vectors.ts";
 
-/** Memory for codes, in bytes: 4 million vectors of 384 dimensions. The least recently used scopes are evicted first. */
-const CODE_BYTES_MAX = 256 * 1024 * 1024;
-/**
- * Memory for the vectors of the codes, in bytes: 250,000 of 384 dimensions. Above it, the vectors of the least recently used
- * scopes are evicted, and read from the database as needed, about 400 per search.
- */
-const STORED_BYTES_MAX = 96 * 1024 * 1024;
-/** Growth of a list since its mean was computed after which it is rebuilt. */
-const MEAN_GROWTH_MAX = 2;
 /**
  * Maximum vectors that one call encodes, and runs that it reads, in about 10 ms. A million vectors take several seconds,
  * during which no other read could run.
@@ -71,7 +64,7 @@ export function preparePartitions(db: Connection, vectors: VectorRange) {
     if (mean.length === 0) return undefined;
     const codes = makeCodeList(mean, STORED_BYTES_MAX, chunks);
     const isOfModel = ofModel !== undefined;
-    const changes = isOfModel && isSound ? merged(stored.changes(scope)) : undefined;
+    const changes = isOfModel && isSound ? mergedRanges(stored.changes(scope)) : undefined;
     return { codes, mean, isOfModel, changes, sizeAtMean: undefined, madeTo: first, upTo };
   }
 
@@ -99,7 +92,7 @@ export function preparePartitions(db: Connection, vectors: VectorRange) {
       return of(target, model, isLast);
     }
     if (partition.sizeAtMean !== undefined && partition.upTo < log.newest) {
-      replace(partition.codes, merged(selectChanges.all(partition.upTo, scope)), model);
+      replace(partition.codes, mergedRanges(selectChanges.all(partition.upTo, scope)), model);
       partition.upTo = log.newest;
     }
     partitions.set(key, partition);
@@ -156,39 +149,4 @@ function openMaking(stored: CodeReads, vectors: VectorRange) {
     } while (partition.sizeAtMean === undefined);
   }
   return { advance, replace };
-}
-
-/**
- * Evicts vectors and codes of the least recently used scopes, which come first, above the bounds. The last scope keeps its codes,
- * which its search is about to read.
- */
-export function evict(
-  partitions: Map<string, { readonly codes: Pick<CodeList, "bytes" | "storedBytes" | "dropStored"> }>,
-): void {
-  let bytes = 0;
-  let storedBytes = 0;
-  for (const { codes } of partitions.values()) {
-    bytes += codes.bytes;
-    storedBytes += codes.storedBytes;
-  }
-  for (const [oldest, { codes }] of partitions) {
-    if (storedBytes > STORED_BYTES_MAX) {
-      storedBytes -= codes.storedBytes;
-      codes.dropStored();
-    }
-    if (bytes <= CODE_BYTES_MAX || partitions.size === 1) continue;
-    partitions.delete(oldest);
-    bytes -= codes.bytes;
-  }
-}
-
-/** Merges ascending ranges that touch or overlap, so that consecutive documents need one lookup. */
-function merged(ranges: readonly RowRange[]): RowRange[] {
-  const result: { first: number; last: number }[] = [];
-  for (const { first, last } of ranges) {
-    const before = result.at(-1);
-    if (before !== undefined && first <= before.last + 1) before.last = Math.max(before.last, last);
-    else result.push({ first, last });
-  }
-  return result;
 }

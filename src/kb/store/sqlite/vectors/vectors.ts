@@ -2,13 +2,10 @@ import type { VectorHit } from "../../search-index.ts";
 import type { Connection } from "../database/connection.ts";
 import { dotQuantized } from "../../../index/quantized.ts";
 import { rowOf } from "../../../index/rows.ts";
+import { rescoredCount } from "../../search/code-cache.ts";
 import type { SearchTarget } from "../../search/search-target.ts";
 import { preparePartitions } from "./partitions.ts";
 import { prepareVectorRange } from "./stored-vectors.ts";
-
-/** Number of chunks whose cosine is computed exactly: the minimum, and the number per hit. See the test of recall. */
-const RESCORED_MIN = 400;
-const RESCORED_PER_HIT = 4;
 
 /** Searches by vector. */
 export interface Vectors {
@@ -43,7 +40,7 @@ export function prepareVectors(db: Connection): Vectors {
       const { scope, range, rangeChunks, allowed } = target;
       const model = selectModel.get(fingerprint);
       if (model === undefined) return [];
-      const count = Math.max(RESCORED_MIN, limit * RESCORED_PER_HIT);
+      const count = rescoredCount(limit);
       const hits: VectorHit[] = [];
       const add = (row: number): Buffer | undefined => {
         const value = selectOne.get(row, model);

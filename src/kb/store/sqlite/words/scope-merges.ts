@@ -1,17 +1,11 @@
 import { mergeParts } from "../../../index/words/merge.ts";
 import { runsToMerge } from "../../../index/words/merge-plan.ts";
 import { rowOf } from "../../../index/rows.ts";
+import { isWorn, SEGMENT_BYTES_MAX, SEGMENTS_MERGED, SEGMENTS_MERGED_MAX } from "../../search/merge-rules.ts";
+import { lastSequence, markRemoved, type StoredPart } from "../../search/stored-parts.ts";
 import type { Connection } from "../database/connection.ts";
 import { prepareRunWrites } from "./run-writes.ts";
-import { markRemoved, prepareWordParts, type StoredPart } from "./word-parts.ts";
-
-/** Segments of a scope from which on they are merged into a run, and the most that one merge has in memory. */
-export const SEGMENTS_MERGED = 128;
-const SEGMENTS_MERGED_MAX = 1024;
-const SEGMENT_BYTES_MAX = 32 * 1024 * 1024;
-/** A scope is rewritten when a quarter of the chunks in its index were removed, and at least so many. */
-const REMOVED_SHARE_MAX = 0.25;
-const REMOVED_MIN = 256;
+import { prepareWordParts } from "./word-parts.ts";
 
 /** Merges of the parts of scopes. */
 export interface ScopeMerges {
@@ -112,14 +106,7 @@ function prepareDue(db: Connection) {
     /** Whether so many chunks of a scope were removed that all its parts are merged. */
     isWorn(scope: number, purged: number): boolean {
       if (purged > 0 && selectRemoval.get(scope, purged) !== undefined) return true;
-      const removed = countRemoved.get(scope) ?? 0;
-      const live = chunks(scope);
-      return live === 0 ? removed > 0 : removed > Math.max(REMOVED_MIN, live * REMOVED_SHARE_MAX);
+      return isWorn(countRemoved.get(scope) ?? 0, chunks(scope));
     },
   };
-}
-
-/** Sequence of the last chunk of a part. */
-function lastSequence(of: StoredPart | undefined): number {
-  return of === undefined ? -1 : of.part.sequence(of.part.rows - 1);
 }

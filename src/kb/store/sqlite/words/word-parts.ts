@@ -1,22 +1,13 @@
-import { makeRemoved, type Removed } from "../../../index/words/removed.ts";
-import type { WalkedPart } from "../../../index/words/part.ts";
-import { openRun, RUN_PAGES_MAX, type RunHead } from "../../../index/words/run.ts";
-import { openSegment } from "../../../index/words/segment.ts";
+import { RUN_PAGES_MAX, type RunHead } from "../../../index/words/run.ts";
 import { rowOf, SEQUENCE_MAX } from "../../../index/rows.ts";
+import {
+  markRemoved,
+  storedRun,
+  storedSegment,
+  type Removal,
+  type StoredPart,
+} from "../../search/stored-parts.ts";
 import type { Connection } from "../database/connection.ts";
-
-/** A part of the index of words, as the database has it. */
-export interface StoredPart {
-  readonly kind: "segment" | "run";
-  /** Names the part among those of its kind in the scope: number of the run, or sequence of the segment's first chunk. */
-  readonly number: number;
-  /** A sequence at or below that of its first chunk, and above those of the parts before. */
-  readonly first: number;
-  readonly part: WalkedPart;
-  readonly removed: Removed;
-  /** Memory that it takes while it is open. */
-  readonly bytes: number;
-}
 
 interface RunRow extends RunHead {
   readonly first: number;
@@ -25,13 +16,6 @@ interface RunRow extends RunHead {
 interface SegmentRow {
   readonly row: number;
   readonly data: Buffer;
-}
-
-/** Removed chunks: a range of sequences, within one part. */
-export interface Removal {
-  readonly number: number;
-  readonly first: number;
-  readonly last: number;
 }
 
 /** Reads of the index of words, on a connection of either kind. They throw `DamagedIndex`. */
@@ -47,9 +31,6 @@ export interface WordParts {
   /** All parts of a scope, with its removed chunks marked. */
   marked(scope: number): StoredPart[];
 }
-
-/** Bytes that a search needs for each chunk of a part: its saturation (word-search.ts), and whether it was removed. */
-const CHUNK_BYTES = 9;
 
 export function prepareWordParts(db: Connection): WordParts {
   const selectRuns = db
@@ -81,18 +62,9 @@ export function prepareWordParts(db: Connection): WordParts {
   const openedRun = (number: number): StoredPart[] => {
     const row = selectRun.get(number);
     if (row === undefined) return [];
-    const part = openRun(row, (from, to) =>
-      selectPages.all(pageNumber(number, from), pageNumber(number, to)),
-    );
-    const { first, sequences, lengths, directory, filter } = row;
-    const bytes = sequences.length + lengths.length + directory.length + filter.length;
-    const all = bytes + part.rows * CHUNK_BYTES;
-    return [{ kind: "run", number, first, part, removed: makeRemoved(part), bytes: all }];
-  };
-  const segmentOf = (data: Buffer, first: number): StoredPart => {
-    const part = openSegment(data, first);
-    const bytes = data.length + part.rows * CHUNK_BYTES;
-    return { kind: "segment", number: first, first, part, removed: makeRemoved(part), bytes };
+    const pages = (from: number, to: number): Buffer[] =>
+      selectPages.all(pageNumber(number, from), pageNumber(number, to));
+    return [storedRun(number, row.first, row, pages)];
   };
 
   const parts: WordParts = {
@@ -100,13 +72,13 @@ export function prepareWordParts(db: Connection): WordParts {
     segments: (scope, from, known) =>
       selectSegments.all(rowOf(scope, from), rowOf(scope, SEQUENCE_MAX)).flatMap((row) => {
         const first = row - rowOf(scope, 0);
-        return known?.(first) ?? segmentOf(selectSegment.get(row) ?? EMPTY, first);
+        return known?.(first) ?? storedSegment(selectSegment.get(row) ?? EMPTY, first);
       }),
     firstSegments(scope, countMax, bytesMax) {
       const found: StoredPart[] = [];
       let bytes = 0;
       for (const { row, data } of selectData.iterate(rowOf(scope, 0), rowOf(scope, SEQUENCE_MAX), countMax)) {
-        found.push(segmentOf(data, row - rowOf(scope, 0)));
+        found.push(storedSegment(data, row - rowOf(scope, 0)));
         bytes += data.length;
         if (bytes >= bytesMax) break;
       }
@@ -127,21 +99,4 @@ const EMPTY = Buffer.alloc(0);
 /** Number of a run's page in the table of pages. */
 export function pageNumber(run: number, page: number): number {
   return run * RUN_PAGES_MAX + page;
-}
-
-/** Marks removed chunks in the parts that hold them. Parts ascend by their first sequences. */
-export function markRemoved(
-  parts: readonly StoredPart[],
-  removals: readonly { readonly first: number; readonly last: number }[],
-): void {
-  for (const { first, last } of removals) {
-    let low = 0;
-    let high = parts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if ((parts[middle]?.first ?? 0) <= first) low = middle;
-      else high = middle - 1;
-    }
-    parts[low]?.removed.add(first, last);
-  }
 }

@@ -2,9 +2,10 @@ import { makeByteCache } from "../../../index/words/byte-cache.ts";
 import type { PostingList } from "../../../index/words/postings.ts";
 import type { LivePart } from "../../../index/words/removed.ts";
 import type { WordSnapshot } from "../../../index/words/query-terms.ts";
+import { markRemoved, type StoredPart } from "../../search/stored-parts.ts";
 import type { Connection } from "../database/connection.ts";
 import type { SearchTarget } from "../../search/search-target.ts";
-import { markRemoved, prepareWordParts, type StoredPart } from "./word-parts.ts";
+import { prepareWordParts } from "./word-parts.ts";
 
 /** Memory for posting lists of runs, in bytes: some 50 million postings. */
 const LIST_BYTES_MAX = 64 * 1024 * 1024;

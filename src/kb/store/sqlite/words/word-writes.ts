@@ -1,8 +1,9 @@
 import { encodeSegment, SEGMENT_ROWS_MAX } from "../../../index/words/segment.ts";
 import { scopeOfRow, rowOf } from "../../../index/rows.ts";
+import { SEGMENTS_MERGED } from "../../search/merge-rules.ts";
 import type { Connection } from "../database/connection.ts";
 import { openScopeNotes } from "../scopes/scope-notes.ts";
-import { prepareScopeMerges, SEGMENTS_MERGED } from "./scope-merges.ts";
+import { prepareScopeMerges } from "./scope-merges.ts";
 
 /** Segments and removals of a scope after which its merges are planned. */
 const CHANGES_NOTED = 32;

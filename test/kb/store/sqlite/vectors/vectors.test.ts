@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openSqliteStore } from "../../../../../src/kb/store/sqlite/open.ts";
 import { dequantize, dotQuantized, quantize } from "../../../../../src/kb/index/quantized.ts";
-import { evict } from "../../../../../src/kb/store/sqlite/vectors/partitions.ts";
+import { evict } from "../../../../../src/kb/store/search/code-cache.ts";
 import type { Store } from "../../../../../src/kb/store/store.ts";
 import type { Account, Chunking } from "../../../../../src/kb/store/records.ts";
 import type { Scope } from "../../../../../src/kb/store/search-index.ts";
