@@ -6,6 +6,8 @@ import type { Mode } from "./database/connections.ts";
 import { openDatabase } from "./database/database.ts";
 import { migrate, readVersions, refuseUnknown } from "./database/migrate.ts";
 import { operationsOn, type Operations } from "./operations.ts";
+import { makeIndexCaches } from "./search/caches.ts";
+import { openMerging } from "./words/merging.ts";
 
 /** A store in a PostgreSQL database, which any number of processes may use at a time. */
 export interface PostgresStore extends Operations {
@@ -28,15 +30,24 @@ export async function openPostgresStore(url: string): Promise<PostgresStore> {
     throw error;
   }
   const turns = openTurns();
+  const caches = makeIndexCaches();
   const methods = makeMethods(KINDS, (port, name, method) => (...given) => {
     const run = (): Promise<unknown> =>
       database.run(modeOf(port, name, method.kind), accountOf(method, given), async (tx) =>
-        answerMethods({ index: {}, ...operationsOn(tx) })({ port, name, given }),
+        answerMethods(operationsOn(tx, caches))({ port, name, given }),
       );
     const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
     return record === undefined ? run() : turns.run(record, run);
-  }) as unknown as Operations; // each runs the operation of its name; the type leaves out those that do not exist yet
-  return { ...methods, problem: () => database.problem(), close: () => database.close() };
+  }) as unknown as Operations; // every method of the ports has one of the kinds
+  const merging = openMerging(database);
+  return {
+    ...methods,
+    problem: () => database.problem(),
+    close: async () => {
+      await merging.close();
+      await database.close();
+    },
+  };
 }
 
 /** Creates the tables of a database or brings them up to date. Returns whether it changed anything. */
@@ -88,5 +99,8 @@ const MODES: Readonly<Record<Kind, Mode>> = {
 };
 
 function modeOf(port: keyof Ports, name: string, kind: Kind): Mode {
-  return port === "queue" && name === ("after" satisfies keyof typeof METHODS.queue) ? "latest" : MODES[kind];
+  if (port === "queue" && name === ("after" satisfies keyof typeof METHODS.queue)) return "latest";
+  // It scans much, and then switches the scopes that it found.
+  if (port === "index" && name === ("serveComplete" satisfies keyof typeof METHODS.index)) return "write";
+  return MODES[kind];
 }

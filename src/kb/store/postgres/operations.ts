@@ -1,6 +1,6 @@
 import { newHexId } from "../../../lib/ids.ts";
 import { TIERS } from "../../../wire/constants.ts";
-import type { Records } from "../store.ts";
+import type { Ports, Records } from "../store.ts";
 import { accountsOn } from "./accounts/accounts.ts";
 import { keysOn, sessionsOn } from "./accounts/keys.ts";
 import { linksOn } from "./accounts/links.ts";
@@ -17,14 +17,16 @@ import { filesOn, insertFile } from "./resources/files.ts";
 import { resourceReadsOn } from "./resources/reads.ts";
 import { noteFile, requestNotesOn } from "./resources/request-notes.ts";
 import { resourceWritesOn } from "./resources/writes.ts";
+import type { IndexCaches } from "./search/caches.ts";
+import { indexOn } from "./search/index-methods.ts";
 
 /** The methods of the ports inside a transaction, which `open.ts` runs as the table of methods says. */
-export function operationsOn(tx: Transaction) {
-  return { records: recordsOn(tx), queue: queueOn(tx) };
+export function operationsOn(tx: Transaction, caches: IndexCaches): Ports {
+  return { records: recordsOn(tx), queue: queueOn(tx), index: indexOn(tx, caches) };
 }
 
-/** The methods that this store has so far. */
-export type Operations = ReturnType<typeof operationsOn>;
+/** The methods of this store. */
+export type Operations = Ports;
 
 function recordsOn(tx: Transaction): Records {
   const newId = (): string => newHexId(Date.now());

@@ -10,6 +10,13 @@ const NEAR_SHARE = 0.7;
 /** Near terms that a search has looked up, by term; undefined: the scope has none. */
 export type NearFound = Map<string, string | undefined>;
 
+/** Returns the words of a query that no chunk of the scope contains, as many as are replaced. */
+export function unknownTerms(snapshot: WordSnapshot, words: QueryWords): string[] {
+  return words.terms
+    .filter((term) => termWeight(term) > 0 && !occursIn(snapshot, term))
+    .slice(0, REPLACED_MAX);
+}
+
 /**
  * Replaces the words of a query that no chunk of the scope contains by words that differ by one typing error. Looks up the
  * neighbours of one word, some hundred, and returns undefined: call again with the same `found`.
@@ -19,10 +26,9 @@ export function replaceUnknown(
   words: QueryWords,
   found: NearFound,
 ): QueryWords | undefined {
-  const unknown = words.terms.filter((term) => termWeight(term) > 0 && !occursIn(snapshot, term));
   const used = new Set(words.terms);
   const replaced = new Map<string, string>();
-  for (const term of unknown.slice(0, REPLACED_MAX)) {
+  for (const term of unknownTerms(snapshot, words)) {
     if (!found.has(term)) {
       found.set(
         term,

@@ -8,7 +8,8 @@ interface Numbered {
   readonly names: readonly string[];
 }
 
-/** Statements are constants of the program, so their number is bounded. */
+/** Statements whose numbers are remembered. Most are constants of the program; those of filters have many shapes. */
+const KNOWN_MAX = 2000;
 const known = new Map<string, Numbered>();
 
 /**
@@ -24,6 +25,7 @@ export function numbered(statement: string): Numbered {
     return `$${names.indexOf(name) + 1}`;
   });
   const made = { text, names };
+  if (known.size >= KNOWN_MAX) known.clear();
   known.set(statement, made);
   return made;
 }

@@ -5,6 +5,7 @@ import type { Chunking, Span } from "../../records.ts";
 import { joinHeadings, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { Transaction } from "../database/connections.ts";
+import { noteRanges } from "./vector-changes.ts";
 
 /** Consecutive rows of a scope. */
 export interface Rows {
@@ -33,7 +34,7 @@ export async function writeVectors(tx: Transaction, rows: Rows, chunking: Chunki
     });
   }
   if (vectors.length === 0) return;
-  const { accountId, first, scope } = rows;
+  const { accountId, first } = rows;
   const model = await modelOf(tx, fingerprint);
   const known = vectors.flatMap((vector, at) => (vector === undefined ? [] : { row: first + at, vector }));
   await tx.run(
@@ -46,11 +47,7 @@ export async function writeVectors(tx: Transaction, rows: Rows, chunking: Chunki
       values: known.map(({ vector }) => quantize(vector)),
     },
   );
-  // The first model that gives a scope a vector serves it.
-  await tx.run("UPDATE scope SET serving_model = @model WHERE number = @scope AND serving_model IS NULL", {
-    model,
-    scope,
-  });
+  await noteRanges(tx, rows, [rows], model);
   const packed = sentences
     .slice(0, spans.length)
     .flatMap((of, at) => (of === undefined ? [] : { row: first + at, vectors: packSentences(of) }));
@@ -66,7 +63,8 @@ export async function writeVectors(tx: Transaction, rows: Rows, chunking: Chunki
   );
 }
 
-async function modelOf(tx: Transaction, fingerprint: string): Promise<number> {
+/** Returns the number of a model; a new one gets its number. */
+export async function modelOf(tx: Transaction, fingerprint: string): Promise<number> {
   const select = "SELECT number FROM embedding_model WHERE fingerprint = @fingerprint";
   const find = () => tx.get<{ number: number }>(select, { fingerprint });
   const found = await find();
@@ -81,14 +79,23 @@ async function modelOf(tx: Transaction, fingerprint: string): Promise<number> {
 
 /** Removes the vectors of chunks, and of their sentences. */
 export async function removeVectors(tx: Transaction, rows: Rows): Promise<void> {
-  for (const table of ["stale_vector", "vector", "sentence_vectors"])
-    await tx.run(`DELETE FROM ${table} WHERE ${WITHIN}`, { ...rows });
+  const removed = await tx.run(
+    `WITH stale AS (DELETE FROM stale_vector WHERE ${WITHIN}), sentences AS (DELETE FROM sentence_vectors WHERE ${WITHIN})
+    DELETE FROM vector WHERE ${WITHIN}`,
+    { ...rows },
+  );
+  if (removed > 0) await noteRanges(tx, rows, [rows]);
 }
 
 /** Moves the vectors of chunks, and whether they are stale, to the rows from `toRow` on. */
 export async function moveVectors(tx: Transaction, rows: Rows, toRow: number): Promise<void> {
-  for (const table of ["vector", "sentence_vectors", "stale_vector"])
-    await tx.run(`UPDATE ${table} SET row = row + @by WHERE ${WITHIN}`, { ...rows, by: toRow - rows.first });
+  const by = toRow - rows.first;
+  const move = (table: string): Promise<number> =>
+    tx.run(`UPDATE ${table} SET row = row + @by::bigint WHERE ${WITHIN}`, { ...rows, by });
+  const moved = await move("vector");
+  await move("sentence_vectors");
+  await move("stale_vector");
+  if (moved > 0) await noteRanges(tx, rows, [rows, { first: toRow, last: rows.last + by }]);
 }
 
 /** Marks the vectors of chunks as of an older title, also those that are being made. `revision` has the new title. */
@@ -135,10 +142,11 @@ export async function collectVectors(tx: Transaction, rows: Rows): Promise<Reusa
 export async function reuseVectors(
   tx: Transaction,
   reusable: ReusableVectors,
-  { accountId, first }: Rows,
+  rows: Rows,
   parts: readonly Part[],
   spans: readonly Span[],
 ): Promise<void> {
+  const { accountId, first } = rows;
   const copies = parts.flatMap(({ text }, at) => {
     const found = reusable.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text)) ?? [];
     // Copied, because several chunks may be equal.
@@ -163,6 +171,7 @@ export async function reuseVectors(
       sentences: copies.map(({ sentences }) => sentences),
     },
   );
+  await noteRanges(tx, rows, [rows]);
 }
 
 function keyOf(headings: string, text: string): string {

@@ -1,4 +1,4 @@
-import { rowOf } from "../../../index/rows.ts";
+import { rowOf, scopeOfRow } from "../../../index/rows.ts";
 import { encodeSegment, SEGMENT_ROWS_MAX } from "../../../index/words/segment.ts";
 import type { Transaction } from "../database/connections.ts";
 
@@ -36,6 +36,7 @@ export async function addWords(
     FROM unnest(@segments::bytea[]) WITH ORDINALITY AS segment (data, at)`,
     { accountId, firstRow, segments },
   );
+  await noteUnmerged(tx, scopeOfRow(firstRow), segments.length, 0);
 }
 
 /** Removes the chunks of consecutive rows of a scope, which were added at once. */
@@ -51,5 +52,19 @@ export async function removeWords(
     SELECT @accountId, @scope, at, least(at + ${SEGMENT_ROWS_MAX}, @end::bigint) - 1
     FROM generate_series(@first::bigint, @end::bigint - 1, ${SEGMENT_ROWS_MAX}) AS at`,
     { accountId, scope, first, end: first + chunks },
+  );
+  await noteUnmerged(tx, scope, 0, chunks);
+}
+
+/** Counts what decides whether a merge is due. */
+async function noteUnmerged(
+  tx: Transaction,
+  scope: number,
+  segments: number,
+  removed: number,
+): Promise<void> {
+  await tx.run(
+    "UPDATE scope SET segments = segments + @segments::bigint, removed = removed + @removed::bigint WHERE number = @scope",
+    { scope, segments, removed },
   );
 }

@@ -1,0 +1,161 @@
+import { rowOf } from "../../../index/rows.ts";
+import { mergeParts } from "../../../index/words/merge.ts";
+import { runsToMerge } from "../../../index/words/merge-plan.ts";
+import { isWorn, SEGMENT_BYTES_MAX, SEGMENTS_MERGED, SEGMENTS_MERGED_MAX } from "../../search/merge-rules.ts";
+import { lastSequence } from "../../search/stored-parts.ts";
+import type { Transaction } from "../database/connections.ts";
+import {
+  PagesMissing,
+  readParts,
+  readRemovals,
+  withPages,
+  type MarkedPart,
+  type PartsOf,
+} from "./word-parts.ts";
+import { fetchPages } from "./word-reads.ts";
+
+/** Family of the advisory locks of merges; the second key is the scope. See `queue.ts` for the others. */
+const MERGE = 3;
+/** Pages that one statement writes. */
+const PAGES_AT_ONCE = 256;
+
+/** Finds scopes whose merge is due. */
+export async function scopesToMerge(tx: Transaction, limit: number): Promise<PartsOf[]> {
+  const rows = await tx.all<PartsOf & { readonly removed: number; readonly chunks: number }>(
+    `SELECT scope.number AS scope, collection.account_id AS "accountId", removed, chunks
+    FROM scope JOIN collection ON collection.id = collection_id
+    WHERE segments >= ${SEGMENTS_MERGED} OR removed > 0 ORDER BY segments DESC, removed DESC LIMIT @limit`,
+    { limit },
+  );
+  return rows.filter(({ removed, chunks }) => removed === 0 || isWorn(removed, chunks));
+}
+
+/**
+ * Makes the merge that is most due in a scope, in one transaction: a crash leaves nothing of it. Returns false if none is due, or if
+ * another process makes one. Writes go on meanwhile, but for the moment in which the run takes the place of its parts.
+ */
+export async function mergeScope(tx: Transaction, of: PartsOf): Promise<boolean> {
+  const lock = await tx.get<{ readonly isMine: boolean }>(
+    `SELECT pg_try_advisory_xact_lock(${MERGE}, @scope::int) AS "isMine"`,
+    { scope: of.scope },
+  );
+  if (lock?.isMine !== true) return false;
+  const counts = await tx.get<{ segments: number; removed: number; chunks: number }>(
+    "SELECT segments, removed, chunks FROM scope WHERE number = @scope",
+    { scope: of.scope },
+  );
+  if (counts === undefined) return false;
+  const removals = await readRemovals(tx, of);
+  const parts = choose(await readParts(tx, of, []), counts);
+  if (parts.length === 0) return false;
+  const number = await tx.get<{ readonly number: number }>("SELECT nextval('word_run_number') AS number");
+  if (number === undefined) throw new TypeError("a sequence returned no number");
+  const head = await writeMerged(tx, of, parts, number.number);
+
+  // From here on writes to the scope wait.
+  await tx.run("SELECT 1 FROM scope WHERE number = @scope FOR UPDATE", { scope: of.scope });
+  const first = parts[0]?.first ?? 0;
+  const last = lastSequence(parts.at(-1));
+  const dropped = removals.filter((removal) => removal.first >= first && removal.first <= last);
+  const runs = parts.flatMap((part) => (part.kind === "run" ? part.number : []));
+  const base = rowOf(of.scope, 0);
+  const segments = parts.flatMap((part) => (part.kind === "segment" ? base + part.number : []));
+  const { accountId, scope } = of;
+  await tx.run(
+    "DELETE FROM word_segment WHERE account_id = @accountId AND first_row = ANY (@segments::bigint[])",
+    { accountId, segments },
+  );
+  await tx.run(
+    "DELETE FROM word_run WHERE account_id = @accountId AND scope = @scope AND number = ANY (@runs::bigint[])",
+    { accountId, scope, runs },
+  );
+  await tx.run("DELETE FROM word_page WHERE account_id = @accountId AND run = ANY (@runs::bigint[])", {
+    accountId,
+    runs,
+  });
+  await tx.run(
+    "DELETE FROM word_removal WHERE account_id = @accountId AND scope = @scope AND number = ANY (@numbers::bigint[])",
+    { accountId, scope, numbers: dropped.map((removal) => removal.number) },
+  );
+  if (head.rows > 0) {
+    await tx.run(
+      `INSERT INTO word_run (account_id, number, scope, first, rows, sequences, lengths, directory, filter)
+      VALUES (@accountId, @number, @scope, @first, @rows, @sequences, @lengths, @directory, @filter)`,
+      { ...of, ...head, number: number.number },
+    );
+  }
+  await tx.run(
+    `UPDATE scope SET merged = merged + 1, segments = segments - @segments::bigint, removed = removed - @removed::bigint
+    WHERE number = @scope`,
+    {
+      scope,
+      segments: segments.length,
+      removed: dropped.reduce((sum, removal) => sum + removal.last - removal.first + 1, 0),
+    },
+  );
+  return true;
+}
+
+/** Chooses the parts of a merge: consecutive ones by their sequences. */
+function choose(
+  parts: readonly MarkedPart[],
+  { removed, chunks }: { readonly removed: number; readonly chunks: number },
+): MarkedPart[] {
+  const runs = parts.filter(({ kind }) => kind === "run");
+  const segments = parts.filter(({ kind }) => kind === "segment");
+  if (segments.length >= SEGMENTS_MERGED) {
+    let bytes = 0;
+    const end = segments.findIndex((segment) => (bytes += segment.bytes) >= SEGMENT_BYTES_MAX);
+    return segments.slice(0, Math.min(SEGMENTS_MERGED_MAX, end < 0 ? Infinity : end + 1));
+  }
+  if (isWorn(removed, chunks)) return [...parts];
+  const count = runsToMerge(runs.map(({ part }) => part.rows));
+  return count === 0 ? [] : runs.slice(-count);
+}
+
+/** Merges parts and writes the pages of the run, which nothing refers to yet. */
+async function writeMerged(tx: Transaction, of: PartsOf, parts: readonly MarkedPart[], number: number) {
+  const pages = await readPages(tx, of, parts);
+  const merged = mergeParts(parts);
+  let page = 0;
+  let waiting: Buffer[] = [];
+  const write = async (): Promise<void> => {
+    await tx.run(
+      `INSERT INTO word_page (account_id, run, page, data)
+      SELECT @accountId, @number, @page::integer + place - 1, data FROM unnest(@waiting::bytea[]) WITH ORDINALITY AS new (data, place)`,
+      { accountId: of.accountId, number, page, waiting },
+    );
+    page += waiting.length;
+    waiting = [];
+  };
+  for (;;) {
+    const next = withPages(pages, () => merged.next());
+    if (next.done === true) {
+      if (waiting.length > 0) await write();
+      return next.value;
+    }
+    waiting.push(...next.value);
+    if (waiting.length >= PAGES_AT_ONCE) await write();
+  }
+}
+
+/** Reads all pages of the runs among some parts. */
+async function readPages(
+  tx: Transaction,
+  { accountId }: PartsOf,
+  parts: readonly MarkedPart[],
+): Promise<Map<string, Buffer | undefined>> {
+  const pages = new Map<string, Buffer | undefined>();
+  const runs = parts.filter(({ kind }) => kind === "run");
+  const rows = await tx.all<{ readonly run: number; readonly last: number }>(
+    `SELECT run, max(page) AS last FROM word_page WHERE account_id = @accountId AND run = ANY (@runs::bigint[]) GROUP BY run`,
+    { accountId, runs: runs.map(({ number }) => number) },
+  );
+  await fetchPages(
+    tx,
+    accountId,
+    rows.map(({ run, last }) => new PagesMissing(run, 0, last)),
+    pages,
+  );
+  return pages;
+}
