@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { commandFor } from "../../../src/cli/commands/open.ts";
+import { addOpen, commandFor } from "../../../src/cli/commands/open.ts";
+import type { Context } from "../../../src/cli/output/context.ts";
 import type { Found } from "../../../src/cli/results/result-text.ts";
 import { lastResults, rememberResults } from "../../../src/cli/results/last-results.ts";
 
@@ -47,5 +49,20 @@ describe("the results of the last search", () => {
     expect(lastResults(env)).toBeUndefined();
     rememberResults({}, [found({})]);
     expect(lastResults({})).toBeUndefined();
+  });
+
+  it("cannot be opened where no program opens the file, which says how to go on", async () => {
+    const path = join(folder, "a.pdf");
+    writeFileSync(path, "%PDF-1.4");
+    writeFileSync(join(folder, "xdg-open"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });
+    const env = { XDG_RUNTIME_DIR: folder, PATH: folder };
+    rememberResults(env, [found({ source: folder, path: "a.pdf" })]);
+    const program = new Command();
+    addOpen(program, { env, stdout: { isTTY: false } } as unknown as Context); // What the command does not use is missing.
+    await expect(program.parseAsync(["open"], { from: "user" })).rejects.toMatchObject({
+      code: "not_opened",
+      message: `no program on this machine opens ${path}`,
+      hint: expect.stringContaining("kbsync open 1 --print"),
+    });
   });
 });
