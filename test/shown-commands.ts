@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { examplesOf } from "../src/cli/manual/examples.ts";
 import { table } from "./cli/manual/program.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -38,7 +39,9 @@ export function shellBlocksOf(document: string): readonly string[] {
 
 /** Every command line with kbsync, or with npm in a clone, that `--help`, README and docs show, once each, without its comment. */
 export function shownCommands(): readonly string[] {
-  const examples = table.commands.flatMap((command) => command.examples);
+  // A group of commands, such as "key", has examples beside those of its commands.
+  const groups = table.commands.map(({ name }) => name.replace(/ .*/, ""));
+  const examples = [...table.commands.flatMap((command) => command.examples), ...groups.flatMap(examplesOf)];
   const shown = DOCUMENTS.flatMap((document) => shellLinesOf(document));
   const lines = [...examples, ...shown].map((line) => line.replace(/\s+#.*$/, "").trim());
   return [...new Set(lines.filter((line) => /(?:^|[\s(])kbsync\s|^npm\s/.test(line)))];

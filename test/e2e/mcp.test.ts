@@ -145,7 +145,7 @@ it("offers sign-in with --public-url, and reads clients' documents at public add
 
 it.each([
   ["--host 0.0.0.0 --http", /needs --public-url/],
-  ["--public-url https://kb.example", /are for --http/],
+  ["--public-url https://kb.example", /need --http/],
   ["--http --public-url http://kb.example", /https address/],
   ["--host 0.0.0.0 --http --public-url http://127.0.0.1:7412", /https address of a proxy/],
   ["--http --public-url https://kb.example/kb", /without a path/],

@@ -74,7 +74,7 @@ describe("kbsync key", () => {
   it("makes a key, alone on standard output, that works where the service runs", async () => {
     const { out, err } = await key("create", "laptop", "--scopes", "read");
     expect(out).toMatch(/^kb_[A-Za-z0-9_-]{43}\n$/);
-    expect(err).toContain("shown this once");
+    expect(err).toContain("not shown again");
     expect(await serving((url) => statusOf(url, out.trim()))).toBe(200);
     expect(await keys()).toMatchObject([
       { name: "laptop", scopes: ["read"], state: "valid" },
@@ -149,7 +149,7 @@ describe("the key of the state folder", () => {
 
   it("is not revoked by itself, but can be rotated: the file has the new one", async () => {
     const old = await serving((_url, own) => Promise.resolve(own));
-    await expect(key("revoke", await ownId())).rejects.toThrow("the key of the state folder");
+    await expect(key("revoke", await ownId())).rejects.toThrow("the state folder's own key");
     const { out, err } = await key("rotate", await ownId(), "--overlap", "0");
     expect(err).toContain(join(folder, "pauthkey"));
     expect(await readFile(join(folder, "pauthkey"), "utf8")).toBe(out);
