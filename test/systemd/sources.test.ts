@@ -58,9 +58,9 @@ describe.skipIf(why !== undefined)(
       const lines = await until("three warnings", () => (linesOf().length >= 3 ? linesOf() : undefined));
       expect(lines).toHaveLength(3);
       expect(lines.join("\n")).toContain("check the folder's owner and mode");
-      expect(lines.join("\n")).toContain("`systemctl restart kbsync.service` lets the unit see it");
+      expect(lines.join("\n")).toContain("`systemctl restart kbsync.service` shows it to the unit");
       const { stdout } = box.kbsync("status", ...AT);
-      expect(stdout).toContain("`systemctl restart kbsync.service` lets the unit see it");
+      expect(stdout).toContain("`systemctl restart kbsync.service` shows it to the unit");
       expect(stdout).toContain("halted, nothing is sent: the folder cannot be read: EACCES");
     });
 

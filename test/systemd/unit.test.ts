@@ -164,7 +164,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     const before = mainPid();
     configure({ service: SERVICE, sources: [{ path: "/srv/handbook", exclude: ["comet.md"] }] });
     box.sh("systemctl reload kbsync");
-    await until("the news", () => (journal().includes("was read again") ? true : undefined));
+    await until("the news", () => (journal().includes("reloaded the configuration") ? true : undefined));
     await until("the unit to be up", () => (unit()["ActiveState"] === "active" ? true : undefined));
     agrees();
     expect(found("a comet with two tails")).toBe(false);
