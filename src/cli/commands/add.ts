@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { KbsyncError } from "../../lib/failure.ts";
 import { shellWord } from "../../lib/shell-word.ts";
-import { Tier } from "../../wire/primitives.ts";
+import type { Tier } from "../../wire/primitives.ts";
 import { openOperator, type Operator } from "../state/ask.ts";
 import { addFolders } from "../state/configured-folders.ts";
 import { reloadDaemon } from "../state/reload-daemon.ts";
 import type { Context } from "../output/context.ts";
-import type { CommonOptions } from "../output/options.ts";
+import { tierOption, type CommonOptions } from "../output/options.ts";
 
 interface AddOptions extends CommonOptions {
   readonly tier?: Tier;
@@ -20,12 +20,7 @@ export function addAdd(program: Command, context: Context): void {
     .command("add")
     .description("add folders to the configuration; a running daemon syncs them at once")
     .argument("<dir...>", "folders to sync")
-    .addOption(
-      new Option(
-        "--tier <tier>",
-        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
-      ).choices(Tier.options),
-    )
+    .addOption(tierOption())
     .option("--owner <id>", "owner of their documents (default: one per folder)")
     .action(async (dirs: readonly string[], options: AddOptions) => add(context, dirs, options));
 }

@@ -70,7 +70,7 @@ function refuseWatched(target: string, folders: readonly string[]): void {
 export function backupText({ path, files, bytes, missing }: BackupReport): string {
   const lines = [`backed up ${counted(files, "file")}, ${megabytes(bytes)}, to ${path}`];
   lines.push(...namedLines("not in it", missing));
-  if (missing.length > 0) lines.push("`kbsync doctor` tells more about them.");
+  if (missing.length > 0) lines.push("For details, run `kbsync doctor`.");
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { CONFIG_FILE_NAME } from "../../config/load.ts";
 import { configText, type Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { Tier } from "../../wire/primitives.ts";
+import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
 import { prose } from "../terminal/prose.ts";
 import { interview } from "./interview.ts";
 import { bestTier, thisMachine } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
-import { type CommonOptions, wholeNumber } from "../output/options.ts";
+import { type CommonOptions, tierOption, wholeNumber } from "../output/options.ts";
 import { writeConfig } from "../state/config-file.ts";
 import { requireFolder } from "../state/folder-there.ts";
 
@@ -34,12 +34,7 @@ export function addInit(program: Command, context: Context): void {
     .command("init")
     .description("write a configuration with comments; without a folder, it asks")
     .argument("[dir...]", "folders to sync")
-    .addOption(
-      new Option(
-        "--tier <tier>",
-        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
-      ).choices(Tier.options),
-    )
+    .addOption(tierOption())
     .option("--owner <id>", "owner of their documents (default: one per folder)")
     .option("-p, --port <n>", "port of the embedded service; 0 for any free one", wholeNumber(0, 65_535))
     .option("--api-url <url>", "main host of a hosted service, instead of the embedded one")

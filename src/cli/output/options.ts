@@ -39,15 +39,18 @@ export interface SourceOptions extends CommonOptions {
   readonly exclude?: readonly string[];
 }
 
+/** The tier of the folders that a command names. */
+export function tierOption(): Option {
+  return new Option(
+    "--tier <tier>",
+    "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
+  ).choices(Tier.options);
+}
+
 /** Adds the options that say how folders are synced by this run alone. */
 export function addSourceOptions(command: Command): Command {
   return command
-    .addOption(
-      new Option(
-        "--tier <tier>",
-        "how the folders are searched: fastest (words), moderate (also meaning), high_accuracy (also compares sentences)",
-      ).choices(Tier.options),
-    )
+    .addOption(tierOption())
     .option(
       "--include <glob...>",
       "sync only files that match these globs (instead of the configured include)",

@@ -3,28 +3,14 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
+import { cliContext } from "../context.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;
 let context: Context;
 beforeEach(async () => {
   world = await openWorld();
-  context = {
-    stdout: {
-      write: () => undefined,
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
-    stderr: { write: () => undefined },
-    stderrIsTTY: false,
-    env: {},
-    cwd: dirname(world.root),
-    signal: new AbortController().signal,
-    nowMs: Date.now,
-    exitCode: 0,
-  };
+  context = cliContext({ cwd: dirname(world.root) });
 });
 afterEach(async () => {
   await world.end();

@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Context } from "../../../src/cli/output/context.ts";
 import { askAll } from "../../../src/cli/commands/interview.ts";
 import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { loadConfig, parseConfig } from "../../../src/config/load.ts";
 import { configText, type Wishes } from "../../../src/config/template.ts";
+import { cliContext, outputTo } from "../context.ts";
 
 const wishes: Wishes = {
   folders: ["/srv/docs", "/srv/more docs"],
@@ -73,22 +73,7 @@ describe("kbsync init", () => {
   afterEach(() => rmSync(cwd, { recursive: true }));
 
   const init = async (...args: readonly string[]): Promise<void> => {
-    const context: Context = {
-      stdout: {
-        write: (text) => void (said += text),
-        draw: () => undefined,
-        bar: () => undefined,
-        isTTY: false,
-        columns: 80,
-      },
-      stderr: { write: () => undefined },
-      stderrIsTTY: false,
-      env: {},
-      cwd,
-      signal: new AbortController().signal,
-      nowMs: Date.now,
-      exitCode: 0,
-    };
+    const context = cliContext({ stdout: outputTo((text) => void (said += text)), cwd });
     await (await buildProgram(context)).parseAsync(["init", ...args], { from: "user" });
   };
   const file = (): string => join(cwd, "kbsync.config.json");

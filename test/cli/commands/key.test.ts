@@ -5,10 +5,10 @@ import { Command } from "commander";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { startEmbeddedService } from "../../../src/cli/compose/compose.ts";
-import type { Context } from "../../../src/cli/output/context.ts";
 import { addKey } from "../../../src/cli/commands/key.ts";
 import { makeStateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { cliContext, outputTo } from "../context.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -21,22 +21,12 @@ const env = (): NodeJS.ProcessEnv => ({ STATE_DIRECTORY: folder });
 /** Runs `kbsync key …` over the state folder; what it printed. */
 async function key(...args: readonly string[]): Promise<{ out: string; err: string }> {
   const reported = { out: "", err: "" };
-  const context: Context = {
-    stdout: {
-      write: (text) => void (reported.out += text),
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
+  const context = cliContext({
+    stdout: outputTo((text) => void (reported.out += text)),
     stderr: { write: (text) => void (reported.err += text) },
-    stderrIsTTY: false,
     env: env(),
     cwd: folder,
-    signal: new AbortController().signal,
-    nowMs: Date.now,
-    exitCode: 0,
-  };
+  });
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
   addKey(program, context);
   for (const command of program.commands.flatMap((one) => one.commands))

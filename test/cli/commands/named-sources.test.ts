@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Context } from "../../../src/cli/output/context.ts";
 import { syncedSources, nameOtherSources } from "../../../src/cli/commands/named-sources.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { cliContext } from "../context.ts";
 import { openWorld, type World } from "../../sync/daemon/harness.ts";
 
 let world: World;
@@ -23,22 +24,10 @@ beforeEach(async () => {
   world.write("a.txt", "a");
   await world.sync();
   reported = "";
-  context = {
-    stdout: {
-      write: () => undefined,
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
+  context = cliContext({
     stderr: { write: (text) => void (reported += text) },
-    stderrIsTTY: false,
-    env: {},
     cwd: dirname(world.root),
-    signal: new AbortController().signal,
-    nowMs: Date.now,
-    exitCode: 0,
-  };
+  });
 });
 afterEach(async () => {
   await world.end();

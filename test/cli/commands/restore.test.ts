@@ -6,11 +6,11 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addBackup } from "../../../src/cli/commands/backup.ts";
 import { startEmbeddedService } from "../../../src/cli/compose/compose.ts";
-import type { Context } from "../../../src/cli/output/context.ts";
 import { addKey } from "../../../src/cli/commands/key.ts";
 import { addRestore } from "../../../src/cli/commands/restore.ts";
 import { makeStateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";
+import { cliContext, outputTo } from "../context.ts";
 
 let folder: string;
 let state: string;
@@ -30,22 +30,7 @@ let exitCode: number;
 /** Runs a command over the state folder; what it printed. */
 async function run(...args: readonly string[]): Promise<string> {
   let out = "";
-  const context: Context = {
-    stdout: {
-      write: (text) => void (out += text),
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
-    stderr: { write: () => undefined },
-    stderrIsTTY: false,
-    env: {},
-    cwd: folder,
-    signal: new AbortController().signal,
-    nowMs: Date.now,
-    exitCode: 0,
-  };
+  const context = cliContext({ stdout: outputTo((text) => void (out += text)), cwd: folder });
   const program = new Command().exitOverride();
   addBackup(program, context);
   addKey(program, context);

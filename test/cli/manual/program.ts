@@ -1,25 +1,11 @@
 import type { Command } from "commander";
 import { buildProgram } from "../../../src/cli/program.ts";
+import { cliContext } from "../context.ts";
 import { commandTable, type CommandTable } from "../../../src/cli/manual/command-table.ts";
 
 /** The program with the commands that a command line loads, and with nothing to run them on. */
 export async function programFor(...args: readonly string[]): Promise<Command> {
-  const context = {
-    stdout: {
-      write: () => undefined,
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
-    stderr: { write: () => undefined },
-    stderrIsTTY: false,
-    env: {},
-    cwd: "/",
-    signal: new AbortController().signal,
-    nowMs: () => 0,
-    exitCode: 0,
-  };
+  const context = cliContext({ nowMs: () => 0 });
   return await buildProgram(context, args);
 }
 

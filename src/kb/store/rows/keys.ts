@@ -1,4 +1,4 @@
-import type { KeyRecord } from "../records.ts";
+import type { KeyChange, KeyRecord } from "../records.ts";
 
 /** A row of `api_key`. */
 export interface KeyRow {
@@ -34,6 +34,17 @@ export function keyOf(row: KeyRow): KeyRecord {
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at,
     ...(isGrant && { grant: { parentId, familySha256, refreshSha256, accessUntil } }),
+  };
+}
+
+/** Returns a key after a change. A key that was revoked stays so, from the time of the first revocation. */
+export function changedKey(before: KeyRecord, change: KeyChange): KeyRecord {
+  return {
+    ...before,
+    name: change.name ?? before.name,
+    scopes: change.scopes ?? before.scopes,
+    expiresAt: change.expiresAt === undefined ? before.expiresAt : change.expiresAt,
+    revokedAt: before.revokedAt ?? change.revokedAt ?? null,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { RowSet } from "../../index/row-set.ts";
 import type { RowRange } from "../../index/rows.ts";
+import type { Evidence, EvidenceQuery } from "../search-index.ts";
 
 /** The rows that a search covers, with the statistics of their scope. */
 export interface SearchTarget {
@@ -18,4 +19,16 @@ export interface SearchTarget {
   readonly rangeChunks: number;
   /** Sequences that a filter lets through; undefined: all. */
   readonly allowed: RowSet | undefined;
+}
+
+/** The evidence of a scope that does not exist. */
+export function noEvidence({ nearest }: EvidenceQuery): Evidence {
+  return {
+    lexical: { hits: [], ceiling: 0 },
+    scopeChunks: 0,
+    nearest: nearest && [],
+    others: [],
+    nearestMatches: [],
+    chunks: [],
+  };
 }

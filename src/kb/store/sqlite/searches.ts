@@ -5,7 +5,7 @@ import { queryWords, type QueryWords } from "../../lexical/word-match.ts";
 import type { DocumentQuery, Evidence, EvidenceQuery, Index, MatchedTerms, Scope } from "../search-index.ts";
 import { matchedTerms, matchRows, searchLexical } from "../search/lexical.ts";
 import { replaceUnknown, type NearFound } from "../search/near-words.ts";
-import type { SearchTarget } from "../search/search-target.ts";
+import { noEvidence, type SearchTarget } from "../search/search-target.ts";
 import type { Connection } from "./database/connection.ts";
 import type { Lookups } from "./resources/lookups.ts";
 import type { prepareScopes } from "./scopes/scopes.ts";
@@ -116,16 +116,4 @@ function wordsOf(
   const words = queryWords(query);
   const known = replaceUnknown(snapshot, words, near);
   return isLast ? (known ?? words) : known;
-}
-
-/** The evidence of a scope that does not exist. */
-function noEvidence({ nearest }: EvidenceQuery): Evidence {
-  return {
-    lexical: { hits: [], ceiling: 0 },
-    scopeChunks: 0,
-    nearest: nearest && [],
-    others: [],
-    nearestMatches: [],
-    chunks: [],
-  };
 }

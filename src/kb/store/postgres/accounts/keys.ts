@@ -1,5 +1,13 @@
 import type { KeyRecord, SessionRecord } from "../../records.ts";
-import { effectiveKey, keyOf, NO_GRANT, SELECT_KEYS, type KeyRow, type ParentRow } from "../../rows/keys.ts";
+import {
+  changedKey,
+  effectiveKey,
+  keyOf,
+  NO_GRANT,
+  SELECT_KEYS,
+  type KeyRow,
+  type ParentRow,
+} from "../../rows/keys.ts";
 import type { Records } from "../../store.ts";
 import type { Transaction } from "../database/connections.ts";
 import type { Parameters } from "../database/statement.ts";
@@ -42,13 +50,7 @@ export function keysOn(
       );
       if (row === undefined) return undefined;
       const before = keyOf(row);
-      const after: KeyRecord = {
-        ...before,
-        name: change.name ?? before.name,
-        scopes: change.scopes ?? before.scopes,
-        expiresAt: change.expiresAt === undefined ? before.expiresAt : change.expiresAt,
-        revokedAt: before.revokedAt ?? change.revokedAt ?? null,
-      };
+      const after = changedKey(before, change);
       await tx.run(
         `UPDATE api_key SET name = @name, scopes = @scopes, expires_at = @expiresAt, revoked_at = @revokedAt
         WHERE id = @id AND account_id = @accountId`,

@@ -8,6 +8,7 @@ import {
 } from "../../rows/chunks.ts";
 import { scoreDocuments, type PlacedDocument } from "../../search/document-words.ts";
 import { matchedTerms, matchRows, searchLexical } from "../../search/lexical.ts";
+import { noEvidence } from "../../search/search-target.ts";
 import type { Evidence, EvidenceQuery, FoundChunk, Index } from "../../search-index.ts";
 import type { Transaction } from "../database/connections.ts";
 import { cosinesOf, findNearest, sentenceMatches } from "../vectors/nearest.ts";
@@ -99,18 +100,6 @@ function matchesOf(
   rows: readonly number[],
 ): Evidence["nearestMatches"] {
   return matchRows(snapshot, target, words, rows);
-}
-
-/** The evidence of a scope that does not exist. */
-function noEvidence({ nearest }: EvidenceQuery): Evidence {
-  return {
-    lexical: { hits: [], ceiling: 0 },
-    scopeChunks: 0,
-    nearest: nearest && [],
-    others: [],
-    nearestMatches: [],
-    chunks: [],
-  };
 }
 
 /** The documents of rows within the range, in the order of the rows. */

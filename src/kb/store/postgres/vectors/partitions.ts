@@ -170,8 +170,8 @@ async function advance(
 }
 
 /**
- * Returns what a snapshot has in the place of later changes. Undefined: it is to be asked again, because the codes have changed
- * meanwhile. Throws `SnapshotTooOld`.
+ * Returns what the snapshot holds where later changes have replaced it. Undefined: the codes have changed meanwhile, so call it
+ * again. Throws `SnapshotTooOld`.
  */
 async function undone(
   tx: Transaction,

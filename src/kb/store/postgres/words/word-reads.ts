@@ -84,7 +84,7 @@ async function openScope(tx: Transaction, caches: WordCaches, target: Target): P
 
 const listKey = (run: number, hash: number): string => `${run}/${hash}`;
 
-/** A list that is to be read of a run. */
+/** A list of a run that has yet to be read. */
 interface Pending {
   readonly run: MarkedPart;
   readonly hash: number;

@@ -3,7 +3,15 @@ import { TIERS } from "../../../../wire/constants.ts";
 import type { Account, KeyRecord, OwnerCounts, ResourceKey } from "../../records.ts";
 import type { Inside } from "../../methods.ts";
 import type { Connection } from "../database/connection.ts";
-import { effectiveKey, keyOf, NO_GRANT, SELECT_KEYS, type KeyRow, type ParentRow } from "../../rows/keys.ts";
+import {
+  changedKey,
+  effectiveKey,
+  keyOf,
+  NO_GRANT,
+  SELECT_KEYS,
+  type KeyRow,
+  type ParentRow,
+} from "../../rows/keys.ts";
 
 /** Maximum stored link fetches; the oldest are evicted first, which costs a full response at the link's next update. */
 const LINK_FETCHES_MAX = 100_000;
@@ -78,13 +86,7 @@ export function prepareAccountWrites(db: Connection): AccountWrites {
     changeKey(change) {
       const before = selectKey(change);
       if (before === undefined) return undefined;
-      const after: KeyRecord = {
-        ...before,
-        name: change.name ?? before.name,
-        scopes: change.scopes ?? before.scopes,
-        expiresAt: change.expiresAt === undefined ? before.expiresAt : change.expiresAt,
-        revokedAt: before.revokedAt ?? change.revokedAt ?? null,
-      };
+      const after = changedKey(before, change);
       write(after, updateKey);
       return after;
     },
