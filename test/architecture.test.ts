@@ -306,12 +306,13 @@ describe("imports run one way", () => {
     expect(breaches).toEqual([]);
   });
 
-  it("only the store's own folder and one file of the program name the database", () => {
+  it.each([
+    ["sqlite", "cli/state/embedded-store.ts"],
+    ["postgres", "cli/compose/store.ts"],
+  ])("only the store's own folder and one file of the program name %s", (store, only) => {
     const breaches = imports.filter(
       ({ file, specifier }) =>
-        /(^|\/)sqlite\//.test(specifier) &&
-        !file.startsWith("kb/store/sqlite/") &&
-        file !== "cli/state/embedded-store.ts",
+        specifier.split("/").includes(store) && !file.startsWith(`kb/store/${store}/`) && file !== only,
     );
     expect(breaches).toEqual([]);
   });

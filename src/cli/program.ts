@@ -137,6 +137,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, () => Promise<AddC
     backup: async () => (await import("./commands/backup.ts")).addBackup,
     restore: async () => (await import("./commands/restore.ts")).addRestore,
     key: async () => (await import("./commands/key.ts")).addKey,
+    migrate: async () => (await import("./commands/migrate.ts")).addMigrate,
     webhooks: async () => (await import("./commands/webhooks.ts")).addWebhooks,
     completion: async () => (await import("./commands/completion.ts")).addCompletion,
   },

@@ -9,6 +9,7 @@ import { similarTo } from "../lib/similar.ts";
 import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
+import { databaseHost, databaseProblem, hasPassword } from "./database.ts";
 import { CONFIG_MANUAL } from "./manual.ts";
 import { knownKeys } from "./json-schema.ts";
 import type { Tier } from "../wire/primitives.ts";
@@ -85,7 +86,7 @@ export interface ConfigRequest {
 export function loadConfig(request: ConfigRequest): Config {
   const file = findConfigFile(request);
   const written = file === undefined ? {} : jsonOf(readFile(file), file);
-  const parsed = checked(written, file ?? "the defaults");
+  const parsed = withDatabase(checked(written, file ?? "the defaults"), file ?? "the defaults", request.env);
   const folder = file === undefined ? request.cwd : dirname(file);
   const configured = parsed.sources.map((source) => resolveSource(source, folder));
   const sources =
@@ -238,9 +239,12 @@ function readFile(file: string): string {
 
 function absoluteService(service: ServiceConfig, folder: string): ServiceConfig {
   if ("embedded" in service) {
-    return service.modelDir === undefined
-      ? service
-      : { ...service, modelDir: absolutePathOf(folder, service.modelDir) };
+    const { modelDir, databasePasswordFile: passwordFile } = service;
+    return {
+      ...service,
+      ...(modelDir !== undefined && { modelDir: absolutePathOf(folder, modelDir) }),
+      ...(passwordFile !== undefined && { databasePasswordFile: absolutePathOf(folder, passwordFile) }),
+    };
   }
   if (service.pauthkeyFile === undefined) return service;
   return { ...service, pauthkeyFile: absolutePathOf(folder, service.pauthkeyFile) };
@@ -271,8 +275,51 @@ function defaultConcurrency(service: ServiceConfig): number {
 function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boolean {
   const models = [kb.embedding.baseUrl, kb.languageModel?.baseUrl, kb.reranker?.url];
   const hosts = "embedded" in service ? models : [service.apiUrl, service.dbUrl, service.resourcesUrl];
-  if ("embedded" in service && isExposed(service)) return true;
+  if ("embedded" in service) {
+    if (isExposed(service)) return true;
+    const { database } = service;
+    if (database !== undefined && !isLoopback(databaseHost(database) ?? "localhost")) return true;
+  }
   return hosts.some((url) => url !== undefined && !isLoopback(URL.parse(url)?.hostname ?? ""));
+}
+
+/**
+ * Checks the address of the database, and replaces it by the one in KBSYNC_DATABASE, which alone may contain a password: others may read
+ * a configuration. A hosted service has its own. Throws `config_invalid` and `usage`, and quotes no address.
+ */
+function withDatabase(
+  parsed: ConfigFile,
+  name: string,
+  { KBSYNC_DATABASE: given = "" }: ConfigRequest["env"],
+): ConfigFile {
+  const { service } = parsed;
+  if (!("embedded" in service)) return parsed;
+  const { database: configured, databasePasswordFile: passwordFile } = service;
+  const problem =
+    configured === undefined
+      ? undefined
+      : (databaseProblem(configured) ??
+        (hasPassword(configured)
+          ? "expected no password in the address: put it alone into a file, and name that in service.databasePasswordFile"
+          : undefined));
+  if (problem !== undefined)
+    throw new KbsyncError(`${name}: service.database: ${problem}`, { code: "config_invalid", subject: name });
+  const problemOfGiven = given === "" ? undefined : databaseProblem(given);
+  if (problemOfGiven !== undefined)
+    throw new KbsyncError(`KBSYNC_DATABASE: ${problemOfGiven}`, {
+      code: "usage",
+      subject: "KBSYNC_DATABASE",
+    });
+  const database = given === "" ? configured : given;
+  if (database !== undefined) return { ...parsed, service: { ...service, database } };
+  if (passwordFile === undefined) return parsed;
+  throw new KbsyncError(
+    `${name}: service.databasePasswordFile: expected service.database, whose password it is`,
+    {
+      code: "config_invalid",
+      subject: name,
+    },
+  );
 }
 
 /** `asked` is the port of the command line, `fromEnvironment` that of KBSYNC_PORT; either overrides the configuration. */

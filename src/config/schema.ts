@@ -212,6 +212,21 @@ const embedded = z.strictObject({
     .min(1)
     .optional()
     .describe("Folder of the local embedding model. Default: the packaged model."),
+  // `load.ts` checks the address: a message of the schema would quote it, and it may contain a password.
+  database: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Address of a PostgreSQL database for the records and the index, without a password: `postgres://kbsync@db.example/kbsync`. Several processes may use one database. Default: an SQLite file in stateDir. The environment variable KBSYNC_DATABASE is used instead when set.",
+    ),
+  databasePasswordFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "File that holds the password of the database; relative to the configuration file. Default: no password, or the one of PGPASSWORD or ~/.pgpass.",
+    ),
 });
 
 const price = z.number().min(0).max(1_000_000);
@@ -291,7 +306,7 @@ const sync = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Send no file in which a rule finds a private key, a token or a password in an address. Default: true if text leaves this machine: to a hosted service, or from the embedded one to a model elsewhere or to other machines.",
+      "Send no file in which a rule finds a private key, a token or a password in an address. Default: true if text leaves this machine: to a hosted service, or from the embedded one to a model or a database elsewhere or to other machines.",
     ),
   trashDays: z
     .number()

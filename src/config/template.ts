@@ -31,6 +31,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   url: "https://ntfy.example.com/kbsync",
   desktop: true,
   stateDir: "~/.local/state/kbsync",
+  database: "postgres://kbsync@db.example/kbsync",
   ownerId: "my-documents",
   collectionId: "6b016a8e36133f0758068e97",
   concurrency: 16,

@@ -163,6 +163,59 @@ describe("where the configuration comes from", () => {
     expect(() => load({ env: { KBSYNC_PORT: "70000" } })).toThrow("KBSYNC_PORT: expected a port");
   });
 
+  it("takes the database of KBSYNC_DATABASE, with a password, before the one of the file, which may have none", () => {
+    const service = (text: string, database = ""): unknown => {
+      writeFileSync(join(folder, "kbsync.config.json"), text);
+      return load({ env: { KBSYNC_DATABASE: database, XDG_STATE_HOME: "/x" } }).service;
+    };
+    const file =
+      '{"service": {"embedded": true, "database": "postgres://a@db.example/kb", "databasePasswordFile": "pw"}}';
+    const databasePasswordFile = join(folder, "pw");
+    expect(service(file)).toMatchObject({ database: "postgres://a@db.example/kb", databasePasswordFile });
+    expect(service(file, "postgresql://b:secret@h/kb")).toMatchObject({
+      database: "postgresql://b:secret@h/kb",
+    });
+    expect(service("{}", "postgres://b@h/kb")).toMatchObject({ database: "postgres://b@h/kb" });
+    expect(service("{}")).not.toHaveProperty("database");
+  });
+
+  it.each([
+    ["mysql://a:hush@h/kb", "expected an address such as postgres://"],
+    ["hush", "expected an address such as postgres://"],
+    ["postgres://a:hush@h", "expected the name of the database"],
+    ["postgres://a:hush@h/%zz", "expected two hexadecimal digits"],
+    ["postgres://a:hush@h/kb", "expected no password in the address"],
+    ["postgres://a@h/kb?password=hush", "expected no password in the address"],
+  ])("refuses the database %s without repeating it", (database, words) => {
+    writeFileSync(
+      join(folder, "kbsync.config.json"),
+      JSON.stringify({ service: { embedded: true, database } }),
+    );
+    expect(() => load()).toThrow(words);
+    expect(() => load()).not.toThrow("hush");
+    if (words.includes("password")) return;
+    writeFileSync(join(folder, "kbsync.config.json"), "{}");
+    const given = { env: { KBSYNC_DATABASE: database } };
+    expect(() => load(given)).toThrow(`KBSYNC_DATABASE: ${words}`);
+    expect(() => load(given)).not.toThrow("hush");
+  });
+
+  it("refuses the password of no database, and checks files for secrets if the database is elsewhere", () => {
+    const blocks = (service: object): boolean => {
+      writeFileSync(
+        join(folder, "kbsync.config.json"),
+        JSON.stringify({ service: { embedded: true, ...service } }),
+      );
+      return load().sync.blockSecrets === true;
+    };
+    expect(() => blocks({ databasePasswordFile: "pw" })).toThrow("expected service.database");
+    expect(blocks({ database: "postgres://a@db.example/kb" })).toBe(true);
+    expect(blocks({ database: "postgres://a@127.0.0.1/kb" })).toBe(false);
+    expect(blocks({ database: "postgres://a@%2Frun%2Fpostgresql/kb" })).toBe(false);
+    expect(blocks({ database: "postgres:///kb?host=/run/postgresql" })).toBe(false);
+    expect(blocks({ database: "postgres:///kb?host=db.example" })).toBe(true);
+  });
+
   it("prefers --config to KBSYNC_CONFIG to the file in the working folder", () => {
     writeFileSync(join(folder, "kbsync.config.json"), '{"stateDir": "here"}');
     writeFileSync(join(folder, "env.json"), '{"stateDir": "env"}');

@@ -156,11 +156,11 @@ async function withKeys(
   const state = makeStateFolder(config.stateDir);
   makeServiceFolder(state);
   // Loaded here: no other command pays for the service's code.
-  const [keys, { openStore }] = await Promise.all([
+  const [keys, { openConfiguredStore }] = await Promise.all([
     import("../../kb/keys/keys.ts"),
-    import("../state/embedded-store.ts"),
+    import("../compose/store.ts"),
   ]);
-  const store = await openStore(state);
+  const store = await openConfiguredStore(config.service, state, { env: context.env });
   try {
     await work({ parts: { records: store.records, nowMs: context.nowMs }, state, keys });
   } finally {

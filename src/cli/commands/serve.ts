@@ -34,10 +34,12 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const log = openLog(context.env, context.stderrIsTTY, context.invocation);
   const budget = openStopBudget(context.signal);
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
-  const service = await startEmbeddedService(config, state, log).catch((error: unknown) => {
-    supervisor.close();
-    throw error;
-  });
+  const service = await startEmbeddedService(config, state, log, { waitUntil: context.signal }).catch(
+    (error: unknown) => {
+      supervisor.close();
+      throw error;
+    },
+  );
   context.stdout.write(
     `kbsync is serving\n  service    ${service.dbUrl}\n  key file   ${state.keyFile}\n  state      ${state.path}\n`,
   );

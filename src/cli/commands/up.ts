@@ -55,8 +55,10 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
     const bridge = openDaemonBridge(context.signal);
     // Loaded here: no other command pays for the framework.
     const { daemonHandlers } = await import("../../sync/control/routes.ts");
-    const handlers = daemonHandlers(bridge.operations, bridge.stopping);
-    const service = await startEmbeddedService(config, state, log, handlers);
+    const service = await startEmbeddedService(config, state, log, {
+      daemon: daemonHandlers(bridge.operations, bridge.stopping),
+      waitUntil: context.signal,
+    });
     try {
       context.stdout.write(whereabouts(config, state, service, context));
       context.stdout.write(prose(context, tierLine(options)));

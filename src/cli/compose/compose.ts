@@ -29,6 +29,7 @@ import {
 import { openWithoutTls } from "../state/exposure.ts";
 import { rememberedEmbedder } from "./earlier-models.ts";
 import { languageModelOf, rerankerOf } from "./models.ts";
+import { identityOf, openConfiguredStore, type OwnService } from "./store.ts";
 import { startMetrics } from "../output/monitoring.ts";
 import { programVersion } from "../output/version.ts";
 
@@ -59,18 +60,23 @@ export interface ReachedService {
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
 /** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
-/** Identity of the service in the state folder, on whatever port it listens. */
-export const EMBEDDED_IDENTITY = "embedded";
+
+export interface StartOptions {
+  /** The operations of a daemon in this process. */
+  readonly daemon?: DaemonHandlers;
+  /** Waits for a database that does not answer until this signal, instead of failing. */
+  readonly waitUntil?: AbortSignal;
+}
 
 /**
  * Starts the embedded service with the key of the state folder, and writes its address there. Throws `state_locked` if
- * another process serves from the folder, and the errors of listening. `daemon`: the operations of a daemon in this process.
+ * another process serves from the folder, the errors of `openConfiguredStore`, and those of listening.
  */
 export async function startEmbeddedService(
   config: Config,
   state: StateFolder,
   log: Logger,
-  daemon?: DaemonHandlers,
+  options: StartOptions = {},
 ): Promise<ReachedService> {
   if (!("embedded" in config.service)) {
     throw new KbsyncError("the configuration names a hosted service, so there is no service to run here", {
@@ -97,7 +103,7 @@ export async function startEmbeddedService(
       unratedKey: () => ownKeyHash,
       sources: () => sources,
       askFolders: async (...asked) => askFolders?.(...asked),
-      daemon,
+      ...options,
     });
     service = opened;
     metrics.readService(() => opened.figures());
@@ -110,7 +116,7 @@ export async function startEmbeddedService(
       dbUrl: url,
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: url }),
       pauthkey: key,
-      identity: EMBEDDED_IDENTITY,
+      identity: identityOf(config.service),
       metrics,
       probe: () => opened.probe(),
       readSources: (now) => (sources = now),
@@ -128,16 +134,16 @@ type OpenedService = Awaited<ReturnType<typeof openStateService>>;
 /** Opens the service on the data of a state folder, which is locked, and its metrics. */
 async function openStateService(
   kb: Config["kb"],
-  { host, port, publicUrl, modelDir }: Extract<Config["service"], { readonly embedded: unknown }>,
+  own: OwnService,
   state: StateFolder,
   log: Logger,
-  live: {
+  live: StartOptions & {
     readonly unratedKey: () => string | undefined;
     readonly sources: () => Config["sources"];
     readonly askFolders: AskFolders;
-    readonly daemon: DaemonHandlers | undefined;
   },
 ) {
+  const { host, port, publicUrl, modelDir } = own;
   // Before the store opens, so that an invalid key file ends the program first.
   const memory = join(state.serviceDir, "embedding-models.json");
   const models = {
@@ -146,13 +152,15 @@ async function openStateService(
     ...rerankerOf(kb.reranker, log),
   };
   // Loaded lazily: it takes half of the startup time, which a daemon with a remote service saves.
-  const [{ openService }, { readConsole }, { openStore }, metrics] = await Promise.all([
+  const [{ openService }, { readConsole }, metrics] = await Promise.all([
     import("../../kb/service.ts"),
     import("../../kb/console/pages.ts"),
-    import("../state/embedded-store.ts"),
     startMetrics(),
   ]);
-  const store = await openStore(state, {
+  const store = await openConfiguredStore(own, state, {
+    env: process.env,
+    waitUntil: live.waitUntil,
+    onAway: ({ code, message }) => log.warn({ code }, `${message}; waiting until it answers`),
     onUpgraded: (words) => log.info(words),
     onProblem: (problem) => log.error({ err: problem }, problem.message),
   });
@@ -160,6 +168,7 @@ async function openStateService(
     const service = await openService({
       stateDir: state.serviceDir,
       store,
+      sharesStore: own.database !== undefined,
       host,
       port,
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),
@@ -280,7 +289,7 @@ export async function findService(
     dbUrl: address.url,
     ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: address.url }),
     pauthkey: key,
-    identity: EMBEDDED_IDENTITY,
+    identity: identityOf(config.service),
     close,
   };
 }

@@ -5,7 +5,7 @@ import type { Metrics } from "../../metrics/metrics.ts";
 import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { StateFolder } from "../state/state-folder.ts";
-import { EMBEDDED_IDENTITY, type ReachedService } from "./compose.ts";
+import type { ReachedService } from "./compose.ts";
 
 /** Opens the daemon over the configuration's sources; see `daemonOptions`. */
 export function openConfiguredDaemon(
@@ -53,7 +53,7 @@ export function daemonOptions(
       pauthkey,
       identity,
       // Our own service lists every acknowledged resource at once; another one may not.
-      ...(identity === EMBEDDED_IDENTITY && { listLagMs: 0 }),
+      ...("embedded" in config.service && { listLagMs: 0 }),
     },
     sources: config.sources,
     sync: config.sync,

@@ -54,6 +54,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   open: ["kbsync open", "kbsync open 2 --print"],
   backup: ["kbsync backup /backup/kbsync"],
   restore: ["kbsync restore /backup/kbsync"],
+  migrate: ["kbsync migrate", "kbsync migrate --config /etc/kbsync/kbsync.config.json"],
   doctor: ["kbsync doctor", "kbsync doctor --quick"],
   init: [
     "kbsync init ~/docs --tier moderate",

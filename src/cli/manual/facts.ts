@@ -9,7 +9,10 @@ export const EXIT_WORDS: readonly (readonly [code: number, meaning: string])[] =
   [EXIT.held, "deletes are held, or a folder is missing or replaced"],
   [EXIT.defect, "a defect in kbsync"],
   [EXIT.diskFull, "the disk is full"],
-  [EXIT.passing, "a temporary obstacle: state folder or address in use, address missing, or a failing disk"],
+  [
+    EXIT.passing,
+    "a temporary obstacle: state folder or address in use, address missing, a database that does not answer, or a failing disk",
+  ],
   [EXIT.timeout, "wait timed out"],
   [EXIT.stopped, "stopped by a signal, such as Ctrl-C"],
 ];
@@ -21,6 +24,10 @@ export const ENVIRONMENT: readonly (readonly [name: string, meaning: string])[] 
   [
     "KBSYNC_PORT",
     "the port of up and serve, unless --port names one; overrides the configuration, except for 0, any free port",
+  ],
+  [
+    "KBSYNC_DATABASE",
+    "the PostgreSQL database of the embedded service, also with a password; overrides service.database in the configuration",
   ],
   ["HTTPS_PROXY", "the proxy for https addresses of a hosted service and of models elsewhere"],
   ["HTTP_PROXY", "the proxy for http addresses, and for https without HTTPS_PROXY"],

@@ -43,7 +43,11 @@ const BY_CODE: Readonly<Record<string, number>> = {
   store_foreign: EXIT.usage,
   store_newer: EXIT.usage,
   store_older: EXIT.usage,
+  store_unfit: EXIT.usage,
   store_unreachable: EXIT.passing,
+  // A database that does not answer now.
+  store_busy: EXIT.passing,
+  store_failed: EXIT.service,
   address_refused: EXIT.usage,
   address_in_use: EXIT.passing,
   address_missing: EXIT.passing,

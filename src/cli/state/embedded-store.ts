@@ -5,7 +5,10 @@ import { openSqliteStore, type SqliteStoreOptions } from "../../kb/store/sqlite/
 import type { Store } from "../../kb/store/store.ts";
 import type { StateFolder } from "./state-folder.ts";
 
-// The only file of the program that names the database of the embedded service.
+// The only file of the program that names the file of the embedded service; `compose/store.ts` is the one for a database.
+
+/** Options of the store in a file. */
+export type StoreFileOptions = Omit<SqliteStoreOptions, "path">;
 
 /** The store's database in the folder of the embedded service. */
 export function storeFile({ serviceDir }: Pick<StateFolder, "serviceDir">): string {
@@ -13,10 +16,7 @@ export function storeFile({ serviceDir }: Pick<StateFolder, "serviceDir">): stri
 }
 
 /** Opens the store of the embedded service. Throws as `openSqliteStore`. */
-export async function openStore(
-  state: StateFolder,
-  options: Omit<SqliteStoreOptions, "path"> = {},
-): Promise<Store> {
+export async function openStore(state: StateFolder, options: StoreFileOptions = {}): Promise<Store> {
   return openSqliteStore({ ...options, path: storeFile(state) });
 }
 

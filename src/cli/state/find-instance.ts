@@ -18,6 +18,7 @@ const NEED_NONE: ReadonlySet<string> = new Set([
   "sync",
   "recover",
   "restore",
+  "migrate",
   "init",
   "doctor",
   "completion",

@@ -8,6 +8,7 @@ import { instanceUnit, type Program, systemUnit, userUnit, type Credential } fro
 import { withRestartSteps } from "../../system/unit-restarts.ts";
 import { escapePath } from "../../system/unit-text.ts";
 import { HOSTED_KEY_CREDENTIAL } from "../compose/compose.ts";
+import { PASSWORD_FILE } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
 import { type Origin, withOrigin } from "./installed-unit.ts";
 import { credentialOf } from "../compose/models.ts";
@@ -179,6 +180,7 @@ function argsOf(config: Config, request: UnitRequest): string[] {
 function credentialsOf({ service, kb }: Config): Credential[] {
   const hosted = "embedded" in service ? undefined : service.pauthkeyFile;
   const others = [
+    [PASSWORD_FILE, "embedded" in service ? service.databasePasswordFile : undefined],
     ["kb.embedding.apiKeyFile", kb.embedding.apiKeyFile],
     ["kb.reranker.apiKeyFile", kb.reranker?.apiKeyFile],
     ["kb.languageModel.apiKeyFile", kb.languageModel?.apiKeyFile],

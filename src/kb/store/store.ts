@@ -47,7 +47,8 @@ export interface Store extends Ports {
   /**
    * Leaves nothing in the store's files of what was removed before, not in free space, in the log or in the index of words.
    * Writes wait for the last step, which takes space for a second copy of the store. Throws `disk_full`, and `store_busy` if a
-   * long read prevents it; a repetition completes it.
+   * long read prevents it; a repetition completes it. A database server frees space by itself: there this does nothing, and what was
+   * removed stays in its log and its backups as long as its operator keeps them.
    */
   scrub(this: void): Promise<void>;
   /** Resolves after every started write has succeeded or failed. */

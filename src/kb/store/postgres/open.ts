@@ -1,30 +1,25 @@
-import type { KbsyncError } from "../../../lib/failure.ts";
 import { openTurns } from "../../../lib/turns.ts";
 import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
-import type { Ports } from "../store.ts";
+import type { Ports, Store } from "../store.ts";
 import type { Mode } from "./database/connections.ts";
-import { openDatabase } from "./database/database.ts";
-import { migrate, readVersions, refuseUnknown } from "./database/migrate.ts";
+import { nameOf, openDatabase } from "./database/database.ts";
+import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
 import { operationsOn, type Operations } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openMerging } from "./words/merging.ts";
 
-/** A store in a PostgreSQL database, which any number of processes may use at a time. */
-export interface PostgresStore extends Operations {
-  /** See `Store.problem`. */
-  problem(this: void): KbsyncError | undefined;
-  /** Resolves after every started method has succeeded or failed. */
-  close(this: void): Promise<void>;
-}
-
 /**
- * Opens a store whose tables are up to date. Throws `store_older`, `store_newer`, `store_unreachable`, and `store_busy` while the
- * database does not answer.
+ * Opens a store in a PostgreSQL database, which any number of processes may use at a time, and whose tables are up to date. Throws
+ * `store_older`, `store_newer`, `store_unfit`, `store_unreachable`, and `store_busy` while the database does not answer.
  */
-export async function openPostgresStore(url: string): Promise<PostgresStore> {
+export async function openPostgresStore(url: string): Promise<Store> {
   const database = openDatabase(url);
   try {
-    refuseUnknown(await database.run("snapshot", "", readVersions));
+    const versions = await database.run("snapshot", "", async (tx) => {
+      await refuseUnfit(tx);
+      return readVersions(tx);
+    });
+    refuseUnknown(versions, nameOf(url));
   } catch (error) {
     await database.close();
     throw error;
@@ -42,6 +37,8 @@ export async function openPostgresStore(url: string): Promise<PostgresStore> {
   const merging = openMerging(database);
   return {
     ...methods,
+    // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
+    scrub: () => Promise.resolve(),
     problem: () => database.problem(),
     close: async () => {
       await merging.close();
@@ -50,14 +47,26 @@ export async function openPostgresStore(url: string): Promise<PostgresStore> {
   };
 }
 
-/** Creates the tables of a database or brings them up to date. Returns whether it changed anything. */
-export async function migratePostgres(url: string): Promise<boolean> {
+/** What a migration did. */
+export interface Migrated {
+  /** The database without user and password. */
+  readonly database: string;
+  /** Undefined: it had no tables. */
+  readonly before: Versions | undefined;
+  readonly after: Versions | undefined;
+}
+
+/**
+ * Creates the tables of a database or brings them up to date. A repetition changes nothing. Throws `store_newer`, `store_foreign`,
+ * `store_unfit`, and as `openPostgresStore` if the database does not work.
+ */
+export async function migratePostgres(url: string): Promise<Migrated> {
   const database = openDatabase(url);
   try {
-    return await database.run("write", "", async (tx) => {
+    return await database.run("migration", "", async (tx) => {
+      await refuseUnfit(tx);
       const before = await migrate(tx);
-      const after = await readVersions(tx);
-      return before?.maximum !== after?.maximum;
+      return { database: nameOf(url), before, after: await readVersions(tx) };
     });
   } finally {
     await database.close();

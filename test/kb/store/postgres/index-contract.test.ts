@@ -1,10 +1,8 @@
 import { describe } from "vitest";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
-import type { Store } from "../../../../src/kb/store/store.ts";
 import { indexContract } from "../index-contract.ts";
 import { isSkipped, newDatabase } from "./databases.ts";
 
 describe.skipIf(isSkipped())("PostgreSQL", () => {
-  // The tests scrub no store.
-  indexContract("PostgreSQL", async () => (await openPostgresStore(await newDatabase())) as Store);
+  indexContract("PostgreSQL", async () => openPostgresStore(await newDatabase()));
 });

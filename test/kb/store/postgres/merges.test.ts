@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDatabase, type Database } from "../../../../src/kb/store/postgres/database/database.ts";
 import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
 import { mergeScope, scopesToMerge } from "../../../../src/kb/store/postgres/words/merges.ts";
-import type { Store } from "../../../../src/kb/store/store.ts";
 import { SEGMENTS_MERGED } from "../../../../src/kb/store/search/merge-rules.ts";
 import { byWords, LATER, openFixture } from "../store-fixture.ts";
 import { isSkipped, newDatabase } from "./databases.ts";
@@ -12,7 +11,7 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
   let database: Database;
   const fixture = openFixture(async () => {
     url = await newDatabase();
-    return (await openPostgresStore(url)) as Store; // it is not scrubbed
+    return openPostgresStore(url);
   });
   beforeAll(() => {
     database = openDatabase(url);

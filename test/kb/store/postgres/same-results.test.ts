@@ -44,7 +44,7 @@ interface Side {
 describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
   let sides: readonly Side[] = [];
   beforeAll(async () => {
-    const stores = [await openSqliteStore(), (await openPostgresStore(await newDatabase())) as Store]; // none is scrubbed
+    const stores = [await openSqliteStore(), await openPostgresStore(await newDatabase())];
     sides = await Promise.all(
       stores.map(async (store) => {
         const { id: accountId } = await store.records.ensureAccount("one");

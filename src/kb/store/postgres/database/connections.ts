@@ -12,6 +12,8 @@ const LOCK_MS = 10_000;
 const IDLE_MS = 10_000;
 /** After this time the server counts as gone, even if the network reports nothing. */
 const ANSWER_MS = STATEMENT_MS + 5000;
+/** Longest step of a migration, and longest wait for the one of another process. */
+export const MIGRATION_MS = 6 * 3_600_000;
 
 /** Statements of one transaction, or of a snapshot. A row has the names of the selected columns. */
 export interface Transaction {
@@ -36,13 +38,13 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Keeps up to `max` connections. */
-export function openConnections(url: string, max: number): Connections {
+/** Keeps up to `max` connections. `answerMs`: longest statement. */
+export function openConnections(url: string, max: number, answerMs = ANSWER_MS): Connections {
   const pool = new Pool({
     connectionString: url,
     max,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
+    query_timeout: answerMs,
     keepAlive: true,
     application_name: "kbsync",
     types: TYPES,
@@ -75,20 +77,21 @@ export function openConnections(url: string, max: number): Connections {
 }
 
 /**
- * How a method runs: as single statements, in one snapshot, in a transaction that writes, or in one that reads and whose every
- * statement sees what was committed before it.
+ * How work runs: as single statements, in one snapshot, in a transaction that writes, in one that reads and whose every
+ * statement sees what was committed before it, or in one that may take hours.
  */
-export type Mode = "single" | "snapshot" | "write" | "latest";
+export type Mode = "single" | "snapshot" | "write" | "latest" | "migration";
 
 /** Statements that begin a transaction. One message: the settings cost no round trip, and work behind a pooler. */
 export const BEGIN: Readonly<Record<Exclude<Mode, "single">, string>> = {
   latest: `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; ${limits()}`,
   snapshot: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${limits()}`,
   write: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${limits()}`,
+  migration: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${limits(MIGRATION_MS, MIGRATION_MS)}`,
 };
 
-function limits(): string {
-  return `SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`;
+function limits(statementMs = STATEMENT_MS, lockMs = LOCK_MS): string {
+  return `SET LOCAL statement_timeout = ${statementMs}; SET LOCAL lock_timeout = ${lockMs}; SET LOCAL idle_in_transaction_session_timeout = ${IDLE_MS}`;
 }
 
 async function commit(client: PoolClient): Promise<void> {

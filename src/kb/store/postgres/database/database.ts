@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { openGate, type Gate } from "../../../../lib/gate.ts";
-import { BEGIN, openConnections, type Mode, type Transaction } from "./connections.ts";
+import { BEGIN, MIGRATION_MS, openConnections, type Mode, type Transaction } from "./connections.ts";
 import { CommitUnknown, databaseFailure, isConnectionLoss, isLostRace } from "./failures.ts";
 
 /** Transactions that write at a time. More only wait for each other's flushes. */
@@ -37,14 +37,17 @@ export function openDatabase(url: string): Database {
   const readers = openConnections(url, READERS + GUESTS + LOOKUPS);
   const writing = gateOf(WRITERS, name);
   const reading = gateOf(READERS, name);
+  // The pool opens no connection before it is used.
+  const migrations = openConnections(url, 1, MIGRATION_MS);
   let problem: KbsyncError | undefined;
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
-    await Promise.all([writers.close(), readers.close()]);
+    await Promise.all([writers.close(), readers.close(), migrations.close()]);
   };
 
   const attempt = <T>(mode: Mode, account: string, work: (tx: Transaction) => Promise<T>): Promise<T> => {
     if (mode === "single") return work(readers.single);
+    if (mode === "migration") return migrations.transact(BEGIN.migration, work);
     const path = { path: [account] };
     return mode === "write"
       ? writing.run(() => writers.transact(BEGIN.write, work), path)

@@ -20,7 +20,8 @@ export function databaseFailure(error: unknown, subject: string): KbsyncError {
       },
     );
   }
-  const code = codeOf(error) ?? "";
+  // The driver's own error, before it sends anything: the server asks for a password, and there is none.
+  const code = /client password must be/.test(messageOf(error)) ? "28P01" : (codeOf(error) ?? "");
   const found = isConnectionLoss(error) ? AWAY : FACTS.find(([prefix]) => code.startsWith(prefix))?.[1];
   const { what, ...facts } = found ?? { what: "the database failed", code: "store_failed" };
   return new KbsyncError(`${what}: ${subject} (${messageOf(error)})`, { ...facts, subject, cause: error });
@@ -112,7 +113,7 @@ const FACTS: readonly (readonly [prefix: string, facts: Facts])[] = [
     {
       what: "the database refuses the user or the password",
       code: "store_unreachable",
-      hint: "Check the address of the database and its password.",
+      hint: "Check the user in service.database, and the password in service.databasePasswordFile.",
     },
   ],
   ["3D000", { what: "the database does not exist", code: "store_unreachable", hint: "Create it." }],

@@ -50,20 +50,51 @@ export async function migrate(tx: Transaction, schema: Schema = SCHEMA): Promise
   return before;
 }
 
-/** Throws `store_newer` or `store_older` if this program does not work with the tables of a database. */
-export function refuseUnknown(versions: Versions | undefined, schema: Schema = SCHEMA): void {
+/** Throws `store_newer` or `store_older` if this program does not work with the tables of a database, whose name messages contain. */
+export function refuseUnknown(versions: Versions | undefined, name: string, schema: Schema = SCHEMA): void {
   const known = versionOf(schema);
-  const found = versions?.maximum ?? 0;
-  if (versions === undefined || found < known) {
+  if (versions === undefined) {
+    throw new KbsyncError(`the database ${name} has no tables of kbsync yet`, {
+      code: "store_older",
+      subject: name,
+      hint: "Create them once, before the first service starts: `kbsync migrate`",
+    });
+  }
+  if (versions.maximum < known) {
     throw new KbsyncError(
-      `the tables of the database have version ${found}, this program needs version ${known}`,
+      `the tables of the database ${name} have version ${versions.maximum}, this kbsync needs version ${known}`,
       {
         code: "store_older",
-        hint: "Bring the database up to date first.",
+        subject: name,
+        hint: "Bring them up to date, while services of the older version go on: `kbsync migrate`",
       },
     );
   }
   refuseNewer(versions, schema);
+}
+
+/** The oldest PostgreSQL that the store works with, as `server_version_num` names it. */
+const SERVER_MIN = 15;
+
+/** Throws `store_unfit` if the server is too old, or if the database cannot hold every text. */
+export async function refuseUnfit(tx: Transaction): Promise<void> {
+  const found = await tx.get<{ readonly version: number; readonly encoding: string }>(
+    "SELECT current_setting('server_version_num')::int / 10000 AS version, current_setting('server_encoding') AS encoding",
+  );
+  if (found === undefined) return;
+  const { version, encoding } = found;
+  if (version < SERVER_MIN) {
+    throw new KbsyncError(`the database runs on PostgreSQL ${version}, expected ${SERVER_MIN} or later`, {
+      code: "store_unfit",
+      hint: "Upgrade the server, or use another one.",
+    });
+  }
+  if (encoding !== "UTF8") {
+    throw new KbsyncError(`the database has the encoding ${encoding}, expected UTF8`, {
+      code: "store_unfit",
+      hint: "Create another one: CREATE DATABASE kbsync ENCODING 'UTF8' TEMPLATE template0",
+    });
+  }
 }
 
 function refuseNewer({ minimum, maximum }: Versions, schema: Schema): void {

@@ -43,11 +43,11 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
     await to(schemaOf(FIRST));
     await to(schemaOf(FIRST, EXPAND));
     expect(await versions()).toEqual({ minimum: 1, maximum: 2 });
-    expect(() => refuseUnknown({ minimum: 1, maximum: 2 }, schemaOf(FIRST))).not.toThrow();
+    expect(() => refuseUnknown({ minimum: 1, maximum: 2 }, "db", schemaOf(FIRST))).not.toThrow();
     await to(schemaOf(FIRST, EXPAND, CONTRACT));
     expect(await versions()).toEqual({ minimum: 2, maximum: 3 });
-    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, schemaOf(FIRST))).toThrow(/newer kbsync/);
-    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, schemaOf(FIRST, EXPAND))).not.toThrow();
+    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, "db", schemaOf(FIRST))).toThrow(/newer kbsync/);
+    expect(() => refuseUnknown({ minimum: 2, maximum: 3 }, "db", schemaOf(FIRST, EXPAND))).not.toThrow();
     await expect(to(schemaOf(FIRST))).rejects.toMatchObject({ code: "store_newer" });
   });
 

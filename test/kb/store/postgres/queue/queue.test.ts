@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { NewJob } from "../../../../../src/kb/queue/queue.ts";
 import { openDatabase, type Database } from "../../../../../src/kb/store/postgres/database/database.ts";
-import { openPostgresStore, type PostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
+import type { Store } from "../../../../../src/kb/store/store.ts";
+import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import { queueOn } from "../../../../../src/kb/store/postgres/queue/queue.ts";
 import { queueContract } from "../../../queue/queue-contract.ts";
 import { isSkipped, newDatabase, query } from "../databases.ts";
@@ -24,7 +25,7 @@ describe.skipIf(isSkipped())("PostgreSQL", () => {
 
 describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
   let database: Database;
-  let store: PostgresStore;
+  let store: Store;
   let accountId: string;
   beforeAll(async () => {
     const url = await newDatabase();

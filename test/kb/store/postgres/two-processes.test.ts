@@ -1,0 +1,78 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { ROUTES } from "../../../../src/wire/routes.ts";
+import { SearchAnswer } from "../../../../src/wire/search.ts";
+import { isSkipped, newDatabase } from "./databases.ts";
+import { newSite, type RunningService, type Site } from "./program.ts";
+
+const Collections = z.object({
+  data: z.object({ collections: z.array(z.object({ _id: z.string(), details: z.string() })) }),
+});
+
+describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
+  let database: string;
+  let sites: Site[];
+  let services: RunningService[];
+  beforeEach(async () => {
+    database = await newDatabase("template0");
+    sites = [newSite(database), newSite(database)];
+    services = [];
+  });
+  afterEach(async () => {
+    await Promise.all(services.map((service) => service.stop()));
+    for (const site of sites) site.remove();
+  });
+
+  const site = (at: number): Site => sites[at] ?? expect.unreachable();
+  const start = async (at: number): Promise<RunningService> => {
+    const service = await site(at).start("serve");
+    services.push(service);
+    return service;
+  };
+  /** The texts that a search for words finds in the folder's documents. */
+  const search = async (service: RunningService, query: string): Promise<string[]> => {
+    const { body: known } = await service.ask("GET", ROUTES.collections);
+    const { collections } = Collections.parse(known).data;
+    const collection = collections.find(({ details }) => details === "fastest")?._id;
+    const { body } = await service.ask("POST", ROUTES.query, {
+      query,
+      collection_id: collection,
+      owner_id: "tests",
+      top_k: 5,
+    });
+    return SearchAnswer.parse(body).results.map(({ payload }) => payload.content);
+  };
+
+  it("refuses a database without tables, and names the command that creates them", async () => {
+    for (const args of [["sync"], ["key", "list"], ["serve"]]) {
+      const refused = await site(0).run(...args);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain("has no tables of kbsync yet");
+      expect(refused.stderr).toContain("kbsync migrate");
+    }
+    const migrations = await Promise.all(sites.map((one) => one.run("migrate")));
+    expect(migrations.map(({ code }) => code)).toEqual([0, 0]);
+    const words = migrations.map(({ stdout }) => /from no tables|is up to date/.exec(stdout)?.[0]);
+    expect(new Set(words)).toEqual(new Set(["from no tables", "is up to date"]));
+    const made = await site(0).run("key", "create", "reader");
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^kb_/) });
+    expect((await site(1).run("key", "list")).stdout).toContain("reader");
+  });
+
+  it("syncs a folder, and a second process finds its documents and accepts its keys", async () => {
+    await site(0).run("migrate");
+    writeFileSync(join(site(0).docs, "dome.txt"), "The dome stays closed while it rains.");
+    expect(await site(0).run("sync")).toMatchObject({ code: 0, stderr: "" });
+    const [first, second] = await Promise.all([start(0), start(1)]);
+    expect(await search(second, "dome rain")).toEqual(["The dome stays closed while it rains."]);
+    expect(second.key).not.toBe(first.key);
+    const made = await site(1).run("key", "create", "reader", "--scopes", "read");
+    const pauthkey = made.stdout.trim();
+    expect((await first.ask("GET", ROUTES.collections, undefined, { pauthkey })).status).toBe(200);
+    writeFileSync(join(site(0).docs, "dome.txt"), "The dome opens at dusk.");
+    expect(await site(0).run("sync")).toMatchObject({ code: 0, stderr: "" });
+    expect(await search(second, "dome dusk rain")).toEqual(["The dome opens at dusk."]);
+  });
+});
