@@ -25,7 +25,7 @@ import { openFileArea } from "./uploads/file-area.ts";
 /** What the knowledge base takes from the service. */
 type Given = Pick<
   KnowledgeBase,
-  "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "steadyMs" | "usage"
+  "changeWaits" | "isEnding" | "leases" | "limits" | "nowMs" | "sharedTurns" | "steadyMs" | "usage"
 > & {
   /** Returns the address of the service; undefined before it listens. */
   readonly resourcesUrl: () => string | undefined;

@@ -21,6 +21,7 @@ import { DEFAULT_LIMITS, RATE_DEFAULT, type ServiceLimits, type ServiceOptions }
 import { openUsage } from "./usage/usage.ts";
 import { openWaits } from "./queue/waits.ts";
 import { openLeases } from "./queue/leases.ts";
+import { openSharedTurns } from "./queue/shared-turns.ts";
 import { generateKey, hashKey, LOCAL_ACCOUNT, registerKey } from "./keys/keys.ts";
 import type { KeyGrant } from "./keys/keys.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
@@ -92,11 +93,10 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     onProblem: fail("what accounts use was not stored; retrying"),
   });
   const worker = randomUUID();
-  const leases = openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying"));
   let resourcesUrl = options.resourcesUrl;
 
   const kb = await openKnowledgeBase(options, store, models, {
-    leases,
+    ...openHolds(store, worker, steadyMs, fail),
     changeWaits,
     usage,
     limits,
@@ -156,6 +156,20 @@ export async function openService(given: ServiceOptions): Promise<Service> {
       if (problem !== undefined) throw problem;
     },
     close: (withinMs) => (closing ??= closeService(running, withinMs, fail)),
+  };
+}
+
+/** Opens what a worker holds against the other processes of the store. */
+function openHolds(
+  { queue, claims }: Store,
+  worker: string,
+  steadyMs: () => number,
+  fail: ReturnType<typeof reportTo>,
+): Pick<KnowledgeBase, "leases" | "sharedTurns"> {
+  const onTurns = fail("claims against other processes were not renewed or released; they end by themselves");
+  return {
+    leases: openLeases(queue, worker, steadyMs, fail("leases of jobs were not renewed; retrying")),
+    sharedTurns: openSharedTurns(claims, worker, onTurns),
   };
 }
 
@@ -223,6 +237,7 @@ async function closeService(
   await work.close(Math.max(0, endMs - performance.now()));
   await kb.leases.close().catch(fail("interrupted jobs were not handed back"));
   await work.housekeeping.close();
+  await kb.sharedTurns.close();
   await kb.usage.close();
   kb.pages.close();
   kb.mails.close();
@@ -262,7 +277,7 @@ function httpParts(
     sessions: openSessions(kb.records, kb.nowMs),
     publicUrl: resourcesUrl,
     stateDir,
-    idempotency: openIdempotency(kb.records, kb.nowMs),
+    idempotency: openIdempotency(kb.records, kb.sharedTurns, kb.nowMs),
     admission,
     responseMemory: openResponseMemory(limits.answerBytes),
     urgent: openUrgent(),

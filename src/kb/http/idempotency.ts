@@ -1,5 +1,7 @@
 import type { Readable } from "node:stream";
+import { codeOf } from "../../lib/failure.ts";
 import { openTurns } from "../../lib/turns.ts";
+import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { AcceptedBatch } from "../store/batches.ts";
 import type { StoredAnswer } from "../store/request-note.ts";
@@ -24,7 +26,7 @@ export interface SentAnswer {
 /**
  * Executes a request once, and answers a repeated one from the result of the first. `work` notes the request in the
  * transaction of its write, so a crash leaves both or neither. A refused request is not noted, because it did nothing; its
- * key may be used again. A request with the same key waits for one in flight, up to a bound.
+ * key may be used again. A request with the same key waits for one in flight, of any process of the store, up to a bound.
  */
 export interface Idempotency {
   once<T>(
@@ -34,28 +36,45 @@ export interface Idempotency {
   ): Promise<T>;
 }
 
-/** Opens idempotency over the notes of a store. */
+/** Opens idempotency over the notes of a store. `shared` orders the requests of its processes. */
 export function openIdempotency(
   records: Pick<Records, "recall">,
+  shared: Pick<KnowledgeBase["sharedTurns"], "run">,
   nowMs: () => number,
   waitMs: number = WAIT_MS,
 ): Idempotency {
   const turns = openTurns();
+  const answer: Idempotency["once"] = async ({ accountId, key, sha256 }, work, replay) => {
+    const recall = () => records.recall(accountId, key, nowMs());
+    let noted = await recall();
+    if (noted === undefined) {
+      try {
+        return await work();
+      } catch (error) {
+        // This process was stopped for so long that another one took over the request. The write did nothing.
+        if (codeOf(error) !== "request_noted") throw error;
+        noted = await recall();
+        if (noted === undefined) throw inProgress();
+      }
+    }
+    if (noted.bodySha256 !== sha256) throw conflict();
+    return replay(noted);
+  };
   return {
-    once: ({ accountId, key, sha256 }, work, replay) =>
+    once: (request, work, replay) =>
       new Promise((resolve, reject) => {
+        const name = `request ${request.accountId}/${request.key}`;
+        const endMs = performance.now() + waitMs;
         let isLate = false;
         const timer = setTimeout(() => {
           isLate = true;
           reject(inProgress());
         }, waitMs);
-        const turn = turns.run(`${accountId}/${key}`, async () => {
+        const turn = turns.run(name, async () => {
           clearTimeout(timer);
           if (isLate) return;
-          const noted = await records.recall(accountId, key, nowMs());
-          if (noted === undefined) resolve(await work());
-          else if (noted.bodySha256 === sha256) resolve(await replay(noted));
-          else throw conflict();
+          const wait = { waitMs: endMs - performance.now(), busy: inProgress };
+          resolve(await shared.run(name, wait, () => answer(request, work, replay)));
         });
         turn.catch(reject);
       }),

@@ -19,6 +19,7 @@ import type { FileAddresses } from "../uploads/file-address.ts";
 import type { FileArea } from "../uploads/file-area.ts";
 import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
+import type { SharedTurns } from "../queue/shared-turns.ts";
 import type { Usage } from "../usage/usage.ts";
 
 /** The dependencies of the operations. The service creates them once. */
@@ -52,6 +53,8 @@ export interface KnowledgeBase {
   readonly mails: MailReader;
   /** Serialises changes of one resource: the last request wins. */
   readonly turns: Turns;
+  /** Serialises work among the processes of the store. */
+  readonly sharedTurns: SharedTurns;
   /** The leases of the jobs that this process works on. */
   readonly leases: Leases;
   /** Requests that wait for the end of a job of a resource (`jobKey`), or for it to be postponed. */

@@ -4,6 +4,7 @@ import type { Lease, NewJob, Queue } from "../queue/queue.ts";
 import type { BatchRecords } from "./batches.ts";
 import type { ChangeRecords } from "./changes.ts";
 import type { ChatRecords } from "./chat.ts";
+import type { Claims } from "../queue/claims.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { LinkFetch } from "./links.ts";
 import type { SameTransaction, StoredAnswer } from "./request-note.ts";
@@ -42,6 +43,8 @@ export interface Ports {
 
 /** The storage of the service. */
 export interface Store extends Ports {
+  /** Undefined: one process at a time uses the store. */
+  readonly claims?: Claims | undefined;
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
   problem(this: void): KbsyncError | undefined;
   /**
@@ -174,7 +177,10 @@ export interface Records
   /** Removes the record of such a file. Returns false if the file is in use again or gone. */
   removeUnusedFile(token: string, beforeIso: string): Promise<boolean>;
 
-  /** The result of the request noted under an idempotency key; undefined after 24 h. The first note under a key stays. */
+  /**
+   * The result of the request noted under an idempotency key; undefined after 24 h. Until then a write with a note under the same key
+   * throws `request_noted`, and does nothing.
+   */
   recall(accountId: string, key: string, nowMs: number): Promise<StoredAnswer | undefined>;
   /** Removes up to `limit` of these results older than 24 hours. Returns how many. */
   sweepAnswers(nowMs: number, limit: number): Promise<number>;

@@ -2,11 +2,14 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openIdempotency, readIdempotencyKey, readStoredAnswer } from "../../../src/kb/http/idempotency.ts";
+import { openSharedTurns } from "../../../src/kb/queue/shared-turns.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
 import { withMethods } from "../store/with-methods.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
+/** No other process uses the store. */
+const ALONE = openSharedTurns(undefined, "", () => expect.unreachable());
 
 let running: Running;
 let nowMs = Date.now();
@@ -57,7 +60,7 @@ describe("Idempotency-Key", () => {
 
   it("answers a repeated request with 409 and Retry-After if the first takes too long", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const idempotency = openIdempotency({ recall: async () => undefined }, () => nowMs, 20);
+    const idempotency = openIdempotency({ recall: async () => undefined }, ALONE, () => nowMs, 20);
     const request = { accountId: "a", key: "k", sha256: "x" };
     const first = idempotency.once(
       request,
@@ -255,7 +258,7 @@ describe("the note of a request", () => {
   });
 
   it("belongs to one key of one account, and each runs by itself", async () => {
-    const idempotency = openIdempotency({ recall: async () => undefined }, () => nowMs, 20);
+    const idempotency = openIdempotency({ recall: async () => undefined }, ALONE, () => nowMs, 20);
     const never = new Promise<string>(() => undefined);
     const run = (accountId: string, key: string, work: () => Promise<string>): Promise<string> =>
       idempotency.once({ accountId, key, sha256: "s" }, work, () => never);

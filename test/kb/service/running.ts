@@ -43,7 +43,7 @@ export interface Answered {
   readonly json: any;
 }
 
-/** A real service on a free port over a real store in a temporary folder. */
+/** A real service on a free port over a real store, by default in a temporary folder. */
 export interface Running {
   readonly service: Service;
   /** The store the service works on, unwrapped. */
@@ -73,8 +73,8 @@ export async function openRunning(options: RunningOptions = {}): Promise<Running
     },
   });
   const storePath = join(stateDir, "kb.sqlite");
-  if (options.stateDir === undefined) await putEmptyStore(storePath);
-  const store = await openSqliteStore({ path: storePath });
+  if (options.stateDir === undefined && options.store === undefined) await putEmptyStore(storePath);
+  const store = options.store ?? (await openSqliteStore({ path: storePath }));
   const service = await openService({
     port: 0,
     // No test leaves this machine: no name is known.

@@ -549,7 +549,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(await fixture.store.records.file("unknown")).toBeUndefined();
     });
 
-    it("notes a request with its write: the first for a day, separately for each account", async () => {
+    it("notes a request with its write, and refuses another write under its key for a day, separately for each account", async () => {
       const nowMs = 1_800_000_000_000;
       const make = (status: number, atMs: number) => {
         const request = { key: "key", bodySha256: "d".repeat(64), status, nowMs: atMs };
@@ -559,7 +559,7 @@ export function resourceContract(fixture: StoreFixture): void {
       };
       const recall = (atMs: number) => fixture.store.records.recall(fixture.account.id, "key", atMs);
       const { content: _, ...made } = await make(201, nowMs);
-      await make(500, nowMs + 1);
+      await expect(make(500, nowMs + 1)).rejects.toMatchObject({ code: "request_noted" });
       const first = await recall(nowMs + 2);
       expect(first).toMatchObject({ bodySha256: "d".repeat(64), status: 201 });
       expect(JSON.parse(first?.body ?? "")).toEqual({ resource: made });

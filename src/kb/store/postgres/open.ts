@@ -4,6 +4,7 @@ import type { Ports, Store } from "../store.ts";
 import type { Mode } from "./database/connections.ts";
 import { nameOf, openDatabase } from "./database/database.ts";
 import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
+import { openClaims } from "./queue/claims.ts";
 import { operationsOn, type Operations } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openMerging } from "./words/merging.ts";
@@ -39,6 +40,7 @@ export async function openPostgresStore(url: string): Promise<Store> {
     ...methods,
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
     scrub: () => Promise.resolve(),
+    claims: openClaims((work) => database.run("single", "", work)),
     problem: () => database.problem(),
     close: async () => {
       await merging.close();

@@ -1,3 +1,4 @@
+import { KbsyncError } from "../../../lib/failure.ts";
 import type { Resource } from "../records.ts";
 
 /** Lifetime of the answer to an idempotency key. */
@@ -11,6 +12,14 @@ export const REMOVED_MAX = 4;
  * all notes of an account stay below a gigabyte; whole records of 32 MB would fill any disk within the 24 hours.
  */
 const RECORD_CHARS_MAX = 8 * 1024;
+
+/** The failure of a write whose key is noted already: another process carried out a request with it. */
+export function notedBefore(key: string): KbsyncError {
+  return new KbsyncError("a request with this idempotency key has been carried out", {
+    code: "request_noted",
+    subject: key,
+  });
+}
 
 /** Returns the body of the note of a request that wrote a resource, and the id of the resource whose text is in it. */
 export function notedResource(resource: Omit<Resource, "content"> & { readonly content?: string }): {

@@ -145,6 +145,13 @@ export const SCHEMA: Schema = {
   CREATE INDEX job_of_file ON job (file_token) WHERE file_token IS NOT NULL;
   CREATE INDEX job_leased ON job (worker) WHERE worker IS NOT NULL;
 
+  -- Names that one process holds at a time (kb/queue/claims.ts). Lost in a crash of the server, and written without a flush.
+  CREATE UNLOGGED TABLE claim (
+    name ${TEXT} PRIMARY KEY,
+    holder ${TEXT} NOT NULL,
+    ends_at timestamptz NOT NULL
+  ) WITH (fillfactor = 70);
+
   CREATE TABLE embedding_model (
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     fingerprint ${TEXT} NOT NULL UNIQUE

@@ -1,7 +1,13 @@
 import type { AcceptedBatch } from "../../batches.ts";
 import type { Resource, ResourceKey, StoredFile } from "../../records.ts";
 import type { RequestNote, StoredAnswer } from "../../request-note.ts";
-import { ANSWER_TTL_MS, notedResource, NOTES_MAX, REMOVED_MAX } from "../../rows/request-notes.ts";
+import {
+  ANSWER_TTL_MS,
+  notedBefore,
+  notedResource,
+  NOTES_MAX,
+  REMOVED_MAX,
+} from "../../rows/request-notes.ts";
 import type { Records } from "../../store.ts";
 import type { Transaction } from "../database/connections.ts";
 
@@ -78,7 +84,7 @@ async function note(
   { key, bodySha256, status, nowMs }: RequestNote,
 ): Promise<void> {
   await sweep(tx, nowMs, REMOVED_MAX);
-  // The first note under a key stays. Of two requests with one key, the second waits here for the first.
+  // Of two requests with one key, the second waits here for the first.
   const made = await tx.get<{ sequence: number }>(
     `INSERT INTO kept_answer (account_id, key, body_sha256, status, body, text_of, about, kept_ms, sequence)
     VALUES (@accountId, @key, @bodySha256, @status, @body, @textOf, @about, @nowMs,
@@ -90,7 +96,7 @@ async function note(
     RETURNING sequence`,
     { accountId, key, bodySha256, status, nowMs, textOf, about, body: JSON.stringify(body) },
   );
-  if (made === undefined) return;
+  if (made === undefined) throw notedBefore(key);
   // An account's sequence ascends with time, so notes further back than the bound are too many.
   await tx.run(
     `DELETE FROM kept_answer WHERE account_id = @accountId AND key IN (

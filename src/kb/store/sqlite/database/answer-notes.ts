@@ -1,7 +1,13 @@
 import type { RequestNote } from "../../request-note.ts";
 import type { AcceptedBatch } from "../../batches.ts";
 import type { Resource, ResourceKey, StoredFile } from "../../records.ts";
-import { ANSWER_TTL_MS, notedResource, NOTES_MAX, REMOVED_MAX } from "../../rows/request-notes.ts";
+import {
+  ANSWER_TTL_MS,
+  notedBefore,
+  notedResource,
+  NOTES_MAX,
+  REMOVED_MAX,
+} from "../../rows/request-notes.ts";
 import type { Connection } from "./connection.ts";
 
 /** Notes of what requests did. Each method runs inside the transaction of the write that it notes. */
@@ -46,7 +52,7 @@ export function prepareAnswerNotes(db: Connection, notesMax = NOTES_MAX): Answer
     removeOld.run(nowMs - ANSWER_TTL_MS, REMOVED_MAX);
     const sequence = (selectNewest.get(accountId) ?? 0) + 1;
     const row = { accountId, key, bodySha256, status, nowMs, textOf, sequence, body: JSON.stringify(body) };
-    upsert.run(row);
+    if (upsert.run(row).changes === 0) throw notedBefore(key);
     // An account's sequence ascends with time, so notes further back than the bound are too many.
     removeExcess.run(accountId, sequence - notesMax);
   };
