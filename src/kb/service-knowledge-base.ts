@@ -20,7 +20,7 @@ import { openModelTurns } from "./search/model-turns.ts";
 import type { ServiceModels } from "./service-models.ts";
 import type { Store } from "./store/store.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
-import { openFileArea } from "./uploads/file-area.ts";
+import { openFolder } from "./uploads/folder.ts";
 
 /** What the knowledge base takes from the service. */
 type Given = Pick<
@@ -55,7 +55,7 @@ export async function openKnowledgeBase(
     isEmbedding: () => backfill.isRunning(),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
     ingest: openPipeline(options, { model, language, embedderFor }, index),
-    files: await openFileArea(join(options.stateDir, "uploads")),
+    files: await openFolder({ folder: join(options.stateDir, "uploads") }),
     // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl() ?? "", true),
     fetcher: timeFetches(observer, fetching(options, "link resources")),

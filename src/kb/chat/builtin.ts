@@ -119,7 +119,9 @@ async function readImage(
   // Rows contain only types that were detected from the bytes.
   const type = MEDIA_TYPES.find((known) => known === image.file.mediaType);
   if (type === undefined) throw new Error(`an image has the unknown type ${image.file.mediaType}`);
-  const { pages, unread } = await ocr.readImage(image.path, type, { signal, tenant: [image.file.accountId] });
+  const { pages, unread } = await image.read((path) =>
+    ocr.readImage(path, type, { signal, tenant: [image.file.accountId] }),
+  );
   const texts = pages.filter(({ lines }) => holdsText(lines)).map(layoutText);
   const count = pages.length + unread.length;
   const missing = unreadWords(unread, { count, words: `it has ${count} pages` });

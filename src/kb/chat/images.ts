@@ -29,7 +29,8 @@ export interface ChatImage {
   /** Its address in answers. */
   readonly url: string;
   readonly file: StoredFile;
-  readonly path: string;
+  /** Runs work that reads the image at a path, which is valid until the work ends. */
+  readonly read: <T>(work: (path: string) => Promise<T>) => Promise<T>;
   /** Whether it was fetched for this request and is not in the store yet. */
   readonly isNew: boolean;
   readonly facts: ImageFacts;
@@ -84,7 +85,7 @@ async function findSource(
 }
 
 /**
- * Fetches and reads the images of a request. Fetched files lie in the file area's `incoming/`; `onFetched` reports each at once, so
+ * Fetches and reads the images of a request. Fetched files are received and not saved; `onFetched` reports each at once, so
  * that the caller can remove it. Throws `images_too_large` when the bytes actually read exceed the limit.
  */
 export async function loadImages(
@@ -114,7 +115,7 @@ export async function loadImages(
         return {
           url: source.url,
           file,
-          path,
+          read: (work) => work(path),
           isNew: true,
           facts: await reader.inspect(path, file.mediaType, { ...options, tenant: [accountId] }),
         };
@@ -184,12 +185,10 @@ async function storedImage(
   file: StoredFile,
   options: { readonly render: boolean; readonly signal: AbortSignal },
 ): Promise<ChatImage> {
-  const path = kb.files.path(file.token);
   const tenant = [file.accountId];
-  const facts = await kb.files.use(file.token, () =>
-    reader.inspect(path, file.mediaType, { ...options, tenant }),
-  );
-  return { url: kb.addresses.urlOf(file), file, path, isNew: false, facts };
+  const read: ChatImage["read"] = (work) => kb.files.use(file, work);
+  const facts = await read((path) => reader.inspect(path, file.mediaType, { ...options, tenant }));
+  return { url: kb.addresses.urlOf(file), file, read, isNew: false, facts };
 }
 
 async function fetchImage(

@@ -10,6 +10,7 @@ import type { Lease } from "../queue/queue.ts";
 import { nowIso } from "../resources/knowledge-base.ts";
 import { receiptOf, type KnownBefore } from "../resources/receipt.ts";
 import { invalidField, Refusal } from "../resources/refusal.ts";
+import { discardUnrecorded } from "../resources/upload.ts";
 import type { NewTurn, ThreadMemory } from "../store/chat.ts";
 import type { StoredFile } from "../store/records.ts";
 import { shownText } from "./threads.ts";
@@ -112,6 +113,7 @@ export async function answerTurn(
     const files = isRemembered ? own.filter(({ isNew }) => isNew).map(({ file }) => file) : [];
     // An answer whose client left is not remembered.
     signal.throwIfAborted();
+    for (const { token } of files) await kb.files.save(token);
     const isWritten = await addTurn(parts, request, {
       turn: isRemembered
         ? { user: question, answer: rememberedAnswer(answered), shown: shownText(response) }
@@ -123,6 +125,12 @@ export async function answerTurn(
       ...(request.job === undefined
         ? {}
         : { job: request.job.lease, delivery: request.job.deliveryOf(response) }),
+    }).catch(async (error: unknown) => {
+      for (const { token } of files) {
+        fetched.delete(token);
+        await discardUnrecorded(kb, token, error);
+      }
+      throw error;
     });
     if (isWritten) await moveFiles(parts, files, fetched);
     return response;
@@ -151,8 +159,8 @@ function fill(text: string, { variables = {} }: ChatBody, charsMax: number): Fil
 }
 
 /**
- * Moves files whose rows are written out of `incoming/`. From here on nothing may remove them or fail the answer: if a move fails, the
- * next start finds the row and moves the file.
+ * Moves files whose rows are written out of `incoming/`. From here on nothing may remove them or fail the answer: if a move fails,
+ * `FileStore.recover` finds the row and moves the file.
  */
 async function moveFiles(
   { kb, onProblem }: TurnParts,

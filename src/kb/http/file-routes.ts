@@ -5,6 +5,7 @@ import { ROUTES } from "../../wire/routes.ts";
 import { codeOf } from "../../lib/failure.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { StoredFile } from "../store/records.ts";
+import type { FileStore } from "../uploads/file-store.ts";
 import { requireKey, routeConfig } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import type { RouteDoc } from "./route-table.ts";
@@ -31,7 +32,7 @@ export function addFileRoutes(server: FastifyInstance, parts: HttpParts): void {
       : { config: routeConfig("none", DOC) },
     async (request, reply) => {
       const file = await findFile(parts, request);
-      return sendFile(request, reply, file, parts.kb.files.path(file.token));
+      return sendFile(request, reply, file, parts.kb.files);
     },
   );
 }
@@ -48,7 +49,7 @@ async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   file: StoredFile,
-  path: string,
+  files: Pick<FileStore, "use">,
 ): Promise<FastifyReply> {
   const etag = `"${file.sha256}"`;
   if (matches(request.headers["if-none-match"], etag)) {
@@ -66,7 +67,7 @@ async function sendFile(
   }
   const { first, last } = range === "whole" ? { first: 0, last: file.sizeBytes - 1 } : range;
   // Opened before the head is sent: a missing file is a 404, not an interrupted answer.
-  const handle = await openFile(path);
+  const handle = await openFile(files, file);
   const type =
     file.mediaType === "text/plain" ? `text/plain; charset=${await charsetOf(handle)}` : file.mediaType;
   reply
@@ -78,9 +79,9 @@ async function sendFile(
   return reply.send(handle.createReadStream({ start: first, end: last }));
 }
 
-async function openFile(path: string): Promise<FileHandle> {
+async function openFile(files: Pick<FileStore, "use">, file: StoredFile): Promise<FileHandle> {
   try {
-    return await open(path, "r");
+    return await files.use(file, (path) => open(path, "r"));
   } catch (error) {
     if (codeOf(error) === "ENOENT") throw noFile();
     throw error;

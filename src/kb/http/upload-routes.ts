@@ -9,7 +9,7 @@ import { noAgent } from "../agents/agents.ts";
 import type { Chat } from "../chat/chat.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
 import type { RequestContext } from "../resources/request-context.ts";
-import type { Received } from "../uploads/file-area.ts";
+import type { Received } from "../uploads/file-store.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { fileTooLarge, storeUpload, finishUpload, receiveUpload } from "../resources/upload.ts";
 import type { StoredAnswer } from "../store/request-note.ts";

@@ -7,7 +7,7 @@ export function usingFile<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const token = fileTokenOf(kb, given);
-  return token === null ? work() : kb.files.use(token, work);
+  return token === null ? work() : kb.files.hold(token, work);
 }
 
 /** Returns the token of an uploaded file by its address; null for a foreign address, and for none. */

@@ -1,7 +1,7 @@
 import type { Queue } from "../queue/queue.ts";
 import type { Records } from "../store/store.ts";
 import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
-import type { FileArea } from "../uploads/file-area.ts";
+import type { FileStore } from "../uploads/file-store.ts";
 
 /** How long unused data is retained. */
 export interface Retention {
@@ -35,6 +35,8 @@ export interface Swept {
   readonly threadImages: number;
   readonly turns: number;
   readonly files: number;
+  /** Files that a crash left between their row and their bytes. */
+  readonly leftovers: number;
   readonly deadLetters: number;
   /** Hours of the use of accounts. */
   readonly usage: number;
@@ -55,6 +57,7 @@ const BATCH_ROWS = 500;
 export interface HousekeepingParts {
   readonly records: Pick<
     Records,
+    | "file"
     | "unusedFiles"
     | "removeUnusedFile"
     | "sweepAnswers"
@@ -65,7 +68,7 @@ export interface HousekeepingParts {
     | "purgeThreadImages"
   >;
   readonly queue: Pick<Queue, "purgeDead">;
-  readonly files: Pick<FileArea, "remove">;
+  readonly files: Pick<FileStore, "remove" | "recover">;
   readonly retention: Retention;
   readonly nowMs: () => number;
   readonly onSwept: (swept: Swept) => void;
@@ -114,14 +117,15 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
   const sweep = async (): Promise<Swept> => {
     const failures: Error[] = [];
     /** Removals do not depend on each other: on a full disk, files must go even if rows cannot. */
-    const tried = async (remove: () => Promise<number>): Promise<number> => {
+    const once = async (remove: () => Promise<number>): Promise<number> => {
       try {
-        return await all(remove);
+        return await remove();
       } catch (error) {
         failures.push(error instanceof Error ? error : new Error(String(error)));
         return 0;
       }
     };
+    const tried = (remove: () => Promise<number>): Promise<number> => once(() => all(remove));
     const swept = {
       answers: await tried(() => records.sweepAnswers(nowMs(), BATCH_ROWS)),
       records: await tried(() => records.purgeDeleted(isoBefore(retention.deletedRecordDays), BATCH_ROWS)),
@@ -131,6 +135,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
       ),
       turns: await tried(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
       files: await tried(removeFiles),
+      leftovers: await once(() => files.recover(async (token) => (await records.file(token)) !== undefined)),
       deadLetters: await tried(() =>
         queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
       ),

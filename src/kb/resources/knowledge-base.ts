@@ -16,7 +16,7 @@ import type { Index } from "../store/search-index.ts";
 import type { Records } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
 import type { FileAddresses } from "../uploads/file-address.ts";
-import type { FileArea } from "../uploads/file-area.ts";
+import type { FileStore } from "../uploads/file-store.ts";
 import type { Waits } from "../queue/waits.ts";
 import type { Leases } from "../queue/leases.ts";
 import type { SharedTurns } from "../queue/shared-turns.ts";
@@ -43,7 +43,7 @@ export interface KnowledgeBase {
   readonly isEmbedding: () => boolean;
   /** Limits the calls of both models by searches, fairly among accounts. */
   readonly modelTurns: ModelTurns;
-  readonly files: FileArea;
+  readonly files: FileStore;
   readonly addresses: FileAddresses;
   /** Fetches links. */
   readonly fetcher: Fetcher;

@@ -12,7 +12,7 @@ import { known, looksLikePage } from "../ingest/page/page-text.ts";
 import { linkAddress } from "../store/links.ts";
 import type { Resource } from "../store/records.ts";
 import { newFileToken } from "../uploads/file-address.ts";
-import type { Received } from "../uploads/file-area.ts";
+import type { Received } from "../uploads/file-store.ts";
 import { requesterOf, type KnowledgeBase, type OwnerKey } from "./knowledge-base.ts";
 import { fileText } from "./mail.ts";
 import { Refusal } from "./refusal.ts";

@@ -121,12 +121,9 @@ export async function issuedFile(
 
 async function readFileText(kb: KnowledgeBase, owner: OwnerKey, file: StoredFile): Promise<ReadText> {
   try {
-    return await fileText(
-      kb,
-      kb.files.path(file.token),
-      file.mediaType,
-      textFormOf(file.declaredType ?? undefined, file.name),
-      requesterOf(kb, owner),
+    const form = textFormOf(file.declaredType ?? undefined, file.name);
+    return await kb.files.use(file, (path) =>
+      fileText(kb, path, file.mediaType, form, requesterOf(kb, owner)),
     );
   } catch (error) {
     // A child process that cannot open the file reports no code.

@@ -1,9 +1,10 @@
 import { codeOf } from "../../lib/failure.ts";
 import { detectMediaType } from "../ingest/extract/media-type.ts";
+import { mayBeCommitted } from "../store/commit-unknown.ts";
 import type { StoredFile } from "../store/records.ts";
 import { noteOf, type RequestContext } from "./request-context.ts";
 import { newFileToken, safeFileName } from "../uploads/file-address.ts";
-import type { Received } from "../uploads/file-area.ts";
+import type { Received } from "../uploads/file-store.ts";
 import { nowIso } from "./knowledge-base.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { Refusal } from "./refusal.ts";
@@ -36,7 +37,7 @@ export function fileTooLarge(bytesMax: number): Refusal {
 
 /**
  * Operation 1, after the bytes arrived: detects their type, names and stores them. The file is durable when this resolves. If it
- * throws, the file is removed, unless the store has already recorded it: then it waits for `finishUpload` or the next start.
+ * throws, the file is removed, unless the store may have recorded it: then it waits for `finishUpload` or `FileStore.recover`.
  * `declared` is unchecked.
  */
 export async function storeUpload(
@@ -74,9 +75,10 @@ async function recordUpload(
   { name, type }: DeclaredFile,
   context: RequestContext,
 ): Promise<StoredFile> {
+  const { token } = received;
   try {
     const file: StoredFile = {
-      token: received.token,
+      token,
       accountId,
       name: safeFileName(name),
       mediaType: await detectMediaType(received.path),
@@ -85,12 +87,23 @@ async function recordUpload(
       sha256: received.sha256,
       createdAt: nowIso(kb),
     };
-    // The row is written before the file moves: after a crash in between, the next start finds the row and moves the file.
+    // Saved before the row is written: a row without a file would be a loss, a file without a row is a leftover.
+    await kb.files.save(token);
     const thread = context.thread === undefined ? {} : { thread: context.thread };
     await kb.records.addFile(file, { ...noteOf(context, 200, kb.nowMs()), ...thread });
     return file;
   } catch (error) {
-    await kb.files.discard(received.token);
+    await discardUnrecorded(kb, token, error);
     throw error;
   }
+}
+
+/** Discards a file whose row an error prevented. */
+export async function discardUnrecorded(
+  { files }: Pick<KnowledgeBase, "files">,
+  token: string,
+  error: unknown,
+): Promise<void> {
+  if (mayBeCommitted(error)) files.abandon(token);
+  else await files.discard(token);
 }

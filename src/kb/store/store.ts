@@ -169,7 +169,7 @@ export interface Records
   /** Removes the records of up to `limit` resources deleted before `beforeIso`. Returns how many. */
   purgeDeleted(beforeIso: string, limit: number): Promise<number>;
 
-  /** Records an uploaded file whose bytes are in the file area under `token`. */
+  /** Records an uploaded file whose bytes the `FileStore` has saved under `token`. */
   addFile(file: StoredFile, sameTransaction?: SameTransaction): Promise<void>;
   file(token: string): Promise<StoredFile | undefined>;
   /** Tokens of up to `limit` files that are older than `beforeIso` and unused since then. */

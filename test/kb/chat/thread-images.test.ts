@@ -18,7 +18,9 @@ const read = new Map<string, number | Error>();
 const parts = {
   kb: {
     addresses: { urlOf: ({ token }: { token: string }) => `url of ${token}` },
-    files: { path: (token: string) => token, use: (_token: string, work: () => Promise<unknown>) => work() },
+    files: {
+      use: ({ token }: { token: string }, work: (path: string) => Promise<unknown>) => work(token),
+    },
   },
   reader: {
     inspect: async (token: string) => {
@@ -45,7 +47,6 @@ const own = (token: string, sizeBytes = 10, rendered = 1): ChatImage =>
   ({
     url: `url of ${token}`,
     file: file(token, sizeBytes),
-    path: token,
     isNew: false,
     facts: { rendered: { bytes: { length: rendered } } },
   }) as unknown as ChatImage; // all that is read of it

@@ -5,6 +5,8 @@ import { openIdempotency, readIdempotencyKey, readStoredAnswer } from "../../../
 import { openSharedTurns } from "../../../src/kb/queue/shared-turns.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
 import type { Answered, Running } from "../service/running.ts";
+import { CommitUnknown } from "../../../src/kb/store/commit-unknown.ts";
+import { databaseFailure } from "../../../src/kb/store/postgres/database/failures.ts";
 import { withMethods } from "../store/with-methods.ts";
 
 const HOUR_MS = 60 * 60 * 1000;
@@ -227,6 +229,37 @@ describe("Idempotency-Key of an upload", () => {
       expect(await readdir(join(own.stateDir, "uploads", "incoming"))).toEqual([]);
       await rm(block ?? "");
       expect(await send()).toMatchObject({ status: 404, json: { error: { code: "file_not_found" } } });
+    } finally {
+      await own.close();
+    }
+  });
+
+  it("loses no file whose commit nobody knows the outcome of", async () => {
+    let isLost = true;
+    const own = await openRunning({
+      wrapStore: (store) =>
+        withMethods(store, {
+          records: {
+            addFile: async (file, sameTransaction) => {
+              await store.records.addFile(file, sameTransaction);
+              if (!isLost) return;
+              isLost = false;
+              throw databaseFailure(new CommitUnknown("the connection was lost"), "a database");
+            },
+          },
+        }),
+    });
+    try {
+      const send = (): Promise<Answered> =>
+        own.send("POST", "/image/processing/upload", {
+          body: fileForm("precious"),
+          headers: { "idempotency-key": "u" },
+        });
+      expect(await send()).toMatchObject({ status: 503, json: { error: { code: "store_busy" } } });
+      const { status, json } = await send();
+      expect(status).toBe(200);
+      expect((await own.send("GET", json.file_url)).text).toBe("precious");
+      expect(await readdir(join(own.stateDir, "uploads", "incoming"))).toEqual([]);
     } finally {
       await own.close();
     }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { openFileArea } from "../../../src/kb/uploads/file-area.ts";
+import { openFolder } from "../../../src/kb/uploads/folder.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import type { Housekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import { createBody, fileForm, openRunning } from "../service/running.ts";
@@ -22,7 +22,7 @@ async function open(): Promise<Housekeeping> {
   return openHousekeeping({
     records: running.store.records,
     queue: running.store.queue,
-    files: await openFileArea(join(running.stateDir, "uploads")),
+    files: await openFolder({ folder: join(running.stateDir, "uploads") }),
     retention: DEFAULT_RETENTION,
     nowMs: () => nowMs,
     onSwept: () => undefined,
@@ -129,7 +129,7 @@ describe("housekeeping", () => {
     const housekeeping = openHousekeeping({
       records: { ...running.store.records, sweepAnswers: () => Promise.reject(new Error("busy")) },
       queue: running.store.queue,
-      files: await openFileArea(join(running.stateDir, "uploads")),
+      files: await openFolder({ folder: join(running.stateDir, "uploads") }),
       retention: DEFAULT_RETENTION,
       nowMs: () => nowMs,
       onSwept: () => undefined,
@@ -145,7 +145,7 @@ describe("housekeeping", () => {
     const eager = openHousekeeping({
       records: running.store.records,
       queue: running.store.queue,
-      files: await openFileArea(join(running.stateDir, "uploads")),
+      files: await openFolder({ folder: join(running.stateDir, "uploads") }),
       retention: { ...DEFAULT_RETENTION, unusedFileDays: 0 },
       nowMs: () => nowMs,
       onSwept: () => undefined,

@@ -1,5 +1,6 @@
 import { Pool, types, type CustomTypesConfig, type PoolClient, type QueryResult } from "pg";
-import { CommitUnknown, isConnectionLoss, wasNotSent } from "./failures.ts";
+import { CommitUnknown } from "../../commit-unknown.ts";
+import { isConnectionLoss, wasNotSent } from "./failures.ts";
 import { numbered, type Parameters } from "./statement.ts";
 
 /** Longest wait for a new connection. */

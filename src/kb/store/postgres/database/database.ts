@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../../../lib/failure.ts";
 import { openGate, type Gate } from "../../../../lib/gate.ts";
 import { BEGIN, MIGRATION_MS, openConnections, type Mode, type Transaction } from "./connections.ts";
-import { CommitUnknown, databaseFailure, isConnectionLoss, isLostRace } from "./failures.ts";
+import { CommitUnknown } from "../../commit-unknown.ts";
+import { databaseFailure, isConnectionLoss, isLostRace } from "./failures.ts";
 
 /** Transactions that write at a time. More only wait for each other's flushes. */
 const WRITERS = 8;

@@ -1,10 +1,6 @@
 import { codeOf, KbsyncError, messageOf, type FailureFacts } from "../../../../lib/failure.ts";
+import { CommitUnknown } from "../../commit-unknown.ts";
 import { DAMAGE_HINT } from "../../damage.ts";
-
-/** The connection was lost while COMMIT was in flight: only the database knows whether it was carried out. */
-export class CommitUnknown extends Error {
-  override readonly name = "CommitUnknown";
-}
 
 /** Converts an error of PostgreSQL or its driver to a KbsyncError with a message for people. Returns a KbsyncError unchanged. */
 export function databaseFailure(error: unknown, subject: string): KbsyncError {
