@@ -1,6 +1,6 @@
 /**
  * Questions as people ask them (asked-questions.yaml), over the documentation sample: how often the tiers find a file that answers,
- * and what a score of 0.5 says when nothing does. Run:
+ * what a score of 0.5 says when nothing does, and what an answer without a model quotes first. Run:
  *
  *     node bench/asked.ts [--tiers LIST] [--misses]
  *
@@ -13,13 +13,15 @@ import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { z } from "zod";
 import { containsAnswer } from "../src/cli/evaluation/figures.ts";
+import { answerBuiltin } from "../src/kb/chat/builtin.ts";
 import { openLocalEmbedder } from "../src/kb/embed/local.ts";
 import { contextOf, withContext } from "../src/kb/passages/context.ts";
-import { search } from "../src/kb/search/search.ts";
+import { search, type SearchOutcome } from "../src/kb/search/search.ts";
 import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import { Tier } from "../src/wire/primitives.ts";
-import { SearchBody, TOP_K_MAX } from "../src/wire/search.ts";
+import { SearchBody, TOP_K_DEFAULT, TOP_K_MAX } from "../src/wire/search.ts";
 import { sampleDocuments } from "./docs-sample.ts";
+import { judgedSets } from "./judged-sets.ts";
 import { fill } from "./judged-store.ts";
 import { printTable } from "./report.ts";
 import { withVectorCache } from "./vector-cache.ts";
@@ -28,6 +30,8 @@ import { withVectorCache } from "./vector-cache.ts";
 const SURE = 0.5;
 /** Tokens of the passages of an answer: about those of five chunks. */
 const TOKENS = 1000;
+/** Questions about other subjects, of each judged set: nothing answers them here. */
+const OTHERS = 40;
 
 const AskedQuestion = z.strictObject({
   question: z.string(),
@@ -52,6 +56,13 @@ interface Outcome {
   readonly isInPassage: boolean;
   readonly score: number;
   readonly first: string;
+  /** What the agent without a model quotes first. */
+  readonly quote: Quote | undefined;
+}
+
+interface Quote {
+  readonly text: string;
+  readonly path: string;
 }
 
 const { values: options } = parseArgs({
@@ -85,7 +96,12 @@ async function main(): Promise<void> {
     const { scope } = await fill(store, documents, embedder, tiers.includes("high_accuracy"));
     const pathOf = new Map(documents.map(({ id, metadata }) => [id, metadata.path]));
     const asked = readAsked([...pathOf.values()]);
+    const others = judgedSets().flatMap(({ parts }) => spread([...parts.values()].flat(), OTHERS));
     for (const tier of tiers) {
+      const quoteOf = async (question: string, outcome: SearchOutcome): Promise<Quote | undefined> => {
+        const quoted = await firstQuote(question, outcome);
+        return quoted && { text: quoted.span.text, path: pathOf.get(quoted.resource_id) ?? "" };
+      };
       const outcomes: Outcome[] = [];
       for (const each of asked) {
         const request = { scope, tier, query: each.question, topK: TOP_K_MAX, scoreMin: undefined };
@@ -109,9 +125,16 @@ async function main(): Promise<void> {
           isInPassage: contains(passages?.results[0]?.payload.content),
           score: outcome.results[0]?.score ?? 0,
           first: paths[0] ?? "",
+          quote: await quoteOf(each.question, outcome),
         });
       }
+      let quoted = 0;
+      for (const { text: query } of others) {
+        const request = { scope, tier, query, topK: TOP_K_DEFAULT, scoreMin: undefined };
+        if ((await quoteOf(query, await search(store.index, embedder, request))) !== undefined) quoted += 1;
+      }
       printTier(tier, outcomes);
+      printQuotes(outcomes, `${quoted} of ${others.length}`);
     }
   } finally {
     await store.close();
@@ -150,6 +173,48 @@ function printTier(tier: Tier, outcomes: readonly Outcome[]): void {
     if (rank > 3)
       console.log(`${asked.half} ${asked.kind}: ${asked.question} → ${first} ${score.toFixed(2)}`);
   }
+}
+
+/** Returns what the agent without a model quotes first. */
+async function firstQuote(question: string, { chunks, results }: SearchOutcome) {
+  const passages = chunks
+    .slice(0, TOP_K_DEFAULT)
+    .map((chunk, at) => Object.assign({ number: at + 1, score: results[at]?.score ?? 0 }, chunk));
+  const { citations } = await answerBuiltin(
+    { pagesMax: 0, readImage: () => Promise.reject(new Error("there is no image")) },
+    {
+      question,
+      images: [],
+      passages,
+      hasKnowledge: true,
+      asJson: false,
+      signal: new AbortController().signal,
+    },
+  );
+  return citations[0];
+}
+
+function printQuotes(outcomes: readonly Outcome[], others: string): void {
+  const figures = (half: readonly Outcome[]): string => {
+    const answerable = half.filter(({ asked }) => asked.expect.length > 0);
+    const quoted = answerable.filter(({ quote }) => quote !== undefined);
+    const ofFile = quoted.filter(({ asked, quote }) => asked.expect.includes(quote?.path ?? ""));
+    const answering = ofFile.filter(
+      ({ asked, quote }) => asked.answer !== undefined && containsAnswer(quote?.text ?? "", asked.answer),
+    );
+    const all = half.filter(({ quote }) => quote !== undefined).length;
+    return (
+      `${quoted.length} of ${answerable.length} (of a file that answers ${ofFile.length}, the answer itself ${answering.length}), ` +
+      `${all - quoted.length} of ${half.length - answerable.length} without an answer, precision ${(quoted.length / Math.max(1, all)).toFixed(2)}`
+    );
+  };
+  console.log(`without a model, quotes something: ${halves(outcomes, figures)}; of other subjects ${others}`);
+}
+
+/** Takes so many, spread over all. */
+function spread<T>(items: readonly T[], count: number): readonly T[] {
+  const step = Math.max(1, Math.ceil(items.length / count));
+  return items.filter((_, at) => at % step === 0);
 }
 
 function halves(group: readonly Outcome[], figure: (half: readonly Outcome[]) => string): string {

@@ -1,7 +1,8 @@
 import type { Citation } from "../../wire/chat.ts";
+import { queryWords, type QueryWords } from "../lexical/word-match.ts";
 import { pathOf, positionOf } from "../search/position.ts";
 import type { FoundChunk } from "../store/search-index.ts";
-import { bestSentence, coverage, sentencesOf, termsOf } from "./sentences.ts";
+import { bestSentence, sentencesOf, shareIn, type RatedSentence, type Sentence } from "./sentences.ts";
 
 /** A chunk of a resource that a search found, with the number by which an answer cites it. */
 export interface Passage extends FoundChunk {
@@ -27,32 +28,25 @@ export function citationsOf(answer: string, passages: readonly Passage[]): Citat
   const found =
     named.length > 0
       ? named.flatMap(({ numbers, text }) =>
-          passages.filter(({ number }) => numbers.includes(number)).map((one) => citationOf(one, text)),
+          passages
+            .filter(({ number }) => numbers.includes(number))
+            .map((one) => citedFor(one, queryWords(text))),
         )
       : claims.flatMap(({ text }) => sourceOf(text, passages));
   const unique = new Map(found.map((each) => [`${each.number} ${each.span.start}`, each]));
   return [...unique.values()].toSorted((a, b) => a.number - b.number || a.span.start - b.span.start);
 }
 
-/** Cites a passage for some words: its sentence with most of them, else the whole passage. */
-export function citationOf(passage: Passage, words: string): Citation {
-  const {
-    number,
-    resourceId,
-    title,
-    id,
-    score,
-    start,
-    before = "",
-    after = "",
-    version,
-    sha256,
-    url,
-    folderDescription,
-  } = passage;
-  // The repeated parts belong to other positions of the document.
-  const text = passage.text.slice(before.length, passage.text.length - after.length);
-  const sentence = bestSentence(text, termsOf(words), title) ?? { start: 0, end: text.length, text };
+/** Returns the sentence of a passage that says most about some words, as a range of the passage without its repeated parts. */
+export function bestSentenceOf(passage: Passage, words: QueryWords): RatedSentence | undefined {
+  return bestSentence(ownText(passage), words, [passage.title, ...passage.headings].join(" "));
+}
+
+/** Cites a sentence of a passage, by default the whole passage. */
+export function citationOf(passage: Passage, given: Sentence | undefined): Citation {
+  const { number, resourceId, title, id, score, start, version, sha256, url, folderDescription } = passage;
+  const text = ownText(passage);
+  const sentence = given ?? { start: 0, end: text.length, text };
   const span = { start: start + sentence.start, end: start + sentence.end };
   const { lines, pages, locations } = positionOf(passage, span);
   return {
@@ -72,6 +66,11 @@ export function citationOf(passage: Passage, words: string): Citation {
     ...(url !== null && { fileUrl: url }),
     ...(folderDescription !== undefined && { folderDescription }),
   };
+}
+
+/** Returns the text of a passage without its repeated parts, which belong to other positions of the document. */
+function ownText({ text, before = "", after = "" }: Passage): string {
+  return text.slice(before.length, text.length - after.length);
 }
 
 interface Claim {
@@ -100,12 +99,16 @@ function numbersIn(text: string): number[] {
 }
 
 function sourceOf(sentence: string, passages: readonly Passage[]): Citation[] {
-  const terms = termsOf(sentence);
-  if (terms.size < SOURCE_TERMS_MIN) return [];
+  const words = queryWords(sentence);
+  if (words.weights.filter((weight) => weight > 0).length < SOURCE_TERMS_MIN) return [];
   let best: { readonly passage: Passage; readonly share: number } | undefined;
   for (const passage of passages) {
-    const share = coverage(terms, passage.text);
+    const share = shareIn(words, passage.text);
     if (share >= SOURCE_SHARE_MIN && share > (best?.share ?? 0)) best = { passage, share };
   }
-  return best === undefined ? [] : [citationOf(best.passage, sentence)];
+  return best === undefined ? [] : [citedFor(best.passage, words)];
+}
+
+function citedFor(passage: Passage, words: QueryWords): Citation {
+  return citationOf(passage, bestSentenceOf(passage, words));
 }

@@ -1,17 +1,19 @@
 import { newStops, nextSentenceEnd } from "../ingest/chunk/sentences.ts";
-import { analyze } from "../lexical/analyzer.ts";
+import { termPlaces, type QueryWords } from "../lexical/word-match.ts";
 
 /** White space and the marker of a list item or quotation at the start of a line. */
 const MARK = /^\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*/;
 const HEADING = /^#{1,6}\s/;
+/** A line of markup without a sentence: a code fence, a tag, the address of a link. */
+const MARKUP = /^(?:```|~~~|<[^>]*>$|\[[^\]]+\]:\s)/;
+/** A line that begins a block of its own. */
+const BLOCK = /^[ \t]*(?:$|[-*+>|#<]|```|~~~|\d{1,3}[.)]\s|\[[^\]]+\]:\s)/;
+const FENCE = /^[ \t]*(?:`{3,}|~{3,})[ \t]*(\S*)/;
+const SENTENCE_END = /[.!?:;。！？]["'”’)\]*_`]*\s*$/;
+/** Characters of a line that the width of a page wraps, at least. */
+const WRAPPED_CHARS_MIN = 60;
 /** The YAML header of a Markdown file: fields of the file, no sentences. */
 const FRONT_MATTER = /^---[ \t]*\r?\n(?:[^\n]+\n){0,200}?---[ \t]*(?:\r?\n|$)/;
-
-/** English function words, which occur in every text whatever its subject. */
-const FUNCTION_WORDS =
-  "a about all also am an and any are as at be been but by can could did do does for from get give had has have he her him his how i if in into is it its may me more most much must my no not of on one or our out over shall she should so some than that the their them then there these they this those to up us was we were what when where which who whom whose why will with would you your";
-/** The function words as search terms. */
-const FUNCTION_TERMS: ReadonlySet<string> = new Set(analyze(FUNCTION_WORDS).terms);
 
 /** A sentence or a line as a range of its text: UTF-16 offsets, end exclusive, without white space at either end. */
 export interface Sentence {
@@ -26,15 +28,24 @@ export function bodyStart(text: string): number {
 }
 
 /**
- * Splits a text into sentences, in order, without front matter and lines without a letter or digit. A line end also ends a
- * sentence, unless it only wraps a paragraph.
+ * Splits a text into sentences, in order, without front matter, lines of markup and lines without a letter or digit. A line end
+ * also ends a sentence, unless it only wraps a paragraph.
  */
 export function sentencesOf(text: string): Sentence[] {
   const sentences: Sentence[] = [];
   const stops = newStops(text);
   let from = bodyStart(text);
+  let isCode = false;
   while (from < text.length) {
-    const lineEnd = endOfLine(text, from);
+    const line = lineAt(text, from);
+    // A fence with a language begins code, wherever the text was cut.
+    const fence = FENCE.exec(line);
+    if (fence !== null) isCode = fence[1] !== "" || !isCode;
+    if (MARKUP.test(line.trim())) {
+      from += line.length + 1;
+      continue;
+    }
+    const lineEnd = isCode ? from + line.length : endOfLine(text, from);
     // Otherwise the full stop of "1." would end a sentence.
     from += MARK.exec(text.slice(from, lineEnd))?.[0].length ?? 0;
     while (from < lineEnd) {
@@ -48,15 +59,25 @@ export function sentencesOf(text: string): Sentence[] {
   return sentences;
 }
 
-/** Returns the end of the line at `from`, with following lines that continue its sentence in lower case. */
+function lineAt(text: string, from: number): string {
+  const newline = text.indexOf("\n", from);
+  return text.slice(from, newline === -1 ? text.length : newline);
+}
+
+/** Returns the end of the line at `from`, with following lines that continue its sentence. */
 function endOfLine(text: string, from: number): number {
+  let line = lineAt(text, from);
+  // A heading is one line, a row of a table too.
+  const isAlone = /^[ \t]*[#|]/.test(line);
   for (let at = from; ;) {
-    const newline = text.indexOf("\n", at);
-    if (newline === -1) return text.length;
-    const goesOn =
-      /\p{Ll}/u.test(text.charAt(newline + 1)) && /[\p{L}\p{N},]/u.test(text.charAt(newline - 1));
-    if (!goesOn) return newline;
-    at = newline + 1;
+    const end = at + line.length;
+    if (end >= text.length) return text.length;
+    const next = lineAt(text, end + 1);
+    const goesOnInLowerCase = /^\p{Ll}/u.test(next) && /[\p{L}\p{N},]\r?$/u.test(line);
+    const isWrapped = line.length >= WRAPPED_CHARS_MIN && !BLOCK.test(next) && !SENTENCE_END.test(line);
+    if (!goesOnInLowerCase && (isAlone || !isWrapped)) return end;
+    at = end + 1;
+    line = next;
   }
 }
 
@@ -67,50 +88,57 @@ function trimmed(text: string, from: number, to: number): Sentence {
   return { start, end: start + clean.length, text: clean };
 }
 
-/** Returns the distinct search terms of a text without function words; all terms if there are no others. */
-export function termsOf(text: string): ReadonlySet<string> {
-  const { terms } = analyze(text);
-  const content = terms.filter((term) => !FUNCTION_TERMS.has(term));
-  return new Set(content.length === 0 ? terms : content);
+/** Returns the share of a query's words, by weight, that a text contains; 0 for function words alone. */
+export function shareIn(words: QueryWords, text: string): number {
+  return shareOf(words, termsIn(words, text));
 }
 
-/** Share of `wanted` that stands in `text`; 0 where nothing is wanted. */
-export function coverage(wanted: ReadonlySet<string>, text: string): number {
-  if (wanted.size === 0) return 0;
-  let found = 0;
-  for (const term of termsOf(text)) if (wanted.has(term)) found += 1;
-  return found / wanted.size;
-}
-
-/** A sentence, and the share of the wanted terms in it and in its headings. */
+/** A sentence, and the share of the query's words in it, its heading and its title. */
 export interface RatedSentence extends Sentence {
   readonly share: number;
 }
 
+/** Weight of the words of heading and title where several sentences have the same words of the query. */
+const CONTEXT_WEIGHT = 0.05;
+/** Of two sentences with nearly the same words the shorter one says it more plainly. */
+const LENGTH_WEIGHT = 0.1;
+const LENGTH_CHARS_MAX = 500;
+
 /**
- * Returns the sentence with the largest share of the wanted terms, the first of equals; undefined if none contains any. The title and
- * the nearest heading count as part of a sentence, because a text under "Opening hours" does not repeat these words. The title
- * alone makes no match unless it has all of the terms. A heading itself is chosen only if no sentence matches.
+ * Returns the sentence that says most about a query, the first of equals; undefined if none contains any of its words. What a
+ * sentence contains itself decides; its heading and title count for `share`, because a text under "Opening hours" does not repeat
+ * these words. The title alone makes no match unless it has all of the words. A heading itself is chosen only if no sentence matches.
  */
-export function bestSentence(
-  text: string,
-  wanted: ReadonlySet<string>,
-  title: string,
-): RatedSentence | undefined {
-  const isTitle = coverage(wanted, title) === 1;
-  let heading = "";
-  let best: RatedSentence | undefined;
+export function bestSentence(text: string, words: QueryWords, title: string): RatedSentence | undefined {
+  const inTitle = termsIn(words, title);
+  const isTitle = shareOf(words, inTitle) === 1;
+  let inHeading: ReadonlySet<number> = new Set();
+  let best: (RatedSentence & { readonly rating: number }) | undefined;
   let bestHeading: RatedSentence | undefined;
   for (const sentence of sentencesOf(text)) {
+    const own = termsIn(words, sentence.text);
     if (HEADING.test(sentence.text)) {
-      heading = sentence.text;
-      const share = coverage(wanted, heading);
+      inHeading = own;
+      const share = shareOf(words, own);
       if (share > (bestHeading?.share ?? 0)) bestHeading = { ...sentence, share };
       continue;
     }
-    if (!isTitle && coverage(wanted, `${sentence.text} ${heading}`) === 0) continue;
-    const share = coverage(wanted, `${sentence.text} ${heading} ${title}`);
-    if (share > (best?.share ?? 0)) best = { ...sentence, share };
+    if (!isTitle && own.size === 0 && inHeading.size === 0) continue;
+    const share = shareOf(words, new Set([...own, ...inHeading, ...inTitle]));
+    const length = Math.min(1, sentence.text.length / LENGTH_CHARS_MAX);
+    const rating = shareOf(words, own) + CONTEXT_WEIGHT * share - LENGTH_WEIGHT * length;
+    if (share > 0 && rating > (best?.rating ?? -Infinity)) best = { ...sentence, share, rating };
   }
   return best ?? bestHeading;
+}
+
+function termsIn(words: QueryWords, text: string): ReadonlySet<number> {
+  return new Set(termPlaces(words, text).places.map(({ term }) => term));
+}
+
+function shareOf({ weights, total }: QueryWords, terms: ReadonlySet<number>): number {
+  let missing = 0;
+  for (const [term, weight] of weights.entries()) if (!terms.has(term)) missing += weight;
+  // Counted by what is missing, so that all words are exactly 1 and none are exactly 0.
+  return total > 0 ? 1 - missing / total : 0;
 }

@@ -40,11 +40,14 @@ describe("without a model", () => {
 
   const passage = (number: number, score: number, text: string): Passage =>
     passageOf(number, text, { score, title: "Harbour" });
-  const answered = (passages: readonly Passage[]): Promise<BuiltinAnswer> =>
+  const answered = (
+    passages: readonly Passage[],
+    question = "What does the crane lift?",
+  ): Promise<BuiltinAnswer> =>
     answerBuiltin(
       { pagesMax: 0, readImage: () => Promise.reject(new Error("no image")) },
       {
-        question: "What does the crane lift?",
+        question,
         images: [],
         passages,
         hasKnowledge: true,
@@ -59,12 +62,33 @@ describe("without a model", () => {
     expect(text).toContain("The knowledge base holds nothing that fits the question.");
   });
 
+  it("quotes the sentence that answers, not the front matter or the introduction before it", async () => {
+    const { citations } = await answered([
+      passage(
+        1,
+        0.6,
+        "---\ntopic: what cranes lift\n---\n# The crane\n\nThis page is about the crane of the harbour.\n\nIt was built in 1962. The crane lifts forty tons.",
+      ),
+    ]);
+    expect(citations[0]?.span.text).toBe("The crane lifts forty tons.");
+  });
+
+  it.each<[string, string, number, string, number]>([
+    ["part of the question", "Which zebra opens the crane?", 0.4, "The crane is old.", 0],
+    ["all of the question", "What does the crane lift?", 0.2, "The crane lifts forty tons.", 1],
+    ["other words of the same meaning, surely", "What does the crane lift?", 0.7, "It raises forty tons.", 1],
+    ["other words, not surely", "What does the crane lift?", 0.5, "It raises forty tons.", 0],
+  ])("of a passage with %s it quotes what fits", async (_name, question, score, text, count) => {
+    const { citations } = await answered([passage(1, score, text)], question);
+    expect(citations).toHaveLength(count);
+  });
+
   it("quotes each sentence once, with consecutive numbers", async () => {
     const { text, citations } = await answered([
       passage(1, 0.9, "The crane lifts forty tons."),
       passage(2, 0.8, "The crane  lifts\nforty tons."),
       passage(3, 0.2, "Waves."),
-      passage(4, 0.1, "A crane lifts boats."),
+      passage(4, 0.2, "A crane lifts boats."),
     ]);
     expect(citations.map(({ number, resource_id }) => [number, resource_id])).toEqual([
       [1, "r1"],

@@ -4,7 +4,8 @@ import { jsonObjectOf } from "../../../src/kb/chat/attempts.ts";
 import { layoutText } from "../../../src/kb/chat/layout-text.ts";
 import { citationsOf, type Passage } from "../../../src/kb/chat/passage.ts";
 import { makePrompt, tokensOf, type PromptParts } from "../../../src/kb/chat/prompt.ts";
-import { bestSentence, bodyStart, coverage, sentencesOf, termsOf } from "../../../src/kb/chat/sentences.ts";
+import { bestSentence, bodyStart, sentencesOf, shareIn } from "../../../src/kb/chat/sentences.ts";
+import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import { fillVariables } from "../../../src/kb/chat/turn.ts";
 import type { OcrLine } from "../../../src/kb/ingest/extract/ocr-layout.ts";
 import { costOf } from "../../../src/kb/models/price.ts";
@@ -101,11 +102,15 @@ describe("citations", () => {
     ["no citation, and other words", "I cannot tell from what I was given here.", []],
     ["no citation, and two words of a passage", "Harbour crane.", []],
     [
-      "no citation, and three of five words of a passage",
+      "no citation, and most words of a passage, by weight",
       "The harbour crane lifts small boats.",
       [[1, "The new crane lifts forty tons.", 120]],
     ],
-    ["no citation, and three of six words of a passage", "The harbour crane lifts small blue boats.", []],
+    [
+      "no citation, and half of the words of a passage",
+      "The harbour crane lifts zebras, giraffes and quaggas.",
+      [],
+    ],
     [
       "citations before the first sentence, and spaces within one",
       "[2 , 1] The water rises.",
@@ -195,9 +200,23 @@ describe("the sentence that says most to a question", () => {
     ],
     ["shares more than function words", "What is the wifi password?", DOME, "", undefined],
     ["is a heading if no other sentence matches", "Which dome?", "# The dome", "", "# The dome"],
-    ["is found by function words if the question has no others", "Who is it?", "It is me.", "", "It is me."],
+    ["has more than function words", "Who is it?", "It is me.", "", undefined],
+    [
+      "is the shorter one of two with the same words",
+      "When was the crane built?",
+      "The crane, of which nobody remembers by whom it was built, squeaks.\n\nThe crane was built in 1962.",
+      "",
+      "The crane was built in 1962.",
+    ],
+    [
+      "contains the words itself, rather than its heading",
+      "How is the shutter unlocked?",
+      "# Unlock the shutter\n\nRead on.\n\nThe key unlocks the shutter.",
+      "",
+      "The key unlocks the shutter.",
+    ],
   ])("the best sentence %s", (_name, question, text, title, found) => {
-    const best = bestSentence(text, termsOf(question), title);
+    const best = bestSentence(text, queryWords(question), title);
     expect(best?.text).toBe(found);
     expect(best && text.slice(best.start, best.end)).toBe(found);
   });
@@ -206,7 +225,7 @@ describe("the sentence that says most to a question", () => {
 it("front matter and lines without a letter are no sentences", () => {
   const text = "---\ntags: [kitchen]\n---\n# Bread\n\n***\nBake it.\n---\n";
   expect(sentencesOf(text).map((each) => each.text)).toEqual(["# Bread", "Bake it."]);
-  expect(bestSentence(text, termsOf("bread"), "Bread")?.text).toBe("Bake it.");
+  expect(bestSentence(text, queryWords("bread"), "Bread")?.text).toBe("Bake it.");
 });
 
 it.each([
@@ -218,25 +237,60 @@ it.each([
 });
 
 it.each([
-  ["nothing is wanted", "", "Bake bread.", 0],
-  ["one of two terms", "bread oven", "Bake bread.", 0.5],
-  ["all terms", "bread oven", "The oven bakes bread, bread.", 1],
-])("the coverage of wanted terms: %s", (_name, wanted, text, share) => {
-  expect(coverage(wanted === "" ? new Set() : termsOf(wanted), text)).toBe(share);
+  ["nothing is asked", "", "Bake bread.", 0],
+  ["only function words are asked", "who is it", "It is bread.", 0],
+  ["one of two words", "zebra giraffe", "A zebra eats.", 0.5],
+  ["all words", "zebra giraffe", "The giraffe eats, the zebra too.", 1],
+  ["none", "zebra giraffe quagga", "Bake bread.", 0],
+])("the share of a query's words in a text: %s", (_name, query, text, share) => {
+  expect(shareIn(queryWords(query), text)).toBe(share);
+});
+
+describe("sentences of Markdown", () => {
+  const WRAPPED = "The harbour was built in the year of the great flood, when the town moved to the hill,";
+  it.each<[string, string, readonly string[]]>([
+    [
+      "go on in the next line of a wrapped paragraph, whatever it begins with",
+      `${WRAPPED} by\n[Ada](a.md) and her sons.\nIt is old.`,
+      [`${WRAPPED} by\n[Ada](a.md) and her sons.`, "It is old."],
+    ],
+    [
+      "end before a list, a table, a heading, code and a blank line",
+      `${WRAPPED}\n- one\n\n${WRAPPED}\n# Two\n\n${WRAPPED}\n\nThree`,
+      [WRAPPED, "one", WRAPPED, "# Two", WRAPPED, "Three"],
+    ],
+    [
+      "are lines in code, without its fences",
+      `Run:\n\n\`\`\`sh\nlock the gate with the key of the harbour master and the seal of the town\nOpen\n\`\`\`\nDone.`,
+      ["Run:", "lock the gate with the key of the harbour master and the seal of the town", "Open", "Done."],
+    ],
+    [
+      "are found after code that began before the text",
+      `end\n\`\`\`\n${WRAPPED}\n\`\`\`sh\nrun\n\`\`\`\n${WRAPPED} by\nAda.`,
+      ["end", WRAPPED, "run", `${WRAPPED} by\nAda.`],
+    ],
+    [
+      "are no tags and no addresses of links",
+      '<Listing number="1" caption="The crane lifts">\n\nIt lifts.\n\n[crane]: https://harbour.example/crane lift\n</Listing>',
+      ["It lifts."],
+    ],
+  ])("%s", (_name, text, found) => {
+    expect(sentencesOf(text).map((each) => each.text)).toEqual(found);
+  });
 });
 
 it("the first of two equally good sentences is the best, and the first of two headings", () => {
-  expect(bestSentence("Red bread.\n\nBlue bread.", termsOf("bread"), "")?.text).toBe("Red bread.");
-  expect(bestSentence("# Red bread\n\n# Blue bread", termsOf("bread"), "")?.text).toBe("# Red bread");
-  expect(bestSentence("Red bread.\n\nBlue bread.", termsOf("blue bread"), "")).toMatchObject({
+  expect(bestSentence("Red bread.\n\nBlue bread.", queryWords("bread"), "")?.text).toBe("Red bread.");
+  expect(bestSentence("# Red bread\n\n# Blue bread", queryWords("bread"), "")?.text).toBe("# Red bread");
+  expect(bestSentence("Red bread.\n\nBlue bread.", queryWords("blue bread"), "")).toMatchObject({
     text: "Blue bread.",
     share: 1,
   });
 });
 
 it("the title alone makes a sentence match only if it has all words of the question", () => {
-  expect(bestSentence("Bake it.", termsOf("bread"), "Bread")?.text).toBe("Bake it.");
-  expect(bestSentence("Bake it.", termsOf("who invented bread"), "Bread")).toBeUndefined();
+  expect(bestSentence("Bake it.", queryWords("bread"), "Bread")?.text).toBe("Bake it.");
+  expect(bestSentence("Bake it.", queryWords("who invented bread"), "Bread")).toBeUndefined();
 });
 
 describe("the JSON of an answer", () => {

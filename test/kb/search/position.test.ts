@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { citationOf } from "../../../src/kb/chat/passage.ts";
+import { bestSentenceOf, citationOf } from "../../../src/kb/chat/passage.ts";
+import { queryWords } from "../../../src/kb/lexical/word-match.ts";
 import { chunkRecursive } from "../../../src/kb/ingest/chunk/recursive.ts";
 import { positionOf, type Position } from "../../../src/kb/search/position.ts";
 import { search, type SearchOutcome } from "../../../src/kb/search/search.ts";
@@ -183,7 +184,8 @@ describe("positions", () => {
       });
       expect(sha256).toBe(hash("sha256", text.content));
 
-      const citation = citationOf(Object.assign({ number: 1, score: 1 }, chunk), QUERY);
+      const passage = Object.assign({ number: 1, score: 1 }, chunk);
+      const citation = citationOf(passage, bestSentenceOf(passage, queryWords(QUERY)));
       const { span } = citation;
       expect(text.content.slice(span.start, span.end)).toBe(span.text);
       const expected = expectedPosition(text, span.start, span.end);
