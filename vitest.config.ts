@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { keepCompiled } from "./test/compile-cache.ts";
 import { EndReporter } from "./test/end-reporter.ts";
 import { TEST_FOLDER } from "./test/memory-folder.ts";
-import { RETRIES } from "./test/retries.ts";
+import { RETRIES, RetryReporter } from "./test/retries.ts";
 import { WAIT } from "./test/wait.ts";
 
 /**
@@ -112,7 +112,7 @@ keepCompiled();
 /** `npm test` runs the projects `unit` and `unit-alone`; every other one has a script in package.json. */
 export default defineConfig({
   test: {
-    reporters: ["default", new EndReporter()],
+    reporters: ["default", new RetryReporter(), new EndReporter()],
     projects: [
       {
         test: {
