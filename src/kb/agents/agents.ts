@@ -1,4 +1,4 @@
-import { KbsyncError } from "../../lib/failure.ts";
+import { codeOf, KbsyncError } from "../../lib/failure.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { Turns } from "../../lib/turns.ts";
 import { DEFAULT_AGENT_ID } from "../../wire/agent.ts";
@@ -34,10 +34,12 @@ export interface Agents {
   /** Knowledge of `default` unless configured or changed; called each time. */
   readonly defaultKnowledge: () => readonly KnowledgePart[];
   readonly nowMs: () => number;
-  /** Serialises changes of an agent, which read and then write it. */
+  /** Serialises changes of an agent by this process, which read and then write it. */
   readonly turns: Turns;
 }
 
+/** Tries of a change. Another process has written a change meanwhile each time. */
+const TRIES_MAX = 10;
 /** Maximum agents of an account. */
 const AGENTS_MAX = 100;
 
@@ -78,15 +80,30 @@ export async function changeAgent(agents: Agents, at: AgentKey, body: AgentChang
     throw new Refusal("invalid_body", "The body names nothing to change.");
   }
   return inTurn(agents, at, async () => {
-    const before = await readAgent(agents, at);
-    if (before.origin === "configuration") throw fixed(at.id);
-    const fields = changedFields(before, body);
-    if (before.origin === "built-in") return insert(agents, at, fields);
-    const updatedAt = nowIso(agents);
-    const isStored = await agents.records.changeAgent({ ...at, body: JSON.stringify(fields), updatedAt });
-    if (!isStored) throw noAgent(at.id);
-    return { ...before, ...fields, updatedAt };
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const changed = await tryChange(agents, at, body);
+      if (changed !== undefined) return changed;
+    }
+    throw new Refusal("overloaded", "Other changes of this agent came in between each time.");
   });
+}
+
+/** Undefined: another process has changed the agent since it was read. */
+async function tryChange(agents: Agents, at: AgentKey, body: AgentChangeBody): Promise<Agent | undefined> {
+  const row = await agents.records.agent(at);
+  const before = fixedAgent(agents, at.id) ?? stored(row) ?? fallback(agents, at.id);
+  if (before === undefined) throw noAgent(at.id);
+  if (before.origin === "configuration") throw fixed(at.id);
+  const fields = changedFields(before, body);
+  if (row === undefined) {
+    return insert(agents, at, fields).catch((error: unknown) => {
+      if (codeOf(error) === "agent_exists") return undefined;
+      throw error;
+    });
+  }
+  const updatedAt = nowIso(agents);
+  const change = { ...at, body: JSON.stringify(fields), expectedBody: row.body, updatedAt };
+  return (await agents.records.changeAgent(change)) ? { ...before, ...fields, updatedAt } : undefined;
 }
 
 /** Removes an agent with its threads. Resets a changed `default`, which keeps its threads. Throws `agent_fixed`. */

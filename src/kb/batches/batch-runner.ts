@@ -14,6 +14,8 @@ const TOGETHER = 8;
 const GROUPS = 25;
 /** Longest pause of a batch that has to wait, for a place in the queue for example. */
 const PAUSE_SECONDS_MAX = 10;
+/** Time until a batch on which another process works is looked at again: that process may have ended. */
+const ELSEWHERE_MS = 5000;
 /** Characters of a message that are stored. */
 const MESSAGE_CHARS = 200;
 
@@ -22,22 +24,37 @@ const MESSAGE_CHARS = 200;
  * nothing, and a second retry leaves alone what is queued. It does nothing before `wake`.
  */
 export function openBatchRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): Loop {
+  /** Batches on which other processes work, by number, and the time from which to look at them again. */
+  const elsewhere = new Map<number, number>();
   return openLoop<OpenBatch>({
     find: async (running) => {
+      const nowMs = performance.now();
+      for (const [number, fromMs] of elsewhere) if (fromMs <= nowMs) elsewhere.delete(number);
       const busy = new Set(running.map(({ accountId }) => accountId));
       const jobs: OpenBatch[] = [];
       for (const batch of await kb.records.openBatches()) {
         if (running.length + jobs.length >= WIDTH) break;
-        if (busy.has(batch.accountId)) continue;
+        if (busy.has(batch.accountId) || elsewhere.has(batch.number)) continue;
         busy.add(batch.accountId);
         jobs.push(batch);
       }
-      return { jobs, nextMs: Infinity };
+      return { jobs, nextMs: Math.min(...elsewhere.values()) - nowMs };
     },
-    run: (batch, signal) => runBatch(kb, batch, signal),
+    run: async (batch, signal) => {
+      try {
+        const wait = { waitMs: 0, busy: () => new WorkedOnElsewhere() };
+        await kb.sharedTurns.run(`batch ${batch.number}`, wait, () => runBatch(kb, batch, signal));
+      } catch (error) {
+        if (!(error instanceof WorkedOnElsewhere)) throw error;
+        elsewhere.set(batch.number, performance.now() + ELSEWHERE_MS);
+      }
+    },
     onProblem,
   });
 }
+
+/** Another process of the store works on the batch. */
+class WorkedOnElsewhere extends Error {}
 
 async function runBatch(kb: KnowledgeBase, batch: OpenBatch, signal: AbortSignal): Promise<void> {
   for (let group = 0; group < GROUPS && !signal.aborted; group++) {

@@ -30,6 +30,8 @@ const LINE_MAX = 128;
 const LINE_SHARE_MAX = 96;
 /** Most waiting questions of one thread. Each waits for all before it, so the last one waits some minutes. */
 const THREAD_LINE_MAX = 16;
+/** Longest wait for a question of the thread that another process answers: a model takes two minutes at most. */
+const THREAD_WAIT_MS = 150_000;
 /** Most waiting requests with a webhook, of all accounts. */
 export const JOBS_MAX = 1000;
 
@@ -105,7 +107,9 @@ export function openChat(parts: ChatParts): Chat {
     };
     const { thread_id: threadId } = body;
     if (threadId === null || threadId === undefined) return work();
-    return threads.run(`${accountId}/${agent.id}/${threadId}`, work, signal);
+    const name = `${accountId}/${agent.id}/${threadId}`;
+    const wait = { waitMs: THREAD_WAIT_MS, busy: threadBusy, signal };
+    return threads.run(name, () => kb.sharedTurns.run(`thread ${name}`, wait, work), signal);
   };
 
   return {

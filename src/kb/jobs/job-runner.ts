@@ -39,7 +39,7 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
       if (signal.aborted) return undefined;
       const outcome = await runJob(kb, job, slot);
       if (outcome instanceof WaitLimitReached) return outcome;
-      return outcome === "again" || schedule.hasMore(job) ? await firstJob(kb, job.line) : undefined;
+      return outcome !== "over" || schedule.hasMore(job) ? await firstJob(kb, job.line) : undefined;
     };
     let next: QueuedJob | WaitLimitReached | undefined = job;
     try {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { CreateBody } from "../../wire/resource.ts";
 import type { WhileWaiting } from "../ingest/extract/extract.ts";
@@ -10,25 +11,28 @@ import { requesterOf, nowIso, type KnowledgeBase, type WhileFetching } from "../
 import type { JobBody } from "../resources/new-job.ts";
 import { Refusal } from "../resources/refusal.ts";
 import { contentSource, textChange, urlSource } from "../resources/source.ts";
-import { applyUpdate } from "../resources/update.ts";
+import { applyUpdate, repeatIfChanged } from "../resources/update.ts";
 
 /** How often a job is retried after a temporary failure: some two hours, with growing delays. */
 const POSTPONED_MAX = 15;
 const POSTPONED_MS = 2000;
 const POSTPONED_MS_MAX = 10 * 60 * 1000;
+/** Longest wait of a change for jobs that another process works on, shorter than proxy timeouts, and the time between two looks. */
+const ELSEWHERE_MS = 30_000;
+const ELSEWHERE_PAUSE_MS = 100;
 
 /**
  * Runs a job of a resource; the caller holds the resource's turn. The resource's state records a failure. `again`: the job
- * waits, or belongs to another process; read the first job of its line. `whileWaiting` wraps the job's waits: a crash during one
+ * waits; `elsewhere`: it is gone, or belongs to another process; read the first job of its line. `whileWaiting` wraps the job's waits: a crash during one
  * does not count against the job. After `WaitLimitReached` the job has done nothing. Throws when the store fails.
  */
 export async function runJob(
   kb: KnowledgeBase,
   { number, crashes }: WaitingJob,
   { whileWaiting, isEarly = false }: { readonly whileWaiting?: WhileWaiting; readonly isEarly?: boolean },
-): Promise<"over" | "again" | WaitLimitReached> {
+): Promise<"over" | "again" | "elsewhere" | WaitLimitReached> {
   const job = await kb.leases.take(number, isEarly);
-  if (job === undefined) return "again";
+  if (job === undefined) return "elsewhere";
   const outcome =
     // Another process crashed since: which jobs this one may run with must be decided again.
     job.crashes === crashes
@@ -110,18 +114,20 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
  * Runs all jobs of a resource before a later change, so that the last request wins. The caller holds the resource's turn.
  */
 export async function finishJobs(kb: KnowledgeBase, at: ResourceKey): Promise<void> {
+  const endMs = performance.now() + ELSEWHERE_MS;
   let last: number | undefined;
   for (;;) {
     const job = await firstJob(kb, jobKey(at));
     if (job === undefined) return;
     // Only the runner restarts a job that crashed a process: it knows which jobs may run with it.
-    if (job.crashes > 0 || job.number === last) {
+    if (job.crashes > 0 || job.number === last || performance.now() > endMs) {
       throw new Refusal("ingest_busy", "An earlier change of this resource is still queued.", {
         retryAfterSeconds: 5,
       });
     }
-    await runJob(kb, job, { isEarly: true });
-    last = job.number;
+    // Another process works on it: this one notices its end when it reads again.
+    if ((await runJob(kb, job, { isEarly: true })) === "elsewhere") await sleep(ELSEWHERE_PAUSE_MS);
+    else last = job.number;
   }
 }
 
@@ -134,7 +140,7 @@ async function complete(kb: KnowledgeBase, job: LeasedJob): Promise<void> {
   const at = { accountId: job.accountId, id: job.name };
   const body = JSON.parse(job.body) as JobBody; // written by newJob
   if ("update" in body) await applyUpdate(kb, at, body.update, { job });
-  else await completeCreate(kb, at, body.create, job);
+  else await repeatIfChanged(() => completeCreate(kb, at, body.create, job));
 }
 
 async function completeCreate(
@@ -160,6 +166,7 @@ async function completeCreate(
       ...(source.url === null ? {} : { url: source.url }),
       nowIso: nowIso(kb),
       completesCreate: true,
+      basedOn: { version: resource.version, title: resource.title },
     },
     chunking,
     { job },

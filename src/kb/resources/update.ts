@@ -1,3 +1,4 @@
+import { codeOf } from "../../lib/failure.ts";
 import type { Settings } from "../../wire/primitives.ts";
 import type { SettingsChange, UpdateBody } from "../../wire/resource.ts";
 import type { SameTransaction } from "../store/request-note.ts";
@@ -9,17 +10,48 @@ import { invalidField, noResource, Refusal, shown } from "./refusal.ts";
 import { changedSource, contentSource, refuseAddress, refuseLocations, textChange } from "./source.ts";
 import type { Source } from "./source.ts";
 
+/** Tries of a change. Another process has written a change meanwhile each time, so work goes on. */
+const TRIES_MAX = 5;
+
 /**
  * Changes a resource; the caller holds its turn. Resolves when the new state is searchable and durable; readers see the old version
  * until then. A change of only title and description keeps the chunks. Content, url and settings always chunk again, even if they
  * are equal, so that `version` counts the caller's requests.
  */
-export async function applyUpdate(
+export function applyUpdate(
+  kb: KnowledgeBase,
+  at: ResourceKey,
+  body: UpdateBody,
+  sameTransaction: SameTransaction,
+  context: RequestContext = {},
+): Promise<Resource> {
+  return repeatIfChanged(() => tryUpdate(kb, at, body, sameTransaction, context));
+}
+
+/**
+ * Runs work again whose write found that another process had changed the resource since the work read it. In a store of one process that
+ * never happens: the caller holds the resource's turn.
+ */
+export async function repeatIfChanged<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (codeOf(error) !== "resource_changed") throw error;
+      if (tries < TRIES_MAX) continue;
+      throw new Refusal("ingest_busy", "Other changes of this resource came in between each time.", {
+        cause: error,
+      });
+    }
+  }
+}
+
+async function tryUpdate(
   kb: KnowledgeBase,
   { accountId, id }: ResourceKey,
   body: UpdateBody,
   sameTransaction: SameTransaction,
-  context: RequestContext = {},
+  context: RequestContext,
 ): Promise<Resource> {
   const before = await kb.records.resource({ accountId, id });
   if (before === undefined) throw noResource(id);
@@ -34,8 +66,13 @@ export async function applyUpdate(
   const fileToken = source?.url === undefined ? {} : { fileToken: fileTokenOf(kb, source.url) };
   // The link's text is the stored one, so an earlier failure to read it no longer applies.
   const clearsError = body.url !== undefined && source === undefined;
+  // Other changes do not depend on what was read.
+  const basedOn =
+    chunking === undefined && body.url === undefined
+      ? {}
+      : { basedOn: { version: before.version, title: before.title } };
   const after = await kb.records.updateResource(
-    { ...change, ...fileToken, ...expected, clearsError },
+    { ...change, ...fileToken, ...expected, ...basedOn, clearsError },
     chunking,
     sameTransaction,
   );

@@ -12,8 +12,8 @@ import type { NewDelivery } from "./webhooks.ts";
 export interface ChatRecords {
   /** Throws `agent_exists`, and `too_many_agents` at `agentsMax`. */
   addAgent(agent: StoredAgent, agentsMax: number): Promise<void>;
-  /** Returns false if the agent does not exist. */
-  changeAgent(agent: Omit<StoredAgent, "createdAt">): Promise<boolean>;
+  /** Returns false if the agent does not exist, or has another body than the expected one. */
+  changeAgent(agent: Omit<StoredAgent, "createdAt"> & { readonly expectedBody: string }): Promise<boolean>;
   /** Removes its threads too, unless `keepsThreads`. Returns false if the agent does not exist. */
   removeAgent(at: AgentKey & { readonly keepsThreads: boolean }): Promise<boolean>;
   agent(at: AgentKey): Promise<StoredAgent | undefined>;

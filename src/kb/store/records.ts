@@ -107,6 +107,8 @@ export interface OwnersQuery {
 export interface Expected {
   /** The `revision` that the resource must have; undefined: any. */
   readonly expectedRevision?: number;
+  /** The version and the title that a new chunking was made from; undefined: any. */
+  readonly basedOn?: Pick<Resource, "version" | "title">;
 }
 
 /** The origin of the text: sent as content, an uploaded file, or a link. */

@@ -72,6 +72,8 @@ export interface EndpointChange extends EndpointKey {
   readonly description?: string;
   readonly events?: readonly string[];
   readonly secrets?: readonly SigningSecret[];
+  /** The secrets that the new ones follow. Throws `endpoint_changed` if the endpoint has others. */
+  readonly expectedSecrets?: readonly SigningSecret[];
   readonly enabled?: boolean;
   readonly nowIso: string;
 }

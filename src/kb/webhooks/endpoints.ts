@@ -1,3 +1,4 @@
+import { codeOf } from "../../lib/failure.ts";
 import { newHexId } from "../../lib/ids.ts";
 import type { Turns } from "../../lib/turns.ts";
 import type { EndpointBody, EndpointChangeBody, RotateSecretBody } from "../../wire/webhook.ts";
@@ -10,6 +11,8 @@ import { isSecret, newSecret, secretsInForce, SECRET_BYTES_MAX, SECRET_BYTES_MIN
 const ENDPOINTS_MAX = 20;
 /** Most secrets that sign at the same time: each makes the header longer. */
 const SECRETS_MAX = 3;
+/** Tries of a rotation. Another process has rotated the secret meanwhile each time. */
+const TRIES_MAX = 10;
 /** Hint of a refused secret of an endpoint. */
 const GENERATED = "Leave it out to have one generated.";
 const HOUR_MS = 60 * 60 * 1000;
@@ -20,7 +23,7 @@ export interface EndpointParts {
   readonly nowMs: () => number;
   /** Reports whether messages may go to a host, judged by its name or literal address. The dial checks the resolved address. */
   readonly allowsHost: (host: string) => boolean;
-  /** Serialises rotations: each reads the secrets that the one before wrote. */
+  /** Serialises rotations by this process: each reads the secrets that the one before wrote. */
   readonly turns: Turns;
 }
 
@@ -83,8 +86,16 @@ export async function rotateSecret(
 ): Promise<NewSecret> {
   const secret = givenSecret(body.secret, GENERATED) ?? newSecret();
   const key = JSON.stringify(["endpoint", at.accountId, at.id]);
-  const endpoint = await parts.turns.run(key, () => addSecret(parts, at, secret, body.overlapHours));
-  return { endpoint, secret };
+  return parts.turns.run(key, async () => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return { endpoint: await addSecret(parts, at, secret, body.overlapHours), secret };
+      } catch (error) {
+        // Another process has rotated it since it was read.
+        if (codeOf(error) !== "endpoint_changed" || tries >= TRIES_MAX) throw error;
+      }
+    }
+  });
 }
 
 async function addSecret(
@@ -101,7 +112,12 @@ async function addSecret(
     untilMs: Math.min(each.untilMs ?? Infinity, untilMs),
   }));
   const secrets = [{ secret, untilMs: null }, ...secretsInForce(old, nowMs)].slice(0, SECRETS_MAX);
-  const changed = await parts.records.changeEndpoint({ ...at, secrets, nowIso: nowIso(parts) });
+  const changed = await parts.records.changeEndpoint({
+    ...at,
+    secrets,
+    expectedSecrets: before.secrets,
+    nowIso: nowIso(parts),
+  });
   return found(changed, at.id);
 }
 

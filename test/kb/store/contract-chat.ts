@@ -101,9 +101,11 @@ export function chatContract(fixture: StoreFixture): void {
       expect(await store.records.agents(foreign)).toEqual([]);
       expect(await store.records.agent({ accountId: foreign, id: "old" })).toBeUndefined();
       const change = { body: '{"name":"New"}', updatedAt: LATER };
-      expect(await store.records.changeAgent({ ...at("old"), ...change })).toBe(true);
+      const changing = { ...at("old"), ...change, expectedBody: agent("old").body };
+      expect(await store.records.changeAgent(changing)).toBe(true);
       expect(await store.records.agent(at("old"))).toEqual({ ...agent("old"), ...change });
-      expect(await store.records.changeAgent({ ...at("nobody"), ...change })).toBe(false);
+      expect(await store.records.changeAgent(changing)).toBe(false);
+      expect(await store.records.changeAgent({ ...changing, ...at("nobody") })).toBe(false);
       expect(await store.records.removeAgent({ accountId: foreign, id: "old", keepsThreads: false })).toBe(
         false,
       );

@@ -28,12 +28,21 @@ export type NewColumns = ReturnType<typeof newColumns> & TextColumns & { readonl
 export type ChangedColumns = ReturnType<typeof changedColumns> &
   TextColumns & { readonly status: ResourceStatus };
 
-/** Throws `precondition_failed` if a resource that is to change is not in the expected state. */
+/**
+ * Throws `precondition_failed` if a resource that is to change is not in the expected state, and `resource_changed` if it is not the
+ * one that the change is based on.
+ */
 export function refuseUnexpected(
   row: ResourceRow | undefined,
-  { id, expectedRevision }: ResourceKey & Expected,
+  { id, expectedRevision, basedOn }: ResourceKey & Expected,
 ): void {
-  if (row === undefined || expectedRevision === undefined || row.revision === expectedRevision) return;
+  if (row === undefined) return;
+  if (basedOn !== undefined && (row.version !== basedOn.version || row.title !== basedOn.title))
+    throw new KbsyncError("another process has changed the resource", {
+      code: "resource_changed",
+      subject: id,
+    });
+  if (expectedRevision === undefined || row.revision === expectedRevision) return;
   throw new KbsyncError("the resource has changed: If-Match names another state of it", {
     code: "precondition_failed",
     subject: id,

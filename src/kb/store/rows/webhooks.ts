@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { KbsyncError } from "../../../lib/failure.ts";
 import type { EventType, ResourceEvent } from "../../../wire/event.ts";
 import type { Erasure } from "../erasure.ts";
 import type { Resource } from "../records.ts";
@@ -48,6 +49,18 @@ export function endpointOf(row: EndpointRow): Endpoint {
     deliveredAt: row.delivered_at,
     problem: row.problem,
   };
+}
+
+/** Throws `endpoint_changed` if an endpoint has other secrets than expected; undefined: any. */
+export function refuseOtherSecrets(
+  { id, secrets }: Endpoint,
+  expected: readonly SigningSecret[] | undefined,
+): void {
+  if (expected === undefined || JSON.stringify(secrets) === JSON.stringify(expected)) return;
+  throw new KbsyncError("another process has changed the secrets of the endpoint", {
+    code: "endpoint_changed",
+    subject: id,
+  });
 }
 
 /** A message without its receiver. */

@@ -41,10 +41,11 @@ export function agentsOn(
         { ...agent },
       );
     },
-    changeAgent: async ({ accountId, id, body, updatedAt }) =>
+    changeAgent: async (change) =>
       (await tx.run(
-        "UPDATE agent SET body = @body, updated_at = @updatedAt WHERE account_id = @accountId AND id = @id",
-        { accountId, id, body, updatedAt },
+        `UPDATE agent SET body = @body, updated_at = @updatedAt
+        WHERE account_id = @accountId AND id = @id AND body = @expectedBody`,
+        { ...change },
       )) > 0,
     async removeAgent({ accountId, id, keepsThreads }) {
       const at = { accountId, id };

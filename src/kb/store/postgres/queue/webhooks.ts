@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
 import type { Lease } from "../../../queue/queue.ts";
-import { endpointOf, type EndpointRow } from "../../rows/webhooks.ts";
+import { endpointOf, refuseOtherSecrets, type EndpointRow } from "../../rows/webhooks.ts";
 import {
   stateOf,
   type DeadDelivery,
@@ -64,7 +64,7 @@ function endpointsOn(
       );
       return existing(added);
     },
-    async changeEndpoint({ nowIso, ...change }) {
+    async changeEndpoint({ nowIso, expectedSecrets, ...change }) {
       const locked = await tx.get(
         "SELECT 1 FROM webhook_endpoint WHERE id = @id AND account_id = @accountId FOR UPDATE",
         {
@@ -74,6 +74,7 @@ function endpointsOn(
       );
       const before = locked === undefined ? undefined : await endpoint(change);
       if (before === undefined) return undefined;
+      refuseOtherSecrets(before, expectedSecrets);
       await tx.run(
         `UPDATE webhook_endpoint SET url = @url, description = @description, events = @events, secrets = @secrets,
           enabled = @enabled, updated_at = @nowIso

@@ -86,7 +86,8 @@ function prepareAgentWrites(db: Connection) {
     INSERT INTO agent (account_id, id, body, created_at, updated_at)
     VALUES (@accountId, @id, @body, @createdAt, @updatedAt)`);
   const updateAgent = db.prepare(
-    "UPDATE agent SET body = @body, updated_at = @updatedAt WHERE account_id = @accountId AND id = @id",
+    `UPDATE agent SET body = @body, updated_at = @updatedAt
+    WHERE account_id = @accountId AND id = @id AND body = @expectedBody`,
   );
   const deleteAgent = db.prepare("DELETE FROM agent WHERE account_id = ? AND id = ?");
   const ofAgent = "(SELECT number FROM chat_thread WHERE account_id = ? AND agent_id = ?)";

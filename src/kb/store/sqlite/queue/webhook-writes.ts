@@ -1,4 +1,5 @@
 import { KbsyncError } from "../../../../lib/failure.ts";
+import { refuseOtherSecrets } from "../../rows/webhooks.ts";
 import type { Inside } from "../../methods.ts";
 import { stateOf } from "../../webhooks.ts";
 import type { Endpoint, EndpointKey, NewEndpoint, WebhookRecords } from "../../webhooks.ts";
@@ -54,9 +55,10 @@ function prepareEndpointWrites(db: Connection) {
       insert.run(rowOf(endpoint, endpoint.nowIso));
       return existing(endpoint);
     },
-    changeEndpoint: ({ nowIso, ...change }) => {
+    changeEndpoint: ({ nowIso, expectedSecrets, ...change }) => {
       const before = reads.endpoint(change);
       if (before === undefined) return undefined;
+      refuseOtherSecrets(before, expectedSecrets);
       update.run(rowOf({ ...before, ...change }, nowIso));
       return existing(change);
     },

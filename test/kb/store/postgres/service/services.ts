@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { ALL_SCOPES } from "../../../../../src/kb/keys/keys.ts";
 import { openPostgresStore } from "../../../../../src/kb/store/postgres/open.ts";
 import {
   openRunning,
@@ -7,6 +8,7 @@ import {
   type RunningOptions,
   type Sent,
 } from "../../../service/running.ts";
+import type { Store } from "../../../../../src/kb/store/store.ts";
 import { newDatabase } from "../databases.ts";
 
 /** Services on one database, each with a store of its own, as in processes of their own. */
@@ -14,12 +16,13 @@ export interface Services {
   /** Address of the database. */
   readonly url: string;
   readonly all: readonly Running[];
-  /** Sends a request to one of them, with the key of the first. */
+  store(this: void, at: number): Store;
+  /** Sends a request to one of them, with a key of all scopes. */
   send(this: void, at: number, method: string, path: string, sent?: Sent): Promise<Answered>;
   close(): Promise<void>;
 }
 
-/** Opens services on a new database. They share the key of the first. */
+/** Opens services on a new database. */
 export async function openServices(count: number, options: RunningOptions = {}): Promise<Services> {
   const url = await newDatabase();
   const all: Running[] = [];
@@ -27,13 +30,19 @@ export async function openServices(count: number, options: RunningOptions = {}):
     const store = await openPostgresStore(url);
     all.push(await openRunning({ ...options, store, sharesStore: true }));
   }
+  const key = (await all[0]?.issueKey("local", ALL_SCOPES)) ?? null;
   return {
     url,
     all,
+    store: (at) => {
+      const running = all[at];
+      assert(running !== undefined);
+      return running.store;
+    },
     send: (at, method, path, sent) => {
-      const [running, first] = [all[at % count], all[0]];
-      assert(running !== undefined && first !== undefined);
-      return running.send(method, path, { key: first.key, ...sent });
+      const running = all[at % count];
+      assert(running !== undefined);
+      return running.send(method, path, { key, ...sent });
     },
     close: async () => {
       for (const running of all) await running.close();

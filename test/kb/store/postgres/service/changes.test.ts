@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { openModelEndpoint, ENDPOINT_KEY, type ModelEndpoint } from "../../../../fakes/model-endpoint.ts";
+import { createBody } from "../../../service/running.ts";
+import { isSkipped } from "../databases.ts";
+import { openServices, type Services } from "./services.ts";
+
+const ROUNDS = 8;
+
+describe.skipIf(isSkipped())("two processes that change the same", () => {
+  let services: Services;
+  let model: ModelEndpoint;
+  beforeAll(async () => {
+    model = await openModelEndpoint();
+    services = await openServices(2, {
+      webhookAllow: ["127.0.0.1"],
+      languageModel: { baseUrl: model.url, model: "seeing", apiKey: ENDPOINT_KEY },
+    });
+  });
+  afterAll(async () => {
+    await services.close();
+    await model.close();
+  });
+  const send: Services["send"] = (...given) => services.send(...given);
+  const create = async (change: object = {}): Promise<string> => {
+    const { json } = await send(0, "POST", "/api/rag/resource", { body: createBody(change) });
+    return `/api/rag/resource/${json.data._id}`;
+  };
+  /** Sends a change to each process at the same time. */
+  const both = async (method: string, path: string, one: object, other: object): Promise<void> => {
+    const answers = await Promise.all([one, other].map((body, at) => send(at, method, path, { body })));
+    expect(answers.map(({ status, text }) => (status < 300 ? "done" : text))).toEqual(["done", "done"]);
+  };
+
+  it("keep both settings of a document", async () => {
+    const path = await create({ settings: { chunkSize: 500, chunkOverlap: 50 } });
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const [chunkSize, chunkOverlap] = [500 + round, 50 + round];
+      await both("PUT", path, { settings: { chunkSize } }, { settings: { chunkOverlap } });
+      expect((await send(0, "GET", path)).json.data.settings).toMatchObject({ chunkSize, chunkOverlap });
+    }
+  });
+
+  it("split the text that a document has", async () => {
+    const path = await create();
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const content = `# Round ${round}\n\n${"The moon pulls the sea. ".repeat(30 * round)}`;
+      await both("PUT", path, { content }, { settings: { chunkSize: 300 + round, chunkOverlap: 0 } });
+      const stored = (await send(1, "GET", path)).json.data;
+      expect(stored).toMatchObject({ content, settings: { chunkSize: 300 + round } });
+      const { chunks } = (await send(0, "GET", `${path}/chunks`)).json.data;
+      for (const { content: text, start, end } of chunks) expect(text).toBe(content.slice(start, end));
+      expect(chunks.at(-1).end).toBe(content.trimEnd().length);
+    }
+  });
+
+  it("count each change of a document, and never two under one version", async () => {
+    const path = await create();
+    const versions = await Promise.all(
+      Array.from({ length: 2 * ROUNDS }, async (_, at) => {
+        const answer = await send(at, "PUT", path, { body: { content: `Text ${at}.` } });
+        return answer.status === 200 ? (answer.json.data.revision ?? "changed") : answer.json.error.code;
+      }),
+    );
+    const changed = versions.filter((each) => each !== "ingest_busy").length;
+    expect(changed).toBeGreaterThan(0);
+    expect((await send(0, "GET", `${path}/chunks`)).json.data.version).toBe(1 + changed);
+  });
+
+  it("keep both fields of an agent, and of `default`, which the first change stores", async () => {
+    await send(0, "POST", "/v1/agents", { body: { id: "own", name: "Own" } });
+    for (const id of ["own", "default"]) {
+      const path = `/v1/agents/${id}`;
+      for (let round = 1; round <= ROUNDS; round += 1) {
+        await both("PUT", path, { name: `Name ${round}` }, { systemPrompt: `Prompt ${round}` });
+        expect((await send(0, "GET", path)).json.data).toMatchObject({
+          name: `Name ${round}`,
+          systemPrompt: `Prompt ${round}`,
+        });
+      }
+    }
+    await send(0, "DELETE", "/v1/agents/default");
+  });
+
+  it("keep both new secrets of an endpoint", async () => {
+    const { json } = await send(0, "POST", "/v1/webhooks", { body: { url: "http://127.0.0.1:9/" } });
+    const path = `/v1/webhooks/${json.data._id}/rotate`;
+    const { id: accountId } = await services.store(0).records.ensureAccount("local");
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const answers = await Promise.all(
+        [0, 1].map((at) => send(at, "POST", path, { body: { overlapHours: 1 } })),
+      );
+      const made = answers.map((answer) => answer.json.data.secret as string);
+      const endpoint = await services.store(1).records.endpoint({ accountId, id: json.data._id });
+      expect(
+        endpoint?.secrets
+          .slice(0, 2)
+          .map(({ secret }) => secret)
+          .toSorted(),
+      ).toEqual(made.toSorted());
+    }
+  });
+
+  it("answer the questions of a thread one after another, each with the one before", async () => {
+    let running = 0;
+    let most = 0;
+    model.behave = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      running -= 1;
+      return { kind: "answer", text: "Noted." };
+    };
+    const asked = model.requests.length;
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, at) =>
+        send(at, "POST", "/api/v2/model/chat/completion", {
+          body: { agent_id: "default", thread_id: "shared", user: `Question ${at}?` },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(most).toBe(1);
+    const lengths = model.requests.slice(asked).map(({ messages }) => messages.length);
+    expect(lengths.map((length) => length - (lengths[0] ?? 0))).toEqual([0, 2, 4, 6, 8, 10]);
+    const turns = await send(1, "GET", "/v1/threads/turns?agent_id=default&thread_id=shared&limit=10");
+    expect(turns.json.data.turns).toHaveLength(6);
+  });
+
+  it("wait for each other's queued changes: the last request wins", async () => {
+    const path = await create();
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      const queued = await send(0, "PUT", path, {
+        body: { content: `Queued ${round}.`, title: "Queued" },
+        headers: { prefer: "respond-async" },
+      });
+      expect(queued.status).toBe(202);
+      expect((await send(1, "PUT", path, { body: { title: `Title ${round}` } })).status).toBe(200);
+      expect((await send(0, "GET", path)).json.data).toMatchObject({
+        title: `Title ${round}`,
+        content: `Queued ${round}.`,
+      });
+    }
+  });
+
+  it("complete a batch at which both look", async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, async () => (await create()).split("/").at(-1)));
+    const { json } = await send(0, "POST", "/v1/batches", { body: { kind: "delete", ids } });
+    // Both look for work at once.
+    await send(1, "POST", "/v1/batches", { body: { kind: "delete", ids: [ids[0]] } });
+    await vi.waitFor(
+      async () =>
+        expect((await send(1, "GET", `/v1/batches/${json.data._id}`)).json.data).toMatchObject({
+          state: "done",
+          failed: 0,
+        }),
+      { timeout: 10_000 },
+    );
+  });
+});
