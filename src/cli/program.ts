@@ -2,7 +2,7 @@ import { isatty } from "node:tty";
 import { Command, CommanderError, Option } from "commander";
 import { codeOf, KbsyncError, messageOf } from "../lib/failure.ts";
 import type { Context } from "./output/context.ts";
-import { completeCommands, invocationOf } from "./output/hint.ts";
+import { invocationOf } from "./output/hint.ts";
 import { EXIT, exitCodeOf } from "./output/exit-code.ts";
 import { PRIORITY, writeError } from "./output/journal.ts";
 import { logFormat, logLevel } from "./terminal/log.ts";
@@ -13,7 +13,8 @@ import { useRunningInstance } from "./state/find-instance.ts";
 import type { CommonOptions } from "./output/options.ts";
 import { programVersion } from "./output/version.ts";
 import { terminal } from "./output/terminal.ts";
-import { wrappedProse } from "./terminal/prose.ts";
+import { fitTerminal, helpText } from "./terminal/help-layout.ts";
+import { prose, unbroken } from "./terminal/prose.ts";
 import { visible } from "./output/visible.ts";
 
 /** Runs the program on its arguments (without node and script) and resolves with the exit status. Never rejects. */
@@ -30,24 +31,22 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   process.stdout.on("error", endOnClosedPipe);
 
   const hangups = openHangups(process);
-  const complete = (text: string): string => completeCommands(text, context.invocation);
-  const prose = (text: string): string =>
-    isatty(2) ? wrappedProse(complete(text), process.stderr.columns ?? 80) : complete(text);
-  const completeResult = (text: string): string => (context.isVerbatim === true ? text : complete(text));
+  const message = (text: string): string => prose({ stdout: errors, invocation: context.invocation }, text);
+  const result = (text: string): string => (context.isVerbatim === true ? text : prose(context, text));
   const context: Context = {
     stdout: {
-      write: (text) => terminal.out(visible(completeResult(text))),
-      draw: (text) => terminal.out(completeResult(text)),
+      write: (text) => terminal.out(visible(result(text))),
+      draw: (text) => terminal.out(text),
       bar: (line) => terminal.bar(line),
       isTTY: isatty(1),
       get columns() {
-        return process.stdout.columns ?? 80;
+        return process.stdout.columns || 80;
       },
       get rows() {
         return process.stdout.rows;
       },
     },
-    stderr: { write: (text) => terminal.err(visible(prose(text))) },
+    stderr: { write: (text) => terminal.err(visible(message(text))) },
     stderrIsTTY: isatty(2),
     env: process.env,
     cwd: process.cwd(),
@@ -63,15 +62,21 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     return context.exitCode;
   } catch (error) {
     const { code, words } = endOf(error, stopping.signal);
-    // A path with blanks could not be pasted if it were broken.
-    const isWhole = error instanceof KbsyncError && /\s/.test(error.subject ?? "");
-    writeError(isWhole ? complete(words) : prose(words));
+    writeError(message(words));
     return code;
   } finally {
     process.off("SIGINT", onSignal);
     process.off("SIGTERM", onSignal);
   }
 }
+
+/** Standard error, for the width of messages. */
+const errors = {
+  isTTY: isatty(2),
+  get columns() {
+    return process.stderr.columns;
+  },
+};
 
 /**
  * A signal ends the program within ten seconds, the time that a service manager and a person have patience for. What
@@ -161,27 +166,36 @@ function namesToLoad([first = ""]: readonly string[]): readonly string[] {
  * `args` are quoted where a person has to choose.
  */
 export async function buildProgram(context: Context, args: readonly string[] = []): Promise<Command> {
-  const program = new Command("kbsync")
+  const program = fitTerminal(new Command("kbsync"))
     .description(
       "Keeps a folder of documents and a knowledge base in exact agreement. Includes a knowledge base, if you have none.",
     )
     .version(programVersion())
     .exitOverride()
     .configureOutput({
-      writeErr: (text) => writeError(completeCommands(text, { ...invocationOf(context, {}), options: "" })),
-      // The prefix of all other errors.
-      outputError: (text, write) => write(text.replace(/^error: /, "kbsync: ")),
+      writeErr: (text) =>
+        writeError(
+          prose({ stdout: errors, invocation: { ...invocationOf(context, {}), options: "" } }, text),
+        ),
+      // The prefix of all other errors, and no sentence that starts small.
+      outputError: (text, write) =>
+        write(
+          text
+            .replace(/^error: (?:command-argument )?/, "kbsync: ")
+            .replace(" is invalid. expected ", " is invalid: expected "),
+        ),
     })
     .showHelpAfterError("`kbsync --help` lists the commands.")
     .addHelpCommand(helpCommand("Maintenance:"))
-    .addHelpText("after", () => wrappedProse(afterHelp(), process.stdout.columns ?? 80));
+    .addHelpText("after", () => helpText(afterHelp()));
   for (const name of namesToLoad(args)) (await COMMANDS[name]?.())?.(program, context);
   for (const command of program.commands) command.helpGroup(groupOf(command.name()));
   program.hook("preAction", (_, command) => {
-    const options = command.opts<CommonOptions & { readonly json?: boolean }>();
+    const options = command.opts<CommonOptions & Printed>();
     setLog(context, options);
     context.invocation = invocationOf(context, options);
-    context.isVerbatim = options.json === true || VERBATIM.has(command.name());
+    const isWhole = options.json === true || options.print === true || options.report === true;
+    context.isVerbatim = isWhole || VERBATIM.has(command.name());
     useRunningInstance(context, command, args);
   });
   addCommonOptions(program);
@@ -234,6 +248,13 @@ function addCommonOptions(program: Command): void {
   }
 }
 
+/** Options that print what a program reads. */
+interface Printed {
+  readonly json?: boolean;
+  readonly print?: boolean;
+  readonly report?: boolean;
+}
+
 /** Applies the options of the log, which come before the environment. Throws `usage` for what there is not. */
 function setLog(context: Context, { quiet, verbose, logFormat: format }: CommonOptions): void {
   const { env } = context;
@@ -259,7 +280,10 @@ export function endOf(
   const code = exitCodeOf(error);
   if (error instanceof KbsyncError) {
     const hint = error.hint === undefined ? "" : `${error.hint}\n`;
-    return { code: code ?? EXIT.filesFailed, words: `kbsync: ${error.message}\n${hint}` };
+    const words = `kbsync: ${error.message}\n${hint}`;
+    const { subject = "" } = error;
+    const shown = subject === "" ? words : words.replaceAll(subject, unbroken);
+    return { code: code ?? EXIT.filesFailed, words: shown };
   }
   // What was under way breaks off in many ways when a person stops it, and none of them is news.
   if (signal.aborted) return { code: EXIT.stopped, words: "" };

@@ -206,7 +206,7 @@ function expectedKeys(path: string): string {
   const parent = path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : "";
   const known = knownKeys(parent);
   const meant = similarTo(path.slice(path.lastIndexOf(".") + 1), known);
-  return `${meant === undefined ? "" : `did you mean ${meant}? `}expected one of ${known.join(", ")}`;
+  return meant === undefined ? `expected one of ${known.join(", ")}` : `did you mean ${meant}?`;
 }
 
 /** Returns the configuration file that a request means, which may be missing if it is named; undefined: there is none. */
@@ -229,8 +229,16 @@ function readFile(file: string): string {
     return bytes.toString("utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     if (error instanceof KbsyncError) throw error;
+    if (codeOf(error) === "ENOENT") {
+      throw new KbsyncError(`there is no configuration file ${file}`, {
+        code: "config_not_found",
+        subject: file,
+        hint: "`kbsync init FOLDER` writes one.",
+        cause: error,
+      });
+    }
     throw new KbsyncError(`cannot read the configuration ${file}: ${messageOf(error)}`, {
-      code: codeOf(error) === "ENOENT" ? "config_not_found" : "config_unreadable",
+      code: "config_unreadable",
       subject: file,
       cause: error,
     });

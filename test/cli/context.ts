@@ -1,5 +1,6 @@
 import type { Context } from "../../src/cli/output/context.ts";
 import type { ProgressOutput } from "../../src/cli/output/progress.ts";
+import { prose } from "../../src/cli/terminal/prose.ts";
 
 /** What a command in this process sees of the world outside: no terminal, and an output that nobody reads. */
 export function cliContext(own: Partial<Context> = {}): Context {
@@ -18,5 +19,11 @@ export function cliContext(own: Partial<Context> = {}): Context {
 
 /** An output that is no terminal; `write` gets what is printed. */
 export function outputTo(write: (text: string) => void): ProgressOutput {
-  return { write, draw: () => undefined, bar: () => undefined, isTTY: false, columns: 80 };
+  const size = { isTTY: false, columns: 80 };
+  return {
+    ...size,
+    write: (text) => write(prose({ stdout: size }, text)),
+    draw: () => undefined,
+    bar: () => undefined,
+  };
 }

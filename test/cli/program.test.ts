@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { endOf } from "../../src/cli/program.ts";
+import { buildProgram, endOf } from "../../src/cli/program.ts";
 import { KbsyncError } from "../../src/lib/failure.ts";
+import { cliContext } from "./context.ts";
 import { programFor, table } from "./manual/program.ts";
 
 const stopped = AbortSignal.abort();
@@ -50,3 +51,29 @@ it.each([[["completion", "bash"]], [["--help"]], [["upp"]], [["help", "up"]], [[
     expect(program.commands.length).toBeGreaterThan(30);
   },
 );
+
+it.each([
+  [
+    ["search", "--filter", "{x", "dome"],
+    /^kbsync: option '--filter <json>' argument '\{x' is invalid: expected /,
+  ],
+  [["completion", "basj"], /^kbsync: value 'basj' is invalid for argument 'shell'\. Allowed choices are /],
+])("says what is wrong with %j in sentences", async (args, words) => {
+  let said = "";
+  const program = await buildProgram(cliContext(), args);
+  for (const command of program.commands)
+    command.configureOutput({ ...command.configureOutput(), writeErr: (text) => void (said += text) });
+  await expect(program.parseAsync(args, { from: "user" })).rejects.toThrow("is invalid");
+  expect(said).toMatch(words);
+});
+
+it.each([
+  [40, /^ {2}-p, --port <n>\n {6}port of the service/m],
+  [60, /^ {2}-p, --port <n> +port of the service/m],
+])("puts descriptions %i cells wide where they can be read", async (helpWidth, expected) => {
+  const program = await buildProgram(cliContext(), ["up"]);
+  const [up] = program.commands;
+  const help = up?.configureHelp({ ...up.configureHelp(), helpWidth }).helpInformation() ?? "";
+  expect(help).toMatch(expected);
+  expect(Math.max(...help.split("\n").map((line) => line.length))).toBeLessThanOrEqual(helpWidth);
+});

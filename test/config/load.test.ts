@@ -28,11 +28,7 @@ it("reads ~/ as the home folder in every path", () => {
 
 describe("a refused configuration names the JSON path, what was expected and what came", () => {
   const cases: [name: string, config: unknown, message: RegExp][] = [
-    [
-      "unknown key at the top",
-      { sorces: [] },
-      /sorces: unknown key, did you mean sources\? expected one of .*\bsources\b/,
-    ],
+    ["unknown key at the top", { sorces: [] }, /sorces: unknown key, did you mean sources\?$/],
     [
       "an open bracket",
       { sources: [{ path: "a", exclude: ["[abc"] }] },
@@ -47,7 +43,7 @@ describe("a refused configuration names the JSON path, what was expected and wha
     [
       "unknown key in a source",
       { sources: [{ path: "a", colection: "fastest" }] },
-      /sources\[0\]\.colection: unknown key, did you mean collection\? expected one of .*\bcollection\b/,
+      /sources\[0\]\.colection: unknown key, did you mean collection\?$/,
     ],
     [
       "unknown key in a rule's settings",
@@ -228,7 +224,7 @@ describe("where the configuration comes from", () => {
   });
 
   it("names a configuration file that is missing", () => {
-    expect(() => load({ file: "none.json" })).toThrow(/cannot read the configuration .*none\.json: ENOENT/);
+    expect(() => load({ file: "none.json" })).toThrow(/there is no configuration file .*none\.json$/);
   });
 
   it("resolves paths relative to the file, and prefers systemd's state folder to the user's", () => {

@@ -4,7 +4,7 @@ import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { LOG_LINES_DEFAULT, LOG_LINES_MAX } from "../../wire/daemon.ts";
 import { locatedPath, nothingSynced, openOperator } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
-import { prose, unbroken } from "../terminal/prose.ts";
+import { unbroken } from "../terminal/prose.ts";
 import { localTime } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
 import { type CommonOptions, wholeNumber } from "../output/options.ts";
@@ -35,7 +35,7 @@ async function log(context: Context, options: LogOptions): Promise<void> {
     context.stdout.write(
       options.json === true
         ? `${JSON.stringify(activity)}\n`
-        : prose(context, activityLine(withFolder(activity, operator.config.sources.length))),
+        : activityLine(withFolder(activity, operator.config.sources.length)),
     );
   if (options.follow === true) {
     await operator.need("follow", query, show);

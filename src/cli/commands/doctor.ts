@@ -1,12 +1,12 @@
 import type { Command } from "commander";
-import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import type { Check, Checked, DoctorGround } from "../doctor-checks/doctor-checks.ts";
 import { EXIT } from "../output/exit-code.ts";
 import { visibleLine } from "../output/visible.ts";
-import { type CommonOptions, configRequest } from "../output/options.ts";
+import type { CommonOptions } from "../output/options.ts";
+import { loadWithFolders } from "../state/sources.ts";
 import { stateFolder } from "../state/state-folder.ts";
 
 interface DoctorOptions extends CommonOptions {
@@ -32,7 +32,7 @@ export function addDoctor(program: Command, context: Context): void {
 }
 
 async function doctor(context: Context, options: DoctorOptions): Promise<void> {
-  const config = loadConfig(configRequest(context, options));
+  const config = loadWithFolders(context, options);
   const ground: DoctorGround = {
     config,
     state: stateFolder(config.stateDir),

@@ -22,7 +22,9 @@ import { awaitVectors } from "../evaluation/vectors.ts";
 import { openTrial } from "../evaluation/trial.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";
+import { helpText } from "../terminal/help-layout.ts";
 import { openLog } from "../terminal/log.ts";
+import { documentProse } from "../terminal/prose.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { counted } from "../output/progress.ts";
 import { openSynced, printJson } from "../state/ask.ts";
@@ -55,9 +57,9 @@ const HELP = `
 The file is a YAML list:
 
   - question: may I open the dome in the rain
-    expect: handbook/dome.md        # path below the source's folder, a glob, or a list of these
-    answer: never while it rains    # optional: text that one of the first 3 passages must contain
-    source: ../docs                 # optional: search this synced folder only
+    expect: handbook/dome.md        # path in the folder, a glob, or a list
+    answer: never while it rains    # optional: text that must be found
+    source: ../docs                 # optional: search this folder only
 
 Ranks count passages. hit@1 and hit@3: share of the questions with an expected file among the first 1 or 3 passages.
 MRR: mean of 1/rank, to rank 10. answer: share of the answers found in one of the first 3 passages.
@@ -93,7 +95,7 @@ export function addEval(program: Command, context: Context): void {
   command
     .option("--no-worse", "exit with 1 if a question got worse since the last run, and do not store this run")
     .option("--json", "print the results of all questions as JSON")
-    .addHelpText("after", HELP)
+    .addHelpText("after", () => helpText(HELP))
     .action(async (file: string | undefined, options: EvalOptions) => {
       const path = resolve(context.cwd, file ?? DEFAULT_FILE);
       if (options.init === true)
@@ -154,7 +156,10 @@ async function evaluate(context: Context, file: string, options: EvalOptions): P
       storeRuns(state.path, last, runs);
     }
     if (options.json === true) printJson(context, { file, at, tiers: reports, shortfalls: below, gotWorse });
-    else context.stdout.write(reportText(file, reports) + shortfallText(below) + (isRefused ? REFUSED : ""));
+    else {
+      const text = reportText(file, reports) + shortfallText(below) + (isRefused ? REFUSED : "");
+      context.stdout.write(documentProse(context.stdout, text));
+    }
     context.exitCode = below.length > 0 || isRefused ? EXIT.filesFailed : EXIT.done;
   });
 }

@@ -7,6 +7,7 @@ import type { Facet } from "../../wire/facets.ts";
 import { reachService } from "../compose/compose.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
+import { documentProse } from "../terminal/prose.ts";
 import { type CommonOptions, configRequest, filterOption } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { openSynced } from "../state/ask.ts";
@@ -62,7 +63,7 @@ async function listFacets(
       context.stdout.write(
         options.json === true
           ? `${JSON.stringify({ scopes: found }, undefined, 2)}\n`
-          : facetsText(found, valuesMax),
+          : documentProse(context.stdout, facetsText(found, valuesMax)),
       );
     } finally {
       await service.close();

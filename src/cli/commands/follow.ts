@@ -9,7 +9,7 @@ import { visibleLine } from "../output/visible.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
 import { badNews, standingWords } from "../output/standing-words.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
-import { prose, unbroken } from "../terminal/prose.ts";
+import { unbroken } from "../terminal/prose.ts";
 
 /** Interval between two readings of the progress, in milliseconds. */
 export const LOOK_EVERY_MS = 100;
@@ -57,9 +57,9 @@ export async function followDaemon(
       await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     progress.finish();
-    context.stdout.write(prose(context, passSummary(daemon.status(), context.nowMs() - startMs)));
+    context.stdout.write(passSummary(daemon.status(), context.nowMs() - startMs));
     const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
-    context.stdout.write(prose(context, troubleLines(troubled, FILES_SHOWN)));
+    context.stdout.write(troubleLines(troubled, FILES_SHOWN));
   } catch (error) {
     progress.finish();
     if (!signal.aborted) throw error;

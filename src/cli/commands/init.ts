@@ -8,7 +8,6 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { Context } from "../output/context.ts";
 import { completeCommand } from "../output/hint.ts";
-import { prose } from "../terminal/prose.ts";
 import { interview } from "./interview.ts";
 import { bestTier, thisMachine } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
@@ -63,7 +62,7 @@ async function init(context: Context, folders: readonly string[], options: InitO
   const start = next(`kbsync ${"embedded" in wishes.service ? "up" : "run"}`);
   const tierLine = `  ${wishes.collection}: ${TIER_WORDS[wishes.collection]} (\`collection\` in the file changes it)\n`;
   context.stdout.write(
-    `wrote ${file}\n${prose(context, tierLine)}  check it   ${next("kbsync doctor")}\n  start it   ${start}\n`,
+    `wrote ${file}\n${tierLine}  check it   ${next("kbsync doctor")}\n  start it   ${start}\n`,
   );
 }
 

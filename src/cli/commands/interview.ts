@@ -7,7 +7,6 @@ import type { Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";
 import { visibleLine } from "../output/visible.ts";
-import { prose } from "../terminal/prose.ts";
 import { type Ask, askTier, askUntil } from "./tier-question.ts";
 
 /** Folders that are asked for; more are added in the file. */
@@ -44,7 +43,7 @@ export async function onTerminal<T>(
   context.signal.addEventListener("abort", () => terminal.close(), { once: true });
   const ask: Ask = (question) => Promise.race([terminal.question(question), ended.promise]);
   try {
-    return await run(ask, (words) => context.stdout.write(prose(context, `  ${words}\n`)));
+    return await run(ask, (words) => context.stdout.write(`  ${words}\n`));
   } finally {
     terminal.close();
   }

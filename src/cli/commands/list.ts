@@ -5,6 +5,7 @@ import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { agreementWords } from "./status.ts";
+import { unbroken } from "../terminal/prose.ts";
 import { removedLine } from "./follow.ts";
 
 interface ListOptions extends CommonOptions {
@@ -46,9 +47,9 @@ async function list(context: Context, options: ListOptions): Promise<void> {
   const lines = [
     ...sources.map(({ path, tier, ownerId, status }) => {
       const words = status === null ? "not synced yet" : agreementWords(status);
-      return `${visibleLine(path)}\n  ${tier}, owner ${ownerId}: ${words}\n`;
+      return `${unbroken(visibleLine(path))}\n  ${tier}, owner ${ownerId}: ${words}\n`;
     }),
-    ...removed.map((source) => `${visibleLine(source.path)}\n  ${removedLine(source)}\n`),
+    ...removed.map((source) => `${unbroken(visibleLine(source.path))}\n  ${removedLine(source)}\n`),
   ];
   context.stdout.write(
     lines.length === 0 ? "no folder is synced: `kbsync up FOLDER` syncs one\n" : lines.join(""),

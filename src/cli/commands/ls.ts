@@ -5,7 +5,7 @@ import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { thousands } from "../output/progress.ts";
 import { visibleLine } from "../output/visible.ts";
-import { prose, unbroken } from "../terminal/prose.ts";
+import { unbroken } from "../terminal/prose.ts";
 import { locatedPath, nothingSynced, openOperator, printJson } from "../state/ask.ts";
 
 /** The states that are listed, in the order of what needs a person most. */
@@ -56,9 +56,7 @@ async function list(context: Context, path: string | undefined, options: LsOptio
     return;
   }
   const sources = new Set(files.map(({ source }) => source));
-  context.stdout.write(
-    prose(context, files.length === 0 ? noneWords(chosen) : linesOf(files, sources.size > 1)),
-  );
+  context.stdout.write(files.length === 0 ? noneWords(chosen) : linesOf(files, sources.size > 1));
   if (files.length >= FILES_MAX)
     context.stderr.write(`kbsync: at most ${thousands(FILES_MAX)} of each kind are listed; name a folder\n`);
 }

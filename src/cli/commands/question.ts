@@ -1,9 +1,8 @@
-import { openAsBlob } from "node:fs";
+import { existsSync, openAsBlob } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { FormData } from "undici";
-import { type Config, loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
@@ -13,7 +12,7 @@ import { IMAGES_MAX } from "../../wire/constants.ts";
 import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
-import { wrappedProse } from "../terminal/prose.ts";
+import { documentProse, proseCells } from "../terminal/prose.ts";
 import { openStreamedProse, type StreamedProse } from "../terminal/streamed-prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
 import { reachService, type ReachedService } from "../compose/compose.ts";
@@ -21,20 +20,15 @@ import { askService, callService } from "../compose/service-call.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
-import {
-  addFreshOptions,
-  type CommonOptions,
-  configRequest,
-  type FreshOptions,
-  waitSecondsOf,
-} from "../output/options.ts";
+import { addFreshOptions, type CommonOptions, type FreshOptions, waitSecondsOf } from "../output/options.ts";
+import { nothingSynced } from "../state/ask.ts";
 import { ledgerOf } from "../state/receipt.ts";
-import { rememberedFolders } from "../state/sources.ts";
-import { makeStateFolder } from "../state/state-folder.ts";
+import { loadWithFolders } from "../state/sources.ts";
+import { makeStateFolder, stateFolder } from "../state/state-folder.ts";
 import { visibleLine } from "../output/visible.ts";
 
 interface AskOptions extends CommonOptions, FreshOptions {
-  readonly image: readonly string[];
+  readonly image?: readonly string[];
   readonly agent: string;
   readonly thread?: string;
   readonly json?: boolean;
@@ -47,12 +41,12 @@ const QUOTE_CHARS_MAX = 160;
 
 /** `kbsync ask QUESTION`: an agent's answer from the knowledge base and from images. */
 export function addAsk(program: Command, context: Context): void {
-  const collect = (path: string, before: readonly string[]): readonly string[] => [...before, path];
+  const collect = (path: string, before: readonly string[] = []): readonly string[] => [...before, path];
   const command = program
     .command("ask")
     .description("ask an agent, which answers from the knowledge base and from images you add")
     .argument("<question...>", "in your own words; needs no quotes, and may be empty with an image")
-    .option("-i, --image <file>", "image to send with the question; may be repeated", collect, [])
+    .option("-i, --image <file>", "image to send with the question; may be repeated", collect)
     .option("-a, --agent <agent>", "the agent to ask", DEFAULT_AGENT_ID)
     .option("-t, --thread <id>", "continue the conversation with this name, or start one");
   addFreshOptions(command)
@@ -64,14 +58,17 @@ export function addAsk(program: Command, context: Context): void {
 
 async function askOnce(context: Context, question: string, options: AskOptions): Promise<void> {
   refuseUsage(question, options);
-  const config = configWithFolders(context, options);
+  const config = loadWithFolders(context, options);
+  const { serviceDir } = stateFolder(config.stateDir);
+  if ("embedded" in config.service && config.sources.length === 0 && !existsSync(serviceDir))
+    throw nothingSynced(config.stateDir);
   const state = makeStateFolder(config.stateDir);
   const log = openLog({ KBSYNC_LOG: "error", ...context.env }, context.stderrIsTTY, context.invocation);
   // Port 0: the configured one may be another program's by now, and this service lives for one question.
   const service = await reachService(config, state, context.env, log);
   try {
     const urls: string[] = [];
-    for (const image of options.image) urls.push(await upload(context, service, image, options));
+    for (const image of options.image ?? []) urls.push(await upload(context, service, image, options));
     const asked = waitSecondsOf(options);
     const body = (waitSeconds: number | undefined) => ({
       ...(waitSeconds !== undefined && { freshness: "current", wait_seconds: waitSeconds }),
@@ -112,7 +109,7 @@ async function askOnce(context: Context, question: string, options: AskOptions):
       context.stdout.write(
         options.json === true
           ? `${JSON.stringify(response, undefined, 2)}\n`
-          : endOnTerminal(context, endText(response, lookup)),
+          : documentProse(context.stdout, endText(response, lookup)),
       );
     } finally {
       lookup?.close();
@@ -129,32 +126,20 @@ async function askOnce(context: Context, question: string, options: AskOptions):
   }
 }
 
-/** The configuration; if it names no folder, with those that were synced with its state folder, as a search finds them. */
-function configWithFolders(context: Context, options: AskOptions): Config {
-  const config = loadConfig(configRequest(context, options));
-  if (config.sources.length > 0) return config;
-  return loadConfig(configRequest(context, options, rememberedFolders(config.stateDir)));
-}
-
 /** Shows an answer while it arrives, on a terminal wrapped to its width. */
 function answerOutput({ stdout }: Context): StreamedProse {
   if (!stdout.isTTY) return { push: (piece) => stdout.write(piece), end: () => undefined };
   return openStreamedProse(
     (text) => stdout.write(text),
-    () => stdout.columns,
+    () => proseCells(stdout.columns),
   );
-}
-
-/** The commands in it are of documents, so none is completed. */
-function endOnTerminal({ stdout }: Context, text: string): string {
-  return stdout.isTTY ? wrappedProse(text, stdout.columns) : text;
 }
 
 function citedIn({ data }: ChatResponse): string[] {
   return data.annotations.flatMap((each) => (each.type === "citation" ? [each.resource_id] : []));
 }
 
-function refuseUsage(question: string, { image, agent, thread }: AskOptions): void {
+function refuseUsage(question: string, { image = [], agent, thread }: AskOptions): void {
   const refuse = (words: string): never => {
     throw new KbsyncError(words, { code: "usage" });
   };

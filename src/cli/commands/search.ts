@@ -84,7 +84,7 @@ export function addSearch(program: Command, context: Context): void {
     .addOption(
       new Option("-a, --all", "show every matching passage of a document").conflicts("maxPerDocument"),
     )
-    .option("--no-collapse", "show every one of several results with nearly the same text")
+    .option("--no-collapse", "also show results with nearly the same text as a better one")
     .option(
       "-e, --expand <what>",
       `show the text around each result: its "section", its "neighbours" (one chunk on each side), or a number of chunks on each side, up to ${NEIGHBOURS_MAX}`,

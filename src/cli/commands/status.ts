@@ -89,7 +89,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   const show = (now: Status): string =>
     options.json === true
       ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
-      : prose(context, statusText(now));
+      : statusText(now);
   const first = await read();
   if (options.watch === true) await watch(context, first, read, show, options.json !== true);
   else context.stdout.write(show(first));
@@ -100,14 +100,15 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
  * that leaves the terminal as it was, with the last status below.
  */
 export async function watch<T>(
-  { stdout, signal }: Pick<Context, "stdout" | "signal">,
+  { stdout, signal, invocation }: Pick<Context, "stdout" | "signal" | "invocation">,
   first: T,
   read: () => Promise<T>,
   show: (now: T) => string,
   mayDraw: boolean,
   everyMs = WATCH_EVERY_MS,
 ): Promise<void> {
-  const screen = mayDraw && stdout.isTTY ? openScreen(stdout) : undefined;
+  const screen =
+    mayDraw && stdout.isTTY ? openScreen(stdout, (text) => prose({ stdout, invocation }, text)) : undefined;
   let text = show(first);
   try {
     for (;;) {

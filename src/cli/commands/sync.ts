@@ -29,7 +29,7 @@ import { reportOutages } from "../output/outage.ts";
 import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/options.ts";
 import { counted, thousands } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
-import { prose, unbroken } from "../terminal/prose.ts";
+import { unbroken } from "../terminal/prose.ts";
 import { makeStateFolder, type StateFolder, stateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
@@ -82,14 +82,14 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         const outcome = { sources, changes: progress.sent, failures, skipped, ...plan };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
-        context.stdout.write(prose(context, passSummary(result.status, context.nowMs() - startMs)));
+        context.stdout.write(passSummary(result.status, context.nowMs() - startMs));
         context.stdout.write(
           vectorLine(progress.sent === 0 ? 0 : await withoutVectors(context, config, service, sources)),
         );
         const troubled = daemon.troubled({ limit: FILES_MAX }).filter((file) => !logged.has(file));
-        context.stdout.write(prose(context, troubleLines(troubled, FILES_SHOWN)));
+        context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
-        context.stdout.write(prose(context, planLines(result.planned)));
+        context.stdout.write(planLines(result.planned));
         context.stdout.write(estimateLine(estimate(config, result.planned)));
       }
       context.exitCode =

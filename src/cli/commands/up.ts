@@ -14,7 +14,6 @@ import { withChosenTier } from "./tier-choice.ts";
 import { TIER_WORDS } from "./tier-question.ts";
 import { servicePulse } from "../systemd/service-pulse.ts";
 import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
-import { prose } from "../terminal/prose.ts";
 import { openStopBudget } from "../systemd/stop-budget.ts";
 import { openSupervisor } from "../systemd/supervise.ts";
 
@@ -61,8 +60,8 @@ async function up(context: Context, dirs: readonly string[], given: UpOptions): 
     });
     try {
       context.stdout.write(whereabouts(config, state, service, context));
-      context.stdout.write(prose(context, tierLine(options)));
-      context.stdout.write(prose(context, await consoleLine(service, context.env)));
+      context.stdout.write(tierLine(options));
+      context.stdout.write(await consoleLine(service, context.env));
       await runDaemon(
         { config, service },
         {

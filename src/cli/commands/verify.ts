@@ -96,10 +96,10 @@ export function auditText({ sources, findings, unnamed, foreign, left }: AuditRe
   if (more > 0) lines.push(`… and ${thousands(more)} more`);
   for (const { path, resources, unjudged, lost, listed } of sources) {
     if (!listed) lines.push(`${path}: nothing to compare yet: the service has not sent the collection's id`);
-    else lines.push(`${path}: ${counted(resources, "resource")} compared${unjudgedWords(unjudged)}`);
+    else lines.push(`${path}: ${counted(resources, "document")} compared${unjudgedWords(unjudged)}`);
     if (lost !== null) lines.push(`${path}: ${lost} Nothing is sent; \`kbsync approve\` sends them again.`);
   }
-  if (foreign > 0) lines.push(`${counted(foreign, "resource")} of others there, left alone`);
+  if (foreign > 0) lines.push(`${counted(foreign, "document")} of others there, left alone`);
   const found = findings.filter(({ kind }) => kind !== "foreign").length + unnamed;
   lines.push(
     found === 0

@@ -10,7 +10,6 @@ import type { Context } from "../output/context.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { visibleLine } from "../output/visible.ts";
 import { paceWords } from "./status.ts";
-import { prose } from "../terminal/prose.ts";
 
 interface WhyOptions extends CommonOptions {
   readonly json?: boolean;
@@ -38,7 +37,7 @@ async function why(context: Context, typed: string, options: WhyOptions): Promis
       daemon: null,
     };
   if (options.json === true) printJson(context, found);
-  else context.stdout.write(prose(context, whyText(found, found.daemon)));
+  else context.stdout.write(whyText(found, found.daemon));
 }
 
 /** A daemon may run with another configuration, and know nothing of this source. */

@@ -10,7 +10,8 @@ export const sourcesCheck: Check = {
   name: "sources",
   run: async ({ config, quick, signal }) => {
     const { sources } = config;
-    if (sources.length === 0) return { seen: "none in the configuration", findings: [] };
+    if (sources.length === 0)
+      return { seen: "none: no folder was synced, and the configuration names none", findings: [] };
     const findings: Finding[] = [];
     let files = 0;
     for (const source of sources) {

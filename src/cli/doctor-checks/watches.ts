@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { askDaemon } from "../../sync/control/client.ts";
-import { thousands } from "../output/progress.ts";
+import { counted, thousands } from "../output/progress.ts";
 import type { Check, Checked } from "./check.ts";
 import { seeFolders } from "./folders.ts";
 
@@ -33,7 +33,7 @@ export const watchesCheck: Check = {
     const inotify = readInotify();
     // A container may hide the limits. The daemon reports a limit that it reaches.
     if (inotify === undefined)
-      return { seen: `${thousands(folders)} folders; the system does not show its limit`, findings: [] };
+      return { seen: `${counted(folders, "folder")}; the system does not show its limit`, findings: [] };
     const running = await askDaemon(state.path, "status", {}, { signal }).catch(() => undefined);
     // The watches of a running daemon are already in use.
     return judgeWatches(inotify, folders, running !== undefined);

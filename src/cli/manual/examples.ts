@@ -7,7 +7,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   run: ["kbsync run --config /etc/kbsync/kbsync.config.json"],
   serve: ["kbsync serve --port 7411"],
   service: ["kbsync service install --user", "kbsync service status --user"],
-  "service install": ["kbsync service install ~/docs --user", "kbsync service install --print"],
+  "service install": ["kbsync service install --user", "kbsync service install /srv/handbook --print"],
   "service uninstall": ["kbsync service uninstall --user"],
   "service status": ["kbsync service status"],
   sync: ["kbsync sync ~/docs", "kbsync sync -n"],

@@ -22,7 +22,7 @@ export interface Context {
   readonly nowMs: () => number;
   /** How a person types further commands; set before the command runs. */
   invocation?: Invocation;
-  /** Whether standard output is JSON or holds text of documents, in which no command is completed. */
+  /** Whether standard output is for programs or holds text of documents: no command is completed, and no line is wrapped. */
   isVerbatim?: boolean;
   /** Whether only results and errors are printed; set before the command runs. */
   isQuiet?: boolean;

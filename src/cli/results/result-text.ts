@@ -35,8 +35,6 @@ export interface Found {
 
 /** Lines of a passage: enough to see whether it is the right one, and five results fit on a screen. */
 const PASSAGE_LINES = 4;
-/** Longer lines are hard to read, however wide the terminal is. */
-const PASSAGE_CELLS_MAX = 100;
 const INDENT = "    ";
 
 /** The results for a person, numbered from 1: path, title with headings, and the best passage or all of it. */
@@ -57,7 +55,7 @@ function oneResult(
   isFull: boolean,
 ): string {
   const { score, content, duplicates } = result;
-  const cells = Math.min(PASSAGE_CELLS_MAX, style.columns - INDENT.length - 1);
+  const cells = style.columns - INDENT.length - 1;
   const trail = trailOf(result);
   const others = duplicates === 0 ? "" : `and ${duplicates} with nearly the same text`;
   const lines = isFull

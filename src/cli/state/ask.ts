@@ -122,7 +122,7 @@ export function nothingSynced(stateDir: string): KbsyncError {
   return new KbsyncError(`nothing was synced with the state folder ${stateDir} yet`, {
     code: "nothing_synced",
     subject: stateDir,
-    hint: "Run `kbsync up` or `kbsync sync` first; --state-dir or --config names another state folder.",
+    hint: "Sync a folder first: `kbsync up FOLDER`. To use another state folder, name it with --state-dir or --config.",
   });
 }
 

@@ -3,7 +3,7 @@ import { type Config, loadConfig, type NamedFolder } from "../../config/load.ts"
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Context } from "../output/context.ts";
-import { configRequest, type SourceOptions } from "../output/options.ts";
+import { type CommonOptions, configRequest, type SourceOptions } from "../output/options.ts";
 import { requireFolder } from "./folder-there.ts";
 
 /** The folders that a state folder was last used with; none where its ledger cannot be read, which the command itself reports. */
@@ -27,6 +27,13 @@ export function readableLookup(stateDir: string): ResourceLookup | undefined {
     if (error instanceof KbsyncError) return undefined;
     throw error;
   }
+}
+
+/** Loads the configuration; if it names no folder, with those that were synced with its state folder. */
+export function loadWithFolders(context: Context, options: CommonOptions): Config {
+  const config = loadConfig(configRequest(context, options));
+  if (config.sources.length > 0) return config;
+  return loadConfig(configRequest(context, options, rememberedFolders(config.stateDir)));
 }
 
 /**

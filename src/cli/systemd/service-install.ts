@@ -131,7 +131,7 @@ export async function reachManager({ user }: Pick<UnitRequest, "user">): Promise
     hint:
       user === true
         ? "Log in as that user (sudo and su start no session), or `loginctl enable-linger` first."
-        : "This machine was not started by systemd; `kbsync up` runs without it, --print shows the unit.",
+        : "This machine was not started by systemd. `kbsync up` runs without it; `kbsync service install --print` shows the unit.",
   });
 }
 

@@ -16,8 +16,8 @@ const HOME = "\u001b[H";
 const CLEAR_LINE = "\u001b[K";
 const CLEAR_BELOW = "\u001b[J";
 
-/** Opens the alternate screen. Any exit of the process restores the terminal. */
-export function openScreen(output: ProgressOutput): Screen {
+/** Opens the alternate screen, which shows texts as `prose` returns them. Any exit of the process restores the terminal. */
+export function openScreen(output: ProgressOutput, prose: (text: string) => string): Screen {
   let open = true;
   const close = (): void => {
     if (!open) return;
@@ -30,7 +30,7 @@ export function openScreen(output: ProgressOutput): Screen {
   output.draw(ENTER);
   return {
     show: (text) => {
-      const lines = visible(text).replace(/\n$/, "").split("\n");
+      const lines = visible(prose(text)).replace(/\n$/, "").split("\n");
       const rows = Math.max(1, output.rows ?? lines.length);
       const shown = lines.length <= rows ? lines : [...lines.slice(0, rows - 1), moreLine(lines, rows)];
       // Overwrites line by line: clearing the screen first would flicker.

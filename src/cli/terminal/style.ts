@@ -3,11 +3,12 @@ import { pathToFileURL } from "node:url";
 import { styleText } from "node:util";
 import type { Context } from "../output/context.ts";
 import { hasColours } from "../output/terminal.ts";
+import { proseCells } from "./prose.ts";
 import { visibleLine } from "../output/visible.ts";
 
 /** How text looks on an output. Every function escapes the control characters of the text that it gets. */
 export interface Style {
-  /** Width of the output in cells. */
+  /** Width of the output in cells; less on a very wide terminal, where lines would be hard to read. */
   readonly columns: number;
   /** Whether the output shows symbols beyond ASCII. */
   readonly symbols: boolean;
@@ -31,7 +32,7 @@ export function styleOf({ env, stdout }: Pick<Context, "env" | "stdout">): Style
   const inStyle = (format: Parameters<typeof styleText>[0]) => (text: string) =>
     isColoured ? styleText(format, visibleLine(text), { validateStream: false }) : visibleLine(text);
   return {
-    columns: stdout.isTTY ? Math.max(COLUMNS_MIN, stdout.columns) : COLUMNS_DEFAULT,
+    columns: stdout.isTTY ? Math.max(COLUMNS_MIN, proseCells(stdout.columns)) : COLUMNS_DEFAULT,
     symbols: isUtf8(env),
     plain: visibleLine,
     strong: inStyle("bold"),

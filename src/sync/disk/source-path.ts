@@ -6,7 +6,7 @@ export function unknownSource(folder: string, known: readonly string[]): KbsyncE
   return new KbsyncError(`${folder} is not a source`, {
     code: "source_unknown",
     subject: folder,
-    hint: `The sources are: ${known.join(", ") || "none"}.`,
+    hint: knownWords(known),
   });
 }
 
@@ -15,8 +15,14 @@ export function outsideSources(path: string, known: readonly string[]): KbsyncEr
   return new KbsyncError(`${path} is outside all sources`, {
     code: "outside_sources",
     subject: path,
-    hint: `The sources are: ${known.join(", ") || "none"}.`,
+    hint: knownWords(known),
   });
+}
+
+function knownWords(known: readonly string[]): string {
+  return known.length === 0
+    ? "No folder is synced yet: `kbsync up FOLDER` syncs one."
+    : `The sources are: ${known.join(", ")}.`;
 }
 
 /** Whether a path is at or below another; undefined stands for the source itself. */

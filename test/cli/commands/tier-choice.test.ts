@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bestTier, thisMachine, withChosenTier } from "../../../src/cli/commands/tier-choice.ts";
-import type { Context } from "../../../src/cli/output/context.ts";
 import type { SourceOptions } from "../../../src/cli/output/options.ts";
 import { loadSources } from "../../../src/cli/state/sources.ts";
+import { cliContext } from "../context.ts";
 
 const GIB = 1024 ** 3;
 
@@ -29,23 +29,7 @@ describe("without a terminal", () => {
   afterEach(() => rmSync(cwd, { recursive: true }));
 
   const tiersOf = async (dirs: readonly string[], given: SourceOptions = {}): Promise<readonly string[]> => {
-    const stdout = {
-      write: () => undefined,
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    };
-    const context: Context = {
-      stdout,
-      stderr: { write: () => undefined },
-      stderrIsTTY: false,
-      env: {},
-      cwd,
-      signal: new AbortController().signal,
-      nowMs: Date.now,
-      exitCode: 0,
-    };
+    const context = cliContext({ cwd });
     const options = await withChosenTier(context, dirs, { stateDir: join(cwd, "state"), ...given });
     return loadSources(context, dirs, options).sources.map(({ collection }) => collection);
   };

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { Context } from "../../../src/cli/output/context.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
 import { type NotifySocket, openNotifySocket } from "../../system/socket.ts";
+import { cliContext, outputTo } from "../context.ts";
 
 let folder: string;
 let socket: NotifySocket;
@@ -32,19 +32,11 @@ afterEach(() => {
 /** Runs a command in this process; resolves with what it printed. `onOutput` is notified of each piece as it comes. */
 async function run(args: readonly string[], onOutput: () => void = () => undefined): Promise<string> {
   let said = "";
-  const context: Context = {
-    stdout: {
-      write: (text) => {
-        said += text;
-        onOutput();
-      },
-      draw: () => undefined,
-      bar: () => undefined,
-      isTTY: false,
-      columns: 80,
-    },
-    stderr: { write: () => undefined },
-    stderrIsTTY: false,
+  const context = cliContext({
+    stdout: outputTo((text) => {
+      said += text;
+      onOutput();
+    }),
     env: { NOTIFY_SOCKET: socket.address, KBSYNC_LOG: "silent" },
     cwd: folder,
     signal: stopping.signal,
@@ -52,9 +44,7 @@ async function run(args: readonly string[], onOutput: () => void = () => undefin
       hangup = listener;
       return () => undefined;
     },
-    nowMs: Date.now,
-    exitCode: 0,
-  };
+  });
   await (await buildProgram(context, args)).parseAsync(args, { from: "user" });
   return said;
 }

@@ -33,7 +33,7 @@ const finding = {
 
 describe("the words of verify", () => {
   it("is short where all agree", () => {
-    expect(auditText(report({}))).toBe("/docs: 1,200 resources compared\nall agree\n");
+    expect(auditText(report({}))).toBe("/docs: 1,200 documents compared\nall agree\n");
   });
 
   it("is a line a finding, then the sum", () => {
@@ -41,17 +41,17 @@ describe("the words of verify", () => {
     expect(auditText(report({ findings, agrees: false, left: 1 }))).toBe(
       "missing  a.txt  (the service no longer has it; put right)\n" +
         "altered  b.txt  (the service no longer has it)\n" +
-        "/docs: 1,200 resources compared\n2 differ, 1 of them repaired\n",
+        "/docs: 1,200 documents compared\n2 differ, 1 of them repaired\n",
     );
   });
 
   it("says how many were sent too shortly before to be judged, and no more than was compared", () => {
     expect(auditText(report({ sources: [{ ...source, resources: 0, unjudged: 56 }] }))).toBe(
-      "/docs: 0 resources compared, 56 were sent less than two minutes ago and are not checked yet\n" +
+      "/docs: 0 documents compared, 56 were sent less than two minutes ago and are not checked yet\n" +
         "nothing was compared yet\n",
     );
     expect(auditText(report({ sources: [{ ...source, unjudged: 1 }] }))).toBe(
-      "/docs: 1,200 resources compared, 1 was sent less than two minutes ago and is not checked yet\n" +
+      "/docs: 1,200 documents compared, 1 was sent less than two minutes ago and is not checked yet\n" +
         "everything that was compared agrees\n",
     );
     expect(auditText(report({ sources: [{ ...source, resources: 0, listed: false }] }))).not.toContain(
@@ -77,7 +77,7 @@ describe("the words of verify", () => {
     expect(auditText(report({ sources: [{ ...source, lost: "the service has lost 9 of 9." }] }))).toContain(
       "kbsync approve",
     );
-    expect(auditText(report({ foreign: 3 }))).toContain("3 resources of others");
+    expect(auditText(report({ foreign: 3 }))).toContain("3 documents of others");
     expect(auditText(report({ sources: [{ ...source, listed: false }] }))).toContain(
       "nothing to compare yet",
     );

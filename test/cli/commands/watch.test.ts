@@ -65,7 +65,7 @@ it.each([
 
 it("shows what the window has room for, and says that there is more", () => {
   const stdout = terminal(true, 3);
-  const screen = openScreen(stdout);
+  const screen = openScreen(stdout, (text) => text);
   screen.show("one\ntwo\nthree\nfour\na line that is too long for the window\n");
   const { other } = stdout.state();
   expect(other).toContain("two");

@@ -12,7 +12,6 @@ import {
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Context } from "../../../src/cli/output/context.ts";
 import { readUnit, withOrigin, writeUnit } from "../../../src/cli/systemd/installed-unit.ts";
 import { asInstalled, unitCommands } from "../../../src/cli/systemd/service-install.ts";
 import { fileStatus, statusOf, unitStatusText } from "../../../src/cli/systemd/service-status.ts";
@@ -21,6 +20,7 @@ import { planUnit } from "../../../src/cli/systemd/unit-plan.ts";
 import type { UnitRequest } from "../../../src/cli/systemd/unit-checks.ts";
 import { completeCommand, invocationOf } from "../../../src/cli/output/hint.ts";
 import { directive } from "../../../src/system/unit-text.ts";
+import { cliContext } from "../context.ts";
 
 let folder: string;
 let config: string;
@@ -36,16 +36,11 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const context = (): Context => ({
-  stdout: { write: () => undefined, draw: () => undefined, bar: () => undefined, isTTY: false, columns: 80 },
-  stderr: { write: () => undefined },
-  stderrIsTTY: false,
-  env: { XDG_CONFIG_HOME: join(folder, "conf"), XDG_STATE_HOME: join(folder, "state") },
-  cwd: folder,
-  signal: new AbortController().signal,
-  nowMs: Date.now,
-  exitCode: 0,
-});
+const context = () =>
+  cliContext({
+    env: { XDG_CONFIG_HOME: join(folder, "conf"), XDG_STATE_HOME: join(folder, "state") },
+    cwd: folder,
+  });
 const configure = (content: object): void => writeFileSync(config, JSON.stringify(content));
 const plan = (request: UnitRequest = {}) => planUnit(context(), { config, ...request });
 
