@@ -456,11 +456,11 @@ describe("recover", () => {
     const before = ids();
     rmSync(world.stateDir, { recursive: true });
     renameSync(backup, world.stateDir);
-    await recover();
     const number = world.service.requests.length;
+    await recover();
     await world.sync();
     expect(ids()).toEqual(before);
-    expect(sentSince(number)).toEqual([]);
+    expect(sentSince(number).filter((operation) => operation !== "search")).toEqual([]);
   });
 
   it("recover leaves a file its document that was renamed onto a path whose create had no answer in the old ledger", async () => {
