@@ -1,5 +1,7 @@
-import { spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { Socket } from "node:net";
+import { chownSync, existsSync, mkdtempSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 /** Where Debian puts the programs of each version. */
@@ -18,8 +20,8 @@ export interface Cluster {
   /** Stops the server: `fast` ends its connections, `immediate` is a crash. */
   stop(this: void, how?: "fast" | "immediate"): void;
   start(this: void): void;
-  /** Stops the server and removes its files. */
-  remove(this: void): void;
+  /** Stops the server and removes its files. Both happen by themselves when this process ends, however it ends. */
+  remove(this: void): Promise<void>;
 }
 
 /** Returns the folder of the programs, or why there is none. Installs the Debian package where that is possible. */
@@ -77,7 +79,11 @@ export function startCluster(programs: string): Cluster {
   const stop = (how: "fast" | "immediate" = "fast"): void => {
     run("pg_ctl", ["stop", "-w", "-s", "-D", data, "-m", how]);
   };
-  run("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
+  const end = endWithThisProcess(
+    `${join(programs, "pg_ctl")} stop -w -s -D ${data} -m immediate; rm -rf ${folder}`,
+    user,
+  );
+  run("initdb", ["-D", data, "--no-sync", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8"]);
   start();
   return {
     url: (database) => `postgres://postgres@${encodeURIComponent(folder)}/${database}`,
@@ -87,11 +93,31 @@ export function startCluster(programs: string): Cluster {
     },
     stop,
     start,
-    remove: () => {
-      // It may be stopped already.
-      spawnSync(join(programs, "pg_ctl"), ["stop", "-w", "-s", "-D", data, "-m", "immediate"], user);
-      rmSync(folder, { recursive: true, force: true });
-    },
+    remove: end,
+  };
+}
+
+/**
+ * Runs a script when this process ends, or when the returned function is called, which resolves after the script. A shell of its own
+ * waits for the end of its input, which the kernel closes also after kill -9. In this process the script would keep the runner from
+ * hearing that its workers have ended: the files of a server are tens of thousands.
+ */
+function endWithThisProcess(script: string, user: { uid?: number; gid?: number }): () => Promise<void> {
+  const shell = spawn("/bin/sh", ["-c", `cat; ${script}`], {
+    ...user,
+    cwd: "/",
+    // A signal to the group of this process does not end the shell before its script.
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  shell.unref();
+  // A pipe is a socket, which would keep this process alive.
+  if (shell.stdin instanceof Socket) shell.stdin.unref();
+  const exited = once(shell, "exit");
+  return async () => {
+    shell.ref();
+    shell.stdin.end();
+    await exited;
   };
 }
 

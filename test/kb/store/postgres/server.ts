@@ -13,7 +13,7 @@ declare module "vitest" {
 export const TEMPLATE = "kbsync_template";
 
 /** Starts a server for the tests of the project. */
-export async function setup(project: TestProject): Promise<(() => void) | undefined> {
+export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   const programs = findPrograms();
   if ("missing" in programs) {
     process.stderr.write(`The tests of the store in PostgreSQL are skipped. ${programs.missing}\n`);
@@ -25,7 +25,7 @@ export async function setup(project: TestProject): Promise<(() => void) | undefi
     cluster.sql(`CREATE DATABASE ${TEMPLATE}`);
     await migratePostgres(cluster.url(TEMPLATE));
   } catch (error) {
-    cluster.remove();
+    await cluster.remove();
     throw error;
   }
   project.provide("postgres", { address: cluster.url("postgres"), programs: programs.folder });

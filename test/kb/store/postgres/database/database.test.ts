@@ -110,7 +110,7 @@ describe.skipIf(isSkipped())("a database", () => {
       expect(own.problem()).toBeUndefined();
     } finally {
       await own.close();
-      cluster.remove();
+      await cluster.remove();
     }
   });
 });
