@@ -63,6 +63,7 @@ export async function openKnowledgeBase(
     mails: openMailReader(),
     turns: openTurns(),
     jobWaits: openWaits(),
+    notices: store.notices,
     collections: cacheCollections(records),
     explain: (error) => explain(error, log),
     ...(observer && { onSearched: (tier, seconds) => observer.search(tier, seconds) }),

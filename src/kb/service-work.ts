@@ -20,6 +20,8 @@ export interface Work {
   readonly housekeeping: Housekeeping;
   /** Starts the jobs that wait in a queue, or the work on batches. */
   wake(queue: Exclude<Topic, "change"> | "batch"): void;
+  /** As `JobRunner.hasten`. */
+  hasten(line?: string): void;
   /** Ends the jobs: those of documents get `withinMs` to complete. They are durable, and the next start repeats an aborted one. */
   close(withinMs: number): Promise<void>;
 }
@@ -64,6 +66,7 @@ export function openWork(
     webhooks,
     housekeeping,
     wake: (queue) => queues[queue].wake(),
+    hasten: documents.hasten,
     close: async (withinMs) => {
       await Promise.all([batches.close(withinMs), documents.close(withinMs)]);
       await answering.close();

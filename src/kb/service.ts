@@ -30,6 +30,7 @@ import { timeWrites } from "./observer.ts";
 import type { ServiceFigures } from "./observer.ts";
 import { isDamage } from "./store/damage.ts";
 import { onDamage, onCommit, type Topic } from "./store/methods.ts";
+import type { NoticeListener } from "./store/notices.ts";
 import type { KeyRecord } from "./store/records.ts";
 import type { Records } from "./store/store.ts";
 import { openKnowledgeBase } from "./service-knowledge-base.ts";
@@ -83,6 +84,7 @@ export async function openService(given: ServiceOptions): Promise<Service> {
   const store = listenToCommits(options, models, (topic, accountId) => {
     if (topic === "change") changeWaits.notify(accountId);
     else work.wake(topic);
+    store.notices?.announce(topic, accountId);
     if (topic === "change" || topic === "ingest") usage.noteChange(accountId);
   });
   const { records, queue } = store;
@@ -193,6 +195,8 @@ function reportTo(log: Logger): (message: string) => (error: unknown) => void {
   };
 }
 
+const QUEUES = ["ingest", "chat", "webhook", "batch"] as const;
+
 /** Wakes what waits for the writes of a store, and times them. */
 function listenToCommits(
   { store, observer }: ServiceOptions,
@@ -216,12 +220,30 @@ async function resumeWork(
     log.info({ files: leftovers }, "recovered the uploads that an earlier run left unfinished");
   await kb.queue.resume(worker, kb.steadyMs(), isOnly);
   admission.become("ready");
-  work.wake("ingest");
-  work.wake("chat");
-  work.wake("webhook");
-  work.wake("batch");
+  for (const queue of QUEUES) work.wake(queue);
+  kb.notices?.listen(listenerOf(kb, work));
   work.housekeeping.start();
   await models.backfill.resume();
+}
+
+/** Wakes what waits for the writes of other processes, and the jobs that these left. */
+function listenerOf({ jobWaits, changeWaits }: KnowledgeBase, work: Work): NoticeListener {
+  return {
+    onNotice: (topic, key) => {
+      if (topic === "change") changeWaits.notify(key);
+      else if (topic !== "ended") work.wake(topic);
+      else {
+        jobWaits.notify(key);
+        work.hasten(key);
+      }
+    },
+    onMissed: () => {
+      changeWaits.notifyAll();
+      jobWaits.notifyAll();
+      work.hasten();
+      for (const queue of QUEUES) work.wake(queue);
+    },
+  };
 }
 
 /** Completes requests in flight within the time limit, and closes everything. */

@@ -17,12 +17,18 @@ interface Running {
   readonly slot: JobSlot;
 }
 
+/** Runs the queued jobs of documents. */
+export interface JobRunner extends Loop {
+  /** Tries jobs again that another process may have ended: of a resource, or any. */
+  hasten(this: void, line?: string): void;
+}
+
 /**
  * Opens the runner that ingests, in the background, documents whose requests were already answered. It does nothing before
  * `wake`. Accounts, and the owners of each, take turns by the time that their documents took. `onProblem` reports failures that
  * are not a document's own.
  */
-export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): Loop {
+export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => void): JobRunner {
   const running = new Set<Running>();
   const schedule = openJobSchedule();
   const slots = openJobSlots(() => loop.wake());
@@ -115,5 +121,8 @@ export function openJobRunner(kb: KnowledgeBase, onProblem: (error: unknown) => 
     return { jobs: startAll(), nextMs: (schedule.dueMs() ?? Infinity) - kb.steadyMs() };
   };
   const loop = openLoop<Running>({ find, run, onProblem });
-  return loop;
+  const hasten = (line?: string): void => {
+    if (schedule.hasten(line, kb.steadyMs())) loop.wake();
+  };
+  return { ...loop, hasten };
 }

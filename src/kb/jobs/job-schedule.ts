@@ -1,4 +1,5 @@
 import { openFairLine } from "../../lib/fair-line.ts";
+import { LEASE_MS } from "../queue/queue.ts";
 import type { QueuedJob } from "../queue/queue.ts";
 import type { WaitReservation } from "./job-slots.ts";
 
@@ -19,6 +20,11 @@ export interface JobSchedule {
   hasMore(job: QueuedJob): boolean;
   /** Ends a taken job. `next`: the first remaining job of its resource, if any. */
   end(job: QueuedJob, heldMs: number, next: QueuedJob | undefined): void;
+  /**
+   * Makes a waiting job due, because another process may have ended its lease: the one of a resource, or those that wait no longer than
+   * a lease, `HASTENED_MAX` at most. Returns whether there was any.
+   */
+  hasten(line: string | undefined, nowMs: number): boolean;
   /** Puts a taken job back that reached a limit on waiting documents; it restarts later. */
   park(job: QueuedJob, heldMs: number, kind: WaitReservation["kind"]): void;
   /** When the next job becomes due that was not due at the last `ripen`; undefined when there is none. */
@@ -27,6 +33,9 @@ export interface JobSchedule {
 
 /** Jobs that ran during a crash; jobs that reached the limit of a kind of wait and restart; all others. */
 export type JobClass = "suspect" | WaitReservation["kind"] | "other";
+
+/** Jobs that are tried at a time for the leases of other processes. Most may wait for other reasons, and are tried in vain. */
+const HASTENED_MAX = 100;
 
 /** Opens an empty schedule. */
 export function openJobSchedule(): JobSchedule {
@@ -78,6 +87,16 @@ export function openJobSchedule(): JobSchedule {
         known.set(job.line, false);
         later.set(job.line, next);
       }
+    },
+    hasten: (line, nowMs) => {
+      const found =
+        line === undefined
+          ? [...later.values()]
+              .filter(({ dueMs }) => dueMs > nowMs && dueMs <= nowMs + LEASE_MS)
+              .slice(0, HASTENED_MAX)
+          : [later.get(line)].filter((job) => job !== undefined);
+      for (const job of found) later.set(job.line, { ...job, dueMs: 0 });
+      return found.length > 0;
     },
     park: (job, heldMs, kind) => {
       charge(job, heldMs);

@@ -39,6 +39,7 @@ export async function runJob(
       ? await attempt(whileWaiting === undefined ? kb : withUncountedWaits(kb, job, whileWaiting), job)
       : await handBack(kb, job);
   kb.leases.drop(number);
+  if (outcome === "over") kb.notices?.announce("ended", job.line);
   return outcome;
 }
 

@@ -6,6 +6,8 @@ export interface Waits {
    */
   listen(key: string, timeoutMs: number): { readonly ended: Promise<void>; stop(): void };
   notify(this: void, key: string): void;
+  /** Notifies every key: anything may have happened. */
+  notifyAll(): void;
   /** Ends all current and future waits: the service is closing. */
   release(): void;
 }
@@ -16,6 +18,9 @@ export function openWaits(): Waits {
   let released = false;
   const notify = (key: string): void => {
     for (const resolve of waiting.get(key) ?? []) resolve();
+  };
+  const notifyAll = (): void => {
+    for (const key of waiting.keys()) notify(key);
   };
   return {
     listen: (key, timeoutMs) => {
@@ -35,9 +40,10 @@ export function openWaits(): Waits {
       };
     },
     notify,
+    notifyAll,
     release: () => {
       released = true;
-      for (const key of waiting.keys()) notify(key);
+      notifyAll();
     },
   };
 }

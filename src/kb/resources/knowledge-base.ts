@@ -12,6 +12,7 @@ import type { Serving } from "../ingest/serving.ts";
 import type { ModelTurns } from "../search/model-turns.ts";
 import type { Reranker } from "../search/reranker.ts";
 import type { Queue } from "../queue/queue.ts";
+import type { Notices } from "../store/notices.ts";
 import type { Index } from "../store/search-index.ts";
 import type { Records } from "../store/store.ts";
 import type { CollectionRecord } from "../store/records.ts";
@@ -61,6 +62,8 @@ export interface KnowledgeBase {
   readonly jobWaits: Waits;
   /** Requests that wait for changes of an account, by its id. */
   readonly changeWaits: Waits;
+  /** Announces to the other processes on the store; undefined: there are none. */
+  readonly notices: Notices | undefined;
   /** Counts what accounts use. */
   readonly usage: Usage;
   readonly collections: Collections;

@@ -29,6 +29,7 @@ import type {
   StoredFile,
   VersionChunks,
 } from "./records.ts";
+import type { Notices } from "./notices.ts";
 import type { Index } from "./search-index.ts";
 import type { SpendingRecords } from "./spending.ts";
 import type { UsageRecords } from "./usage.ts";
@@ -45,6 +46,8 @@ export interface Ports {
 export interface Store extends Ports {
   /** Undefined: one process at a time uses the store. */
   readonly claims?: Claims | undefined;
+  /** Announcements between the processes that use the store. Undefined: there is one process at a time. */
+  readonly notices?: Notices;
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */
   problem(this: void): KbsyncError | undefined;
   /**

@@ -7,6 +7,7 @@ import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from
 import { openClaims } from "./queue/claims.ts";
 import { operationsOn, type Operations } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
+import { openNotices } from "./notices/notices.ts";
 import { openMerging } from "./words/merging.ts";
 
 /**
@@ -36,13 +37,16 @@ export async function openPostgresStore(url: string): Promise<Store> {
     return record === undefined ? run() : turns.run(record, run);
   }) as unknown as Operations; // every method of the ports has one of the kinds
   const merging = openMerging(database);
+  const notices = openNotices(url, database);
   return {
     ...methods,
+    notices,
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
     scrub: () => Promise.resolve(),
     claims: openClaims((work) => database.run("single", "", work)),
     problem: () => database.problem(),
     close: async () => {
+      await notices.close();
       await merging.close();
       await database.close();
     },

@@ -26,7 +26,7 @@ export interface RunningService {
   /** Sends a request with the key; returns status, headers and body. */
   ask(
     this: void,
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "PUT",
     path: string,
     body?: object,
     headers?: Readonly<Record<string, string>>,

@@ -1,7 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
+import { LOCAL_ACCOUNT } from "../../../../src/kb/keys/keys.ts";
+import type { LeasedJob } from "../../../../src/kb/queue/queue.ts";
+import { openPostgresStore } from "../../../../src/kb/store/postgres/open.ts";
+import type { ResourceJob } from "../../../../src/kb/store/store.ts";
 import { ROUTES } from "../../../../src/wire/routes.ts";
 import { SearchAnswer } from "../../../../src/wire/search.ts";
 import { isSkipped, newDatabase } from "./databases.ts";
@@ -10,6 +15,15 @@ import { newSite, type RunningService, type Site } from "./program.ts";
 const Collections = z.object({
   data: z.object({ collections: z.array(z.object({ _id: z.string(), details: z.string() })) }),
 });
+
+const Resource = z.object({ data: z.object({ _id: z.string() }) });
+const NOTE = { title: "note", description: "", content: "text", collection_details: "fastest" };
+/** Less than the pause between looks for what was not announced, also on a busy machine. */
+const SOON_MS = 5000;
+
+function updateTo(content: string): ResourceJob {
+  return { body: JSON.stringify({ update: { content } }), fileToken: null, nowMs: Date.now(), jobsMax: 100 };
+}
 
 describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
   let database: string;
@@ -59,6 +73,76 @@ describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
     const made = await site(0).run("key", "create", "reader");
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^kb_/) });
     expect((await site(1).run("key", "list")).stdout).toContain("reader");
+  });
+
+  it("works on the jobs of another process as soon as it announces them", async () => {
+    await site(0).run("migrate");
+    const service = await start(0);
+    const store = await openPostgresStore(database);
+    try {
+      const { id: accountId } = await store.records.ensureAccount(LOCAL_ACCOUNT);
+      const created = await service.ask("POST", ROUTES.resource, NOTE);
+      const at = { accountId, id: Resource.parse(created.body).data._id };
+      // Past the looks at everything of a start.
+      await sleep(3000);
+      const startMs = performance.now();
+      await store.records.enqueueUpdate({ ...at, nowIso: new Date().toISOString() }, updateTo("changed"));
+      store.notices?.announce("ingest", accountId);
+      await vi.waitFor(
+        async () => expect((await store.records.resource(at))?.content).toBe("changed"),
+        20_000,
+      );
+      expect(performance.now() - startMs).toBeLessThan(SOON_MS);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("ends the wait of a request when another process ends the job before it", async () => {
+    await site(0).run("migrate");
+    const running = await Promise.all([start(0), start(1)]);
+    const store = await openPostgresStore(database);
+    try {
+      const { id: accountId } = await store.records.ensureAccount(LOCAL_ACCOUNT);
+      const made = await Promise.all(
+        Array.from({ length: 6 }, async (_, at) => running[at % 2]?.ask("POST", ROUTES.resource, NOTE)),
+      );
+      const ids = made.map((answer) => Resource.parse(answer?.body).data._id);
+      // This process has a job of each, so that later changes wait in both services.
+      const leases: LeasedJob[] = [];
+      for (const id of ids) {
+        const nowIso = new Date().toISOString();
+        await store.records.enqueueUpdate({ accountId, id, nowIso }, updateTo("first"));
+        const job = await store.queue.first({
+          queue: "ingest",
+          line: `${accountId}/${id}`,
+          nowMs: Date.now(),
+        });
+        const lease = { number: job?.number ?? 0, worker: "test", nowMs: Date.now() };
+        leases.push(...[await store.queue.lease(lease)].filter((one) => one !== undefined));
+      }
+      expect(leases).toHaveLength(ids.length);
+      const prefer = { prefer: "respond-async, wait=40" };
+      let answered = 0;
+      const updates = ids.map(async (id, at) => {
+        const path = `${ROUTES.resource}/${id}`;
+        const answer = await running[at % 2]?.ask("PUT", path, { content: `text ${at}` }, prefer);
+        answered += 1;
+        return answer?.status;
+      });
+      await vi.waitFor(async () => expect((await store.queue.figures("ingest", undefined)).waiting).toBe(12));
+      await sleep(3000);
+      expect(answered).toBe(0);
+      const startMs = performance.now();
+      for (const job of leases) {
+        await store.queue.complete(job);
+        store.notices?.announce("ended", job.line);
+      }
+      expect(await Promise.all(updates)).toEqual(ids.map(() => 200));
+      expect(performance.now() - startMs).toBeLessThan(SOON_MS);
+    } finally {
+      await store.close();
+    }
   });
 
   it("syncs a folder, and a second process finds its documents and accepts its keys", async () => {
