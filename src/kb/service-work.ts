@@ -55,6 +55,7 @@ export function openWork(
     records: kb.records,
     queue: kb.queue,
     files: kb.files,
+    turns: kb.sharedTurns,
     retention,
     nowMs: kb.nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),

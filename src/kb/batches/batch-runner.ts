@@ -41,20 +41,14 @@ export function openBatchRunner(kb: KnowledgeBase, onProblem: (error: unknown) =
       return { jobs, nextMs: Math.min(...elsewhere.values()) - nowMs };
     },
     run: async (batch, signal) => {
-      try {
-        const wait = { waitMs: 0, busy: () => new WorkedOnElsewhere() };
-        await kb.sharedTurns.run(`batch ${batch.number}`, wait, () => runBatch(kb, batch, signal));
-      } catch (error) {
-        if (!(error instanceof WorkedOnElsewhere)) throw error;
-        elsewhere.set(batch.number, performance.now() + ELSEWHERE_MS);
-      }
+      const isFree = await kb.sharedTurns.runIfFree(`batch ${batch.number}`, () =>
+        runBatch(kb, batch, signal),
+      );
+      if (!isFree) elsewhere.set(batch.number, performance.now() + ELSEWHERE_MS);
     },
     onProblem,
   });
 }
-
-/** Another process of the store works on the batch. */
-class WorkedOnElsewhere extends Error {}
 
 async function runBatch(kb: KnowledgeBase, batch: OpenBatch, signal: AbortSignal): Promise<void> {
   for (let group = 0; group < GROUPS && !signal.aborted; group++) {

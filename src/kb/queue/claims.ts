@@ -8,6 +8,6 @@ export interface Claims {
   take(names: readonly string[], holder: string, forMs: number): Promise<readonly string[]>;
   /** Ends claims of this holder. */
   release(names: readonly string[], holder: string): Promise<void>;
-  /** Removes up to `limit` claims that have ended by time. */
-  sweep(limit: number): Promise<void>;
+  /** Removes up to `limit` claims that have ended by time. Returns how many. */
+  sweep(limit: number): Promise<number>;
 }

@@ -24,6 +24,10 @@ export interface TurnWait {
  */
 export interface SharedTurns {
   run<T>(name: string, wait: TurnWait, work: () => Promise<T>): Promise<T>;
+  /** Runs work, unless another process works under the name; reports whether it ran. */
+  runIfFree(name: string, work: () => Promise<void>): Promise<boolean>;
+  /** Removes up to `limit` claims of processes that crashed. Returns how many. */
+  sweep(limit: number): Promise<number>;
   /** Ends the claims of this process. Call it when no work is running. */
   close(): Promise<void>;
 }
@@ -34,7 +38,7 @@ export function openSharedTurns(
   holder: string,
   onProblem: (error: unknown) => void,
 ): SharedTurns {
-  if (claims === undefined) return { run: (_name, _wait, work) => work(), close: async () => undefined };
+  if (claims === undefined) return ALONE;
   const held = new Set<string>();
   const batches = openBatches(claims, holder, onProblem);
   const renewal = setInterval(() => {
@@ -52,23 +56,43 @@ export function openSharedTurns(
       await sleep(pauseMs * (0.5 + Math.random() / 2), undefined, { signal });
     }
   };
+  const hold = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    held.add(name);
+    try {
+      return await work();
+    } finally {
+      held.delete(name);
+      batches.release(name);
+    }
+  };
   return {
     run: async (name, wait, work) => {
       await take(name, wait);
-      held.add(name);
-      try {
-        return await work();
-      } finally {
-        held.delete(name);
-        batches.release(name);
-      }
+      return hold(name, work);
     },
+    runIfFree: async (name, work) => {
+      const isFree = await batches.take(name);
+      if (isFree) await hold(name, work);
+      return isFree;
+    },
+    sweep: (limit) => claims.sweep(limit),
     close: async () => {
       clearInterval(renewal);
       await batches.close();
     },
   };
 }
+
+/** The turns of the only process of a store. */
+const ALONE: SharedTurns = {
+  run: (_name, _wait, work) => work(),
+  runIfFree: async (_name, work) => {
+    await work();
+    return true;
+  },
+  sweep: async () => 0,
+  close: async () => undefined,
+};
 
 /** Claims and releases names, as many as wait in one statement, one statement after another. */
 function openBatches(

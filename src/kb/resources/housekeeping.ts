@@ -1,3 +1,4 @@
+import type { SharedTurns } from "../queue/shared-turns.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Records } from "../store/store.ts";
 import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
@@ -38,6 +39,8 @@ export interface Swept {
   /** Files that a crash left between their row and their bytes. */
   readonly leftovers: number;
   readonly deadLetters: number;
+  /** Claims of processes that crashed. */
+  readonly claims: number;
   /** Hours of the use of accounts. */
   readonly usage: number;
 }
@@ -69,13 +72,14 @@ export interface HousekeepingParts {
   >;
   readonly queue: Pick<Queue, "purgeDead">;
   readonly files: Pick<FileStore, "remove" | "recover">;
+  readonly turns: Pick<SharedTurns, "runIfFree" | "sweep">;
   readonly retention: Retention;
   readonly nowMs: () => number;
   readonly onSwept: (swept: Swept) => void;
   readonly onProblem: (error: unknown) => void;
 }
 
-/** Removes expired data at intervals. */
+/** Removes expired data at intervals; of several processes one at a time does. */
 export interface Housekeeping {
   /** Starts with a sweep at once. */
   start(): void;
@@ -87,7 +91,7 @@ export interface Housekeeping {
 
 /** Opens housekeeping. It does nothing before `start` or `sweep`. */
 export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
-  const { records, queue, files, retention, nowMs } = parts;
+  const { records, queue, files, turns, retention, nowMs } = parts;
   const stop = new AbortController();
   let sweeping: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -114,6 +118,8 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     return removed;
   };
 
+  const recover = (): Promise<number> =>
+    files.recover(async (token) => (await records.file(token)) !== undefined);
   const sweep = async (): Promise<Swept> => {
     const failures: Error[] = [];
     /** Removals do not depend on each other: on a full disk, files must go even if rows cannot. */
@@ -135,10 +141,11 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
       ),
       turns: await tried(() => records.purgeThreads(isoBefore(retention.threadDays), BATCH_ROWS)),
       files: await tried(removeFiles),
-      leftovers: await once(() => files.recover(async (token) => (await records.file(token)) !== undefined)),
+      leftovers: await once(recover),
       deadLetters: await tried(() =>
         queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
       ),
+      claims: await tried(() => turns.sweep(BATCH_ROWS)),
       usage: await tried(() =>
         records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
       ),
@@ -147,10 +154,15 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
     if (failure !== undefined) throw failure;
     return swept;
   };
+  const sweepIfFree = async (): Promise<void> => {
+    const isFree = await turns.runIfFree("housekeeping", async () => parts.onSwept(await sweep()));
+    // What is left of uploads may lie on a disk of this process alone.
+    if (!isFree) await recover();
+  };
   const start = (): void => {
     if (stop.signal.aborted) return;
-    sweeping = sweep()
-      .then(parts.onSwept, (error: unknown) => {
+    sweeping = sweepIfFree()
+      .catch((error: unknown) => {
         if (!stop.signal.aborted) parts.onProblem(error);
       })
       .finally(() => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { openSharedTurns } from "../../../src/kb/queue/shared-turns.ts";
 import { openFolder } from "../../../src/kb/uploads/folder.ts";
 import { DEFAULT_RETENTION, openHousekeeping } from "../../../src/kb/resources/housekeeping.ts";
 import type { Housekeeping } from "../../../src/kb/resources/housekeeping.ts";
@@ -23,6 +24,7 @@ async function open(): Promise<Housekeeping> {
     records: running.store.records,
     queue: running.store.queue,
     files: await openFolder({ folder: join(running.stateDir, "uploads") }),
+    turns: openSharedTurns(undefined, "", () => expect.unreachable()),
     retention: DEFAULT_RETENTION,
     nowMs: () => nowMs,
     onSwept: () => undefined,
@@ -130,6 +132,7 @@ describe("housekeeping", () => {
       records: { ...running.store.records, sweepAnswers: () => Promise.reject(new Error("busy")) },
       queue: running.store.queue,
       files: await openFolder({ folder: join(running.stateDir, "uploads") }),
+      turns: openSharedTurns(undefined, "", () => expect.unreachable()),
       retention: DEFAULT_RETENTION,
       nowMs: () => nowMs,
       onSwept: () => undefined,
@@ -146,6 +149,7 @@ describe("housekeeping", () => {
       records: running.store.records,
       queue: running.store.queue,
       files: await openFolder({ folder: join(running.stateDir, "uploads") }),
+      turns: openSharedTurns(undefined, "", () => expect.unreachable()),
       retention: { ...DEFAULT_RETENTION, unusedFileDays: 0 },
       nowMs: () => nowMs,
       onSwept: () => undefined,

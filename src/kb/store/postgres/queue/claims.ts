@@ -26,12 +26,12 @@ export function openClaims(run: <T>(work: (tx: Transaction) => Promise<T>) => Pr
         });
       }),
     sweep: (limit) =>
-      run(async (tx) => {
-        await tx.run(
+      run((tx) =>
+        tx.run(
           `DELETE FROM claim WHERE name IN (
             SELECT name FROM claim WHERE ends_at <= clock_timestamp() LIMIT @limit FOR UPDATE SKIP LOCKED)`,
           { limit },
-        );
-      }),
+        ),
+      ),
   };
 }

@@ -4,7 +4,7 @@ import { createBody } from "../../../service/running.ts";
 import { isSkipped } from "../databases.ts";
 import { openServices, type Services } from "./services.ts";
 
-const ROUNDS = 8;
+const ROUNDS = 4;
 
 describe.skipIf(isSkipped())("two processes that change the same", () => {
   let services: Services;
