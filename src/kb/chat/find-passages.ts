@@ -1,3 +1,4 @@
+import { firstOfEach } from "../../lib/near-duplicates.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { joinFallbacks, QUERY_CHARS_MAX, type SearchFallback } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
@@ -27,7 +28,10 @@ export async function findParts(
   });
 }
 
-/** Searches parts of the knowledge base for a question. Best passage first, numbered from 1. */
+/**
+ * Searches parts of the knowledge base for a question. Best passage first, numbered from 1. Of passages with nearly the same text, the
+ * best one: copies would take the place of others.
+ */
 export async function findPassages(
   kb: KnowledgeBase,
   accountId: string,
@@ -39,14 +43,18 @@ export async function findPassages(
   const outcomes = await Promise.all(
     parts
       .filter(({ isEmpty }) => !isEmpty)
-      .map((part) => queryResources(kb, accountId, part, { ...part, query })),
+      .map((part) => queryResources(kb, accountId, part, { ...part, query, collapse: true })),
   );
   const found = outcomes.flatMap(({ results, chunks }): readonly Omit<Passage, "number">[] =>
     chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
-  const passages = [...new Map(found.map((passage) => [passage.id, passage])).values()]
-    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+  const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(
+    (a, b) => b.score - a.score || (a.id < b.id ? -1 : 1),
+  );
+  const firsts = firstOfEach(ranked.map(({ text }) => text));
+  const passages = ranked
+    .filter((_, at) => firsts[at] === at)
     .map((passage, at) => Object.assign(passage, { number: at + 1 }));
   return { passages, fallback: joinFallbacks(outcomes) };
 }

@@ -110,7 +110,7 @@ describe("without a model", () => {
   const size = { widthPx: 600, heightPx: 800, pictureWidthPx: 600, pictureHeightPx: 800, turned: 0 } as const;
   const scan = {
     url: "https://kb.example/scan.tiff",
-    path: "/uploads/scan",
+    read: <T>(work: (path: string) => Promise<T>) => work("/uploads/scan"),
     file: { accountId: "local", name: "scan.tiff", mediaType: "image/tiff", sizeBytes: 2048 },
     facts: { widthPx: 600, heightPx: 800, pages: 2 },
   } as unknown as ChatImage; // all that is used of it
@@ -165,6 +165,26 @@ describe("what an agent reads", () => {
       expect(opened).toBe(0);
     } finally {
       await asked.close();
+    }
+  });
+
+  it("an agent reads one of several passages with nearly the same text, and others in their place", async () => {
+    const reading = await openAsking(undefined, {
+      defaultKnowledge: () => [{ tier: "fastest", owner: "harbour", top_k: 2 }],
+    });
+    try {
+      for (const title of ["One", "Two", "Three"]) {
+        await remember(reading, "The crane of the harbour lifts forty tons of cargo.", title);
+      }
+      await remember(reading, "A crane lifts boats in the yard behind the church, and sometimes a cow.");
+      const { json } = await ask(reading, { user: "What does the crane lift?" });
+      const quoted = json.response.data.annotations.map(({ span }: { span: { text: string } }) => span.text);
+      expect(quoted).toEqual([
+        "The crane of the harbour lifts forty tons of cargo.",
+        "A crane lifts boats in the yard behind the church, and sometimes a cow.",
+      ]);
+    } finally {
+      await reading.close();
     }
   });
 
