@@ -1,6 +1,6 @@
 import { firstOfEach } from "../lib/near-duplicates.ts";
 import { DUPLICATE_DOCUMENTS_MAX } from "../wire/context.ts";
-import type { SearchResult } from "../wire/search.ts";
+import type { SearchAnswer, SearchResult } from "../wire/search.ts";
 
 /** Hits of several sources with nearly the same text as a better one. Each service collapses its own hits alone. */
 export interface Duplicates {
@@ -33,20 +33,65 @@ interface Counted {
 /** Adds duplicates to those that the service has counted. */
 export function withDuplicates<T extends Counted>(result: T, found: readonly SearchResult[]): T {
   if (found.length === 0) return result;
-  const count = found.reduce((sum, { payload }) => sum + 1 + (payload.duplicates ?? 0), 0);
-  const documents = new Map(
-    (result.duplicate_documents ?? []).map(({ document_id, title }) => [document_id, title]),
-  );
-  for (const { payload } of found) {
-    documents.set(payload.resourceId, payload.title ?? "");
-    for (const { resourceId, title } of payload.duplicateDocuments ?? []) documents.set(resourceId, title);
-  }
-  documents.delete(result.document_id);
+  const known = (result.duplicate_documents ?? []).map(({ document_id: resourceId, title }) => ({
+    resourceId,
+    title,
+  }));
   return {
     ...result,
-    duplicates: (result.duplicates ?? 0) + count,
-    duplicate_documents: [...documents]
-      .slice(0, DUPLICATE_DOCUMENTS_MAX)
-      .map(([document_id, title]) => ({ document_id, title })),
+    duplicates: (result.duplicates ?? 0) + countOf(found),
+    duplicate_documents: documentsOf(known, found, result.document_id).map(
+      ({ resourceId: document_id, title }) => ({ document_id, title }),
+    ),
   };
+}
+
+/**
+ * Collapses the near-duplicates among the results of several answers: the best of a group stays in its answer and counts the others.
+ * Expects each answer's results best first.
+ */
+export function collapseAnswers(answers: readonly SearchAnswer[]): SearchAnswer[] {
+  const ranked = answers
+    .flatMap(({ results }) => results)
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+  const duplicates = duplicatesAmong(ranked);
+  return answers.map((answer) => ({
+    ...answer,
+    results: answer.results
+      .filter((result) => !duplicates.has(result))
+      .map((result) => withCount(result, duplicates.of([result.id]))),
+  }));
+}
+
+function withCount(result: SearchResult, found: readonly SearchResult[]): SearchResult {
+  if (found.length === 0) return result;
+  const { payload } = result;
+  const duplicates = (payload.duplicates ?? 0) + countOf(found);
+  const duplicateDocuments = documentsOf(payload.duplicateDocuments ?? [], found, payload.resourceId);
+  const named = duplicateDocuments.length > 0 && { duplicateDocuments };
+  return { ...result, payload: { ...payload, duplicates, ...named } };
+}
+
+function countOf(found: readonly SearchResult[]): number {
+  return found.reduce((sum, { payload }) => sum + 1 + (payload.duplicates ?? 0), 0);
+}
+
+interface NamedDocument {
+  readonly resourceId: string;
+  readonly title: string;
+}
+
+/** Returns the documents of duplicates, except the result's own. */
+function documentsOf(
+  known: readonly NamedDocument[],
+  found: readonly SearchResult[],
+  own: string,
+): NamedDocument[] {
+  const titles = new Map(known.map(({ resourceId, title }) => [resourceId, title]));
+  for (const { payload } of found) {
+    titles.set(payload.resourceId, payload.title ?? "");
+    for (const { resourceId, title } of payload.duplicateDocuments ?? []) titles.set(resourceId, title);
+  }
+  titles.delete(own);
+  return [...titles].slice(0, DUPLICATE_DOCUMENTS_MAX).map(([resourceId, title]) => ({ resourceId, title }));
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LiveStatus } from "../../src/wire/daemon.ts";
@@ -50,6 +50,19 @@ describe("folders of the configuration", () => {
         removed: [],
       });
       expect((await run("add", folder("two"))).stdout).toContain("already");
+
+      // A copy that two folders have is found in each, and once in both.
+      const copies = ["two", "three"].map((name) => join(folder(name), "copy.md"));
+      for (const copy of copies) writeFileSync(copy, "The harbour master rings the bell twice in fog.\n");
+      expect(await run("wait")).toMatchObject({ code: 0 });
+      for (const [at, name] of ["two", "three"].entries()) {
+        const ofOne = await run("search", "harbour master", "--files", "--source", folder(name));
+        expect(ofOne.stdout).toBe(`${copies[at]}\n`);
+      }
+      const both = await run("search", "harbour master", "--json");
+      expect(JSON.parse(both.stdout)).toMatchObject({ results: [{ duplicates: 1 }] });
+      for (const copy of copies) rmSync(copy);
+      expect(await run("wait")).toMatchObject({ code: 0 });
       expect(readFileSync(config, "utf8")).toContain("// mine");
 
       const refused = await run("remove", folder("two"));

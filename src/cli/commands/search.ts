@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Config, loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { countTokens, TOKENIZER } from "../../lib/tokens.ts";
+import { collapseAnswers } from "../../mcp/duplicates.ts";
 import { askWithReceipt, joinReceipts, receiptLine } from "../../mcp/receipt.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
@@ -155,14 +156,17 @@ async function ask(
     expand,
     max_tokens: maxTokens,
     max_per_document: options.maxPerDocument ?? perDocument,
-    collapse,
+    // Of two copies the service would return the better one, which may be of another source.
+    collapse: collapse && isOfSource === undefined,
   };
   const tokensMax = maxTokens ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT);
   const best = (answers: readonly SearchAnswer[], scoreMin: number): SearchResult[] => {
     const fits = (result: SearchResult): boolean =>
       result.score >= scoreMin && (isOfSource?.(result.payload.resourceId) ?? true);
     const fitting = answers.map((each) => ({ ...each, results: each.results.filter(fits) }));
-    return bestResults(fitting, topK, tokensMax);
+    const isCollapsedByService = answers.length === 1 && isOfSource === undefined;
+    const unique = collapse && !isCollapsedByService ? collapseAnswers(fitting) : fitting;
+    return bestResults(unique, topK, tokensMax);
   };
   const waitSeconds = waitSecondsOf(options);
   const scopes = targets.map((where) => ("docId" in where ? { documentId: where.docId } : where));
