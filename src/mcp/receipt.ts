@@ -130,7 +130,7 @@ function receiptWords({ current, folders, documents, changed, gaveUp }: Receipt,
     [waiting, "document is being read", "documents are being read"],
     [failed, "document could not be read", "documents could not be read"],
     [withoutVectors, "passage is not found by meaning yet", "passages are not found by meaning yet"],
-    [changed.length, "cited file has changed since", "cited files have changed since"],
+    [changed.length, "cited file has changed or is gone", "cited files have changed or are gone"],
   ];
   const has = (noticing: FolderReceipt["noticing"]): boolean =>
     folders.some((each) => each.noticing === noticing);

@@ -97,7 +97,7 @@ it.each<[string, Partial<Receipt>, boolean, string | undefined]>([
     "counts",
     { folders: [{ ...FOLDER, pending: 1, failed: 2, held: 1, unreadable: 1 }], changed: ["d"] },
     false,
-    "1 file is waiting to be sent, 2 files failed, 1 deleted file is still found, 1 file or folder could not be read, 1 cited file has changed since",
+    "1 file is waiting to be sent, 2 files failed, 1 deleted file is still found, 1 file or folder could not be read, 1 cited file has changed or is gone",
   ],
   [
     "no word of a daemon that nobody asked to wait",

@@ -28,6 +28,7 @@ import {
 } from "./follow.ts";
 import type { CommonOptions } from "../output/options.ts";
 import { prose } from "../terminal/prose.ts";
+import { canRedraw } from "../output/terminal.ts";
 import { openScreen } from "../terminal/screen.ts";
 import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
@@ -91,7 +92,14 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
       ? `${JSON.stringify(now, undefined, options.watch === true ? 0 : 2)}\n`
       : statusText(now);
   const first = await read();
-  if (options.watch === true) await watch(context, first, read, show, options.json !== true);
+  if (options.watch === true)
+    await watch(
+      context,
+      first,
+      read,
+      show,
+      options.json !== true && canRedraw(context.env, context.stdout.isTTY),
+    );
   else context.stdout.write(show(first));
 }
 
@@ -107,8 +115,7 @@ export async function watch<T>(
   mayDraw: boolean,
   everyMs = WATCH_EVERY_MS,
 ): Promise<void> {
-  const screen =
-    mayDraw && stdout.isTTY ? openScreen(stdout, (text) => prose({ stdout, invocation }, text)) : undefined;
+  const screen = mayDraw ? openScreen(stdout, (text) => prose({ stdout, invocation }, text)) : undefined;
   let text = show(first);
   try {
     for (;;) {

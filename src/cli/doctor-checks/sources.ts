@@ -24,17 +24,16 @@ export const sourcesCheck: Check = {
       if (remote !== undefined) findings.push(remoteFinding(source, remote));
     }
     const which = counted(sources.length, "folder");
-    const asUser = userWords();
     const what = quick ? which : `${which}, ${counted(files, "file")}`;
-    return { seen: `${what}, as ${asUser} sees them`, findings };
+    return { seen: `${what}, as ${userWords()}`, findings };
   },
 };
 
 /** Names the user of the check: a daemon under another user may see less. */
 function userWords(): string {
   const uid = process.getuid?.();
-  if (uid === 0) return "root (the daemon's user may see less)";
-  return `user ${uid ?? "unknown"}`;
+  if (uid === 0) return "root sees them (the daemon's user may see less)";
+  return `user ${uid ?? "unknown"} sees them`;
 }
 
 function rootFinding({ absolutePath: path }: ResolvedSource, code: string): Finding {

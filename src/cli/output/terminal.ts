@@ -38,7 +38,12 @@ export function openTerminal({ stdout, stderr }: Streams): Terminal {
 /** The owner of this process's outputs: every part that writes to them does so here. */
 export const terminal = openTerminal(process);
 
-/** Whether an output shows colours: a terminal that is not dumb, unless `NO_COLOR` is set (no-color.org). */
-export function hasColours({ TERM, NO_COLOR = "" }: NodeJS.ProcessEnv, isTTY: boolean): boolean {
-  return isTTY && TERM !== "dumb" && NO_COLOR === "";
+/** Whether an output can replace what it shows: a terminal that is not dumb. */
+export function canRedraw({ TERM }: NodeJS.ProcessEnv, isTTY: boolean): boolean {
+  return isTTY && TERM !== "dumb";
+}
+
+/** Whether an output shows colours: one that can redraw, unless `NO_COLOR` is set (no-color.org). */
+export function hasColours(env: NodeJS.ProcessEnv, isTTY: boolean): boolean {
+  return canRedraw(env, isTTY) && (env["NO_COLOR"] ?? "") === "";
 }

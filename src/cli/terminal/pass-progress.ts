@@ -2,6 +2,7 @@ import type { DaemonStatus } from "../../sync/daemon.ts";
 import type { Context } from "../output/context.ts";
 import { isPaused, limitWords } from "../output/limit-words.ts";
 import { counted, duration, thousands } from "../output/progress.ts";
+import { canRedraw } from "../output/terminal.ts";
 import { styleOf } from "./style.ts";
 import { wrapped } from "./wrap.ts";
 
@@ -47,21 +48,22 @@ export function startProgress(
   startMs: number,
 ): PassProgress {
   const { stdout } = context;
+  const hasBar = canRedraw(context.env, stdout.isTTY);
   const count = openPassCount(startMs);
-  let lastMs = stdout.isTTY ? Number.NEGATIVE_INFINITY : startMs;
+  let lastMs = hasBar ? Number.NEGATIVE_INFINITY : startMs;
   return {
     update: (status, nowMs) => {
       const state = count(status, nowMs);
       if (context.isQuiet === true || state.total + state.deletesLeft === 0) return;
-      if (nowMs - lastMs < (stdout.isTTY ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
+      if (nowMs - lastMs < (hasBar ? BAR_EVERY_MS : LINE_EVERY_MS)) return;
       lastMs = nowMs;
-      if (stdout.isTTY) {
+      if (hasBar) {
         const { columns, symbols } = styleOf(context);
         stdout.bar(barLine(state, columns, symbols));
       } else stdout.write(`syncing: ${progressWords(state)}\n`);
     },
     finish: () => {
-      if (stdout.isTTY) stdout.bar("");
+      if (hasBar) stdout.bar("");
     },
   };
 }

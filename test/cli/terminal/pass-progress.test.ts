@@ -95,7 +95,7 @@ it("draws no full bar before all is done", () => {
   expect(barLine({ ...STATE, done: 1000 }, 80, false)).toContain("## 1,000 of 1,000 files");
 });
 
-function record(isTTY: boolean, isQuiet = false) {
+function record(isTTY: boolean, isQuiet = false, TERM = "xterm") {
   const written: string[] = [];
   const write = (text: string): void => void written.push(text);
   const stdout = {
@@ -105,12 +105,12 @@ function record(isTTY: boolean, isQuiet = false) {
     draw: write,
     bar: (line: string) => void written.push(`bar:${line}`),
   };
-  return { written, context: { env: { LANG: "C" }, stdout, isQuiet } };
+  return { written, context: { env: { LANG: "C", TERM }, stdout, isQuiet } };
 }
 
 /** Shows a pass of twelve seconds. */
-function shown(isQuiet: boolean): readonly string[] {
-  const { written, context } = record(false, isQuiet);
+function shown(isQuiet: boolean, isTTY = false, TERM?: string): readonly string[] {
+  const { written, context } = record(isTTY, isQuiet, TERM);
   const progress = startProgress(context, 0);
   progress.update(status(10, 0, 0, 0), 6000);
   for (let ms = 0; ms <= 12_000; ms += 100) progress.update(status(12_000, 12_000 - ms, ms, 12_000), ms);
@@ -118,7 +118,8 @@ function shown(isQuiet: boolean): readonly string[] {
   return written;
 }
 
-it("writes plain lines seldom where there is no terminal, and nothing for an empty pass or a quiet one", () => {
+it("writes plain lines seldom where there is no terminal or a dumb one, and nothing for an empty pass or a quiet one", () => {
+  expect(shown(false, true, "dumb")).toEqual(shown(false));
   expect(shown(false)).toEqual([
     expect.stringMatching(/^syncing: 5,000 of 12,000 files, .*\n$/),
     expect.stringMatching(/^syncing: 10,000 of 12,000 files, .*\n$/),
