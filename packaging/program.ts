@@ -83,13 +83,11 @@ const PREBUILT = `${process.platform}-${process.arch}.node`;
 const DEAD_WEIGHT: readonly RegExp[] = [
   // The engines of text recognition with their code as text, for browsers. Here it is read from a file beside each.
   /^node_modules\/tesseract\.js-core\/.*\.wasm\.js$/,
-  // The smaller engines, which tesseract.js 7 never takes in Node.js whatever it is asked for, and the data of the older recogniser.
+  // The smaller engines, which tesseract.js 7 never takes in Node.js whatever it is asked for.
   /^node_modules\/tesseract\.js-core\/.*-lstm\.(?:js|wasm)$/,
   // Node.js has relaxed SIMD on every machine where it has SIMD.
   /^node_modules\/tesseract\.js-core\/tesseract-core-simd\.(?:js|wasm)$/,
-  /^node_modules\/@tesseract\.js-data\/[^/]+\/4\.0\.0$/,
-  // PDF.js comes with unpdf, and pages are drawn by PDFium: of this package, only its tables of characters are read.
-  /^node_modules\/pdfjs-dist\/(?!cmaps(?:\/|$)|package\.json$|LICENSE$)/,
+  // PDF.js comes with unpdf, and pages are drawn by PDFium.
   /^node_modules\/@napi-rs(?:\/|$)/,
   // PDFium for browsers, for workers of browsers and for `require`.
   /^node_modules\/@hyzyla\/pdfium\/dist\/(?:index\.esm\.(?:base64|browser|cdn|worker)\.js|index\.cjs|worker\.bundle\.js|pdfium\.wasm\.base64.*)$/,

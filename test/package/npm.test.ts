@@ -55,6 +55,7 @@ describe("the package", () => {
       "CHANGELOG.md",
       "LICENSE",
       "README.md",
+      "data",
       "dist",
       "docs",
       "kbsync.schema.json",
@@ -68,6 +69,9 @@ describe("the package", () => {
       names.filter((name) => name.startsWith("docs/") && !/^docs\/(?:[A-Z-]+\.md|ops\/.+)$/.test(name)),
     ).toEqual([]);
     expect(names).toContain("docs/CONFIG.md");
+    // What PDFs and pictures are read with, instead of the packages that it comes from.
+    expect(names).toContain("data/cmaps/UniJIS-UTF16-H.bcmap");
+    expect(names).toContain("data/ocr/eng.traineddata.gz");
     // JavaScript, and the texts and programs that stand beside it; the console's page with its compressed copies; no sources,
     // maps, types, tests or build notes.
     const built = /^dist\/(?:console\/.+\.(?:html|js|css|svg)(?:\.gz|\.br)?|.+\.(?:js|json|wasm|txt))$/;

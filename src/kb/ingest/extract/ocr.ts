@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { openCappedPool, type AskOptions } from "../../../lib/capped/pool.ts";
 import { KbsyncError } from "../../../lib/failure.ts";
 import { siblingModule } from "../../../lib/sibling.ts";
@@ -8,6 +7,7 @@ import type { MediaType } from "./media-type.ts";
 import type { OcrData, OcrPart, OcrRequest } from "./ocr-child.ts";
 import type { OcrFailure } from "./ocr-picture.ts";
 import { ocrError } from "./ocr-error.ts";
+import { dataFolder } from "./data-folder.ts";
 import { bytesOfFile, pdfCpuMs } from "./pdf-budget.ts";
 import type { OcrPage } from "./ocr-layout.ts";
 
@@ -182,8 +182,7 @@ export function failureOf({ unread }: Pick<ReadPages, "unread">): KbsyncError | 
 
 /** Finds the data of the languages: in the given folder, or in the package for English. */
 function dataAt(languages: readonly string[], dataDir: string | undefined): OcrData {
-  const folder =
-    dataDir ?? join(dirname(fileURLToPath(import.meta.resolve("@tesseract.js-data/eng"))), "4.0.0_best_int");
+  const folder = dataDir ?? dataFolder("ocr");
   for (const [packed, ending] of [
     [true, ".traineddata.gz"],
     [false, ".traineddata"],

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
 import { getDocumentProxy } from "unpdf";
 import { answerRequests, CappedRefusal, isOutOfMemory } from "../../../lib/capped/child.ts";
 import { foreignKind } from "../../../lib/capped/foreign.ts";
 import { METADATA_STRING_CHARS_MAX } from "../../../wire/metadata.ts";
 import { oneLine } from "../../../lib/one-line.ts";
+import { dataFolder } from "./data-folder.ts";
 import { pdfPagesMax } from "./pdf-budget.ts";
 import { pageText } from "./page-text.ts";
 import type { TextItem } from "./page-text.ts";
@@ -40,7 +40,7 @@ const MESSAGE_CHARS = 256 * 1024;
  * Tables that fonts of Chinese, Japanese and Korean texts refer to without including them. A page in such a font has no text without
  * its table.
  */
-const CMAPS = fileURLToPath(new URL("cmaps/", import.meta.resolve("pdfjs-dist/package.json")));
+const CMAPS = `${dataFolder("cmaps")}/`;
 
 /** Set by warnings: PDF.js continues after most errors in a page, so a refused allocation would silently lose text. */
 let memoryRefused = false;
