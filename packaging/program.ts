@@ -91,6 +91,8 @@ const DEAD_WEIGHT: readonly RegExp[] = [
   /^node_modules\/@napi-rs(?:\/|$)/,
   // PDFium for browsers, for workers of browsers and for `require`.
   /^node_modules\/@hyzyla\/pdfium\/dist\/(?:index\.esm\.(?:base64|browser|cdn|worker)\.js|index\.cjs|worker\.bundle\.js|pdfium\.wasm\.base64.*)$/,
+  // What bundlers take of the client of buckets; Node.js takes `dist-cjs`.
+  /^node_modules\/@(?:aws|aws-sdk|smithy)\/.*\/dist-(?:es|types)(?:\/|$)/,
   // Sources and compilers' notes for people who debug packages: Node.js runs no TypeScript below node_modules.
   /\.map$/,
   /^node_modules\/.*\.[mc]?ts$/,

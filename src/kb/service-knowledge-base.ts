@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { openShares } from "../lib/shares.ts";
 import { openTurns } from "../lib/turns.ts";
@@ -20,7 +19,7 @@ import { openModelTurns } from "./search/model-turns.ts";
 import type { ServiceModels } from "./service-models.ts";
 import type { Store } from "./store/store.ts";
 import { fileAddresses } from "./uploads/file-address.ts";
-import { openFolder } from "./uploads/folder.ts";
+import { openFiles } from "./uploads/open-files.ts";
 
 /** What the knowledge base takes from the service. */
 type Given = Pick<
@@ -55,7 +54,7 @@ export async function openKnowledgeBase(
     isEmbedding: () => backfill.isRunning(),
     modelTurns: openModelTurns(() => new Refusal("overloaded", "Too many searches are waiting for a model.")),
     ingest: openPipeline(options, { model, language, embedderFor }, index),
-    files: await openFolder({ folder: join(options.stateDir, "uploads") }),
+    files: await openFiles(options.files, options.stateDir, options.log),
     // A service that other machines reach now may have been local when its first files were uploaded.
     addresses: fileAddresses(() => resourcesUrl() ?? "", true),
     fetcher: timeFetches(observer, fetching(options, "link resources")),

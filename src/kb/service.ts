@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
+import { codeOf } from "../lib/failure.ts";
 import { listenFailure } from "../lib/listen-failure.ts";
 import { isExposed, reachedAt } from "../lib/loopback.ts";
 import { steadyClock } from "../lib/steady-clock.ts";
@@ -215,9 +216,15 @@ async function resumeWork(
   worker: string,
   isOnly: boolean,
 ): Promise<void> {
-  const leftovers = await kb.files.recover(async (token) => (await kb.records.file(token)) !== undefined);
-  if (leftovers > 0)
-    log.info({ files: leftovers }, "recovered the uploads that an earlier run left unfinished");
+  try {
+    const leftovers = await kb.files.recover(async (token) => (await kb.records.file(token)) !== undefined);
+    if (leftovers > 0)
+      log.info({ files: leftovers }, "recovered the uploads that an earlier run left unfinished");
+  } catch (error) {
+    // Housekeeping looks again, and most of the service needs no file.
+    if (codeOf(error) !== "files_unavailable") throw error;
+    log.warn({ err: error }, "starting although the store of uploaded files does not answer");
+  }
   await kb.queue.resume(worker, kb.steadyMs(), isOnly);
   admission.become("ready");
   for (const queue of QUEUES) work.wake(queue);

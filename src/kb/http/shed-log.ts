@@ -4,6 +4,7 @@ import type { RefusalCode } from "../resources/refusal.ts";
 /** Refusals that one cause repeats thousands of times without any defect: they are counted, and logged without stacks. */
 const SHED: ReadonlySet<string> = new Set<RefusalCode>([
   "disk_full",
+  "files_unavailable",
   "model_busy",
   "overloaded",
   "starting",

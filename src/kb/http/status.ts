@@ -76,6 +76,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   queue_full: 429,
   extractor_busy: 429,
   headers_too_large: 431,
+  file_damaged: 500,
   internal: 500,
   model_failed: 502,
   model_busy: 503,
@@ -87,6 +88,7 @@ export const STATUS: Readonly<Record<RefusalCode, number>> = {
   store_busy: 503,
   store_damaged: 503,
   disk_full: 503,
+  files_unavailable: 503,
 };
 
 /** Default `Retry-After` in seconds of refusals that do not set their own. */
@@ -103,6 +105,7 @@ const RETRY_AFTER_SECONDS: Readonly<Partial<Record<RefusalCode, number>>> = {
   // A person has to act, so clients need not retry often.
   store_damaged: 60,
   disk_full: 60,
+  files_unavailable: 5,
 };
 
 /** A refusal as sent to the client. */
@@ -161,8 +164,10 @@ export function storeDamaged(cause: unknown): Refusal {
   });
 }
 
-/** Codes of the extractor, the store and the JSON worker whose messages are meant for the caller. */
+/** Codes of the extractor, the stores and the JSON worker whose messages are meant for the caller. */
 const FOR_THE_CALLER: ReadonlySet<string> = new Set<RefusalCode>([
+  "file_damaged",
+  "files_unavailable",
   "invalid_body",
   "empty_file",
   "unsupported_media_type",

@@ -95,7 +95,9 @@ async function attempt(kb: KnowledgeBase, job: LeasedJob): Promise<"over" | "aga
       return error;
     }
     const { code, message, hint, retryAfterSeconds } = kb.explain(error);
-    if (retryAfterSeconds !== undefined && job.attempts < POSTPONED_MAX) {
+    // An outage of the store of files, however long, is no failure of the document.
+    const isPatient = job.attempts < POSTPONED_MAX || code === "files_unavailable";
+    if (retryAfterSeconds !== undefined && isPatient) {
       const delayMs = Math.max(POSTPONED_MS * 2 ** job.attempts, retryAfterSeconds * 1000);
       const nowMs = kb.steadyMs();
       await kb.queue.postpone(job, {

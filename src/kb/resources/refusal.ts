@@ -26,6 +26,8 @@ export type RefusalCode =
   | "resource_not_found"
   | "collection_not_found"
   | "file_not_found"
+  | "file_damaged"
+  | "files_unavailable"
   | "method_not_allowed"
   | "request_timeout"
   | "idempotency_conflict"

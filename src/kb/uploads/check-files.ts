@@ -12,9 +12,10 @@ export interface FileCheckOptions {
 }
 
 /** Most damaged files that the findings name. */
-const NAMED_MAX = 20;
+export const NAMED_MAX = 20;
 
-const SEND_AGAIN =
+/** The remedy for a file that is lost. */
+export const SEND_AGAIN =
   "The documents made from it stay searchable, but the file itself cannot be downloaded. Upload it again, or restore a " +
   "backup that contains it.";
 

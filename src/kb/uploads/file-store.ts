@@ -61,6 +61,4 @@ export interface FileStore {
    * many there were. May run at any time, in several processes.
    */
   recover(isRecorded: (token: string) => Promise<boolean>): Promise<number>;
-  /** Writes, reads and removes a small file. Throws if that fails. */
-  probe(): Promise<void>;
 }

@@ -83,7 +83,7 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
       const isNew = !inFlight.has(token);
       inFlight.add(token);
       try {
-        return { token, path, ...(await writeReceived(path, bytes, bytesMax, tooLarge)) };
+        return { token, path, ...(await writeReceived(path, bytes, bytesMax, tooLarge, true)) };
       } catch (error) {
         if (isNew) inFlight.delete(token);
         throw error;
@@ -105,7 +105,6 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
       }
       return recovered;
     },
-    probe: () => probe(incoming),
   };
 }
 
@@ -157,7 +156,10 @@ async function touch(path: string): Promise<void> {
   }
 }
 
-async function probe(incoming: string): Promise<void> {
+/** Writes, reads and removes a small file, in a folder that processes share. Throws if that fails. */
+export async function probeFolder(folder: string): Promise<void> {
+  const incoming = join(folder, "incoming");
+  await mkdir(incoming, { recursive: true, mode: 0o700 });
   const path = join(incoming, `probe-${randomUUID()}`);
   try {
     await writeFile(path, PROBE, { flag: "wx", mode: 0o600 });

@@ -2,12 +2,16 @@ import { createHash } from "node:crypto";
 import { open, rm, type FileHandle } from "node:fs/promises";
 import type { Received } from "./file-store.ts";
 
-/** Writes a stream to a new file, flushes it, and measures it. Leaves no file if it throws, unless the file was there before. */
+/**
+ * Writes a stream to a new file, and measures it. `isDurable`: the file survives the loss of power. Leaves no file if it throws, unless
+ * the file was there before.
+ */
 export async function writeReceived(
   path: string,
   bytes: AsyncIterable<Uint8Array>,
   bytesMax: number,
   tooLarge: () => Error,
+  isDurable: boolean,
 ): Promise<Pick<Received, "sizeBytes" | "sha256">> {
   const file = await open(path, "wx", 0o600);
   try {
@@ -19,7 +23,7 @@ export async function writeReceived(
       digest.update(part);
       await writeAll(file, part);
     }
-    await file.sync();
+    if (isDurable) await file.sync();
     return { sizeBytes, sha256: digest.digest("hex") };
   } catch (error) {
     await rm(path, { force: true });

@@ -24,6 +24,7 @@ it("sends Retry-After with every retryable refusal", () => {
     store_busy: 1,
     store_damaged: 60,
     disk_full: 60,
+    files_unavailable: 5,
   });
 });
 
@@ -50,6 +51,8 @@ describe("errors of other parts of the service", () => {
   it.each<[RefusalCode, number]>([
     ["invalid_body", 400],
     ["empty_file", 400],
+    ["file_damaged", 500],
+    ["files_unavailable", 503],
     ["unsupported_media_type", 415],
     ["text_too_large", 413],
     ["too_many_chunks", 422],

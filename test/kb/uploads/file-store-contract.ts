@@ -237,10 +237,5 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await readText(later, keyOf("recorded", "words"))).toBe("words");
       });
     });
-
-    it("proves by a small file that it can be written, read and removed", async () => {
-      await store.probe();
-      expect(await place.names()).toEqual([]);
-    });
   });
 }

@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { BucketOptions } from "./bucket.ts";
+import type { FileStore } from "./file-store.ts";
+import { openFolder } from "./folder.ts";
+
+/** Where uploaded files are. */
+export type FilesPlace =
+  | { readonly kind: "folder"; readonly path: string }
+  | (BucketOptions & { readonly kind: "bucket" });
+
+/** Minimum interval between lines about a failing bucket. */
+const REPORT_EVERY_MS = 60_000;
+
+/**
+ * Opens the store of uploaded files. Default: the folder `uploads` of the state folder, which this process alone uses; others may use a
+ * place of its own.
+ */
+export async function openFiles(
+  place: FilesPlace | undefined,
+  stateDir: string,
+  log: Pick<Logger, "error">,
+  steadyMs: () => number = () => performance.now(),
+): Promise<FileStore> {
+  if (place === undefined) return openFolder({ folder: join(stateDir, "uploads") });
+  if (place.kind === "folder") return openFolder({ folder: place.path, isShared: true });
+  const { openS3 } = await import("./s3.ts");
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  return openS3({
+    ...place,
+    cacheFolder: join(stateDir, "file-cache"),
+    onProblem: (error) => {
+      if (steadyMs() - reportedMs < REPORT_EVERY_MS) return;
+      reportedMs = steadyMs();
+      log.error({ err: error, bucket: place.bucket }, "the bucket of uploaded files fails");
+    },
+  });
+}
