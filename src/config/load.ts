@@ -9,6 +9,7 @@ import { similarTo } from "../lib/similar.ts";
 import { pathBelow } from "../lib/path-below.ts";
 import { schemaProblems } from "../lib/schema-issue.ts";
 import { withoutComments } from "./comments.ts";
+import { filesOf, isBucket } from "./files.ts";
 import { databaseHost, databaseProblem, hasPassword } from "./database.ts";
 import { CONFIG_MANUAL } from "./manual.ts";
 import { knownKeys } from "./json-schema.ts";
@@ -149,10 +150,15 @@ function checked(value: unknown, name: string): ConfigFile {
 }
 
 /**
- * Throws `source_overlap` if two sources overlap, or if a source contains the state folder, whose own writes would be
- * synced for ever.
+ * Throws `source_overlap` if two sources overlap, or if a source contains the state folder or the one of uploaded files, whose writes
+ * would be synced for ever.
  */
-function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir">): void {
+function checkFolders({
+  sources,
+  stateDir,
+  service,
+}: Pick<Config, "sources" | "stateDir" | "service">): void {
+  const files = filesOf(service);
   const roots = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
   const realState = realPath(stateDir);
   for (const [index, { path, real }] of roots.entries()) {
@@ -172,6 +178,13 @@ function checkFolders({ sources, stateDir }: Pick<Config, "sources" | "stateDir"
         code: "source_overlap",
         subject: stateDir,
         hint: "Choose a stateDir elsewhere, or one whose name begins with a dot.",
+      });
+    }
+    if (files?.kind === "folder" && liesIn(realPath(files.path), real)) {
+      throw new KbsyncError(`the folder of uploaded files ${files.path} lies inside the source ${path}`, {
+        code: "source_overlap",
+        subject: files.path,
+        hint: "Choose a folder elsewhere in service.files.",
       });
     }
   }
@@ -247,11 +260,12 @@ function readFile(file: string): string {
 
 function absoluteService(service: ServiceConfig, folder: string): ServiceConfig {
   if ("embedded" in service) {
-    const { modelDir, databasePasswordFile: passwordFile } = service;
+    const { modelDir, databasePasswordFile: passwordFile, files } = service;
     return {
       ...service,
       ...(modelDir !== undefined && { modelDir: absolutePathOf(folder, modelDir) }),
       ...(passwordFile !== undefined && { databasePasswordFile: absolutePathOf(folder, passwordFile) }),
+      ...(files !== undefined && !isBucket(files) && { files: absolutePathOf(folder, files) }),
     };
   }
   if (service.pauthkeyFile === undefined) return service;
@@ -287,6 +301,8 @@ function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boo
     if (isExposed(service)) return true;
     const { database } = service;
     if (database !== undefined && !isLoopback(databaseHost(database) ?? "localhost")) return true;
+    if (isBucket(service.files) && !isLoopback(URL.parse(service.s3?.endpoint ?? "")?.hostname ?? ""))
+      return true;
   }
   return hosts.some((url) => url !== undefined && !isLoopback(URL.parse(url)?.hostname ?? ""));
 }

@@ -20,6 +20,7 @@ import {
   METADATA_VALUES_MAX,
 } from "../wire/metadata.ts";
 import { UPLOAD_BYTES_MAX } from "../wire/constants.ts";
+import { filesProblem, isBucket } from "./files.ts";
 import { LimitsConfig } from "./limits.ts";
 
 /** Default address of the embedded service, reachable from this machine only. */
@@ -227,6 +228,43 @@ const embedded = z.strictObject({
     .describe(
       "File that holds the password of the database; relative to the configuration file. Default: no password, or the one of PGPASSWORD or ~/.pgpass.",
     ),
+  files: z
+    .string()
+    .min(1)
+    .max(4096)
+    .superRefine((text, context) => {
+      const message = filesProblem(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    })
+    .optional()
+    .describe(
+      "Where uploaded files are: a folder, relative to the configuration file, or an S3-compatible bucket, `s3://bucket/prefix`. Several processes may use one place. Default: a folder in stateDir.",
+    ),
+  s3: z
+    .strictObject({
+      endpoint: httpUrl
+        .refine((text) => URL.parse(text)?.password === "", "expected an address without a password")
+        .optional()
+        .describe(
+          "Address of an S3-compatible service, such as `http://minio.example:9000`. Default: $AWS_ENDPOINT_URL_S3, else the one in the AWS configuration files, else Amazon S3.",
+        ),
+      region: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .describe(
+          "Region of the bucket. Default: $AWS_REGION, else the one in the AWS configuration files; `us-east-1` with an endpoint.",
+        ),
+      pathStyle: z
+        .boolean()
+        .optional()
+        .describe(
+          "Whether requests name the bucket in the path instead of the host. Default: true with an endpoint.",
+        ),
+    })
+    .optional()
+    .describe("How the bucket of service.files is reached. Credentials come from where AWS tools find them."),
 });
 
 const price = z.number().min(0).max(1_000_000);
@@ -661,6 +699,11 @@ export const ConfigFile = z
       missing(["kb", "embedding", "price"], "the price of a million tokens");
     if (language !== undefined && !Object.hasOwn(talk.models, language.model))
       missing(["kb", "chat", "models"], `the prices of ${language.model}`);
+  })
+  .superRefine(({ service }, problems) => {
+    if (!("embedded" in service) || service.s3 === undefined || isBucket(service.files)) return;
+    const message = "expected service.files to name a bucket, such as s3://bucket/prefix";
+    problems.addIssue({ code: "custom", path: ["service", "s3"], message, input: undefined });
   })
   .superRefine(({ service, kb: rules }, problems) => {
     if (!("embedded" in service) || !isExposed(service)) return;

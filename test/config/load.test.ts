@@ -1,3 +1,4 @@
+import { filesOf } from "../../src/config/files.ts";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -196,6 +197,50 @@ describe("where the configuration comes from", () => {
     expect(() => load(given)).not.toThrow("hush");
   });
 
+  it("takes a folder or a bucket for uploaded files", () => {
+    const files = (service: object) => {
+      writeFileSync(
+        join(folder, "kbsync.config.json"),
+        JSON.stringify({ service: { embedded: true, ...service } }),
+      );
+      return filesOf(load().service);
+    };
+    expect(files({})).toBeUndefined();
+    expect(files({ files: "shared/files" })).toEqual({ kind: "folder", path: join(folder, "shared/files") });
+    expect(files({ files: "/mnt/files" })).toEqual({ kind: "folder", path: "/mnt/files" });
+    expect(files({ files: "s3://my.bucket" })).toEqual({ kind: "bucket", bucket: "my.bucket", prefix: "" });
+    const s3 = { endpoint: "http://127.0.0.1:9000", region: "garage", pathStyle: false };
+    for (const path of ["a/b", "a/b/"])
+      expect(files({ files: `s3://bucket/${path}`, s3 })).toEqual({
+        kind: "bucket",
+        bucket: "bucket",
+        prefix: "a/b/",
+        ...s3,
+      });
+  });
+
+  it.each<[{ files?: string; s3?: object; sources?: object[] }, string]>([
+    [{ files: "https://bucket.example" }, "service.files: expected a folder, or a bucket"],
+    [{ files: "s3://Bucket" }, "service.files: expected a folder, or a bucket"],
+    [{ files: "s3://key:secret@bucket" }, "service.files: expected a folder, or a bucket"],
+    [{ files: "s3://bucket/a b" }, "service.files: expected a folder, or a bucket"],
+    [{ files: "s3://bucket/a//b" }, "service.files: expected a prefix without empty parts"],
+    [{ files: "s3://bucket/../b" }, "service.files: expected a prefix without empty parts"],
+    [{ files: "s3://bucket//" }, "service.files: expected a prefix without empty parts"],
+    [{ files: "" }, "service.files"],
+    [{ s3: { region: "a" } }, "service.s3: expected service.files to name a bucket"],
+    [{ files: "here", s3: { region: "a" } }, "service.s3: expected service.files to name a bucket"],
+    [{ files: "s3://bucket", s3: { endpoint: "bucket.example" } }, "service.s3.endpoint"],
+    [{ files: "s3://bucket", s3: { endpoint: "http://a:hush@b.example" } }, "without a password"],
+    [{ files: "watched/files", sources: [{ path: "watched" }] }, "lies inside the source"],
+  ])("refuses the files %j", ({ sources = [], ...service }, words) => {
+    writeFileSync(
+      join(folder, "kbsync.config.json"),
+      JSON.stringify({ service: { embedded: true, ...service }, sources }),
+    );
+    expect(() => load()).toThrow(words);
+  });
+
   it("refuses the password of no database, and checks files for secrets if the database is elsewhere", () => {
     const blocks = (service: object): boolean => {
       writeFileSync(
@@ -207,6 +252,8 @@ describe("where the configuration comes from", () => {
     expect(() => blocks({ databasePasswordFile: "pw" })).toThrow("expected service.database");
     expect(blocks({ database: "postgres://a@db.example/kb" })).toBe(true);
     expect(blocks({ database: "postgres://a@127.0.0.1/kb" })).toBe(false);
+    expect(blocks({ files: "s3://bucket" })).toBe(true);
+    expect(blocks({ files: "s3://bucket", s3: { endpoint: "http://127.0.0.1:9000" } })).toBe(false);
     expect(blocks({ database: "postgres://a@%2Frun%2Fpostgresql/kb" })).toBe(false);
     expect(blocks({ database: "postgres:///kb?host=/run/postgresql" })).toBe(false);
     expect(blocks({ database: "postgres:///kb?host=db.example" })).toBe(true);

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../../backup/make.ts";
 import { noteBackup } from "../../backup/known-backups.ts";
+import { filesOf, filesWords, type FilesPlace } from "../../config/files.ts";
 import { loadConfig, sourceAround } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { printJson } from "../state/ask.ts";
@@ -32,7 +33,8 @@ export function addBackup(program: Command, context: Context): void {
 }
 
 async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
-  const { stateDir, sources } = loadConfig(configRequest(context, options));
+  const { stateDir, sources, service } = loadConfig(configRequest(context, options));
+  const files = filesOf(service);
   const target = resolve(context.cwd, to);
   refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);
@@ -43,7 +45,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   ]);
   const report = await makeBackup({
     stateDir,
-    parts: backupParts(stateFolder(stateDir)),
+    parts: backupParts(stateFolder(stateDir), files === undefined),
     target,
     version: programVersion(),
     now: new Date(context.nowMs()),
@@ -51,7 +53,7 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   });
   noteBackup(stateDir, { path: report.path, at: new Date(context.nowMs()).toISOString() });
   if (options.json === true) printJson(context, report);
-  else context.stdout.write(backupText(report));
+  else context.stdout.write(`${backupText(report)}${files === undefined ? "" : filesElsewhere(files)}`);
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
 }
 
@@ -64,6 +66,10 @@ function refuseWatched(target: string, folders: readonly string[]): void {
     subject: target,
     hint: "It would be sent to the service as documents. Name a folder elsewhere, best on another disk.",
   });
+}
+
+function filesElsewhere(files: FilesPlace): string {
+  return `not in it: uploaded files, which are in ${filesWords(files)}; back them up there\n`;
 }
 
 /** The result for a person. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { request } from "undici";
 import { z } from "zod";
+import { filesOf } from "../../config/files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { AskFolders } from "../../kb/resources/knowledge-base.ts";
@@ -58,6 +59,8 @@ export interface ReachedService {
 
 /** The built console, which has the same relative path from `src` and from `dist`. */
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
+const FILES_OF_ONE_PROCESS =
+  "uploaded files are in this state folder: other processes of the database cannot read them; service.files names a place for all";
 /** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
 
@@ -87,6 +90,9 @@ export async function startEmbeddedService(
   const { host, publicUrl } = config.service;
   const unsafe = openWithoutTls(config.service);
   if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: publicUrl ?? host }, unsafe);
+  const { database, files } = config.service;
+  if (database !== undefined && files === undefined)
+    log.warn({ code: "files_of_one_process" }, FILES_OF_ONE_PROCESS);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   let ownKeyHash: string | undefined;
@@ -169,6 +175,7 @@ async function openStateService(
       stateDir: state.serviceDir,
       store,
       sharesStore: own.database !== undefined,
+      files: filesOf(own),
       host,
       port,
       ...(publicUrl !== undefined && { resourcesUrl: publicUrl }),

@@ -1,4 +1,6 @@
+import { filesOf, filesWords } from "../../config/files.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
+import { checkPlace } from "../../kb/uploads/check-place.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { isOpenToOthers } from "../../lib/private-path.ts";
@@ -67,13 +69,23 @@ export const storeCheck: Check = {
   },
 };
 
-/** Checks the uploaded files that the store refers to. */
+/** Checks that the place of uploaded files can be used, and the files in it that the store refers to. */
 export const uploadsCheck: Check = {
   name: "uploads",
-  run: async ({ state, quick, signal }) => {
-    if (!isThere(storeFile(state))) return NONE;
-    const known = maintainStore(storeFile(state)).uploads();
-    const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
-    return { seen: counted(known.length, "file"), findings };
+  run: async ({ config: { service }, state, quick, signal }) => {
+    const files = filesOf(service);
+    const isEmbedded = "embedded" in service && service.database === undefined;
+    const known =
+      isEmbedded && isThere(storeFile(state)) ? maintainStore(storeFile(state)).uploads() : undefined;
+    if (files === undefined) {
+      if (known === undefined) return NONE;
+      const findings = await checkUploads(uploadsFolder(state), known, { quick, signal });
+      return { seen: counted(known.length, "file"), findings };
+    }
+    const seen = known === undefined ? "" : `${counted(known.length, "file")} in `;
+    return {
+      seen: `${seen}${filesWords(files)}`,
+      findings: await checkPlace(files, known, { quick, signal }),
+    };
   },
 };

@@ -12,8 +12,11 @@ export function uploadsFolder({ serviceDir }: StateFolder): string {
   return join(serviceDir, "uploads");
 }
 
-/** What a backup of a state folder is made of; the ledger first, see `BackupOptions.parts`. */
-export function backupParts(state: StateFolder): readonly BackupPart[] {
+/**
+ * What a backup of a state folder is made of; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in the
+ * state folder.
+ */
+export function backupParts(state: StateFolder, hasUploads: boolean): readonly BackupPart[] {
   const uploads = uploadsFolder(state);
   return [
     {
@@ -31,9 +34,11 @@ export function backupParts(state: StateFolder): readonly BackupPart[] {
       // A crash leaves a file that the store knows where it arrived, until the next start.
       folders: [uploads, join(uploads, "incoming")],
       files: (copy) =>
-        maintainStore(copy)
-          .uploads()
-          .map(({ token, sha256 }) => ({ name: token, sha256 })),
+        hasUploads
+          ? maintainStore(copy)
+              .uploads()
+              .map(({ token, sha256 }) => ({ name: token, sha256 }))
+          : [],
       check: (copy) => maintainStore(copy).check({ quick: true })?.findings ?? [],
     },
   ];

@@ -1,0 +1,58 @@
+/** Where uploaded files are, as configured. */
+export type FilesPlace =
+  | { readonly kind: "folder"; readonly path: string }
+  | {
+      readonly kind: "bucket";
+      readonly bucket: string;
+      /** Empty, or ends with a slash. */
+      readonly prefix: string;
+      readonly endpoint?: string | undefined;
+      readonly region?: string | undefined;
+      readonly pathStyle?: boolean | undefined;
+    };
+
+/** The settings of the embedded service about uploaded files. */
+export interface FilesSettings {
+  readonly files?: string | undefined;
+  readonly s3?:
+    | {
+        readonly endpoint?: string | undefined;
+        readonly region?: string | undefined;
+        readonly pathStyle?: boolean | undefined;
+      }
+    | undefined;
+}
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, and characters that need no escape in a key. */
+const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9!_.*'()/-]{0,512}))?$/;
+
+/** Returns why a text names no place for files; undefined if it does. */
+export function filesProblem(text: string): string | undefined {
+  if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text)) return undefined;
+  const prefix = BUCKET.exec(text)?.[2] ?? "";
+  if (!BUCKET.test(text)) return "expected a folder, or a bucket such as s3://bucket/prefix";
+  const parts = prefix.replace(/\/$/, "").split("/");
+  return prefix !== "" && parts.some((part) => /^\.*$/.test(part))
+    ? "expected a prefix without empty parts, `.` and `..`"
+    : undefined;
+}
+
+/** Reports whether `service.files` names a bucket. */
+export function isBucket(files: string | undefined): boolean {
+  return files?.startsWith("s3://") === true;
+}
+
+/** Returns where an embedded service has uploaded files; undefined: in the state folder. */
+export function filesOf(service: FilesSettings | object): FilesPlace | undefined {
+  const { files, s3 } = service as FilesSettings; // a hosted service has neither
+  if (files === undefined) return undefined;
+  const [, bucket, path = ""] = BUCKET.exec(files) ?? [];
+  if (bucket === undefined) return { kind: "folder", path: files };
+  const prefix = path === "" ? "" : `${path.replace(/\/$/, "")}/`;
+  return { kind: "bucket", bucket, prefix, ...s3 };
+}
+
+/** Describes a place for people. */
+export function filesWords(place: FilesPlace): string {
+  return place.kind === "folder" ? place.path : `s3://${place.bucket}/${place.prefix}`;
+}
