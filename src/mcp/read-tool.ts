@@ -26,7 +26,7 @@ export const ReadInput = z.object({
     .min(1)
     .max(CHARS_MAX)
     .default(CHARS_DEFAULT)
-    .describe(`Most characters to return, up to ${CHARS_MAX}.`),
+    .describe(`Maximum number of characters to return, up to ${CHARS_MAX}.`),
 });
 export type ReadInput = z.infer<typeof ReadInput>;
 

@@ -43,7 +43,7 @@ const TEXT_SHARE = 0.6;
 /** Arguments of the tool `search_passages`. */
 export const SearchInput = z.object({
   query: z.string().trim().min(1).max(QUERY_CHARS_MAX).describe("The question, in your own words."),
-  top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Most passages to return."),
+  top_k: z.int().min(1).max(TOP_K_MAX).default(TOP_K_DEFAULT).describe("Maximum number of passages."),
   offset: z
     .int()
     .min(0)
@@ -58,17 +58,19 @@ export const SearchInput = z.object({
     .min(TOKENS_MIN)
     .max(TOKENS_MAX)
     .default(ANSWER_TOKENS)
-    .describe(`Most tokens of the answer, as ${TOKENIZER} counts.`),
+    .describe(`Maximum number of tokens in the answer, as ${TOKENIZER} counts them.`),
   max_per_document: z
     .int()
     .min(1)
     .max(TOP_K_MAX)
     .optional()
-    .describe("Most passages of one document, to see several documents."),
+    .describe("Maximum number of passages per document, to see several documents."),
   collapse: z
     .boolean()
     .default(true)
-    .describe("Returns one of several passages with nearly the same text, with their number."),
+    .describe(
+      "Returns only the best of several passages with nearly the same text, with the number of the others.",
+    ),
   score: z
     .number()
     .min(0)
@@ -143,10 +145,10 @@ export const SearchOutput = z.object({
       duplicate_documents: z
         .array(z.object({ document_id: z.string(), title: z.string() }))
         .optional()
-        .describe("Other documents that they are of."),
+        .describe("Other documents that contain them."),
     }),
   ),
-  tokenizer: z.string().describe("Counts the tokens of max_tokens: those of the results as JSON."),
+  tokenizer: z.string().describe("What counts the tokens for max_tokens, over the results as JSON."),
   fallback: SearchFallback.optional(),
   receipt: AnswerReceipt,
   next_offset: z.number().nullable().describe("Offset of the next passages; null if there are none."),

@@ -89,7 +89,8 @@ function addTools(
   add({
     name: "list_sources",
     title: "List sources",
-    description: "Lists the synced folders and other sources of documents, with how many each has.",
+    description:
+      "Lists the synced folders and other sources of documents, with the number of documents in each.",
     input: SourcesInput,
     output: SourcesOutput,
     run: describeSources,

@@ -95,7 +95,7 @@ function AgentCard({
           Try
         </a>
         {origin === "configuration" ? (
-          <span class="small muted">Of the configuration: change it in kb.agents.</span>
+          <span class="small muted">Defined in the configuration: change it in kb.agents.</span>
         ) : (
           <button type="button" class="button small" onClick={onEdit}>
             Edit<span class="hidden-visually"> {name}</span>

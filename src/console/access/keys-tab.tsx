@@ -84,8 +84,8 @@ function effectOf({ _id }: KeyRecordAnswer, what: "rotate" | "revoke"): string {
   const own =
     _id === me.value?.key._id ? " You are signed in with this key, so your session ends with it." : "";
   return what === "revoke"
-    ? `Programs that use it are refused from the next request on. It cannot be made valid again.${own}`
-    : `There will be another key with the same name and scopes. The old one works for another day.${own}`;
+    ? `Programs that use it are refused from their next request on. This cannot be undone.${own}`
+    : `A new key with the same name and scopes replaces it. The old one works for one more day.${own}`;
 }
 
 function KeyTable({
@@ -173,7 +173,7 @@ function NewKey({
     <form class="card stack" onSubmit={submit} aria-label="New key">
       <h2>New key</h2>
       <div class="columns">
-        <Field label="Name" needed hint="For whom or what it is, such as “search page”.">
+        <Field label="Name" needed hint="Who or what it is for, such as “search page”.">
           {(attributes) => (
             <input
               {...attributes}

@@ -81,7 +81,7 @@ export function WebhooksTab(): JSX.Element {
         const left =
           data.disabled === undefined
             ? ""
-            : `; ${counted(data.disabled, "message")} of disabled addresses stay`;
+            : `; ${counted(data.disabled, "message")} of disabled addresses stay undelivered`;
         toast(`${counted(data.replayed, "message")} will be sent again${left}.`);
       }),
   };
@@ -106,7 +106,7 @@ export function WebhooksTab(): JSX.Element {
         <SecretDialog
           title="The secret of the signatures"
           secret={secret}
-          use="The receiver checks with it that messages come from here. An earlier secret signs for another day."
+          use="The receiver checks with it that messages come from here. The previous secret stays valid for one more day."
           onClose={() => setSecret(undefined)}
         />
       )}
@@ -148,7 +148,9 @@ function Endpoints({
   readonly commands: Commands;
 }): JSX.Element {
   if (endpoints.length === 0) {
-    return <Empty title="No address receives events">Add one above to be told when documents change.</Empty>;
+    return (
+      <Empty title="No address receives events">Add one above to be notified when documents change.</Empty>
+    );
   }
   return (
     <ul class="stack">
@@ -162,7 +164,7 @@ function Endpoints({
             {endpoint.events.length === 0 ? "all events" : endpoint.events.join(", ")} ·{" "}
             {counted(endpoint.waiting, "message")} waiting ·{" "}
             {endpoint.deliveredAt === null
-              ? "nothing arrived yet"
+              ? "nothing delivered yet"
               : `last arrived ${ago(Date.parse(endpoint.deliveredAt), Date.now())}`}
           </p>
           {endpoint.problem === null ? null : <p class="small">Last attempt: {endpoint.problem}</p>}
@@ -204,7 +206,7 @@ function DeadLetters({
   return (
     <section class="stack" aria-labelledby="dead-letters">
       <div class="row spread">
-        <h2 id="dead-letters">Messages that were given up</h2>
+        <h2 id="dead-letters">Undelivered messages</h2>
         <button type="button" class="button small" onClick={() => commands.replay({})}>
           Send all again
         </button>

@@ -60,7 +60,7 @@ async function* eventsOf(answer: Response, signal: AbortSignal): AsyncGenerator<
   for (;;) {
     const piece = await reader?.read().catch((error: unknown) => {
       signal.throwIfAborted();
-      throw new RequestError("The connection broke while the answer came.", { hint: String(error) });
+      throw new RequestError("The connection broke off during the answer.", { hint: String(error) });
     });
     if (piece === undefined || piece.done) return;
     rest += piece.value;

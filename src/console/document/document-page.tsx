@@ -93,7 +93,7 @@ function Loaded({ shown, reload }: { readonly shown: Shown; readonly reload: () 
   if (record.isDeleted) {
     return (
       <Notice kind="wait" title="This document is deleted">
-        <p>No search finds it any more. Its record stays for a while; its text is gone.</p>
+        <p>Searches no longer find it. Its record stays for a while; its text is gone.</p>
       </Notice>
     );
   }

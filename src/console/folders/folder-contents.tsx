@@ -33,7 +33,7 @@ export function FolderContents({ preview }: { readonly preview: FolderPreview })
           {counted(files, "file")}, {bytes(preview.bytes)}
         </h2>
         <p class="muted">
-          {files === 0 ? "Nothing would be taken of " : "Would be taken of "}
+          {files === 0 ? "Nothing would be taken from " : "Would be taken from "}
           <span class="path">{path}</span>
           {realPath === null ? null : (
             <>
@@ -116,7 +116,7 @@ function Warnings({ preview }: { readonly preview: FolderPreview }): JSX.Element
           kind="good"
           title={`${counted(documents, "document")} of this folder ${documents === 1 ? "is" : "are"} still here`}
         >
-          <p>Adding it takes them up again; nothing of them is sent twice.</p>
+          <p>If you add it, it takes them over; none is sent twice.</p>
         </Notice>
       )}
     </>

@@ -85,7 +85,7 @@ function Folder({
       {unreadable === 0 ? null : (
         <Notice
           kind="bad"
-          title={`${counted(unreadable, "path")} cannot be read, so nothing of them is changed`}
+          title={`${counted(unreadable, "path")} cannot be read, so their documents stay as they are`}
         >
           <ul class="path">
             {unreadablePaths.map((each) => (
@@ -190,7 +190,7 @@ function Commands({
         : command(
             "Pause",
             () => askDaemon("pause", folder),
-            "Nothing of this folder is sent until you resume it.",
+            "Nothing is sent from this folder until you resume it.",
           )}
       {command("Rescan", () => askDaemon("rescan", folder), "Every file is compared again.")}
       {command("Verify", async () => setReport(await askDaemon("verify", { ...folder, repair: false })))}

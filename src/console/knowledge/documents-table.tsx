@@ -47,7 +47,7 @@ export function DocumentsTable({
     try {
       choose(await list.loadFirst(CHOSEN_MAX), true);
       if (total > CHOSEN_MAX)
-        toast(`The first ${count(CHOSEN_MAX)} documents are selected, no more at a time.`);
+        toast(`The first ${count(CHOSEN_MAX)} documents are selected, which is the most at a time.`);
     } catch (failure) {
       setError(failure);
     }

@@ -30,7 +30,7 @@ function OwnersPage(): JSX.Element {
   return (
     <Page
       title="Knowledge"
-      intro="Each owner has documents of its own in a collection. A search asks one of them."
+      intro="Each owner has its own documents in a collection. A search covers one owner."
       actions={
         may("write") ? (
           <a class="button primary" href={addressOf(["add"])}>

@@ -73,7 +73,7 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
     .map(sentence)
     .join(" ");
   if (source.halted)
-    needs.push(need(`halted ${path}`, `Nothing of ${name} is sent`, reason, tab("held", "Look at it")));
+    needs.push(need(`halted ${path}`, `Nothing is sent from ${name}`, reason, tab("held", "Open it")));
   else if (source.held > 0) {
     const waiting = `${counted(source.held, "delete")} of ${name} ${source.held === 1 ? "waits" : "wait"}`;
     needs.push(need(`held ${path}`, `${waiting} for your approval`, reason, tab("held", "Review")));
@@ -86,7 +86,7 @@ function sourceNeeds(source: LiveStatus["sources"][number]): readonly Need[] {
   }
   if (source.unreadable > 0) {
     const title = `${counted(source.unreadable, "path")} of ${name} cannot be read`;
-    const detail = `Nothing of them is changed: ${source.unreadablePaths.slice(0, 3).join(", ")}`;
+    const detail = `Their documents stay as they are: ${source.unreadablePaths.slice(0, 3).join(", ")}`;
     needs.push(need(`unreadable ${path}`, title, detail, tab("activity", "Open the folder")));
   }
   for (const mount of source.mounts) {
@@ -111,10 +111,10 @@ function queueNeeds({ ingest, webhooks }: Whole["queues"], daemon: Whole["daemon
   if (ingest.failed > 0 && daemon?.sources.some(({ failed }) => failed > 0) !== true) {
     const title = `${counted(ingest.failed, "document")} failed`;
     const action = { label: "See why", address: addressOf(["knowledge"]) };
-    needs.push(need("documents", title, "No search finds them, or their new text.", action));
+    needs.push(need("documents", title, "Searches do not find them, or find only their old text.", action));
   }
   if (webhooks.dead > 0) {
-    const title = `${counted(webhooks.dead, "message")} to webhooks were given up`;
+    const title = `${counted(webhooks.dead, "message")} to webhooks could not be delivered`;
     const action = { label: "Review", address: addressOf(["access"], { tab: "webhooks" }) };
     needs.push(need("webhooks", title, "Send them again once their address answers.", action));
   }
@@ -125,7 +125,7 @@ function healthNeeds({ status, embedder, reranker, languageModel }: HealthAnswer
   const isBroken = status === "damaged" || status === "failing";
   return [
     ...(isBroken
-      ? [need("store", "The store of the knowledge base does not work", "`kbsync doctor` says what to do.")]
+      ? [need("store", "The store of the knowledge base is not working", "`kbsync doctor` says what to do.")]
       : []),
     ...[embedder, reranker, languageModel]
       .filter(({ state }) => state === "failing" || state === "unavailable")
@@ -143,7 +143,7 @@ export function sentenceOf(whole: Whole, needs: readonly Need[]): string {
   const files = daemon?.sources.reduce((sum, source) => sum + source.files, 0) ?? 0;
   const agreed = daemon?.sources.reduce((sum, source) => sum + source.inAgreement, 0) ?? 0;
   if (daemon !== undefined && daemon.sources.some(({ compared, paused }) => !compared && !paused))
-    return "Looking through your folders for the first time";
+    return "Scanning your folders for the first time";
   if (files > agreed) {
     const left = daemon?.secondsLeft;
     const time = left === null || left === undefined ? "" : `, about ${duration(left)} left`;

@@ -55,7 +55,7 @@ export function wordsText({
   wordShare,
 }: Pick<Explanation, "matchedWords" | "missingWords" | "wordShare">): string {
   if (matchedWords.length === 0 && wordShare > 0)
-    return "Has none of the question's words as they are written, but one that is spelled alike.";
+    return "Has none of the question's exact words, but one that is spelled like them.";
   if (matchedWords.length === 0) return "Found by meaning: it has none of the question's words.";
   const lacks = missingWords.length === 0 ? "" : `; lacks ${missingWords.join(", ")}`;
   return `Has ${matchedWords.join(", ")}${lacks}.`;

@@ -82,7 +82,7 @@ describe("what needs a person", () => {
     [
       "a halted folder, and not its deletes too",
       withSource({ halted: true, held: 9 }),
-      ["Nothing of docs is sent"],
+      ["Nothing is sent from docs"],
     ],
     ["paths that cannot be read", withSource({ unreadable: 1 }), ["1 path of docs cannot be read"]],
     [
@@ -120,9 +120,9 @@ describe("what needs a person", () => {
       ["1 document failed"],
     ],
     [
-      "messages that were given up",
+      "webhook messages that were not delivered",
       queued({ webhooks: { endpoints: 1, waiting: 0, dead: 2 } }),
-      ["2 messages to webhooks were given up"],
+      ["2 messages to webhooks could not be delivered"],
     ],
     [
       "a disk that is nearly full",
@@ -152,7 +152,7 @@ describe("the one sentence", () => {
     ["All 7 files are searchable", WHOLE],
     ["1 thing needs you", withSource({ failed: 1 })],
     ["2 things need you", withSource({ failed: 1, unreadable: 1 })],
-    ["Looking through your folders for the first time", withSource({ compared: false })],
+    ["Scanning your folders for the first time", withSource({ compared: false })],
     [
       "1,200 of 4,000 files are searchable, about 2 min left",
       withSource({ files: 4000, inAgreement: 1200, waiting: 2800 }, { secondsLeft: 120 }),

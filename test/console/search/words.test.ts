@@ -41,12 +41,7 @@ it("copies a search as a call of the MCP tool", () => {
 it.each([
   [["clean"], ["machine"], 0.5, "Has clean; lacks machine."],
   [[], ["clean"], 0, "Found by meaning: it has none of the question's words."],
-  [
-    [],
-    ["clean"],
-    0.2,
-    "Has none of the question's words as they are written, but one that is spelled alike.",
-  ],
+  [[], ["clean"], 0.2, "Has none of the question's exact words, but one that is spelled like them."],
 ])(
   "says of the words %j, without %j and with the share %d: %s",
   (matchedWords, missingWords, wordShare, text) => {
