@@ -8,7 +8,6 @@ import type { Fetcher } from "./fetch/fetcher.ts";
 import { openRateLimiter, type RateRule } from "./http/rate.ts";
 import type { ModelFacts } from "./models/price.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
-import { isDamage } from "./store/damage.ts";
 
 /** Options of answering questions. */
 export interface ChatOptions {
@@ -48,6 +47,8 @@ export interface AnsweringParts {
   readonly allowsHost: (host: string) => boolean;
   /** Whether rates apply. */
   readonly isRated: boolean;
+  /** Reports failures of the queue that no question caused. */
+  readonly onProblem: (error: unknown) => void;
   /** Reports the outcome of each question whose answer goes to a webhook. */
   readonly onEnded: ((outcome: QuestionOutcome) => void) | undefined;
 }
@@ -108,10 +109,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
     },
     onFull: (error) =>
       log.error({ err: error }, "questions wait because the disk is full; each for a day at most"),
-    onProblem: (error) => {
-      // The service reports a damaged store once, when it is first found.
-      if (!isDamage(error)) log.error({ err: error }, "the queue of questions is stuck; retrying");
-    },
+    onProblem: parts.onProblem,
   });
   return {
     chat,

@@ -49,6 +49,7 @@ export function openWork(
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
     isRated,
+    onProblem: fail("the queue of questions is stuck; retrying"),
     onEnded: observer && ((outcome) => observer.question(outcome)),
   });
   const housekeeping = openHousekeeping({

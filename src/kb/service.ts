@@ -75,7 +75,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     log.error({ hint }, message);
   });
   const options = { ...given, store: watched };
-  const fail = reportTo(log);
+  const isAway = (): boolean => given.sharesStore === true && given.store.problem() !== undefined;
+  const fail = reportTo(log, isAway);
   const nowMs = options.nowMs ?? Date.now;
   const steadyMs = steadyClock(nowMs, options.nowMs);
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -156,7 +157,8 @@ export async function openService(given: ServiceOptions): Promise<Service> {
     probe: async () => {
       await Promise.allSettled([records.collections(""), records.ensureAccount(LOCAL_ACCOUNT)]);
       const problem = store.problem();
-      if (problem !== undefined) throw problem;
+      // A database that does not answer is no hang of this process, and a restart of it would change nothing.
+      if (problem !== undefined && !isAway()) throw problem;
     },
     close: (withinMs) => (closing ??= closeService(running, withinMs, fail)),
   };
@@ -189,10 +191,14 @@ interface Running {
   readonly log: Logger;
 }
 
-/** Logs failures that no caller sees, except those of a damaged store, which was logged when it was first found. */
-function reportTo(log: Logger): (message: string) => (error: unknown) => void {
+/**
+ * Logs failures that no caller sees, except those of a damaged store, and those of a database that does not answer: each was logged
+ * when it was first found.
+ */
+function reportTo(log: Logger, isAway: () => boolean): (message: string) => (error: unknown) => void {
   return (message) => (error) => {
-    if (!isDamage(error)) log.error({ err: error }, message);
+    if (isDamage(error) || (isAway() && codeOf(error) === "store_busy")) return;
+    log.error({ err: error }, message);
   };
 }
 

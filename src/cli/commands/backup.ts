@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../../backup/make.ts";
@@ -35,6 +36,7 @@ export function addBackup(program: Command, context: Context): void {
 async function backup(context: Context, to: string, options: BackupCommandOptions): Promise<void> {
   const { stateDir, sources, service } = loadConfig(configRequest(context, options));
   const files = filesOf(service);
+  const isInDatabase = "embedded" in service && service.database !== undefined;
   const target = resolve(context.cwd, to);
   refuseWatched(target, [...sources.map(({ absolutePath }) => absolutePath), ...ledgerFolders(stateDir)]);
   finishRestore(stateDir);
@@ -43,9 +45,11 @@ async function backup(context: Context, to: string, options: BackupCommandOption
     import("../../backup/make.ts"),
     import("../state/state-parts.ts"),
   ]);
+  const parts = backupParts(stateFolder(stateDir), files === undefined, isInDatabase);
+  if (isInDatabase && !parts.some(({ database }) => existsSync(database))) throw onlyDatabase(stateDir);
   const report = await makeBackup({
     stateDir,
-    parts: backupParts(stateFolder(stateDir), files === undefined),
+    parts,
     target,
     version: programVersion(),
     now: new Date(context.nowMs()),
@@ -54,7 +58,25 @@ async function backup(context: Context, to: string, options: BackupCommandOption
   noteBackup(stateDir, { path: report.path, at: new Date(context.nowMs()).toISOString() });
   if (options.json === true) printJson(context, report);
   else context.stdout.write(`${backupText(report)}${files === undefined ? "" : filesElsewhere(files)}`);
+  if (isInDatabase) context.stderr.write(`${NOT_IN_BACKUP} ${DATABASE_BACKUP}\n`);
   context.exitCode = report.missing.length === 0 ? EXIT.done : EXIT.filesFailed;
+}
+
+const NOT_IN_BACKUP =
+  "Documents, keys and uploaded files are not in it: the documents and keys are in the database.";
+const DATABASE_BACKUP =
+  "Back the database up with PostgreSQL's own tools: pg_dump, or pg_basebackup with an archive of the log (docs/SCALE.md). `kbsync doctor` checks what copies it.";
+
+/** A state folder whose service has a database, and that no daemon uses, holds nothing but its key. */
+function onlyDatabase(stateDir: string): KbsyncError {
+  return new KbsyncError(
+    `everything is in the database, and nothing to back up in the state folder ${stateDir}`,
+    {
+      code: "backup_nothing",
+      subject: stateDir,
+      hint: DATABASE_BACKUP,
+    },
+  );
 }
 
 /** In a watched folder a backup would become documents, and with it the upload addresses that grant access by themselves. */

@@ -15,6 +15,7 @@ import { badNews } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
 import { findService } from "../compose/compose.ts";
+import { spentInDatabase } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
 import { limitWords } from "../output/limit-words.ts";
 import {
@@ -80,7 +81,9 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
       stateDir: state.path,
       daemon,
       service: await serviceLine(config, state, context),
-      models: await readSpending(config, state, Date.now()),
+      models: await readSpending(config, state, Date.now(), async (day) =>
+        "embedded" in config.service ? spentInDatabase(config.service, context.env, day) : undefined,
+      ),
       sources: sources ?? ledger?.sources ?? [],
       removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],

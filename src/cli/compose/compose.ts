@@ -167,6 +167,7 @@ async function openStateService(
     env: process.env,
     waitUntil: live.waitUntil,
     onAway: ({ code, message }) => log.warn({ code }, `${message}; waiting until it answers`),
+    onBack: () => log.info("the database answers again"),
     onUpgraded: (words) => log.info(words),
     onProblem: (problem) => log.error({ err: problem }, problem.message),
   });

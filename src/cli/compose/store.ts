@@ -2,7 +2,9 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseName, hasPassword, withPassword } from "../../config/database.ts";
 import type { Config } from "../../config/load.ts";
+import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
 import type { Migrated } from "../../kb/store/postgres/open.ts";
+import type { Spending } from "../../kb/store/spending.ts";
 import type { Store } from "../../kb/store/store.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { credentialFile } from "../../system/credentials.ts";
@@ -21,8 +23,10 @@ export interface StoreOptions extends StoreFileOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Waits for a database that does not answer until this signal, instead of failing. */
   readonly waitUntil?: AbortSignal | undefined;
-  /** Called once if the store has to wait for the database. */
+  /** Called when the database does not answer, also while the store waits for it to be opened. */
   readonly onAway?: (failure: KbsyncError) => void;
+  /** Called when it answers again. */
+  readonly onBack?: () => void;
 }
 
 /**
@@ -32,7 +36,7 @@ export interface StoreOptions extends StoreFileOptions {
 export async function openConfiguredStore(
   service: OwnService,
   state: StateFolder,
-  { env, waitUntil, onAway, ...options }: StoreOptions,
+  { env, waitUntil, onAway, onBack, ...options }: StoreOptions,
 ): Promise<Store> {
   const address = databaseAddress(service, env);
   if (address === undefined) {
@@ -40,7 +44,21 @@ export async function openConfiguredStore(
     return openStore(state, options);
   }
   const { openPostgresStore } = await import("../../kb/store/postgres/open.ts");
-  return whenItAnswers(() => openPostgresStore(address), waitUntil, onAway);
+  // Each try to open the store is a database of its own, which does not know that the one before did not answer either.
+  let isAway = false;
+  const listener = {
+    onAway: (failure: KbsyncError): void => {
+      if (!isAway) onAway?.(failure);
+      isAway = true;
+    },
+    onBack: (): void => {
+      if (isAway) onBack?.();
+      isAway = false;
+    },
+  };
+  const store = await whenItAnswers(() => openPostgresStore(address, listener), waitUntil);
+  listener.onBack();
+  return store;
 }
 
 export type { Migrated };
@@ -56,21 +74,47 @@ export async function migrateDatabase(
   return migratePostgres(address);
 }
 
+/** Checks the configured database; undefined: none is configured. Throws as `checkPostgres` and `databaseAddress`. */
+export async function checkDatabase(
+  service: OwnService,
+  env: NodeJS.ProcessEnv,
+): Promise<DatabaseReport | undefined> {
+  const address = databaseAddress(service, env);
+  if (address === undefined) return undefined;
+  const { checkPostgres } = await import("../../kb/store/postgres/check.ts");
+  return checkPostgres(address);
+}
+
+/**
+ * Reads from the configured database what models have cost on a day and in its month; undefined: none is configured, or it does not
+ * answer.
+ */
+export async function spentInDatabase(
+  service: OwnService,
+  env: NodeJS.ProcessEnv,
+  day: string,
+): Promise<Spending | undefined> {
+  const address = databaseAddress(service, env);
+  if (address === undefined) return undefined;
+  const { spentInPostgres } = await import("../../kb/store/postgres/check.ts");
+  try {
+    return await spentInPostgres(address, day);
+  } catch (error) {
+    if (codeOf(error) === "store_busy") return undefined;
+    throw error;
+  }
+}
+
 /** Pauses between tries: short enough that a service starts soon after its database. */
 const PAUSE_MS = 500;
 const PAUSE_MS_MAX = 5000;
 
-async function whenItAnswers<T>(
-  open: () => Promise<T>,
-  signal: AbortSignal | undefined,
-  onAway: StoreOptions["onAway"],
-): Promise<T> {
+async function whenItAnswers<T>(open: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   for (let tries = 0; ; tries += 1) {
     try {
       return await open();
     } catch (error) {
       if (signal === undefined || !(error instanceof KbsyncError) || error.code !== "store_busy") throw error;
-      if (tries === 0) onAway?.(error);
     }
     await sleep(Math.min(PAUSE_MS_MAX, PAUSE_MS * 2 ** tries), undefined, { signal });
   }

@@ -1,13 +1,15 @@
 import { filesOf, filesWords } from "../../config/files.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
 import { checkPlace } from "../../kb/uploads/check-place.ts";
+import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { isOpenToOthers } from "../../lib/private-path.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
 import { trashFolder } from "../../sync/ledger/trash.ts";
-import { counted } from "../output/progress.ts";
+import { checkDatabase, type OwnService, PASSWORD_FILE } from "../compose/store.ts";
+import { counted, thousands } from "../output/progress.ts";
 import { maintainStore, storeFile } from "../state/embedded-store.ts";
 import { uploadsFolder } from "../state/state-parts.ts";
 import type { Check, Checked } from "./check.ts";
@@ -58,16 +60,53 @@ export const ledgerCheck: Check = {
   },
 };
 
-/** Checks the store of the embedded service. */
+/** Checks the store of the embedded service: its file, or the server of its database. */
 export const storeCheck: Check = {
   name: "store",
-  run: ({ state, quick }) => {
+  run: async ({ config, state, env, quick }) => {
+    if ("embedded" in config.service && config.service.database !== undefined)
+      return await databaseSeen(config.service, env);
     const report = maintainStore(storeFile(state)).check({ quick });
     if (report === undefined) return NONE;
     const { resources, chunks, findings } = report;
     return { seen: `${counted(resources, "document")}, ${counted(chunks, "chunk")}`, findings };
   },
 };
+
+async function databaseSeen(service: OwnService, env: NodeJS.ProcessEnv): Promise<Checked> {
+  let report;
+  try {
+    report = await checkDatabase(service, env);
+  } catch (error) {
+    // A database that cannot be used may be sound.
+    if (!(error instanceof KbsyncError) || error.code === "store_damaged") throw error;
+    const remedy = error.hint ?? "Check service.database, and the log of PostgreSQL.";
+    const subject = error.subject ?? PASSWORD_FILE;
+    const finding = { check: "database", level: "failure", subject, message: error.message, remedy } as const;
+    return { seen: "the database cannot be used", findings: [finding] };
+  }
+  if (report === undefined) return NONE;
+  const { version, resources, chunks, bytes, standbys, isArchived, findings } = report;
+  const parts = [
+    `PostgreSQL ${version}`,
+    counted(resources, "document"),
+    counted(chunks, "chunk"),
+    `${thousands(Math.ceil(bytes / 1e6))} MB`,
+    standbys === 0 ? "no standby" : counted(standbys, "standby", "standbys"),
+    isArchived ? "archived" : "no archive",
+  ];
+  const file = service.databasePasswordFile;
+  return { seen: parts.join(", "), findings: [...findings, ...(file === undefined ? [] : openFile(file))] };
+}
+
+/** Reports a password file that others may read. */
+function openFile(file: string): Finding[] {
+  if (!isOpenToOthers(file)) return [];
+  const message = `other users of this machine may read the password file ${file}`;
+  return [
+    { check: "database-password", level: "warning", subject: file, message, remedy: `chmod 600 ${file}` },
+  ];
+}
 
 /** Checks that the place of uploaded files can be used, and the files in it that the store refers to. */
 export const uploadsCheck: Check = {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Config } from "../../config/load.ts";
+import type { Spending as StoredSpending } from "../../kb/store/spending.ts";
 import type { StateFolder } from "./state-folder.ts";
 
 /** What models of other services have cost, and the caps, in the currency of the prices. */
@@ -15,25 +16,37 @@ export interface Spending {
 /** The store counts in billionths. */
 const NANOS = 1_000_000_000;
 
-/** Reads it from the store of the embedded service, whether that runs or not. Null: nothing is capped, or there is no store yet. */
+/** Reads what was spent on a day and in its month; undefined: it is not known. */
+export type ReadSpent = (day: string) => Promise<StoredSpending | undefined>;
+
+/**
+ * Reads it from the store of the embedded service, whether that runs or not: by `readDatabase` if its store is a database. Null: nothing
+ * is capped, there is no store yet, or the database does not answer.
+ */
 export async function readSpending(
   { service, kb }: Pick<Config, "service" | "kb">,
   state: StateFolder,
   nowMs: number,
+  readDatabase: ReadSpent,
 ): Promise<Spending | null> {
   const { perDay, perMonth } = kb.budget;
   if (!("embedded" in service) || (perDay === undefined && perMonth === undefined)) return null;
+  const today = new Date(nowMs).toISOString().slice(0, 10);
   // Only who has a budget waits for the program's other half to load.
-  const { maintainStore, storeFile } = await import("./embedded-store.ts");
-  const file = storeFile(state);
-  if (!existsSync(file)) return null;
-  const { day, month } = maintainStore(file).spent(new Date(nowMs).toISOString().slice(0, 10));
+  const spent = service.database === undefined ? await spentInFile(state, today) : await readDatabase(today);
+  if (spent === undefined) return null;
   return {
-    today: day / NANOS,
-    thisMonth: month / NANOS,
+    today: spent.day / NANOS,
+    thisMonth: spent.month / NANOS,
     perDay: perDay ?? null,
     perMonth: perMonth ?? null,
   };
+}
+
+async function spentInFile(state: StateFolder, day: string): Promise<StoredSpending | undefined> {
+  const { maintainStore, storeFile } = await import("./embedded-store.ts");
+  const file = storeFile(state);
+  return existsSync(file) ? maintainStore(file).spent(day) : undefined;
 }
 
 /** One line, for people. */

@@ -14,11 +14,15 @@ export function uploadsFolder({ serviceDir }: StateFolder): string {
 
 /**
  * What a backup of a state folder is made of; the ledger first, see `BackupOptions.parts`. `hasUploads`: the uploaded files are in the
- * state folder.
+ * state folder. `isInDatabase`: the store is in a database, and a file in the folder is none any more.
  */
-export function backupParts(state: StateFolder, hasUploads: boolean): readonly BackupPart[] {
+export function backupParts(
+  state: StateFolder,
+  hasUploads: boolean,
+  isInDatabase: boolean,
+): readonly BackupPart[] {
   const uploads = uploadsFolder(state);
-  return [
+  const parts: readonly BackupPart[] = [
     {
       database: ledgerFile(state.path),
       folders: [trashFolder(state.path)],
@@ -42,4 +46,5 @@ export function backupParts(state: StateFolder, hasUploads: boolean): readonly B
       check: (copy) => maintainStore(copy).check({ quick: true })?.findings ?? [],
     },
   ];
+  return isInDatabase ? parts.slice(0, 1) : parts;
 }

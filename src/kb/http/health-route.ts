@@ -36,7 +36,7 @@ const Answer = z
 export interface Health {
   /**
    * `damaged`: an operation found the store file damaged; requests that the damage does not affect are still answered.
-   * `failing`: a thread of the store ended and is being restarted.
+   * `failing`: a thread of the store ended and is being restarted, or the database does not answer.
    */
   readonly status: ServiceState | "damaged" | "failing";
   readonly version: string;

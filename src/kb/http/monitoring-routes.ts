@@ -53,7 +53,7 @@ export function addMonitoringRoutes(
     if (state === "starting") throw new Refusal("starting", "The service is starting.");
     if (state === "draining") throw new Refusal("draining", "The service is shutting down.");
     if (state === "damaged") throw storeDamaged(undefined);
-    if (state === "failing") throw new Refusal("store_busy", "The store is being reopened.");
+    if (state === "failing") throw new Refusal("store_busy", "The store does not work at present.");
     return sendJson(reply, 200, JSON.stringify({ success: true, status: "ready" }));
   });
   if (metrics === undefined) return;

@@ -3,6 +3,7 @@ import { saysFull } from "../../lib/full-disk.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { RefusalCode } from "../resources/refusal.ts";
+import { mayBeCommitted } from "../store/commit-unknown.ts";
 import { DAMAGE_HINT, isDamage } from "../store/damage.ts";
 
 /** The HTTP status of every refusal code. */
@@ -145,7 +146,14 @@ function refusalOf(error: unknown): Refusal {
     return new Refusal("disk_full", "The disk has no space left to store this.", { cause: error });
   }
   if (isDamage(error)) return storeDamaged(error);
-  if (code === "store_busy") return new Refusal("store_busy", "The store is busy.", { cause: error });
+  if (code === "store_busy") {
+    // The message of the store names its database, so it belongs in the log only.
+    const hint = error instanceof KbsyncError && mayBeCommitted(error) ? error.hint : undefined;
+    return new Refusal("store_busy", "The store is busy, or does not answer.", {
+      ...(hint !== undefined && { hint }),
+      cause: error,
+    });
+  }
   if (error instanceof KbsyncError && code !== undefined && FOR_THE_CALLER.has(code)) {
     const hint = error.hint === undefined ? {} : { hint: sentence(error.hint) };
     // The set holds only refusal codes.

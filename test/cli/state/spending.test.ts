@@ -19,6 +19,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+/** No store is a database here. */
+const NONE = (): Promise<undefined> => Promise.resolve(undefined);
+
 const configWith = (kb: object): Pick<Config, "service" | "kb"> =>
   parseConfig(JSON.stringify({ kb }), "kbsync.config.json");
 
@@ -34,7 +37,7 @@ it("reads what was spent today and this month, in UTC, beside the caps", async (
   await spend("2026-11-23", 1.5);
   await spend("2026-11-24", 0.0004);
   const config = configWith({ budget: { perMonth: 50 } });
-  const spending = await readSpending(config, state, NOW_MS);
+  const spending = await readSpending(config, state, NOW_MS, NONE);
   expect(spending).toEqual({ today: 0.0004, thisMonth: 1.5004, perDay: null, perMonth: 50 });
   expect(spending === null ? "" : spendingWords(spending)).toBe(
     "0.0004 today, 1.5004 of 50.00 this month (UTC)",
@@ -46,15 +49,15 @@ it("reads them while a service uses the store", async () => {
   const nanos = 2_500_000_000;
   await store.records.spend({ spender: "chat", day: "2026-11-24", nanos, dayMax: null, monthMax: null });
   const config = configWith({ budget: { perDay: 5 } });
-  expect(await readSpending(config, state, NOW_MS)).toMatchObject({ today: 2.5, perDay: 5 });
+  expect(await readSpending(config, state, NOW_MS, NONE)).toMatchObject({ today: 2.5, perDay: 5 });
   await store.close();
 });
 
 it("reads nothing without a store, and without a budget", async () => {
   const budget = { budget: { perDay: 5 } };
-  expect(await readSpending(configWith(budget), state, NOW_MS)).toBeNull();
+  expect(await readSpending(configWith(budget), state, NOW_MS, NONE)).toBeNull();
   await spend("2026-11-24", 1);
-  expect(await readSpending(configWith({}), state, NOW_MS)).toBeNull();
+  expect(await readSpending(configWith({}), state, NOW_MS, NONE)).toBeNull();
 });
 
 it("reads nothing as spent in a store from before there were budgets", async () => {
@@ -62,6 +65,19 @@ it("reads nothing as spent in a store from before there were budgets", async () 
   const db = new Database(storeFile(state));
   db.exec("DROP TABLE spending");
   db.close();
-  const spending = await readSpending(configWith({ budget: { perDay: 5 } }), state, NOW_MS);
+  const spending = await readSpending(configWith({ budget: { perDay: 5 } }), state, NOW_MS, NONE);
   expect(spending).toMatchObject({ today: 0, thisMonth: 0 });
+});
+
+it("asks the database if the store is in one, and says nothing if that does not answer", async () => {
+  const service = { embedded: true, database: "postgres://a@h/kb" };
+  const kb = { budget: { perDay: 5 } };
+  const config = parseConfig(JSON.stringify({ service, kb }), "kbsync.config.json");
+  const spent = (day: string) => Promise.resolve({ day: day === "2026-11-24" ? 2e9 : 0, month: 3e9 });
+  expect(await readSpending(config, state, NOW_MS, spent)).toMatchObject({
+    today: 2,
+    thisMonth: 3,
+    perDay: 5,
+  });
+  expect(await readSpending(config, state, NOW_MS, NONE)).toBeNull();
 });

@@ -129,7 +129,7 @@ describe("errors of other parts of the service", () => {
     ["SQLITE_FULL", "disk_full", "The disk has no space left to store this."],
     ["SQLITE_CORRUPT_VTAB", "store_damaged", "The store of the knowledge base is damaged."],
     ["store_damaged", "store_damaged", "The store of the knowledge base is damaged."],
-    ["store_busy", "store_busy", "The store is busy."],
+    ["store_busy", "store_busy", "The store is busy, or does not answer."],
   ])("reports errors of the disk and the store without a path: %s", (code, answered, message) => {
     const answer = refusalAnswer(Object.assign(new Error("cannot write /var/lib/kb.db"), { code }));
     expect([answer.status, answer.body.error.code, answer.body.message]).toEqual([503, answered, message]);

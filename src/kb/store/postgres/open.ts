@@ -2,7 +2,7 @@ import { openTurns } from "../../../lib/turns.ts";
 import { accountOf, answerMethods, makeMethods, METHODS, type Kind } from "../methods.ts";
 import type { Ports, Store } from "../store.ts";
 import type { Mode } from "./database/connections.ts";
-import { nameOf, openDatabase } from "./database/database.ts";
+import { nameOf, openDatabase, type DatabaseListener } from "./database/database.ts";
 import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
 import { openClaims } from "./queue/claims.ts";
 import { operationsOn, type Operations } from "./operations.ts";
@@ -14,8 +14,8 @@ import { openMerging } from "./words/merging.ts";
  * Opens a store in a PostgreSQL database, which any number of processes may use at a time, and whose tables are up to date. Throws
  * `store_older`, `store_newer`, `store_unfit`, `store_unreachable`, and `store_busy` while the database does not answer.
  */
-export async function openPostgresStore(url: string): Promise<Store> {
-  const database = openDatabase(url);
+export async function openPostgresStore(url: string, listener?: DatabaseListener): Promise<Store> {
+  const database = openDatabase(url, listener);
   try {
     const versions = await database.run("snapshot", "", async (tx) => {
       await refuseUnfit(tx);

@@ -31,8 +31,14 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** Called when a database stops to answer, and when it answers again. */
+export interface DatabaseListener {
+  onAway(this: void, failure: KbsyncError): void;
+  onBack(this: void): void;
+}
+
 /** Opens a database. The first work opens the first connection. */
-export function openDatabase(url: string): Database {
+export function openDatabase(url: string, listener?: DatabaseListener): Database {
   const name = nameOf(url);
   const writers = openConnections(url, WRITERS + GUESTS);
   const readers = openConnections(url, READERS + GUESTS + LOOKUPS);
@@ -59,11 +65,15 @@ export function openDatabase(url: string): Database {
     async run(mode, account, work) {
       try {
         const result = await repeat(() => attempt(mode, account, work));
+        if (problem !== undefined) listener?.onBack();
         problem = undefined;
         return result;
       } catch (error) {
         const failure = databaseFailure(error, name);
-        if (isConnectionLoss(error) || error instanceof CommitUnknown) problem = failure;
+        if (isConnectionLoss(error) || error instanceof CommitUnknown) {
+          if (problem === undefined) listener?.onAway(failure);
+          problem = failure;
+        }
         throw failure;
       }
     },

@@ -75,7 +75,7 @@ const AWAY: Facts = {
   what: "the database does not answer",
   code: "store_busy",
   retryable: true,
-  hint: "Work resumes by itself as soon as it answers again.",
+  hint: "Start it, or check service.database. Services that run go on by themselves as soon as it answers.",
 };
 
 const FACTS: readonly (readonly [prefix: string, facts: Facts])[] = [

@@ -1,0 +1,221 @@
+import type { Finding } from "../../../lib/finding.ts";
+import type { Spending } from "../spending.ts";
+import { spendingOn } from "./accounts/usage.ts";
+import type { Transaction } from "./database/connections.ts";
+import { nameOf, openDatabase } from "./database/database.ts";
+import { readVersions, refuseUnfit, refuseUnknown } from "./database/migrate.ts";
+
+/** Age in seconds of a transaction that keeps PostgreSQL from removing what was deleted. Those of kbsync end within a minute. */
+const LONG_SECONDS = 600;
+/** Share of dead rows in a table, and their least number, beyond which vacuum does not keep up. */
+const DEAD_SHARE = 0.3;
+const DEAD_MIN = 100_000;
+/** Bytes of the log that a slot retains without a reader. */
+const RETAINED_BYTES = 5e9;
+/** Transactions since the last freeze, of two billion at most. PostgreSQL begins to freeze at 200 million. */
+const UNFROZEN = 1e9;
+/** Share of the connections that are in use. */
+const CONNECTIONS_SHARE = 0.9;
+
+/** What a database holds and what is wrong with its server. */
+export interface DatabaseReport {
+  /** The database without user and password. */
+  readonly name: string;
+  /** Major and minor version of PostgreSQL. */
+  readonly version: string;
+  readonly resources: number;
+  readonly chunks: number;
+  readonly bytes: number;
+  /** Servers that receive the log at present. */
+  readonly standbys: number;
+  readonly isArchived: boolean;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Checks a database with the statistics of its server; changes nothing. Throws as `openPostgresStore` if it cannot be used at all.
+ * A user without the role `pg_monitor` sees only its own long transactions.
+ */
+export async function checkPostgres(url: string): Promise<DatabaseReport> {
+  const database = openDatabase(url);
+  const name = nameOf(url);
+  try {
+    return await database.run("snapshot", "", async (tx) => {
+      await refuseUnfit(tx);
+      refuseUnknown(await readVersions(tx), name);
+      const facts = await readFacts(tx);
+      return { ...facts, name, isArchived: facts.archiveMode !== "off", findings: findingsOf(facts, name) };
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+/** Reads what models have cost on a day and in its month. */
+export async function spentInPostgres(url: string, day: string): Promise<Spending> {
+  const database = openDatabase(url);
+  try {
+    return await database.run("single", "", (tx) => spendingOn(tx).spent(day));
+  } finally {
+    await database.close();
+  }
+}
+
+interface Facts {
+  readonly version: string;
+  readonly resources: number;
+  readonly chunks: number;
+  readonly bytes: number;
+  readonly standbys: number;
+  readonly archiveMode: string;
+  readonly isArchiveFailing: boolean;
+  readonly fsync: string;
+  readonly fullPageWrites: string;
+  readonly synchronousCommit: string;
+  readonly autovacuum: string;
+  readonly longSeconds: number | null;
+  readonly preparedSeconds: number | null;
+  readonly unfrozen: number;
+  readonly connections: number;
+  readonly connectionsMax: number;
+  readonly isEncrypted: boolean | null;
+  readonly isElsewhere: boolean;
+  readonly slot: string | null;
+  readonly deadTable: string | null;
+}
+
+async function readFacts(tx: Transaction): Promise<Facts> {
+  const facts = await tx.get<Facts>(FACTS, {
+    deadShare: DEAD_SHARE,
+    deadMin: DEAD_MIN,
+    retainedBytes: RETAINED_BYTES,
+  });
+  if (facts === undefined) throw new Error("unreachable: the statement returns one row");
+  return facts;
+}
+
+const FACTS = `SELECT
+  split_part(current_setting('server_version'), ' ', 1) AS version,
+  (SELECT coalesce(sum(resources), 0)::bigint FROM scope) AS resources,
+  (SELECT coalesce(sum(chunks), 0)::bigint FROM scope) AS chunks,
+  pg_database_size(current_database()) AS bytes,
+  (SELECT count(*) FROM pg_stat_replication) AS standbys,
+  current_setting('archive_mode') AS "archiveMode",
+  (SELECT coalesce(last_failed_time > last_archived_time, last_failed_time IS NOT NULL) FROM pg_stat_archiver) AS "isArchiveFailing",
+  current_setting('fsync') AS fsync,
+  current_setting('full_page_writes') AS "fullPageWrites",
+  current_setting('synchronous_commit') AS "synchronousCommit",
+  current_setting('autovacuum') AS autovacuum,
+  (SELECT extract(epoch FROM now() - min(xact_start))::float8 FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend') AS "longSeconds",
+  (SELECT extract(epoch FROM now() - min(prepared))::float8 FROM pg_prepared_xacts WHERE database = current_database())
+    AS "preparedSeconds",
+  (SELECT age(datfrozenxid) FROM pg_database WHERE datname = current_database()) AS unfrozen,
+  (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+  current_setting('max_connections')::int AS "connectionsMax",
+  (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS "isEncrypted",
+  coalesce(NOT inet_server_addr() <<= '127.0.0.0/8' AND inet_server_addr() <> '::1', false) AS "isElsewhere",
+  (SELECT slot_name FROM pg_replication_slots
+    WHERE NOT active AND NOT pg_is_in_recovery() AND pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) > @retainedBytes::bigint
+    ORDER BY restart_lsn LIMIT 1) AS slot,
+  (SELECT relname FROM pg_stat_user_tables WHERE schemaname = current_schema()
+    AND n_dead_tup > greatest(@deadMin::bigint, @deadShare::float8 * n_live_tup)
+    ORDER BY n_dead_tup DESC LIMIT 1) AS "deadTable"`;
+
+/** A problem of a server, the facts that show it, and what a person can do. */
+interface Rule {
+  readonly check: string;
+  readonly level: Finding["level"];
+  readonly applies: (facts: Facts) => boolean;
+  readonly message: string | ((facts: Facts) => string);
+  readonly remedy: string;
+}
+
+const RULES: readonly Rule[] = [
+  {
+    check: "durability",
+    level: "failure",
+    applies: ({ fsync, fullPageWrites }) => fsync === "off" || fullPageWrites === "off",
+    message: "a power failure damages the database: fsync or full_page_writes is off",
+    remedy: "Turn both on, and reload PostgreSQL.",
+  },
+  {
+    check: "acknowledged",
+    level: "warning",
+    applies: ({ synchronousCommit }) => synchronousCommit === "off",
+    message: "a crash of the database loses what was acknowledged a moment before: synchronous_commit is off",
+    remedy: "Turn it on for this database: ALTER DATABASE … SET synchronous_commit = on",
+  },
+  {
+    check: "archive",
+    level: "failure",
+    applies: ({ archiveMode, isArchiveFailing }) => archiveMode !== "off" && isArchiveFailing,
+    message:
+      "PostgreSQL cannot archive its log: a restore would end before the present, and the log fills the disk",
+    remedy: "The server's log names the cause; SELECT * FROM pg_stat_archiver shows when it began.",
+  },
+  {
+    check: "copy",
+    level: "warning",
+    applies: ({ archiveMode, standbys }) => archiveMode === "off" && standbys === 0,
+    message: "no standby and no archive copies the database",
+    remedy: "Set one up, or run pg_dump regularly and ignore this; docs/SCALE.md says more.",
+  },
+  {
+    check: "slot",
+    level: "warning",
+    applies: ({ slot }) => slot !== null,
+    message: ({ slot }) => `nobody reads the replication slot ${slot}, for which the log grows on the disk`,
+    remedy: "Start its reader, or remove the slot: SELECT pg_drop_replication_slot('…')",
+  },
+  {
+    check: "long-transaction",
+    level: "warning",
+    applies: ({ longSeconds, preparedSeconds }) =>
+      Math.max(longSeconds ?? 0, preparedSeconds ?? 0) > LONG_SECONDS,
+    message: "a transaction is open for more than ten minutes, and keeps space from being used again",
+    remedy: "Find it in pg_stat_activity by xact_start, or in pg_prepared_xacts, and end it.",
+  },
+  {
+    check: "vacuum",
+    level: "warning",
+    applies: ({ autovacuum, deadTable }) => autovacuum === "off" || deadTable !== null,
+    message: ({ deadTable }) =>
+      deadTable === null
+        ? "autovacuum is off, so the tables grow without end"
+        : `autovacuum does not keep up: many rows of ${deadTable} are dead`,
+    remedy: "Turn autovacuum on, and give it more workers and a higher autovacuum_vacuum_cost_limit.",
+  },
+  {
+    check: "freeze",
+    level: "failure",
+    applies: ({ unfrozen }) => unfrozen > UNFROZEN,
+    message: "old rows are not frozen in time: PostgreSQL will refuse writes",
+    remedy: "Run VACUUM FREEZE in the database, and end what keeps autovacuum from doing so.",
+  },
+  {
+    check: "connections",
+    level: "warning",
+    applies: ({ connections, connectionsMax }) => connections > CONNECTIONS_SHARE * connectionsMax,
+    message: ({ connections, connectionsMax }) =>
+      `${connections} of ${connectionsMax} connections are in use`,
+    remedy: "Raise max_connections, or put a pooler before PostgreSQL.",
+  },
+  {
+    check: "without-tls",
+    level: "warning",
+    applies: ({ isElsewhere, isEncrypted }) => isElsewhere && isEncrypted !== true,
+    message: "the connection to the database is not encrypted",
+    remedy: "Turn on TLS at the server, and add ?sslmode=verify-full to service.database.",
+  },
+];
+
+function findingsOf(facts: Facts, subject: string): Finding[] {
+  return RULES.filter(({ applies }) => applies(facts)).map(({ check, level, message, remedy }) => ({
+    check: `database-${check}`,
+    level,
+    subject,
+    message: typeof message === "string" ? message : message(facts),
+    remedy,
+  }));
+}
