@@ -271,6 +271,8 @@ async function closeService(
   // Jobs get the rest of the time limit.
   await work.close(Math.max(0, endMs - performance.now()));
   await kb.leases.close().catch(fail("interrupted jobs were not handed back"));
+  // Before housekeeping, which may wait for it.
+  kb.files.close();
   await work.housekeeping.close();
   await kb.sharedTurns.close();
   await kb.usage.close();

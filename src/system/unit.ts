@@ -39,6 +39,8 @@ export interface UnitFacts {
   readonly needs: readonly string[];
   /** State folder named by the configuration. Default: the one that the service manager creates. */
   readonly stateDir?: string;
+  /** Folder of uploaded files outside the state folder. The unit may write it. */
+  readonly filesDir?: string;
   readonly credentials: readonly Credential[];
   /** Top-level folders of this machine. */
   readonly topFolders: readonly string[];
@@ -59,14 +61,15 @@ const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
 /** Generates the system unit for a configuration from the packaged one. Pure. Throws `usage` for what a unit cannot express. */
 export function systemUnit(template: string, facts: UnitFacts): string {
-  const { sources, stateDir, user, groups, credentials } = facts;
+  const { sources, stateDir, filesDir, user, groups, credentials } = facts;
   const set = (text: string, key: string, values: readonly string[]): string =>
     withDirective(text, "Service", key, values);
   const hidden = hiddenFolders(facts.topFolders, sources);
   const shown = [facts.program.packageFolder, facts.program.node, ...facts.needs].filter((path) =>
     isBelowAny(path, [...hidden, ...homes(sources), ...TEMPORARY_FOLDERS]),
   );
-  let text = afterMounts(withProgram(template, facts.program, commandOf(facts)), sources);
+  const mounted = filesDir === undefined ? sources : [...sources, filesDir];
+  let text = afterMounts(withProgram(template, facts.program, commandOf(facts)), mounted);
   text = set(text, "Environment", [`KBSYNC_UNIT=${facts.unit}`]);
   if (user !== undefined) text = set(set(text, "DynamicUser", []), "User", [unitWord(user)]);
   if (groups.length > 0) text = set(text, "SupplementaryGroups", groups.map(unitWord));
@@ -77,10 +80,11 @@ export function systemUnit(template: string, facts: UnitFacts): string {
     ...sources.map((path) => unitWord(`-${path}`)),
     ...withoutInner([...new Set(shown)], sources).map(unitWord),
   ]);
+  const files = filesDir === undefined ? [] : [unitWord(filesDir)];
   if (stateDir !== undefined) {
     text = set(set(text, "StateDirectory", []), "StateDirectoryMode", []);
-    text = set(text, "BindPaths", [unitWord(stateDir), "%C/kbsync"]);
-  } else if (user !== undefined) text = set(text, "BindPaths", ["%S/kbsync %C/kbsync"]);
+    text = set(text, "BindPaths", [unitWord(stateDir), "%C/kbsync", ...files]);
+  } else if (user !== undefined) text = set(text, "BindPaths", ["%S/kbsync %C/kbsync", ...files]);
   if (credentials.length > 0)
     text = set(
       text,

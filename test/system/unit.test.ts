@@ -123,6 +123,17 @@ describe("a unit for a machine", () => {
         "BindPaths=%C/kbsync",
       ],
     ],
+    [
+      "lets a user write a folder of uploaded files",
+      { user: "me", sources: ["/srv/a"], filesDir: "/srv/files" },
+      [
+        "ProtectHome=tmpfs",
+        "TemporaryFileSystem=/mnt:ro /opt:ro /srv:ro /var:ro",
+        "BindReadOnlyPaths=-/srv/a",
+        "BindPaths=%S/kbsync %C/kbsync",
+        "BindPaths=/srv/files",
+      ],
+    ],
   ])("%s", (_name, change, expected) => {
     expect(all(systemUnit(SYSTEM, { ...FACTS, ...change }), ...SEEN)).toEqual(expected);
   });

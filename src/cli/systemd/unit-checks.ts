@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
+import { filesOf } from "../../config/files.ts";
 import { type Config, parseConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { isCovered, isShared } from "../../system/unit.ts";
@@ -53,6 +54,14 @@ export function checkForOtherUser(
         hint: `Leave stateDir out, and the unit gets ${stateDir}; or name the folder's owner with --run-as.`,
       },
     );
+  }
+  const files = filesOf(config.service);
+  if (files?.kind === "folder") {
+    throw new KbsyncError(`the unit's own user cannot write the folder of uploaded files ${files.path}`, {
+      code: "usage",
+      subject: files.path,
+      hint: "Name the folder's owner with --run-as.",
+    });
   }
   if ((statSync(file).mode & OTHERS_READ) === 0) {
     throw new KbsyncError(`the unit's own user cannot read ${file}`, {

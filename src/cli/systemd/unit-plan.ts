@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { filesOf } from "../../config/files.ts";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";
@@ -134,6 +135,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
   const program = thisProgram();
   const args = argsOf(config, request);
   const credentials = credentialsOf(config);
+  const filesPlace = filesOf(config.service);
   const text = systemUnit(template("kbsync.service"), {
     program,
     args,
@@ -146,6 +148,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
     topFolders: topFolders(),
     ...(user !== undefined && { user }),
     ...(config.stateDir !== paths.stateDir && { stateDir: config.stateDir }),
+    ...(filesPlace?.kind === "folder" && { filesDir: filesPlace.path }),
   });
   return {
     ...paths,

@@ -67,6 +67,11 @@ export class TransferBroken extends KbsyncError {
   }
 }
 
+/** The error for an operation that the end of the service interrupts. */
+export function closed(): KbsyncError {
+  return unavailable("the service is shutting down");
+}
+
 /** The error while more transfers wait than may. */
 export function filesBusy(): KbsyncError {
   return unavailable("too many transfers are waiting");

@@ -5,6 +5,7 @@ import { openGate } from "../../lib/gate.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import {
   bucketFailure,
+  closed,
   filesBusy,
   gone,
   isLocal,
@@ -59,6 +60,8 @@ export interface Bucket {
   deleteParts(key: string): Promise<void>;
   /** Lists objects, at most `max`. */
   list(below: string, max: number): Promise<readonly ListedObject[]>;
+  /** Ends all operations. */
+  close(this: void): void;
 }
 
 /** Bytes of a part. Smaller files are one request; Amazon S3 takes no smaller parts than 5 MiB. */
@@ -81,8 +84,17 @@ export async function openBucket(options: BucketOptions): Promise<Bucket> {
   const [s3, { Upload }] = await Promise.all([import("@aws-sdk/client-s3"), import("@aws-sdk/lib-storage")]);
   const client = openClient(s3.S3Client, options);
   const { bucket, prefix, timeouts } = options;
-  const reached = { s3, client, bucket, prefix, ...TIMEOUTS, ...timeouts };
-  return { ...transfers(reached, Upload), ...smallOperations(reached) };
+  const closing = new AbortController();
+  const timed = timedUntil(closing.signal);
+  const reached = { s3, client, bucket, prefix, timed, ...TIMEOUTS, ...timeouts };
+  return {
+    ...transfers(reached, Upload),
+    ...smallOperations(reached),
+    close: () => {
+      closing.abort();
+      client.destroy();
+    },
+  };
 }
 
 /** The client, and what its requests have in common. */
@@ -91,23 +103,34 @@ interface Reached extends BucketTimeouts {
   readonly client: S3Client;
   readonly bucket: string;
   readonly prefix: string;
+  readonly timed: Timed;
 }
 
-/** Runs an operation within its time. Not all that the client waits for honours a signal. */
-async function timed<T>(ms: number, work: (abortSignal: AbortSignal) => Promise<T>): Promise<T> {
-  const stop = new AbortController();
-  try {
-    return await within(work(stop.signal), ms, () => late(ms));
-  } catch (error) {
-    throw bucketFailure(error);
-  } finally {
-    stop.abort();
-  }
+/** Runs an operation within a time. */
+type Timed = <T>(ms: number, work: (abortSignal: AbortSignal) => Promise<T>) => Promise<T>;
+
+/** Ends operations at their time or with the signal. Not all that the client waits for honours a signal. */
+function timedUntil(closing: AbortSignal): Timed {
+  return async (ms, work) => {
+    if (closing.aborted) throw closed();
+    const stop = new AbortController();
+    const ended = Promise.withResolvers<never>();
+    const end = (): void => ended.reject(closed());
+    closing.addEventListener("abort", end);
+    try {
+      return await within(Promise.race([work(stop.signal), ended.promise]), ms, () => late(ms));
+    } catch (error) {
+      throw bucketFailure(error);
+    } finally {
+      closing.removeEventListener("abort", end);
+      stop.abort();
+    }
+  };
 }
 
 /** The operations with the content of files. */
 function transfers(
-  { s3, client, bucket: Bucket, prefix, transferMs }: Reached,
+  { s3, client, bucket: Bucket, prefix, timed, transferMs }: Reached,
   Upload: typeof import("@aws-sdk/lib-storage").Upload,
 ): Pick<Bucket, "putFile" | "get"> {
   const gate = openGate({ width: FLIGHT_BYTES_MAX, lineMax: LINE_MAX, full: filesBusy });
@@ -150,8 +173,8 @@ function transfers(
 }
 
 /** The operations that take a moment each. */
-function smallOperations(reached: Reached): Omit<Bucket, "putFile" | "get"> {
-  const { s3, client, bucket: Bucket, prefix, answerMs } = reached;
+function smallOperations(reached: Reached): Omit<Bucket, "putFile" | "get" | "close"> {
+  const { s3, client, bucket: Bucket, prefix, timed, answerMs } = reached;
   const at = (key: string) => ({ Bucket, Key: `${prefix}${key}` });
   return {
     put: (key, text) =>
@@ -201,7 +224,7 @@ async function deleteParts(
 }
 
 async function listObjects(
-  { s3, client, bucket: Bucket, prefix, answerMs }: Reached,
+  { s3, client, bucket: Bucket, prefix, timed, answerMs }: Reached,
   below: string,
   max: number,
 ): Promise<readonly ListedObject[]> {

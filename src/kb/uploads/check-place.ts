@@ -25,8 +25,12 @@ export async function checkPlace(
       return known === undefined ? [] : await checkUploads(place.path, known, options);
     }
     const bucket = await openBucket(place);
-    await probeBucket(bucket);
-    return known === undefined || options.quick === true ? [] : await checkObjects(bucket, known);
+    try {
+      await probeBucket(bucket);
+      return known === undefined || options.quick === true ? [] : await checkObjects(bucket, known);
+    } finally {
+      bucket.close();
+    }
   } catch (error) {
     options.signal.throwIfAborted();
     return [unusable(place, error)];

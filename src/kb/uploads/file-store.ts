@@ -61,4 +61,6 @@ export interface FileStore {
    * many there were. May run at any time, in several processes.
    */
   recover(isRecorded: (token: string) => Promise<boolean>): Promise<number>;
+  /** Ends what waits for other machines, with the error `files_unavailable`. Nothing begins any more. */
+  close(): void;
 }

@@ -73,6 +73,7 @@ export async function openFolder(options: FolderOptions): Promise<FileStore> {
     ...uses,
     use: (file, work) => uses.hold(file.token, () => work(kept(file.token))),
     holds,
+    close: () => undefined,
     keep,
     discard,
     // A received file is durable already.

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { BucketOptions } from "./bucket.ts";
 import type { FileStore } from "./file-store.ts";
 import { openFolder } from "./folder.ts";
@@ -23,7 +24,17 @@ export async function openFiles(
   steadyMs: () => number = () => performance.now(),
 ): Promise<FileStore> {
   if (place === undefined) return openFolder({ folder: join(stateDir, "uploads") });
-  if (place.kind === "folder") return openFolder({ folder: place.path, isShared: true });
+  if (place.kind === "folder") {
+    const folder = place.path;
+    return openFolder({ folder, isShared: true }).catch((error: unknown) => {
+      throw new KbsyncError(`the folder of uploaded files ${folder} cannot be used: ${messageOf(error)}`, {
+        code: "state_unusable",
+        subject: folder,
+        hint: "Check service.files, and that the folder is mounted and may be written.",
+        cause: error,
+      });
+    });
+  }
   const { openS3 } = await import("./s3.ts");
   let reportedMs = Number.NEGATIVE_INFINITY;
   return openS3({

@@ -38,7 +38,8 @@ export async function openS3(options: S3Options): Promise<FileStore> {
   await rm(cacheFolder, { recursive: true, force: true });
   const [scratch, copies] = [join(cacheFolder, "incoming"), join(cacheFolder, "files")];
   for (const folder of [scratch, copies]) await mkdir(folder, { recursive: true, mode: 0o700 });
-  const bucket = reported(await openBucket(options), options.onProblem);
+  const opened = await openBucket(options);
+  const bucket = reported(opened, options.onProblem);
   const cache = openFileCache({
     folder: copies,
     bytesMax: cacheBytesMax,
@@ -81,6 +82,7 @@ export async function openS3(options: S3Options): Promise<FileStore> {
     ...uses,
     use: (file, work) => uses.hold(file.token, () => cache.use(file, work)),
     holds: (token) => bucket.has(token),
+    close: () => opened.close(),
     receive: async (token, bytes, bytesMax, tooLarge) => {
       const path = join(scratch, token);
       // Not flushed: until it is saved, nobody relies on it.
@@ -125,7 +127,7 @@ export async function openS3(options: S3Options): Promise<FileStore> {
 }
 
 /** Fetches a file. Its size and digest are those that were recorded when it was received, or it is not taken. */
-async function fetchFile(bucket: Bucket, file: FileKey, path: string): Promise<void> {
+async function fetchFile(bucket: Pick<Bucket, "get">, file: FileKey, path: string): Promise<void> {
   const { token, sizeBytes, sha256 } = file;
   // If someone removed the folder, the file itself is not gone.
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
@@ -148,8 +150,8 @@ async function fetchFile(bucket: Bucket, file: FileKey, path: string): Promise<v
 }
 
 /** Reports what fails of a bucket. A missing object is no failure of it. */
-function reported(bucket: Bucket, onProblem: (error: unknown) => void): Bucket {
-  const entries = Object.entries(bucket).map(
+function reported({ close: _close, ...operations }: Bucket, onProblem: (error: unknown) => void) {
+  const entries = Object.entries(operations).map(
     ([name, operation]: [string, (...given: never[]) => Promise<unknown>]) => [
       name,
       async (...given: never[]): Promise<unknown> => {
@@ -162,7 +164,7 @@ function reported(bucket: Bucket, onProblem: (error: unknown) => void): Bucket {
       },
     ],
   );
-  return Object.fromEntries(entries);
+  return Object.fromEntries(entries) as typeof operations; // each has the type that it had
 }
 
 /** Writes, reads, lists and removes a small object. Throws if that fails. */

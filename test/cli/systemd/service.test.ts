@@ -132,10 +132,21 @@ describe("the unit of a configuration", () => {
       {},
       "names the state folder /srv/state",
     ],
+    [
+      "names a folder of uploaded files that the unit cannot write",
+      { sources: [{ path: "docs" }], service: { embedded: true, files: "/srv/files" } },
+      {},
+      "cannot write the folder of uploaded files /srv/files",
+    ],
     ["is for one folder and one person", {}, { dir: "docs", user: true }, "is a system unit"],
   ])("is refused where the configuration %s", (_name, content, request, words) => {
     configure(content);
     expect(() => plan(request)).toThrow(words);
+  });
+
+  it("lets the owner of a folder of uploaded files write it", () => {
+    configure({ sources: [{ path: "docs" }], service: { embedded: true, files: "/srv/files" } });
+    expect(directive(plan({ runAs: "me" }).text, "BindPaths")).toContain("/srv/files");
   });
 
   it("is refused where the unit's own user cannot read the configuration, not where its owner runs it", () => {

@@ -168,6 +168,19 @@ describe("a bucket that fails", () => {
     await vi.waitFor(async () => expect(await readText(store, file)).toBe("words"), { timeout: 10_000 });
   });
 
+  it("makes nobody wait once the store is closed", async () => {
+    const store = await open();
+    await store.receive("one", bytesOf("words"), 100, tooLarge);
+    server.fault = () => ({ kind: "hang" });
+    const waiting = [store.save("one"), store.holds("one"), store.recover(async () => true)];
+    const ends = Promise.allSettled(waiting);
+    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(2));
+    store.close();
+    for (const end of await ends)
+      expect(end).toMatchObject({ status: "rejected", reason: { code: "files_unavailable" } });
+    await expect(store.holds("one")).rejects.toMatchObject({ code: "files_unavailable" });
+  });
+
   it("names the cause for the operator, and neither bucket nor key for the caller", async () => {
     vi.stubEnv("AWS_SECRET_ACCESS_KEY", "another");
     const store = await open();
