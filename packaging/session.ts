@@ -8,6 +8,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { REPOSITORY } from "./program.ts";
 
 const COLUMNS = 80;
+/** Width of the terminal that `up` runs in: its lines hold the real paths and the whole link, which the picture shortens. */
+const UP_COLUMNS = 120;
 const CELL_PX = 8;
 const LINE_PX = 19;
 const MARGIN_PX = 20;
@@ -51,9 +53,9 @@ const env = {
   LANG: "C.UTF-8",
 };
 const program = `${process.execPath} ${join(REPOSITORY, "dist/main.js")}`;
-const inTerminal = (command: string): readonly string[] => [
+const inTerminal = (command: string, columns = COLUMNS): readonly string[] => [
   "-qefc",
-  `stty cols ${COLUMNS}; ${command.replace(/^kbsync/, program)}`,
+  `stty cols ${columns}; ${command.replace(/^kbsync/, program)}`,
 ];
 
 const lines: Run[][] = [];
@@ -76,7 +78,7 @@ const run = (command: string): void => {
 const record = join(scratch, "up");
 const daemon = spawn(
   "script",
-  ["-f", ...inTerminal("kbsync up observatory --port 0 --tier fastest"), record],
+  ["-f", ...inTerminal("kbsync up observatory --port 0 --tier fastest", UP_COLUMNS), record],
   {
     cwd: home,
     env,

@@ -81,7 +81,7 @@ describe("usage", () => {
   it("a search before the first sync ends with 2 and says what to do", async () => {
     const { code, stderr } = await kbsync(["search", "anything", "--state-dir", state]);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/Run `kbsync up --state-dir \S+` or `kbsync sync --state-dir \S+` first/);
+    expect(stderr).toMatch(/Sync a folder first: `kbsync up FOLDER --state-dir \S+`/);
   });
 });
 

@@ -115,6 +115,6 @@ async function consoleLine(service: ReachedService, env: NodeJS.ProcessEnv): Pro
   const isUnit = (env["STATE_DIRECTORY"] ?? "") !== "" || isJournal(env, 1);
   const shown = isUnit
     ? `${consoleAddress(service)}/ (\`kbsync console\` signs in)`
-    : `${await consoleLink(service, PRINTED_LINK_SECONDS)} (signs in once, within 10 minutes)`;
+    : `${await consoleLink(service, PRINTED_LINK_SECONDS)} (works once, for 10 minutes)`;
   return `  ${"console".padEnd(10)} ${shown}\n`;
 }

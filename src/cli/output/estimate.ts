@@ -40,7 +40,7 @@ export function estimateOf(
 /** One line, for people; empty if nothing would be sent. */
 export function estimateLine({ documents, bytes, tokens, unknown, cost }: Estimate): string {
   if (documents === 0) return "";
-  const unread = unknown === 0 ? "" : ` and those of ${counted(unknown, "file")} that the service reads`;
+  const unread = unknown === 0 ? "" : `, not counting ${counted(unknown, "file")} that the service reads`;
   const price = cost === undefined ? "" : `; embedding them costs about ${cost.toFixed(cost < 1 ? 4 : 2)}`;
   return `${counted(documents, "document")}, ${thousands(bytes)} bytes, about ${thousands(tokens)} tokens (at four characters each)${unread}${price}\n`;
 }

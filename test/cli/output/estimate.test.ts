@@ -24,7 +24,7 @@ it("sums up what leaves, and prices what is embedded", () => {
 
 it("says on what the estimate rests", () => {
   expect(estimateLine(estimateOf(PLANNED, 100, embeds))).toBe(
-    "3 documents, 63,000 bytes, about 4,001 tokens (at four characters each) and those of 1 file that the service reads; embedding them costs about 0.3001\n",
+    "3 documents, 63,000 bytes, about 4,001 tokens (at four characters each), not counting 1 file that the service reads; embedding them costs about 0.3001\n",
   );
   expect(estimateLine(estimateOf([], 1, embeds))).toBe("");
 });
