@@ -31,6 +31,7 @@ import type { CommonOptions } from "../output/options.ts";
 import { prose } from "../terminal/prose.ts";
 import { canRedraw } from "../output/terminal.ts";
 import { openScreen } from "../terminal/screen.ts";
+import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folder-languages.ts";
 import { readSpending, type Spending, spendingWords } from "../state/spending.ts";
 import { type StateFolder, stateFolder } from "../state/state-folder.ts";
 
@@ -55,6 +56,8 @@ interface Status {
   /** What models of other services have cost; null without a budget. */
   readonly models: Spending | null;
   readonly sources: readonly SourceStatus[];
+  /** Folders whose main language the packaged model does not know. */
+  readonly foreign: readonly ForeignFolder[];
   readonly removed: readonly RemovedStatus[];
   readonly failures: readonly TroubledFile[];
   readonly skipped: readonly SkippedFile[];
@@ -74,6 +77,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
   const operator = openOperator(context, options);
   const { config } = operator;
   const state = stateFolder(config.stateDir);
+  const foreign = await foreignFolders(state.path, config);
   const read = async (): Promise<Status> => {
     const { daemon, sources } = await askLive(operator);
     const ledger = readStatus(state.path, FILES_MAX);
@@ -85,6 +89,7 @@ async function status(context: Context, options: StatusOptions): Promise<void> {
         "embedded" in config.service ? spentInDatabase(config.service, context.env, day) : undefined,
       ),
       sources: sources ?? ledger?.sources ?? [],
+      foreign,
       removed: ledger?.removed ?? [],
       failures: ledger?.troubled ?? [],
       skipped: ledger?.skipped ?? [],
@@ -169,6 +174,7 @@ export function statusText({
   service,
   models,
   sources,
+  foreign,
   removed,
   failures,
 }: Status): string {
@@ -190,6 +196,8 @@ export function statusText({
     if (unreadable !== undefined) lines.push(`         ${unreadable}`);
     if (source.paused) lines.push(`         ${PAUSED_WORDS}`);
     if (source.degraded !== null) lines.push(`         ${source.degraded}`);
+    const language = foreign.find(({ path }) => path === source.path);
+    if (language !== undefined) lines.push(`         ${foreignWords(language)}; see \`kbsync doctor\``);
   }
   for (const source of removed) {
     lines.push(`source   ${source.path}`, `         ${removedLine(source)}`);

@@ -1,16 +1,20 @@
 import type { Finding } from "../../lib/finding.ts";
+import { type ForeignFolder, foreignFolders, foreignWords } from "../state/folder-languages.ts";
 import type { Check } from "./check.ts";
 
 /** Checks that an embedding model is available to `moderate` and `high_accuracy`. */
 export const modelCheck: Check = {
   name: "model",
-  run: async ({ config }) => {
+  run: async ({ config, state }) => {
     if (!("embedded" in config.service)) return { seen: "the hosted service has its own", findings: [] };
     const { baseUrl, model } = config.kb.embedding;
     if (baseUrl !== undefined) return { seen: `${model} at ${baseUrl} (not asked)`, findings: [] };
     const { readConfiguredModel } = await import("../../kb/embed/model-files.ts");
     const found = await readConfiguredModel(config.service.modelDir);
-    if ("folder" in found) return { seen: `${found.name} (${found.dtype})`, findings: [] };
+    if ("folder" in found) {
+      const foreign = await foreignFolders(state.path, config);
+      return { seen: `${found.name} (${found.dtype})`, findings: foreign.map(languageFinding) };
+    }
     const needed = config.sources.filter(({ collection }) => collection !== "fastest");
     const finding: Finding = {
       check: "model-missing",
@@ -23,3 +27,14 @@ export const modelCheck: Check = {
     return { seen: "none", findings: [finding] };
   },
 };
+
+function languageFinding(folder: ForeignFolder): Finding {
+  return {
+    check: "model-language",
+    level: "warning",
+    subject: folder.path,
+    message: `${folder.path} is ${foreignWords(folder)}`,
+    remedy:
+      "Name a folder with a multilingual model in service.modelDir, or a service with one in kb.embedding (docs/CONFIG.md, Other languages).",
+  };
+}

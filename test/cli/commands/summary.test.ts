@@ -66,6 +66,7 @@ describe("skipped files", () => {
       service: { address: "http://127.0.0.1:1", running: true },
       models: null,
       sources: [source({ skipped: 1 })],
+      foreign: [],
       removed: [],
       failures: [],
       skipped,
@@ -189,6 +190,7 @@ it("the status counts no file of a halted source as in agreement", () => {
     service: { address: "http://127.0.0.1:1", running: true },
     models: null,
     sources: [source({ files: 4000, inAgreement: 4000, halted: true, holdReason: lost })],
+    foreign: [],
     removed: [],
     failures: [],
     skipped: [],
@@ -198,6 +200,25 @@ it("the status counts no file of a halted source as in agreement", () => {
   expect(text).toContain(lost);
 });
 
+it("the status says of a folder in a language that the packaged model does not know that searches find less", () => {
+  const text = statusText({
+    daemon: null,
+    stateDir: "/state",
+    service: { address: "http://127.0.0.1:1", running: true },
+    models: null,
+    sources: [source({}), source({ path: "/notizen" })],
+    foreign: [{ path: "/notizen", language: "German" }],
+    removed: [],
+    failures: [],
+    skipped: [],
+  });
+  expect(text.split("\nsource ").map((part) => part.includes("mostly in German"))).toEqual([
+    false,
+    false,
+    true,
+  ]);
+});
+
 it("the status says of a service that was not asked that it was not", () => {
   const text = statusText({
     daemon: null,
@@ -205,6 +226,7 @@ it("the status says of a service that was not asked that it was not", () => {
     service: { address: "https://db.example.com", running: null },
     models: null,
     sources: [],
+    foreign: [],
     removed: [],
     failures: [],
     skipped: [],
