@@ -16,11 +16,8 @@ export interface Listener {
 
 export interface ListenerOptions {
   readonly onMessage: (text: string | undefined) => void;
-  /**
-   * Watches a connection until it does not work any more, or until the signal. A pooler may take the command and deliver nothing; a
-   * network may fail without a word.
-   */
-  readonly watch: (signal: AbortSignal) => Promise<void>;
+  /** Watches a connection until the signal, or until it does not answer: a network may fail without a word. */
+  readonly watch: (signal: AbortSignal, answers: () => Promise<boolean>) => Promise<void>;
 }
 
 /** Opens a listener, which connects in the background. */
@@ -44,7 +41,12 @@ export function openListener(url: string, { onMessage, watch }: ListenerOptions)
     try {
       await client.connect();
       await client.query(`LISTEN ${CHANNEL}`);
-      await watch(AbortSignal.any([signal, lost.signal]));
+      const answers = (): Promise<boolean> =>
+        client.query("SELECT 1").then(
+          () => true,
+          () => false,
+        );
+      await watch(AbortSignal.any([signal, lost.signal]), answers);
     } finally {
       await endOf(client);
     }

@@ -111,14 +111,15 @@ function listenFor(
       if (message.announced === undefined) return look();
       for (const [topic, key] of message.announced) onNotice(topic, key);
     },
-    watch: async (signal) => {
+    watch: async (signal, answers) => {
       try {
-        while (await arrives(signal)) {
+        for (;;) {
+          const wasLive = isLive;
+          isLive = await arrives(signal);
+          // A pooler takes the command, and delivers nothing. Repeating it would leave it at every connection of the pool.
+          if (!isLive && (signal.aborted || !(await answers()))) return;
           // What was announced before the first message arrived is lost.
-          if (!isLive) {
-            isLive = true;
-            look();
-          }
+          if (isLive !== wasLive) look();
           await sleep(CHECK_MS, undefined, { signal });
         }
       } finally {
