@@ -4,6 +4,7 @@ import { loadConfig } from "../../config/load.ts";
 import { startEmbeddedService } from "../compose/compose.ts";
 import { LIVE_IN_SERVICE } from "../state/config-change.ts";
 import type { Context } from "../output/context.ts";
+import { filesOfOneProcess } from "../state/exposure.ts";
 import { openLog } from "../terminal/log.ts";
 import { serveMetrics, metricsLine } from "../output/monitoring.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";
@@ -32,6 +33,8 @@ async function serve(context: Context, options: ServeOptions): Promise<void> {
   const config = loadConfig(configRequest(context, options));
   const state = makeStateFolder(config.stateDir);
   const log = openLog(context.env, context.stderrIsTTY, context.invocation);
+  const alone = filesOfOneProcess(config.service);
+  if (alone !== undefined) log.warn({ code: "files_of_one_process" }, alone);
   const budget = openStopBudget(context.signal);
   const supervisor = openSupervisor({ env: context.env, log, signal: context.signal, requestTimeoutMs: 0 });
   const service = await startEmbeddedService(config, state, log, { waitUntil: context.signal }).catch(

@@ -59,8 +59,6 @@ export interface ReachedService {
 
 /** The built console, which has the same relative path from `src` and from `dist`. */
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
-const FILES_OF_ONE_PROCESS =
-  "uploaded files are in this state folder: other processes of the database cannot read them; service.files names a place for all";
 /** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
 const HEALTH_TIMEOUT_MS = 2000;
 
@@ -90,9 +88,6 @@ export async function startEmbeddedService(
   const { host, publicUrl } = config.service;
   const unsafe = openWithoutTls(config.service);
   if (unsafe !== undefined) log.warn({ code: "service_without_tls", subject: publicUrl ?? host }, unsafe);
-  const { database, files } = config.service;
-  if (database !== undefined && files === undefined)
-    log.warn({ code: "files_of_one_process" }, FILES_OF_ONE_PROCESS);
   makeServiceFolder(state);
   const lock = lockFolder(state.serviceDir, "service");
   let ownKeyHash: string | undefined;

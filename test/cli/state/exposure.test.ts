@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openWithoutTls } from "../../../src/cli/state/exposure.ts";
+import { filesOfOneProcess, openWithoutTls } from "../../../src/cli/state/exposure.ts";
 import { parseConfig } from "../../../src/config/load.ts";
 
 const service = (more: object) =>
@@ -19,4 +19,13 @@ it.each([
   ["elsewhere", parseConfig(JSON.stringify({ service: HOSTED }), "c.json").service, false],
 ])("a service %s", (_name, given, expected) => {
   expect(openWithoutTls(given) !== undefined).toBe(expected);
+});
+
+it.each([
+  ["with its own store", service({}), false],
+  ["on a database, with files in its state folder", service({ database: "postgres://a@b/c" }), true],
+  ["on a database, with files for all", service({ database: "postgres://a@b/c", files: "s3://abc" }), false],
+  ["elsewhere", parseConfig(JSON.stringify({ service: HOSTED }), "c.json").service, false],
+])("a service %s says whether others cannot read its files", (_name, given, expected) => {
+  expect(filesOfOneProcess(given) !== undefined).toBe(expected);
 });

@@ -70,6 +70,28 @@ describe("a file in a bucket", () => {
     expect(server.uploads.size).toBe(0);
   });
 
+  it("arrives although connections break while it is sent, and leaves no parts if it cannot be", async () => {
+    const text = "0123456789abcdef".repeat((20 * 1024 * 1024) / 16);
+    const store = await open();
+    await store.receive("one", bytesOf(text), text.length, tooLarge);
+    const broken = new Set<string>();
+    // Each request breaks off once.
+    server.fault = ({ method, query }) => {
+      const request = `${method} ${query.get("partNumber")}`;
+      return broken.size === broken.add(request).size ? undefined : { kind: "drop" };
+    };
+    await store.save("one");
+    expect(broken).toContain("PUT 3");
+    expect(server.objects.get("kb/one")?.bytes.length).toBe(text.length);
+
+    server.fault = ({ query }) =>
+      query.get("partNumber") === "2" ? { kind: "status", status: 403, code: "AccessDenied" } : undefined;
+    await store.receive("two", bytesOf(text), text.length, tooLarge);
+    await expect(store.save("two")).rejects.toMatchObject({ code: "files_unavailable" });
+    await vi.waitFor(() => expect(server.uploads.size).toBe(0));
+    expect(server.objects.has("kb/two")).toBe(false);
+  });
+
   it("is fetched once for all who read it, and again once its copy had to go", async () => {
     const file = await put(await open(), "one");
     const store = await open({ cacheBytesMax: 8 });
