@@ -58,8 +58,8 @@ export function withFolder<
 /** `2026-11-21 16:40:05  create    notes/a.md`, and what became of it where it was not done. */
 export function activityLine({ atMs, action, path, from, outcome, message }: DaemonActivity): string {
   const what = from === undefined || from === path ? shown(path) : `${shown(from)} -> ${shown(path)}`;
-  const end =
-    outcome === "done" ? (message ?? "") : `${outcome}${message === undefined ? "" : `, ${message}`}`;
+  const words = outcome === "done" ? [] : [outcome === "parked" ? "tried again later" : outcome];
+  const end = [...words, ...(message === undefined ? [] : [message])].join(", ");
   return `${localTime(atMs)}  ${action.padEnd(8)}  ${what}${end === "" ? "" : `: ${visibleLine(end)}`}\n`;
 }
 

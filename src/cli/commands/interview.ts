@@ -41,7 +41,16 @@ export async function onTerminal<T>(
   // The terminal takes Ctrl-C for itself while a question is open.
   terminal.on("SIGINT", () => void process.kill(process.pid, "SIGINT"));
   context.signal.addEventListener("abort", () => terminal.close(), { once: true });
-  const ask: Ask = (question) => Promise.race([terminal.question(question), ended.promise]);
+  // The answer to a question ends its line, and Ctrl-C does not.
+  const endLine = (): void => context.stdout.write("\n");
+  const ask: Ask = async (question) => {
+    context.signal.addEventListener("abort", endLine, { once: true });
+    try {
+      return await Promise.race([terminal.question(question), ended.promise]);
+    } finally {
+      context.signal.removeEventListener("abort", endLine);
+    }
+  };
   try {
     return await run(ask, (words) => context.stdout.write(`  ${words}\n`));
   } finally {

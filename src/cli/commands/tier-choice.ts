@@ -63,5 +63,5 @@ export async function withChosenTier<O extends SourceOptions>(
   const best = bestTier(await thisMachine(config));
   const isPerson = context.stdout.isTTY && process.stdin.isTTY;
   const newTier = isPerson ? await onTerminal(context, (ask, say) => askTier(ask, say, best)) : best;
-  return { ...options, newTier };
+  return { ...options, newTier, wasAsked: isPerson };
 }

@@ -12,7 +12,7 @@ export const TIER_WORDS: Readonly<Record<Tier, string>> = {
 
 /** Asks for a tier, each explained in a line; an empty answer takes `byDefault`. */
 export async function askTier(ask: Ask, say: (words: string) => void, byDefault: Tier): Promise<Tier> {
-  for (const tier of Tier.options) say(`${tier.padEnd(13)} ${TIER_WORDS[tier]}`);
+  for (const tier of Tier.options) say(`${tier.padEnd(13)}  ${TIER_WORDS[tier]}`);
   return askUntil(
     ask,
     say,

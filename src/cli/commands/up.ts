@@ -99,9 +99,9 @@ function whereabouts(config: Config, state: StateFolder, service: ReachedService
   return `kbsync\n${lines.map(([name, value]) => `  ${(name ?? "").padEnd(10)} ${value}\n`).join("")}`;
 }
 
-/** The line that explains a tier that was chosen for new folders; empty if none was. */
-function tierLine({ newTier }: SourceOptions): string {
-  if (newTier === undefined) return "";
+/** The line that explains a tier that was chosen for new folders; empty if none was, or by a person who read it. */
+function tierLine({ newTier, wasAsked }: SourceOptions): string {
+  if (newTier === undefined || wasAsked === true) return "";
   return `  ${"tier".padEnd(10)} ${newTier}: ${TIER_WORDS[newTier]} (--tier chooses another)\n`;
 }
 

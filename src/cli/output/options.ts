@@ -35,6 +35,8 @@ export interface SourceOptions extends CommonOptions {
   readonly tier?: Tier;
   /** Tier of folders that neither the configuration nor the ledger knows, unless `tier` names one. */
   readonly newTier?: Tier;
+  /** Whether a person chose `newTier`. */
+  readonly wasAsked?: boolean;
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
 }

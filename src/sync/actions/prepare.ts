@@ -20,6 +20,7 @@ import { isBlank } from "../plan/reconcile.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { metadataOf, observe } from "./observe.ts";
+import { codeWords } from "../../lib/system-error.ts";
 
 /** A file that was read and whose change must be sent. */
 export interface Outgoing {
@@ -178,7 +179,7 @@ async function readAgain(
     case "unreadable": {
       const id = candidate.known?.id;
       const retryAtMs = context.now() + parkMs(1 + (id === undefined ? 0 : context.ledger.files.tries(id)));
-      const message = `cannot be read: ${outcome.code}`;
+      const message = `cannot be read: ${codeWords(outcome.code)}`;
       note(context, source, candidate, { state: "parked", code: outcome.code, message, retryAtMs });
       source.checkAgain(entry.path, retryAtMs);
       return undefined;

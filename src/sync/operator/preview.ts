@@ -8,6 +8,7 @@ import { decide, uploadedHash } from "../plan/decide.ts";
 import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
 import type { SourceSync } from "../source/source.ts";
+import { codeWords } from "../../lib/system-error.ts";
 
 /** An action that a pass would take, or the reason why it would not. */
 export interface PlannedAction {
@@ -101,7 +102,8 @@ async function plan(
       add(action, entry.path, { reason: read.reason });
     }
     if (read.kind === "refused") add("refuse", entry.path, { reason: read.reason });
-    if (read.kind === "unreadable") add("refuse", entry.path, { reason: `cannot be read: ${read.code}` });
+    if (read.kind === "unreadable")
+      add("refuse", entry.path, { reason: `cannot be read: ${codeWords(read.code)}` });
     if (read.kind !== "document") continue;
     if (isBlank(read.document.entry, file)) {
       add("skip", entry.path, { reason: EMPTY_FILE });

@@ -5,6 +5,7 @@ import type { ReadOutcome } from "../read/read.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";
+import { codeWords } from "../../lib/system-error.ts";
 
 /** What is known of the file and its source. */
 export interface NextFacts {
@@ -127,7 +128,7 @@ function afterReading(
     case "refused":
       return { action: "refuse", why: read.reason };
     case "unreadable":
-      return { action: "wait", why: `it cannot be read: ${read.code}` };
+      return { action: "wait", why: `it cannot be read: ${codeWords(read.code)}` };
     case "document":
       break;
   }

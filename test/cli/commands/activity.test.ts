@@ -26,3 +26,14 @@ it("names a file by its whole path if there are several sources", () => {
 it("leaves what is about a source as a whole as it is", () => {
   expect(withFolder({ source: "/home/docs", path: "" }, 2)).toEqual({ source: "/home/docs", path: "" });
 });
+
+it.each([
+  ["done", undefined, "a.md"],
+  ["done", "left out: .gitignore", "a.md: left out: .gitignore"],
+  ["refused", "too large", "a.md: refused, too large"],
+  ["parked", "no answer", "a.md: tried again later, no answer"],
+  ["parked", undefined, "a.md: tried again later"],
+] as const)("says what became of an action that is %s with the message %s", (outcome, message, words) => {
+  const line = activityLine({ ...renamed, from: undefined, path: "a.md", outcome, message });
+  expect(line.trimEnd().endsWith(` ${words}`)).toBe(true);
+});

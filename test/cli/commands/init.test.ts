@@ -138,7 +138,7 @@ describe("kbsync init", () => {
       `${join(cwd, "docs")} is on the list already`,
       expect.stringMatching(/^fastest +by words/) as string,
       expect.stringMatching(/^moderate +by words at once, by meaning/) as string,
-      expect.stringMatching(/^high_accuracy /) as string,
+      expect.stringMatching(/^high_accuracy {2}as moderate/) as string,
       "expected one of fastest, moderate, high_accuracy",
       "expected here or hosted",
       "expected a whole number from 0 to 65535",

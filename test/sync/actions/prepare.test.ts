@@ -58,7 +58,9 @@ describe("files that cannot be read to the end", () => {
   it("a file that cannot be read is parked for a minute, and longer with each further failure", async () => {
     await prepare({ kind: "unreadable", code: "EACCES" });
     expect(shop.state("a.md")).toBe("parked");
-    expect(troubles()).toMatchObject([{ path: "a.md", code: "EACCES", message: "cannot be read: EACCES" }]);
+    expect(troubles()).toMatchObject([
+      { path: "a.md", code: "EACCES", message: "cannot be read: permission denied (EACCES)" },
+    ]);
     await prepare({ kind: "unreadable", code: "EACCES" });
     expect(shop.checks).toEqual([`a.md at ${shop.nowMs + 60_000}`, `a.md at ${shop.nowMs + 120_000}`]);
     expect(shop.reports).toMatchObject([

@@ -434,7 +434,11 @@ describe("wait", () => {
     shut.add("new.txt");
     world.write("new.txt", "new");
     const daemon = await run({ world: { ...realWorld, openReader } });
-    const reason = { path: "new.txt", code: "EACCES", message: "cannot be read: EACCES, check its mode" };
+    const reason = {
+      path: "new.txt",
+      code: "EACCES",
+      message: "cannot be read: permission denied (EACCES), check its mode",
+    };
     expect(await wait(daemon, "new.txt")).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
     expect(await wait(daemon)).toMatchObject({ agreed: false, troubled: 1, reasons: [reason] });
     expect(await wait(daemon, "open.txt")).toMatchObject({ agreed: true });

@@ -284,7 +284,7 @@ describe("the next step for a file", () => {
       name: "that cannot be read is to wait, with the system's code",
       facts: { difference: candidates(undefined), read: { kind: "unreadable", code: "EACCES" } },
       action: "wait",
-      why: /cannot be read: EACCES/,
+      why: /cannot be read: permission denied \(EACCES\)/,
     },
     {
       name: "that is empty and new is to skip it",

@@ -1,0 +1,14 @@
+/** What the codes of the system that a person can act on mean. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["EACCES", "permission denied"],
+  ["EPERM", "not permitted"],
+  ["EIO", "its disk fails"],
+  ["ESTALE", "its file server has replaced it"],
+  ["ELOOP", "its links form a circle"],
+]);
+
+/** Returns the code of a system error with its meaning, for a person: `permission denied (EACCES)`. */
+export function codeWords(code: string): string {
+  const words = WORDS.get(code);
+  return words === undefined ? code : `${words} (${code})`;
+}
