@@ -1,0 +1,183 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { generateKey } from "../../../../../src/kb/keys/keys.ts";
+import { migratePostgres } from "../../../../../src/kb/store/postgres/open.ts";
+import { openRandom, type Random } from "../../../../simulate/virtual/random.ts";
+import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
+import type { Cluster } from "../cluster.ts";
+import { isSkipped, newCluster } from "../databases.ts";
+import { openClient, OWNER, startLoad, type Client, type Known } from "./load.ts";
+
+const PROGRAM = fileURLToPath(new URL("./process.ts", import.meta.url));
+const DATABASE = "kbsync";
+const PROCESSES = 4;
+const CLIENTS = 6;
+/** On a busy machine; usually half a minute. */
+const TEST_MS = 180_000;
+const WAIT = { timeout: 60_000, interval: 300 };
+
+describe.skipIf(isSkipped())("four processes on one database", () => {
+  let cluster: Cluster;
+  let stateDir: string;
+  let receiver: Receiver;
+  let client: Client;
+  const key = generateKey();
+  const processes: { child: ChildProcess; url: string }[] = [];
+
+  const start = async (at: number): Promise<void> => {
+    const given = [join(stateDir, String(at)), cluster.url(DATABASE), key];
+    const child = spawn(process.execPath, [PROGRAM, ...given], { stdio: ["ignore", "pipe", "inherit"] });
+    const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+    processes[at] = { child, url };
+  };
+  beforeAll(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), "kbsync-processes-"));
+    receiver = await openReceiver();
+    cluster = newCluster();
+    cluster.sql(`CREATE DATABASE ${DATABASE}`);
+    await migratePostgres(cluster.url(DATABASE));
+    await Promise.all(Array.from({ length: PROCESSES }, (_, at) => start(at)));
+    client = openClient((at) => processes[at % PROCESSES]?.url ?? "", key);
+  }, TEST_MS);
+  afterAll(async () => {
+    for (const { child } of processes) child.kill("SIGKILL");
+    await client.close();
+    await receiver.close();
+    await cluster.remove();
+    await rm(stateDir, { recursive: true });
+  });
+
+  /** What a process that does not go on holds ends by time; this is that time, for all. */
+  const endHolds = (): void => {
+    const ends =
+      "UPDATE job SET leased_until_ms = 0 WHERE worker IS NOT NULL; UPDATE claim SET ends_at = now()";
+    cluster.sql(ends, DATABASE);
+  };
+  const faults: Readonly<Record<string, (random: Random) => Promise<void>>> = {
+    "kill -9 of a process": async (random) => {
+      const at = random.below(PROCESSES);
+      const child = processes[at]?.child;
+      child?.kill("SIGKILL");
+      endHolds();
+      await start(at);
+    },
+    "the end of all connections": async () => {
+      const end =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'kbsync%'";
+      cluster.sql(end);
+    },
+    "a crash of the database": async (random) => {
+      cluster.stop("immediate");
+      await sleep(random.between(0, 1000));
+      cluster.start();
+    },
+    "a stop of a process past its leases": async (random) => {
+      const child = processes[random.below(PROCESSES)]?.child;
+      child?.kill("SIGSTOP");
+      await sleep(random.between(100, 500));
+      endHolds();
+      await sleep(random.between(500, 1500));
+      child?.kill("SIGCONT");
+    },
+  };
+  const read = async (at: number, path: string) => (await client.send(at, "GET", path)).json;
+  const waitingJobs = (): number =>
+    Number(cluster.sql("SELECT count(*) FROM job WHERE NOT is_dead", DATABASE));
+
+  it(
+    "lose nothing that was answered, do nothing twice, and read what the others wrote",
+    async () => {
+      const seed = process.env["KBSYNC_TEST_SEED"] ?? String(Date.now());
+      process.stderr.write(`four processes on one database: KBSYNC_TEST_SEED=${seed}\n`);
+      const random = openRandom(seed);
+      await client.send(0, "POST", "/v1/webhooks", { url: `${receiver.url}/` });
+      const { data } = await read(0, "/api/rag/collections");
+      const collectionId: string = data.collections.find(
+        (each: { details: string }) => each.details === "fastest",
+      )._id;
+      const load = startLoad(client, collectionId, { services: PROCESSES, clients: CLIENTS, random });
+      await sleep(1500);
+      const calm = receiver.messages.map(({ id }) => id);
+      expect(calm.length).toBeGreaterThan(0);
+      expect(new Set(calm).size).toBe(calm.length);
+
+      const names = Object.keys(faults).toSorted(() => random.next() - 0.5);
+      for (const name of names) {
+        const before = load.known.length;
+        await faults[name]?.(random);
+        // Work goes on by itself.
+        await vi.waitFor(() => {
+          expect(load.known.length, `after ${name}: ${load.problems[0]}`).toBeGreaterThan(before);
+        }, WAIT);
+        await sleep(random.between(500, 1500));
+      }
+      await load.stop();
+      endHolds();
+      await vi.waitFor(() => expect(waitingJobs()).toBe(0), WAIT);
+
+      expect(load.problems).toEqual([]);
+      for (let at = 0; at < PROCESSES; at += 1) await expectDocuments(at, collectionId, load.known);
+      await expectChanges(load.known);
+      expectMessages(load.known);
+      process.stderr.write(`${load.known.length} documents, ${receiver.messages.length} messages\n`);
+    },
+    TEST_MS,
+  );
+
+  /** Checks that a service has each document as it was answered, and no other one. */
+  const expectDocuments = async (
+    at: number,
+    collectionId: string,
+    known: readonly Known[],
+  ): Promise<void> => {
+    const stored = new Map<string, string>();
+    for (let cursor = ""; ;) {
+      const path = `/api/rag/resource/by-collection?collectionId=${collectionId}&ownerId=${OWNER}&limit=1000${cursor}`;
+      const { data } = await read(at, path);
+      for (const { _id, content } of data.resources) stored.set(_id, content);
+      if (data.nextCursor === null || data.nextCursor === undefined) break;
+      cursor = `&cursor=${data.nextCursor}`;
+    }
+    const live = known.filter(({ isDeleted }) => !isDeleted);
+    expect(Object.fromEntries(stored)).toEqual(
+      Object.fromEntries(live.map(({ id, content }) => [id, content])),
+    );
+  };
+  /** Checks that the feed has one create of each document, and no other one. */
+  const expectChanges = async (known: readonly Known[]): Promise<void> => {
+    const created: string[] = [];
+    for (let cursor = ""; ;) {
+      const { data } = await read(0, `/v1/changes?limit=1000${cursor}`);
+      for (const { type, _id } of data.changes) if (type === "document.created") created.push(_id);
+      if (!data.more) break;
+      cursor = `&cursor=${data.cursor}`;
+    }
+    expect(created.toSorted()).toEqual(known.map(({ id }) => id).toSorted());
+  };
+  /** Checks that each version of each document was announced, under one id. A message may arrive twice after a fault. */
+  const expectMessages = (known: readonly Known[]): void => {
+    const ids = new Map<string, Set<string>>();
+    for (const { id, json } of receiver.messages) {
+      if (json.type !== "resource.chunked") continue;
+      const name = `${json.data._id} ${json.data.version}`;
+      ids.set(name, (ids.get(name) ?? new Set()).add(id));
+    }
+    expect([...ids].filter(([, each]) => each.size > 1)).toEqual([]);
+    const versions = known.map(({ id, version }) =>
+      Array.from({ length: version }, (_, at) => `${id} ${at + 1}`),
+    );
+    const expected = new Set(versions.flat());
+    expect([...ids.keys()].filter((name) => !expected.has(name))).toEqual([]);
+    // A queued document may be deleted before it has a text.
+    const live = known.filter(({ isDeleted }) => !isDeleted);
+    const missing = live.flatMap(({ id, version }) => (ids.has(`${id} ${version}`) ? [] : [id]));
+    expect(missing).toEqual([]);
+  };
+});
