@@ -153,7 +153,7 @@ async function embedding(texts: readonly string[]): Promise<Row> {
         chunkRecursive(text, DEFAULT_SETTINGS).map(({ start, end }) => text.slice(start, end)),
       )
       .slice(0, EMBEDDED);
-    await embedder.embed(parts.slice(0, 4));
+    await embedder.queries.embed(parts.slice(0, 4));
     const begin = performance.now();
     await embedder.embed(parts);
     const ms = performance.now() - begin;

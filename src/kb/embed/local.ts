@@ -10,6 +10,7 @@ import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
 import { downloadModel, HUB_URL } from "./hub.ts";
 import { createBatchQueue } from "./batch-queue.ts";
+import { withRecentVectors } from "./recent-vectors.ts";
 import type { LocalWorkerData, LocalWorkerMethods } from "./local-worker.ts";
 import { MODEL_ID, packagedModelFolder, readModelFolder } from "./model-files.ts";
 import type { MissingModel, ModelFiles } from "./model-files.ts";
@@ -140,7 +141,7 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
       embed: (texts, signal) => queue.embed("urgent", texts, signal),
       close: async () => undefined,
     },
-    embed: (texts, signal) => queue.embed("background", texts, signal),
+    embed: withRecentVectors((texts, signal) => queue.embed("background", texts, signal)),
     close: async () => {
       queue.close(new KbsyncError("the embedder is closed", { code: "closed" }));
       await worker.stop();

@@ -21,9 +21,9 @@ it.skipIf(packagedModelFolder() === undefined)(
   async () => {
     const embedder = await openLocalEmbedder({});
     if (embedder.kind === "no-model") throw new Error(embedder.reason);
-    const [before] = await embedder.embed(["The tide turns."]);
+    const [before] = await embedder.queries.embed(["The tide turns."]);
     await threads[0]?.terminate();
-    const [after] = await embedder.embed(["The tide turns."]);
+    const [after] = await embedder.queries.embed(["The tide turns."]);
     expect([threads.length, after]).toEqual([2, before]);
     await embedder.close();
   },
