@@ -27,10 +27,11 @@ import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { openBaselines, type Unit } from "./baselines.ts";
 import { documentationSet } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
-import type { FoundPlace, JudgedDocument, JudgedQuery, JudgedSet } from "./judged-sets.ts";
+import type { FoundPlace, JudgedQuery, JudgedSet } from "./judged-sets.ts";
 import { fill, type Filled } from "./judged-store.ts";
 import { mean, qualityOf, type Quality } from "./ranking-quality.ts";
 import { printTable } from "./report.ts";
+import { sampleOf } from "./sample.ts";
 import { randomisationP } from "./significance.ts";
 import { withVectorCache } from "./vector-cache.ts";
 
@@ -86,7 +87,7 @@ async function main(): Promise<void> {
     const measured: [string, Measured][] = [];
     for (const set of sets) {
       if (options.set !== undefined && !set.name.includes(options.set)) continue;
-      const asked = sampled(set);
+      const asked = sampleOf(set, options);
       const found = await measureSet(asked, embedder && withVectorCache(embedder), reranker);
       measured.push([set.name, found]);
       printSet(asked, found);
@@ -118,29 +119,6 @@ function findReranker(): Reranker | undefined {
 
 function keyOf(file: string | undefined): string | undefined {
   return file === undefined ? undefined : readFileSync(file, "utf8").trim();
-}
-
-/** The part of a set that `--part` and `--sample` ask for: by default that on which nothing is fitted. */
-function sampled(set: JudgedSet): JudgedSet {
-  const part = options.part ?? (set.parts.has("test") ? "test" : "all");
-  const wanted = [...set.parts].filter(([name]) => name === part);
-  if (options.sample === undefined) return { ...set, parts: new Map(wanted) };
-  const [questions = 0, documents = 0] = options.sample.split(",").map(Number);
-  const parts = new Map(wanted.map(([name, queries]) => [name, spread(queries, questions)]));
-  const asked = [...parts.values()].flat();
-  const isJudged = ({ id, content }: JudgedDocument): boolean =>
-    asked.some(({ relevance }) => relevance({ resourceId: id, start: 0, end: content.length }).length > 0);
-  const { judged = [], others = [] } = Object.groupBy(set.documents, (each) =>
-    isJudged(each) ? "judged" : "others",
-  );
-  return { ...set, parts, documents: [...judged, ...spread(others, documents - judged.length)] };
-}
-
-function spread<T>(items: readonly T[], count: number): readonly T[] {
-  if (items.length <= count) return items;
-  return items.filter(
-    (_, at) => Math.floor(((at + 1) * count) / items.length) > Math.floor((at * count) / items.length),
-  );
 }
 
 async function measureSet(

@@ -6,9 +6,10 @@ import type { LexicalHit, VectorHit } from "../store/search-index.ts";
 export const FUSED_DEPTH = 100;
 /** Weight of the lexical score in the mix if the words of the best chunk are the usual share of the query. */
 const LEXICAL_SHARE = 0.5;
-/** Usual share of the query, by weight, that the best chunk by words contains, and how much the weight changes with it. */
+/** Usual share of the query, by weight, that the best chunk by words contains. */
 const COVERAGE_USUAL = 0.7;
-const SHARE_PER_COVERAGE = 0.2;
+/** The weight, and how much it changes with the coverage. `node bench/fit.ts` compares others. */
+export const WORD_WEIGHTS = { share: LEXICAL_SHARE, perCoverage: 0.2 };
 
 /** A chunk in the fused list. */
 export interface Fused {
@@ -28,9 +29,13 @@ export interface Fused {
  * the texts use other words: then the words decide less. `best` is its match, `total` the weight of the query. On five judged sets
  * the weight gains 0.005 nDCG@10 over a constant half (docs/BENCHMARKS.md). Pure.
  */
-export function lexicalShare(best: WordMatch | undefined, total: number): number {
+export function lexicalShare(
+  best: WordMatch | undefined,
+  total: number,
+  { share, perCoverage }: typeof WORD_WEIGHTS = WORD_WEIGHTS,
+): number {
   const coverage = best === undefined || total <= 0 ? COVERAGE_USUAL : best.matched / total;
-  return LEXICAL_SHARE + SHARE_PER_COVERAGE * (coverage - COVERAGE_USUAL);
+  return share + perCoverage * (coverage - COVERAGE_USUAL);
 }
 
 /**

@@ -4,12 +4,10 @@ import type { ChunkRef } from "../store/records.ts";
 import type { FoundChunk } from "../store/search-index.ts";
 import type { Ranked } from "./rerank.ts";
 
-/** Weight of closeness in the ranking, in addition to the mix. */
-const CLOSENESS_WEIGHT = 0.2;
+/** Weights of closeness and of a neighbour's lead in cosine, in addition to the mix. `node bench/fit.ts` compares others. */
+export const TEXT_WEIGHTS = { closeness: 0.2, neighbour: 0.2 };
 /** Hits whose texts are read for it, the first ones: 50 gain no more and take more than twice the time. */
 const CLOSENESS_DEPTH = 20;
-/** Weight of a neighbour's lead in cosine. */
-const NEIGHBOUR_WEIGHT = 0.2;
 /** Characters between two chunks that follow each other: the white space that chunking drops. */
 const GAP_CHARS_MAX = 16;
 
@@ -25,14 +23,15 @@ export function mixTexts<T extends Ranked & { readonly cosine: number | undefine
   hits: readonly T[],
   chunks: readonly EvidentChunk[],
   query: QueryWords,
+  weights: typeof TEXT_WEIGHTS = TEXT_WEIGHTS,
 ): readonly T[] {
   const cosines = new Map(hits.map(({ ref, cosine }) => [ref, cosine]));
   const gains = new Map<ChunkRef, number>();
   for (const { ref, text } of chunks.slice(0, CLOSENESS_DEPTH))
-    gains.set(ref, CLOSENESS_WEIGHT * closeness(query, text));
+    gains.set(ref, weights.closeness * closeness(query, text));
   for (const [ref, neighbour] of nearestNeighbours(chunks, cosines)) {
     const lead = Math.max(0, neighbour - (cosines.get(ref) ?? Infinity));
-    gains.set(ref, (gains.get(ref) ?? 0) + NEIGHBOUR_WEIGHT * lead);
+    gains.set(ref, (gains.get(ref) ?? 0) + weights.neighbour * lead);
   }
   return hits
     .map((hit) => ({ ...hit, mix: hit.mix + (gains.get(hit.ref) ?? 0) }))
