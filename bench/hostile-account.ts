@@ -47,6 +47,10 @@ const LARGE_CHARS = 1_500_000;
 // No longer than the service does, however busy the machine.
 setGlobalDispatcher(new Agent({ keepAliveTimeout: 500, keepAliveMaxTimeout: 500, connections: SEARCHES }));
 
+/** Readers of each kind at a time, and documents that they read of. */
+const READERS = 40;
+const CHANGES = 5000;
+
 type Attack = (url: string, key: string) => Promise<void>;
 
 /** Requests of the hostile client that were answered. */
@@ -196,6 +200,35 @@ const ATTACKS: Readonly<Record<string, { readonly words: string; readonly run: A
       await forever(SEARCHES, () =>
         post(url, "/rag/query", key, searchBody(collectionId, "hostile", (number += 1)), json),
       );
+    },
+  },
+  feed: {
+    words: `${READERS} readers each of a stream of changes, a page of them and a list, of ${CHANGES} documents`,
+    run: async (url, key) => {
+      const lines = Array.from({ length: CHANGES }, (_, at) =>
+        record({ title: `${at}`, owner_id: "feed", content: `Change ${at}` }),
+      ).join("\n");
+      const created = await request(`${url}/api/rag/resources/bulk`, {
+        method: "POST",
+        headers: headers(key, { "content-type": "application/x-ndjson" }),
+        body: lines,
+      });
+      await created.body.dump({ limit: Infinity });
+      const collectionId = await collectionOf(url, key);
+      const read = async (path: string, more: object = {}): Promise<void> => {
+        // Streams have no end: as many bytes as the feed has.
+        const answer = await request(url + path, { headers: headers(key, more) });
+        let bytes = 0;
+        for await (const piece of answer.body) if ((bytes += (piece as Buffer).length) > CHANGES * 250) break;
+        answered += 1;
+      };
+      await Promise.all([
+        forever(READERS, () => read("/v1/changes", { accept: "text/event-stream" })),
+        forever(READERS, () => read("/v1/changes?limit=1000")),
+        forever(READERS, () =>
+          read(`/api/rag/resource/by-collection?collection_id=${collectionId}&owner_id=feed`),
+        ),
+      ]);
     },
   },
   creates: {

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { within } from "../../lib/deadline.ts";
 import { inOrder } from "../../lib/in-order.ts";
-import { openTurnSlice, type TurnSlice } from "../../lib/turn-slice.ts";
+import type { TurnSlice } from "../../lib/turn-slice.ts";
 import { BulkLine, BulkOutcome, BulkSummary } from "../../wire/bulk.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import type { RequestContext } from "../resources/request-context.ts";
@@ -40,13 +40,6 @@ const BAD_LINES_IN_ROW_MAX = 100;
  */
 const UNREADABLE_BURST = 2000;
 const UNREADABLE_PER_SECOND = 200;
-/** Time for which the lines of all bulk creates are processed before other requests get a turn of the event loop. */
-const SLICE_MS = 1;
-/**
- * Maximum time for which they yield to running searches: a search needs several turns and would wait for a slice at each
- * (bench/hostile-account.ts). Bulk creates get a quarter of the event loop, however many searches run.
- */
-const SEARCHES_FIRST_MS = 3;
 /**
  * Answer buffered for a client that sends everything before it reads: about 50,000 lines. Above that, no further line is
  * read until the client reads.
@@ -73,11 +66,6 @@ export async function addBulkRoutes(
   lineBytesMax: number,
   untimed: WeakSet<Socket>,
 ): Promise<void> {
-  const slice = openTurnSlice({
-    sliceMs: SLICE_MS,
-    isUrgent: parts.urgent.isRunning,
-    urgentMsMax: SEARCHES_FIRST_MS,
-  });
   const budget = openAccountBudget({ perSecond: UNREADABLE_PER_SECOND, burst: UNREADABLE_BURST });
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser([NDJSON, "application/ndjson", "application/jsonl"], (_request, body, done) => {
@@ -99,7 +87,11 @@ export async function addBulkRoutes(
       await withinBudget();
       allowTime(parts, request, reply, untimed);
       const spend = (): void => budget.spend(accountId, performance.now());
-      const answers = answerLines(parts, json, request, lineBytesMax, { slice, withinBudget, spend });
+      const answers = answerLines(parts, json, request, lineBytesMax, {
+        slice: parts.urgent,
+        withinBudget,
+        spend,
+      });
       const stream = Readable.from(answers, { objectMode: false, highWaterMark: ANSWER_BYTES_MAX });
       return reply.code(200).header("content-type", NDJSON).send(stream);
     },

@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../lib/failure.ts";
 import { openShares } from "../../lib/shares.ts";
-import { CHANGES_MAX, NOW, type Change } from "../../wire/changes.ts";
+import { NOW, type Change } from "../../wire/changes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { ChangesPage, DocumentChange } from "../store/changes.ts";
 import { disconnectSignal } from "./disconnect.ts";
@@ -10,6 +10,8 @@ import { openEventStream, type EventStream } from "./event-stream.ts";
 import { callerOf, requireKey, type HttpParts } from "./operation.ts";
 import { refusalAnswer } from "./status.ts";
 
+/** Changes that a stream reads and sends in one slice of bulk work. */
+const PAGE = 100;
 /** Open streams of one kind, of all accounts. */
 const STREAMS_MAX = 256;
 
@@ -51,7 +53,7 @@ export function openChangeStreams(parts: HttpParts, options: ChangeStreamOptions
       );
     try {
       // Refused with a status as long as nothing is sent.
-      const first = await readPage(parts, accountId, cursor, CHANGES_MAX);
+      const first = await readPage(parts, accountId, cursor, PAGE);
       return await stream(parts, options, { request, reply, first, extra });
     } finally {
       open.give(accountId, 1);
@@ -90,7 +92,7 @@ async function stream(
     let page = first;
     while (!signal.aborted && !kb.isEnding()) {
       for (const change of page.changes) events.send("change", changeOf(change), change.cursor);
-      const isCaughtUp = page.changes.length < CHANGES_MAX;
+      const isCaughtUp = page.changes.length < PAGE;
       if (isCaughtUp) await extra.caughtUp?.(events);
       await events.drained();
       if (kb.steadyMs() - checkedMs >= pollMs) {
@@ -101,7 +103,7 @@ async function stream(
       // Listens before it reads, so that no change is made in between; not beyond the next check, however many changes are made.
       const listening = kb.changeWaits.listen(accountId, checkedMs + pollMs - kb.steadyMs());
       try {
-        page = await readPage(parts, accountId, page.cursor, CHANGES_MAX);
+        page = await readPage(parts, accountId, page.cursor, PAGE);
         if (page.changes.length === 0 && !signal.aborted) await listening.ended;
       } finally {
         listening.stop();
@@ -124,14 +126,15 @@ async function checkCaller(parts: HttpParts, request: FastifyRequest): Promise<v
   }
 }
 
-/** Throws `cursor_expired`. */
+/** Reads a page, and resolves when bulk work may run. Throws `cursor_expired`. */
 export async function readPage(
-  { kb }: HttpParts,
+  { kb, urgent }: HttpParts,
   accountId: string,
   cursor: string | undefined,
   limit: number,
 ): Promise<ChangesPage> {
   const page = await kb.records.changes({ accountId, cursor, limit });
+  await urgent.pause();
   if (page !== undefined) return page;
   throw new Refusal(
     "cursor_expired",

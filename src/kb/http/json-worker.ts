@@ -1,4 +1,5 @@
 import { parentPort } from "node:worker_threads";
+import { lowerThreadPriority } from "../../lib/thread-priority.ts";
 import { answerCalls } from "../../lib/worker-calls.ts";
 import { parseHashedBody, parseJsonBody, type HashedJson } from "./json-body.ts";
 
@@ -9,6 +10,9 @@ export interface JsonMethods extends Record<string, (argument: never) => unknown
 }
 
 if (parentPort === null) throw new Error("json-worker.ts runs only as a worker thread");
+
+// A search of another account goes before a large body.
+lowerThreadPriority();
 
 answerCalls(parentPort, {
   parse: (bytes: Uint8Array) => parseJsonBody(bufferOf(bytes)),

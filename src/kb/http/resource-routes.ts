@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { z } from "zod";
 import type { DeletedResource, LiveResource } from "../../wire/answers.ts";
@@ -37,6 +36,7 @@ import { chunksText, listText, oneText, PART_CHARS } from "./list-text.ts";
 import { addOperation, answer, idOf } from "./operation.ts";
 import type { HttpParts } from "./operation.ts";
 import { RESOURCE_DOCS } from "./resource-docs.ts";
+import type { Urgent } from "./urgent.ts";
 import { readBody, readInput } from "./validate.ts";
 
 /** The answer before the work is done, recognised by its status and by the record's `metadata.status`. */
@@ -44,9 +44,6 @@ const QUEUED = {
   message: "Resource accepted; metadata.status shows when it is searchable",
   status: 202,
 } as const;
-/** Time for which an answer may be written before other requests get a turn of the event loop. */
-const TURN_MS = 5;
-
 /** URL of the operations on one resource. */
 const ONE = `${ROUTES.resource}/:id`;
 
@@ -59,7 +56,7 @@ export function addResourceRoutes(server: FastifyInstance, parts: HttpParts, bod
 /** Adds create, update and delete. */
 function addChangeRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax: number): void {
   const { kb } = parts;
-  const { created, updated, later, replay } = changeAnswers(kb);
+  const { created, updated, later, replay } = changeAnswers(parts);
   const isQuick = async (accountId: string, id: string, body: UpdateBody): Promise<boolean> => {
     const before = await kb.records.resource({ accountId, id });
     return before !== undefined && isQuickUpdate(before, body);
@@ -112,7 +109,7 @@ function addChangeRoutes(server: FastifyInstance, parts: HttpParts, bodyBytesMax
     handle: async (request, accountId, _context, share) => {
       const expected = { ...preconditioned(request.headers), ...roomFor(share) };
       const resource = await removeResource(kb, accountId, idOf(request), expected);
-      return recordAnswer(kb, "Resource deleted successfully", resource, share, deletedRecord);
+      return recordAnswer(parts, "Resource deleted successfully", resource, share, deletedRecord);
     },
   });
 }
@@ -130,7 +127,7 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
       const query = readInput(ListQuery, request.query);
       const listing = await listResources(kb, accountId, query, share);
       const resources = eachShown(kb, listing.resources, query);
-      return { status: 200, stream: streamOf(listText({ ...listing, resources })) };
+      return { status: 200, stream: streamOf(parts, listText({ ...listing, resources })) };
     },
   });
 
@@ -145,7 +142,7 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
       refuseOtherVersion(found.version, query.version);
       const resource = shown(found, query);
       share.take(textBytes(resource));
-      return recordAnswer(kb, "Resource fetched successfully", resource, share, wholeRecord);
+      return recordAnswer(parts, "Resource fetched successfully", resource, share, wholeRecord);
     },
   });
 
@@ -162,7 +159,11 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
       // Another title is no other version, and the answer shows it.
       const title = hash("sha256", chunks.title, "base64url").slice(0, 12);
       const etag = `"${chunks.resourceId}-chunks-${chunks.version}-${title}"`;
-      return { status: 200, stream: streamOf(chunksText("Chunks fetched successfully", chunks)), etag };
+      return {
+        status: 200,
+        stream: streamOf(parts, chunksText("Chunks fetched successfully", chunks)),
+        etag,
+      };
     },
   });
 
@@ -206,13 +207,14 @@ function addReadRoutes(server: FastifyInstance, parts: HttpParts): void {
 }
 
 /** Makes the answers to creates and updates, finished or queued. */
-function changeAnswers(kb: KnowledgeBase) {
+function changeAnswers(parts: HttpParts) {
+  const { kb } = parts;
   const created = (resource: Resource) => ({
     ...answer(201, "Resource created successfully", createdRecord(withReachableUrl(kb, resource))),
     etag: etagOf(resource),
   });
   const updated = (resource: Resource, share: ResponseShare) =>
-    recordAnswer(kb, "Resource updated successfully", resource, share, liveRecord);
+    recordAnswer(parts, "Resource updated successfully", resource, share, liveRecord);
   const queued = (resource: Resource) => ({
     ...answer(QUEUED.status, QUEUED.message, queuedRecord(withReachableUrl(kb, resource))),
     etag: etagOf(resource),
@@ -226,7 +228,7 @@ function changeAnswers(kb: KnowledgeBase) {
     <T>(done: (resource: Resource, share: ResponseShare) => T) =>
     async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
       const note = readStoredAnswer(noted);
-      if (note.kind === "answer") return { status: noted.status, stream: streamOf([note.body]) };
+      if (note.kind === "answer") return { status: noted.status, stream: streamOf(parts, [note.body]) };
       if (note.kind !== "resource" && note.kind !== "reference")
         throw new Error("a resource was noted as something else");
       const resource =
@@ -250,32 +252,32 @@ function roomFor(share: ResponseShare): RequestContext {
 
 /** Returns the answer with a whole record, streamed if its text is long. Counts its memory even if there is none left. */
 function recordAnswer<T extends LiveResource | DeletedResource>(
-  kb: KnowledgeBase,
+  parts: HttpParts,
   message: string,
   resource: Resource,
   share: ResponseShare,
   recordOf: (resource: Resource) => T,
 ) {
   share.force(textBytes(resource));
-  const record = recordOf(withReachableUrl(kb, resource));
+  const record = recordOf(withReachableUrl(parts.kb, resource));
   const etag = etagOf(resource);
   return record.content.length <= PART_CHARS
     ? { ...answer(200, message, record), etag }
-    : { status: 200, stream: streamOf(oneText(message, record)), etag };
+    : { status: 200, stream: streamOf(parts, oneText(message, record)), etag };
 }
 
-function streamOf(text: Iterable<string> | AsyncIterable<string>): Readable {
-  return Readable.from(inTurns(text), { objectMode: false });
+function streamOf({ urgent }: HttpParts, text: Iterable<string> | AsyncIterable<string>): Readable {
+  return Readable.from(inSlices(text, urgent), { objectMode: false });
 }
 
-/** Yields pieces of text and lets other requests run in between; a fast client would otherwise read all in one turn. */
-async function* inTurns(text: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
-  let sinceMs = performance.now();
+/** Yields pieces of text, each in a slice of bulk work: a fast client would otherwise read all in one turn. */
+async function* inSlices(
+  text: Iterable<string> | AsyncIterable<string>,
+  { pause }: Pick<Urgent, "pause">,
+): AsyncGenerator<string> {
   for await (const piece of text) {
     yield piece;
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await setImmediate();
-    sinceMs = performance.now();
+    await pause();
   }
 }
 

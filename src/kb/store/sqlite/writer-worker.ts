@@ -1,4 +1,5 @@
 import { parentPort } from "node:worker_threads";
+import { lowerThreadPriority } from "../../../lib/thread-priority.ts";
 import { answerCalls } from "../../../lib/worker-calls.ts";
 import { answerMethods, type MethodCall } from "../methods.ts";
 import { openWriter, type Writer } from "./writer.ts";
@@ -11,6 +12,9 @@ export type WriterMethods = Pick<Writer, "serve" | "scrub" | "close"> & {
 };
 
 if (parentPort === null) throw new Error("writer-worker.ts runs as a worker only");
+
+// A search of another account goes before a large body.
+lowerThreadPriority();
 
 const methods: Partial<WriterMethods> = {
   // Opened by a call, so that a damaged file fails that call instead of ending the thread.
