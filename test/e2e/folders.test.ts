@@ -157,7 +157,8 @@ describe("folders of the configuration", () => {
 
       expect(await stop(running)).toBe(0);
       running = await startUp(["up", "--config", config], state, temporary.path);
-      expect(running.output.stdout).toContain("nothing yet");
+      const { output } = running;
+      await until("its first lines", () => output.stdout.includes("nothing yet") || undefined);
       await status();
       expect(await post("preview", { path: folder("two") })).toMatchObject({ documents: 1 });
       expect(await post("add", { path: folder("two"), ownerId: "team" })).toMatchObject({ status: 200 });

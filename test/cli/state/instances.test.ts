@@ -197,7 +197,9 @@ describe("a command asks", () => {
     }
     expect(codeOf(thrown)).toBe("instance_unclear");
     const { hint } = thrown as { hint: string };
-    expect(hint).toContain(`    kbsync status 'my file.md' --state-dir ${folder}/docs-state\n`);
+    expect(hint).toMatch(
+      new RegExp(`^    kbsync status 'my file.md' --state-dir ${folder}/docs-state$`, "m"),
+    );
     expect(hint).toContain(
       `  kbsync run on ${folder}/wiki:\n    kbsync status 'my file.md' --state-dir ${folder}/wiki-state`,
     );
