@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ROUTES } from "../../../../src/wire/routes.ts";
 import type { Cluster } from "./cluster.ts";
 import { isSkipped, newCluster } from "./databases.ts";
-import { newSite, running, type RunningService, type Site } from "./program.ts";
+import { newSite, running, WAIT_MS, type RunningService, type Site } from "./program.ts";
 
 const NOTE = { title: "note", description: "", content: "text", collection_details: "fastest" };
 
@@ -26,7 +26,7 @@ describe.skipIf(isSkipped())("the program without its database", () => {
     await site.run("migrate");
     cluster.stop();
     const launched = site.launch("serve");
-    await vi.waitFor(() => expect(launched.log()).toContain("the database does not answer"), 20_000);
+    await vi.waitFor(() => expect(launched.log()).toContain("the database does not answer"), WAIT_MS);
     cluster.start();
     service = await running(launched, site.stateDir);
     expect((await service.ask("POST", ROUTES.resource, NOTE)).status).toBe(201);
@@ -44,7 +44,7 @@ describe.skipIf(isSkipped())("the program without its database", () => {
     // Long enough for several looks at the queues, none of which is news.
     await sleep(4000);
     cluster.start();
-    await vi.waitFor(async () => expect((await service?.ask("GET", "/readyz"))?.status).toBe(200), 20_000);
+    await vi.waitFor(async () => expect((await service?.ask("GET", "/readyz"))?.status).toBe(200), WAIT_MS);
     expect((await service.ask("POST", ROUTES.resource, NOTE)).status).toBe(201);
     const log = service.log();
     expect(log.match(/WARN.*the database does not answer/g)).toHaveLength(2);

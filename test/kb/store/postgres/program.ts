@@ -8,6 +8,9 @@ import { request } from "undici";
 import { vi } from "vitest";
 import { z } from "zod";
 
+/** Longest wait for a program, in milliseconds; far more than it takes, for slow machines. */
+export const WAIT_MS = 60_000;
+
 const main = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
 
 /** The output of a command that ended. */
@@ -70,12 +73,14 @@ export function newSite(database: string): Site {
       sources: [{ path: docs, ownerId: "tests" }],
     }),
   );
+  const started: ChildProcess[] = [];
   const begin = (args: readonly string[], level: string) => {
     const child = spawn(process.execPath, [main, ...args, "--config", config], {
       cwd: folder,
       env: { ...process.env, KBSYNC_LOG: level, XDG_RUNTIME_DIR: folder },
       stdio: ["ignore", "pipe", "pipe"],
     });
+    started.push(child);
     const output = { stdout: "", stderr: "" };
     child.stdout.on("data", (data: Buffer) => (output.stdout += data.toString()));
     child.stderr.on("data", (data: Buffer) => (output.stderr += data.toString()));
@@ -95,7 +100,11 @@ export function newSite(database: string): Site {
       return { code: child.exitCode, ...output };
     },
     start: async (command) => running(launch(command), stateDir),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => {
+      // A test that failed may have left some.
+      for (const child of started) child.kill("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    },
   };
 }
 
@@ -113,7 +122,7 @@ export async function running(
       if (found.pid !== child.pid) throw new Error(`the address is not its own: ${log()}`);
       return found.url;
     },
-    { timeout: 30_000, interval: 50 },
+    { timeout: WAIT_MS, interval: 50 },
   );
   const key = readFileSync(join(stateDir, "pauthkey"), "utf8").trim();
   return {
