@@ -4,6 +4,7 @@ import type { Ports, Store } from "../store.ts";
 import type { Mode } from "./database/connections.ts";
 import { nameOf, openDatabase, type DatabaseListener } from "./database/database.ts";
 import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
+import { refuseUnfinished } from "./database/unfinished.ts";
 import { openClaims } from "./queue/claims.ts";
 import { operationsOn, type Operations } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
@@ -19,6 +20,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
   try {
     const versions = await database.run("snapshot", "", async (tx) => {
       await refuseUnfit(tx);
+      await refuseUnfinished(tx, nameOf(url));
       return readVersions(tx);
     });
     refuseUnknown(versions, nameOf(url));

@@ -235,7 +235,8 @@ export const SCHEMA: Schema = {
     row bigint NOT NULL,
     resource bigint NOT NULL,
     start integer NOT NULL,
-    line integer NOT NULL,
+    -- Null for chunks of a store in a file from before it noted lines, until an update.
+    line integer,
     words integer NOT NULL,
     headings ${TEXT} NOT NULL,
     text ${TEXT} NOT NULL,
@@ -452,8 +453,8 @@ export const SCHEMA: Schema = {
     answer ${TEXT} NOT NULL,
     -- What people see of the answer, as JSON (chat/threads.ts).
     shown ${TEXT},
-    -- Ids of the resources whose passages the answer was given.
-    reads text[] COLLATE "C" NOT NULL
+    -- Ids of the resources whose passages the answer was given; null for turns of a store in a file from before it noted them.
+    reads text[] COLLATE "C"
   );
   CREATE INDEX chat_turn_of_thread ON chat_turn (thread, number);
   CREATE TABLE chat_image (

@@ -120,6 +120,9 @@ async function forgetTurns(
       SELECT token FROM stored_file WHERE account_id = @accountId AND released_of = ANY (@ids::text[]))`,
     { ...selected },
   );
-  // Every turn of this store says what its answer was made from.
-  return { turns: turns.length, answers, images, unknownTurns: 0 };
+  const unknown = await tx.get<{ readonly turns: number }>(
+    `SELECT count(*) AS turns FROM chat_turn WHERE reads IS NULL AND thread IN (${ofAccount})`,
+    { accountId: selected.accountId },
+  );
+  return { turns: turns.length, answers, images, unknownTurns: unknown?.turns ?? 0 };
 }
