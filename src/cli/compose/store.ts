@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { databaseName, hasPassword, withPassword } from "../../config/database.ts";
 import type { Config } from "../../config/load.ts";
+import type { MoveSource, MoveTarget } from "../../kb/store/move/side.ts";
 import type { DatabaseReport } from "../../kb/store/postgres/check.ts";
 import type { Migrated } from "../../kb/store/postgres/open.ts";
 import type { Spending } from "../../kb/store/spending.ts";
@@ -103,6 +104,18 @@ export async function spentInDatabase(
     if (codeOf(error) === "store_busy") return undefined;
     throw error;
   }
+}
+
+/** Opens a database whose store is copied. Throws as `openPostgresSource`. */
+export async function openDatabaseSource(address: string): Promise<MoveSource> {
+  const { openPostgresSource } = await import("../../kb/store/postgres/move-side.ts");
+  return openPostgresSource(address);
+}
+
+/** Opens a database as the copy of another store. Throws as `openPostgresTarget`. */
+export async function openDatabaseTarget(address: string): Promise<MoveTarget> {
+  const { openPostgresTarget } = await import("../../kb/store/postgres/move-side.ts");
+  return openPostgresTarget(address);
 }
 
 /** Pauses between tries: short enough that a service starts soon after its database. */

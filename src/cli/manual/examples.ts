@@ -54,6 +54,10 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   open: ["kbsync open", "kbsync open 2 --print"],
   backup: ["kbsync backup /backup/kbsync"],
   restore: ["kbsync restore /backup/kbsync"],
+  move: [
+    "kbsync move --to postgres://kbsync@db.example/kbsync",
+    "kbsync move --from postgres://kbsync@db.example/kbsync",
+  ],
   migrate: ["kbsync migrate", "kbsync migrate --config /etc/kbsync/kbsync.config.json"],
   doctor: ["kbsync doctor", "kbsync doctor --quick"],
   init: [

@@ -19,6 +19,7 @@ const NEED_NONE: ReadonlySet<string> = new Set([
   "recover",
   "restore",
   "migrate",
+  "move",
   "init",
   "doctor",
   "completion",
