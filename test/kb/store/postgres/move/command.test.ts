@@ -10,7 +10,8 @@ import { newSite, type Site } from "../program.ts";
 
 const main = fileURLToPath(new URL("../../../../../src/main.ts", import.meta.url));
 
-describe.skipIf(isSkipped())("kbsync move", () => {
+// Each test runs the program several times.
+describe.skipIf(isSkipped())("kbsync move", { timeout: 240_000 }, () => {
   let database = "";
   let site: Site;
 

@@ -39,7 +39,7 @@ describe.skipIf(isSkipped())("stores to copy", () => {
   indexContract("SQLite, to be copied", openFilled(indexPath));
 });
 
-describe.skipIf(isSkipped())("a copy of a store", () => {
+describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
   let url = "";
 
   it("has records of every table", async () => {
@@ -140,7 +140,7 @@ describe.skipIf(isSkipped())("a copy of a store", () => {
     await store.records.accounts();
     await expect(moveToPostgres(path, database)).rejects.toMatchObject({ code: "move_in_use" });
     await store.close();
-  }, 30_000);
+  });
 
   it.each([
     ["a text that differs", "UPDATE chunk SET text = text || '.' WHERE row = (SELECT min(row) FROM chunk)"],
