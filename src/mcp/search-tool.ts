@@ -334,7 +334,7 @@ function foundAt({ id, score, version, payload }: SearchResult, files: KnownFile
     score,
     document_id: payload.resourceId,
     title: payload.title ?? null,
-    path: file?.path ?? null,
+    path: file?.path ?? payload.filePath ?? null,
     folder: file?.folder ?? null,
     ...(payload.folderDescription !== undefined && { folder_description: payload.folderDescription }),
     owner_id: payload.ownerId,

@@ -144,6 +144,10 @@ const text = {
       "Of the resource's content in this version, as UTF-8. Absent for texts from before it was stored.",
     ),
   fileUrl: z.string().optional().describe("The url of a file or link resource."),
+  filePath: z
+    .string()
+    .optional()
+    .describe("The string `path` of the resource's metadata: the file in its synced folder."),
   folderDescription: z
     .string()
     .optional()

@@ -105,6 +105,8 @@ export const Citation = z
     sha256: z.string().optional(),
     /** The url of a file or link resource. */
     fileUrl: z.string().optional(),
+    /** The file in its synced folder, as in a search result. */
+    filePath: z.string().optional(),
     /** Context from the resource's metadata, as in a search result. */
     folderDescription: z.string().optional(),
   })

@@ -108,6 +108,8 @@ export const SearchResult = z.object({
     sha256: z.string().optional(),
     /** The url of a file or link resource (an addition). */
     fileUrl: z.string().optional(),
+    /** The string `path` of the resource's metadata: the file in its synced folder (an addition). */
+    filePath: z.string().optional(),
     /** The string of that name in the resource's metadata: context for its text (an addition). */
     folderDescription: z.string().optional(),
     /** What was asked for beyond the hits (additions). */

@@ -150,7 +150,6 @@ const ALONE: readonly Step[] = [
     line: "kbsync sync docs --state-dir .kbsync && kbsync eval questions.yaml --state-dir .kbsync --min-hit3 0.9 --no-worse",
   },
   { line: "kbsync init ~/docs --tier moderate", before: "mkdir init && cd init" },
-  { line: "kbsync service install --print", before: "cd init" },
   {
     line: "kbsync init ~/docs --api-url https://kb.example.com --key-file ~/.config/kbsync/pauthkey",
     before: "mkdir hosted && cd hosted",

@@ -44,7 +44,8 @@ export function bestSentenceOf(passage: Passage, words: QueryWords): RatedSenten
 
 /** Cites a sentence of a passage, by default the whole passage. */
 export function citationOf(passage: Passage, given: Sentence | undefined): Citation {
-  const { number, resourceId, title, id, score, start, version, sha256, url, folderDescription } = passage;
+  const { number, resourceId, title, id, score, start, version, sha256, url } = passage;
+  const { filePath, folderDescription } = passage;
   const text = ownText(passage);
   const sentence = given ?? { start: 0, end: text.length, text };
   const span = { start: start + sentence.start, end: start + sentence.end };
@@ -64,6 +65,7 @@ export function citationOf(passage: Passage, given: Sentence | undefined): Citat
     version,
     ...(sha256 !== undefined && { sha256 }),
     ...(url !== null && { fileUrl: url }),
+    ...(filePath !== undefined && { filePath }),
     ...(folderDescription !== undefined && { folderDescription }),
   };
 }

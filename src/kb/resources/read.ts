@@ -50,13 +50,14 @@ const CHANGES_MAX = 3;
 export async function readChunks(kb: KnowledgeBase, accountId: string, id: string): Promise<ChunkList> {
   const found = await chunksOfVersion(kb.records, { accountId, id });
   if (found === undefined) throw noResource(id);
-  const { version, title, sha256, url, folderDescription, chunks } = found;
+  const { version, title, sha256, url, filePath, folderDescription, chunks } = found;
   return {
     resourceId: id,
     version,
     title,
     ...(sha256 !== undefined && { sha256 }),
     ...(url !== null && { fileUrl: url }),
+    ...(filePath !== undefined && { filePath }),
     ...(folderDescription !== undefined && { folderDescription }),
     chunks: chunks.map((chunk) => wireChunk(chunk, title)),
   };

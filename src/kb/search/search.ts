@@ -303,6 +303,7 @@ export function resultOf(chunk: FoundChunk, score: number): FoundResult {
       ...positionOf(chunk),
       ...(chunk.sha256 !== undefined && { sha256: chunk.sha256 }),
       ...(chunk.url !== null && { fileUrl: chunk.url }),
+      ...(chunk.filePath !== undefined && { filePath: chunk.filePath }),
       ...(chunk.folderDescription !== undefined && { folderDescription: chunk.folderDescription }),
       ...(chunk.before !== undefined && { before: chunk.before }),
       ...(chunk.after !== undefined && { after: chunk.after }),

@@ -250,6 +250,8 @@ export interface ChunksQuery extends ResourceKey {
 /** One version of a resource's text, with what its chunks are shown with. */
 export interface TextVersion {
   readonly version: number;
+  /** The string `path` of the resource's metadata: where its file is in the synced folder. */
+  readonly filePath?: string;
   /** The string `folderDescription` of the resource's metadata: context for its chunks. */
   readonly folderDescription?: string;
   /** SHA-256 of the content as UTF-8, 64 hex digits; undefined for a text that an older release stored. */

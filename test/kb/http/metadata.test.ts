@@ -70,6 +70,26 @@ describe("metadata", () => {
       await running.send("DELETE", `/api/rag/resource/${one.data._id}`);
   });
 
+  it("returns the path of a file with results and chunks, and none where it is no string", async () => {
+    const made = await create({ lang: "paths", path: "plans/2024.md" });
+    const other = await create({ lang: "paths", path: 7 });
+    const { json } = await search({ lang: "paths" });
+    const paths = json.results.map(({ payload }: { payload: Record<string, unknown> }) => [
+      payload["resourceId"],
+      payload["filePath"],
+    ]);
+    expect(new Map(paths)).toEqual(
+      new Map([
+        [made.json.data._id, "plans/2024.md"],
+        [other.json.data._id, undefined],
+      ]),
+    );
+    const chunks = await running.send("GET", `/api/rag/resource/${made.json.data._id}/chunks`);
+    expect(chunks.json.data).toMatchObject({ filePath: "plans/2024.md" });
+    for (const { json: one } of [made, other])
+      await running.send("DELETE", `/api/rag/resource/${one.data._id}`);
+  });
+
   it.each([
     ["a text", "x", "metadata"],
     ["null", null, "metadata"],

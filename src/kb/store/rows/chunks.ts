@@ -60,11 +60,12 @@ export function foundChunk(row: ChunkRow, document: FoundDocument): FoundChunk {
 }
 
 function versionOf({ version, sha256, url, metadata }: DocumentRow): TextVersion {
-  const { folderDescription } = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
+  const { folderDescription, path } = JSON.parse(metadata) as UserMetadata; // written by this store from such an object
   return {
     version,
     sha256: sha256?.toString("hex"),
     url,
+    ...(typeof path === "string" && { filePath: path }),
     ...(typeof folderDescription === "string" && { folderDescription }),
   };
 }
