@@ -100,13 +100,16 @@ export function modelFailure(error: unknown, { model, apiKey, timeoutMs }: Calle
   return new ModelFailure(message, { ...facts, code: "model_failed" });
 }
 
-/** Returns the wait that an endpoint requests, in milliseconds; undefined if it requests none. */
+/** Longest wait that is passed on: an endpoint that asks for more is asked again after a day, and a number without a bound is no wait. */
+const REQUESTED_MS_MAX = 24 * 3600 * 1000;
+
+/** Returns the wait that an endpoint requests, in milliseconds, at most a day; undefined if it requests none. */
 export function requestedWaitMs(error: unknown): number | undefined {
   if (!(error instanceof APIError)) return undefined;
   // Not standard; sent by OpenAI and Azure.
   const exact = Number.parseFloat(error.headers?.get("retry-after-ms") ?? "");
-  if (exact >= 0) return exact;
-  return retryAfterMs(error.headers?.get("retry-after"), Date.now());
+  const waitMs = exact >= 0 ? exact : retryAfterMs(error.headers?.get("retry-after"), Date.now());
+  return waitMs === undefined ? undefined : Math.min(waitMs, REQUESTED_MS_MAX);
 }
 
 /** Classifies an error of a model call. */

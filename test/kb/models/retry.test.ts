@@ -1,5 +1,6 @@
 import { APIConnectionError, APIError } from "openai";
 import { describe, expect, it } from "vitest";
+import { requestedWaitMs } from "../../../src/kb/models/model-failure.ts";
 import { withRetries } from "../../../src/kb/models/retry.ts";
 
 const refused = (status: number, headers: Record<string, string> = {}): Error =>
@@ -86,4 +87,8 @@ describe("a call with retries", () => {
     control.abort(reason);
     expect(await hanging).toEqual({ calls: 1, outcome: reason });
   });
+});
+
+it.each(["Infinity", "99999999999999"])("waits a day at most where an endpoint asks for %s ms", (ms) => {
+  expect(requestedWaitMs(refused(429, { "retry-after-ms": ms }))).toBe(24 * 3600 * 1000);
 });

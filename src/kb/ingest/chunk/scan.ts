@@ -75,7 +75,7 @@ export function kindOf(scan: Scan, begin: number, end: number, indent: number): 
   return kind === "text" && hasBar(scan, begin, end) ? "row" : kind;
 }
 
-/** Whether a line's first bar stands between spaces: the row of a table without outer bars. */
+/** Whether a line is the row of a table without outer bars: its first bar stands between spaces, or the line goes on with a table. */
 function hasBar(scan: Scan, begin: number, end: number): boolean {
   const { text } = scan;
   if (scan.nextBar < begin) {
@@ -83,8 +83,18 @@ function hasBar(scan: Scan, begin: number, end: number): boolean {
     scan.nextBar = at < 0 ? text.length : at;
   }
   const bar = scan.nextBar;
-  return bar < end - 1 && text.charCodeAt(bar - 1) === SPACE && text.charCodeAt(bar + 1) === SPACE;
+  if (bar >= end) return false;
+  return isInTable(scan, begin, end) || isBetweenSpaces(text, bar, end);
 }
+
+/** Whether a line with a bar belongs to the table before it: its delimiter row, or a row below that. */
+function isInTable(scan: Scan, begin: number, end: number): boolean {
+  if (scan.tablePiece < 0 || scan.blank) return false;
+  return scan.tableRows === 1 ? lines.isDelimiterRow(scan.text, begin, end) : scan.tableHasHead;
+}
+
+const isBetweenSpaces = (text: string, at: number, end: number): boolean =>
+  at < end - 1 && text.charCodeAt(at - 1) === SPACE && text.charCodeAt(at + 1) === SPACE;
 
 const SPACE = 0x20;
 
