@@ -101,7 +101,7 @@ const MANY_CHUNKS = 3000;
 
 /**
  * Returns how far the ranking may shift a score in a scope of `chunks` chunks. The bound grows with the scope, because a few
- * chunks do not show which words are common. Between three documents and ten thousand a score changes by less than 0.1.
+ * chunks do not show which words are common. Between three short documents and ten thousand a score changes by less than 0.1.
  */
 export function shiftMaxOf(chunks: number): number {
   const share = Math.log(Math.max(chunks, 1) / FEW_CHUNKS) / Math.log(MANY_CHUNKS / FEW_CHUNKS);
