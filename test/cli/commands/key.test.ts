@@ -70,7 +70,9 @@ describe("kbsync key", () => {
       { name: "laptop", scopes: ["read"], state: "valid" },
       { name: "state folder" },
     ]);
-    expect((await key("list")).out).toMatch(/^[0-9a-f]{24} {2}kb_\S{5}… {2}valid .* laptop$/m);
+    expect((await key("list")).out).toMatch(
+      /^[0-9a-f]{24} {2}laptop\n {2}valid, never expires; kb_\S{5}…; read$/m,
+    );
   });
 
   it("works beside the running service: a new key at once, a revoked one within seconds", async () => {
