@@ -74,7 +74,9 @@ function play(steps: readonly Step[]): Model {
       const chosen = model.parts.slice(one.merge, one.merge + one.count);
       if (chosen.length === 0) continue;
       const part = mergedRun(chosen);
-      model.parts.splice(one.merge, chosen.length, { part, removed: makeRemoved(part) });
+      // The stores keep no run without chunks: it would have no place in the order of the parts.
+      const kept = part.rows > 0 ? [{ part, removed: makeRemoved(part) }] : [];
+      model.parts.splice(one.merge, chosen.length, ...kept);
     }
   }
   return model;
