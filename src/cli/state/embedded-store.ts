@@ -26,7 +26,7 @@ export async function openStore(state: StateFolder, options: StoreFileOptions = 
     throw new KbsyncError(`the state folder ${state.path} has an unfinished copy of a store`, {
       code: "store_unfinished",
       subject: state.path,
-      hint: `Finish it with the command with which it was begun, \`kbsync move --from\`. Or remove ${unfinished}.`,
+      hint: `To finish it, run \`kbsync move --from\` again. To drop it, remove ${unfinished}.`,
     });
   }
   return openSqliteStore({ ...options, path: storeFile(state) });

@@ -60,7 +60,7 @@ export function late(ms: number): KbsyncError {
   return unavailable(`there was no complete answer within ${ms / 1000} s`);
 }
 
-/** A transfer that broke off after it had begun. */
+/** A transfer that broke off midway. */
 export class TransferBroken extends KbsyncError {
   constructor(cause: unknown) {
     super(...unavailableFacts("the transfer broke off", RETRY_SECONDS, cause));

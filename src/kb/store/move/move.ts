@@ -90,10 +90,10 @@ function tableNamed(name: string): Table {
 async function copy(
   source: MoveSource,
   target: MoveTarget,
-  begun: Progress,
+  start: Progress,
   { signal, onProgress }: MoveOptions,
 ): Promise<void> {
-  let progress = begun;
+  let progress = start;
   let records = 0;
   while (progress.table < TABLES.length) {
     signal.throwIfAborted();
@@ -183,7 +183,7 @@ function differs(target: string, what: string): KbsyncError {
   return new KbsyncError(`the copy in ${target} differs: ${what}`, {
     code: "move_differs",
     subject: target,
-    hint: "If a service has used the source since the copy was begun, empty the target and begin anew. Otherwise check the disks of both: `kbsync doctor`.",
+    hint: "If a service has used the source since the copy started, empty the target and start over. Otherwise check the disks of both: `kbsync doctor`.",
   });
 }
 

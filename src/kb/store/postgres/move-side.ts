@@ -116,7 +116,7 @@ function unfinishedCopy(name: string): KbsyncError {
   return new KbsyncError(`the database ${name} has an unfinished copy of another store`, {
     code: "store_unfinished",
     subject: name,
-    hint: "Run the command again with which the copy was begun.",
+    hint: "Run the same `kbsync move` command again.",
   });
 }
 

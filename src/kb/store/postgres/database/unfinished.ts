@@ -15,6 +15,6 @@ export async function refuseUnfinished(tx: Transaction, name: string): Promise<v
   throw new KbsyncError(`the database ${name} has an unfinished copy of another store`, {
     code: "store_unfinished",
     subject: name,
-    hint: "Finish it with the command with which it was begun, `kbsync move --to`. Or empty the database, and begin anew.",
+    hint: "To finish it, run `kbsync move --to` again. To start over, empty the database first.",
   });
 }
