@@ -14,7 +14,7 @@ import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { daemonReceipt } from "./daemon/receipt.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
-import { rulesKeysOf } from "./pass/pass.ts";
+import { rulesKeysOf } from "./pass/rules-key.ts";
 import { openStatusReporter, paceOf, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";

@@ -209,7 +209,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: "an unreadable path counts as deleted",
     patches: [
       patch(
-        "plan/reconcile.ts",
+        "plan/compared-rows.ts",
         "(skip !== undefined || (inScope(row.path) && !unseen(row.path)))",
         "(skip !== undefined || inScope(row.path))",
       ),
@@ -441,7 +441,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "busy-uncounted",
     does: "files in flight do not count as missing when another folder replaced the source's",
-    patches: [patch("plan/reconcile.ts", "missingBusy.push(row);", "void missingBusy;")],
+    patches: [patch("plan/compared-rows.ts", "missingBusy.push(row);", "void missingBusy;")],
   },
   {
     name: "busy-unnoticed",
@@ -639,7 +639,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["metadata"],
     patches: [
       patch(
-        "pass/pass.ts",
+        "pass/rules-key.ts",
         'const folderDescription = rules.folderDescription(path) ?? "";',
         'const folderDescription = String(path === "");',
       ),

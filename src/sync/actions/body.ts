@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { SourceDocument } from "../read/read.ts";
+import type { SourceDocument } from "../read/outcome.ts";
 import type { Reply } from "../remote/answer.ts";
 import type { NewResource } from "../remote/remote.ts";
 import type { ActionContext, ActionSource } from "./context.ts";

@@ -5,7 +5,7 @@ import type { secretReason } from "../read/secret-check.ts";
 import type { CreateIntent, Deletion } from "../ledger/intents.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { YieldSlot } from "../queue/queue.ts";
+import type { YieldSlot } from "../queue/lines.ts";
 import type { Pacer } from "../remote/pacer.ts";
 import type { Remote } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -3,7 +3,7 @@ import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
 import { NO_FIELDS, readFields } from "../document/fields.ts";
 import { composeMetadata, hashListedMetadata, hashMetadata } from "../document/metadata.ts";
-import type { SourceDocument } from "../read/read.ts";
+import type { SourceDocument } from "../read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { composed } from "../document/digest.ts";
 import { isMail, kindOfName } from "../document/kinds.ts";
-import type { SourceDocument } from "../read/read.ts";
+import type { SourceDocument } from "../read/outcome.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
 import type { Observed, Trouble } from "../ledger/files.ts";
 import type { CreateIntent } from "../ledger/intents.ts";

@@ -1,7 +1,8 @@
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext } from "../actions/context.ts";
 import { NOTHING_UNSEARCHED, type Recheck, type Unsearched } from "../ledger/drift.ts";
-import { unsearchedParts, type AdoptableResource } from "../plan/adoption.ts";
+import { unsearchedParts } from "../plan/unsearched.ts";
+import type { AdoptableResource } from "../plan/adoption.ts";
 import { lossReason } from "../plan/audit.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { scanSource } from "../scan/scan.ts";

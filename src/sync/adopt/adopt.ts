@@ -7,7 +7,7 @@ import { peersOf } from "./peers.ts";
 import { kindOfName } from "../document/kinds.ts";
 import { NOTHING_UNSEARCHED, type Unsearched } from "../ledger/drift.ts";
 import type { CreateIntent } from "../ledger/intents.ts";
-import { isWithin, withinTest } from "../plan/adoption.ts";
+import { isWithin, withinTest } from "../plan/unsearched.ts";
 import type { Candidate, RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
 

@@ -3,7 +3,7 @@ import type { ActionContext } from "../actions/context.ts";
 import type { AcknowledgedFile, Unsearched } from "../ledger/drift.ts";
 import { applyMoves, findMoves, type SourceFiles } from "../pass/moved-files.ts";
 import { inSlices } from "../pass/slices.ts";
-import { isWithin } from "../plan/adoption.ts";
+import { isWithin } from "../plan/unsearched.ts";
 import { isSameRoot } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { followMoves, sameIdentity } from "../plan/moves.ts";

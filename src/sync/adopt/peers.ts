@@ -1,13 +1,7 @@
 import type { NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext, PeerSource } from "../actions/context.ts";
-import {
-  isWithin,
-  matchFiles,
-  uploadGroups,
-  withinTest,
-  type AdoptableResource,
-  type Match,
-} from "../plan/adoption.ts";
+import { isWithin, withinTest } from "../plan/unsearched.ts";
+import { matchFiles, uploadGroups, type AdoptableResource, type Match } from "../plan/adoption.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { hashUploads } from "../reconcile-service/uploads.ts";
 import { openRules } from "../rules/rules.ts";

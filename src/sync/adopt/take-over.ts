@@ -1,6 +1,7 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import type { AcknowledgedFile } from "../ledger/drift.ts";
-import { withinTest, type AdoptableResource, type Match } from "../plan/adoption.ts";
+import { withinTest } from "../plan/unsearched.ts";
+import type { AdoptableResource, Match } from "../plan/adoption.ts";
 import { alterationsOf } from "../plan/audit.ts";
 import type { ListedResource, RelativePath } from "../plan/model.ts";
 import type { AdoptingSource, AdoptionCandidate } from "./candidates.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe } from "../actions/observe.ts";
-import { readDocument, type SourceDocument } from "../read/read.ts";
+import { readDocument } from "../read/read.ts";
+import type { SourceDocument } from "../read/outcome.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";

@@ -5,7 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Hold, SourceRow } from "../ledger/sources.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity, Scan } from "../plan/model.ts";
-import { scopeTest } from "../plan/reconcile.ts";
+import { scopeTest } from "../plan/scope.ts";
 import type { Timing } from "../plan/timing.ts";
 
 /** Why nothing is sent for a source; without a code, another folder halts it. */

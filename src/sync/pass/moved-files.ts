@@ -6,7 +6,7 @@ import { readDocument } from "../read/read.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { KnownFile, Candidate, Move, RelativePath, Scan, ScanEntry } from "../plan/model.ts";
 import { type Followed, inodeSuspects, moveSuspects, pairByHash } from "../plan/moves.ts";
-import { scopeTest } from "../plan/reconcile.ts";
+import { scopeTest } from "../plan/scope.ts";
 import type { Rules } from "../rules/rules.ts";
 import { scanPaths } from "../scan/scan.ts";
 import { reportsBirthTime } from "../disk/root-identity.ts";

@@ -2,7 +2,7 @@ import type { DocumentFields } from "../document/fields.ts";
 import type { Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import type { Rules, WatchedSource } from "../rules/rules.ts";
 import { EXTRACTOR_VERSION } from "./recipe.ts";
-import type { ReadOutcome, SourceDocument } from "./read.ts";
+import type { ReadOutcome, SourceDocument } from "./outcome.ts";
 
 /** Text files of one source to read together. */
 export interface ReadBatch {

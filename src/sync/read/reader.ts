@@ -4,7 +4,8 @@ import type { ScanEntry } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 import { type ReaderMethods, unpackDocument } from "./batch.ts";
 import { isConverted, kindOfName } from "../document/kinds.ts";
-import { readDocument, type ReadOptions, type ReadOutcome, SMALL_BYTES } from "./read.ts";
+import { readDocument, SMALL_BYTES } from "./read.ts";
+import type { ReadOptions, ReadOutcome } from "./outcome.ts";
 
 /** Reads files to send, with the results of `readDocument`. */
 export interface DocumentReader {

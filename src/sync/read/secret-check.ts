@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { findSecret } from "../document/secrets.ts";
 import type { Rules } from "../rules/rules.ts";
-import type { SourceDocument } from "./read.ts";
+import type { SourceDocument } from "./outcome.ts";
 
 /** Bytes that are checked of a file that is sent as it is, such as a PDF. */
 const RAW_BYTES_MAX = 8 * 1024 * 1024;

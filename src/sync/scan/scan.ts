@@ -2,11 +2,12 @@ import { statSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { codeOf } from "../../lib/failure.ts";
 import type { RelativePath, RootIdentity, Scan, Unreadable } from "../plan/model.ts";
-import { scopeTest } from "../plan/reconcile.ts";
+import { scopeTest } from "../plan/scope.ts";
 import type { Rules } from "../rules/rules.ts";
 import { MOUNTED_OVER, type SubMounts } from "../rules/sub-mounts.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
-import { isAbsence, openWalk } from "./walk.ts";
+import { isAbsence } from "./findings.ts";
+import { openWalk } from "./walk.ts";
 
 export interface ScanOptions {
   /** Cancels the scan, which then throws the signal's reason. */

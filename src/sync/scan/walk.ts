@@ -1,21 +1,9 @@
-import { lstatSync, readdirSync, type Stats } from "node:fs";
-import { codeOf } from "../../lib/failure.ts";
-import { integerColumn } from "../../lib/integer-column.ts";
-import { refusalBySize } from "../document/bounds.ts";
-import { kindOfName } from "../document/kinds.ts";
-import type { RelativePath, ScanEntry, Skip, Unreadable } from "../plan/model.ts";
+import type { RelativePath } from "../plan/model.ts";
 import type { FolderPath } from "../disk/folder-path.ts";
 import type { FolderRules, Rules } from "../rules/rules.ts";
-import { linkedIno } from "../disk/linked-ino.ts";
-import { excludedFacts, openFollower, type Follower } from "./follow.ts";
-
-/** The results of a walk. */
-export interface Found {
-  readonly entries: readonly ScanEntry[];
-  readonly unreadable: readonly Unreadable[];
-  readonly refused: readonly { readonly path: RelativePath; readonly reason: string }[];
-  readonly skipped: readonly Skip[];
-}
+import { openFollower, type Follower } from "./follow.ts";
+import { type Found, openFindings, type Findings } from "./findings.ts";
+import { openListing } from "./listing.ts";
 
 /** A walk through a source that can be interrupted after every file. */
 export interface Walk {
@@ -33,9 +21,6 @@ export interface Walk {
 
 /** Steps between two reads of the clock; a step takes a few microseconds. */
 const STEPS_PER_CLOCK_READ = 64;
-
-/** The replacement character of Node for the bytes of a name that are not valid UTF-8. */
-const REPLACEMENT = "\uFFFD";
 
 /** Opens a walk below `root` without any work. */
 export function openWalk(root: string, rules: Rules): Walk {
@@ -95,192 +80,6 @@ export function openWalk(root: string, rules: Rules): Walk {
   };
 }
 
-/** Collects the results of a walk. */
-interface Findings {
-  readonly found: Found;
-  /** Adds a file by its rules and size. */
-  readonly add: (path: RelativePath, name: string, stats: Stats) => void;
-  /** Adds the target of a link that the rules admit as a file or as a folder. Returns true for a folder to walk. */
-  readonly addLink: (
-    path: RelativePath,
-    name: string,
-    stats: Stats,
-    asFile: boolean,
-    asFolder: boolean,
-  ) => boolean;
-  readonly refuse: (path: RelativePath, reason: string) => void;
-  readonly unreadable: (facts: Unreadable) => void;
-  /** Adds a path with an error, unless nothing is there. */
-  readonly failed: (path: FolderPath, error: unknown) => void;
-  /** Returns the facts of a path; undefined if nothing is there or it is unreadable, which it adds. */
-  readonly stat: (path: RelativePath) => Stats | undefined;
-}
-
-function openFindings(rules: Rules, follower: Follower): Findings {
-  const entries: ScanEntry[] = [];
-  const unreadable: Unreadable[] = [];
-  const refused: { path: RelativePath; reason: string }[] = [];
-  const skipped: Skip[] = [];
-
-  const failed = (path: FolderPath, error: unknown): void => {
-    if (!isAbsence(error)) unreadable.push({ path, code: codeOf(error) ?? "UNKNOWN" });
-  };
-
-  const add = (path: RelativePath, name: string, stats: Stats): void => {
-    const { size: sizeBytes, mtimeMs, ctimeMs } = stats;
-    const link = follower.linkOf(path);
-    const ino = link === undefined ? integerColumn(stats.ino) : linkedIno(link.mark, stats.ino);
-    const entry = { path, sizeBytes, mtimeMs, ctimeMs, ino, ...(link !== undefined && { link }) };
-    const named = kindOfName(name);
-    if (named.kind === "skipped") {
-      skipped.push({ entry, reason: named.reason });
-      return;
-    }
-    const reason = refusalBySize(named, sizeBytes, rules.source.maxFileBytes);
-    if (reason === undefined) entries.push(entry);
-    else refused.push({ path, reason });
-  };
-
-  return {
-    found: { entries, unreadable, refused, skipped },
-    add,
-    addLink: (path, name, stats, asFile, asFolder) => {
-      const target = follower.resolve(path, stats);
-      switch (target.kind) {
-        case "file":
-          if (asFile) add(path, name, target.stats);
-          return false;
-        case "folder":
-          return asFolder;
-        case "unreadable":
-          unreadable.push({ path, code: target.code });
-          return false;
-        case "none": {
-          const entry = { path, sizeBytes: 0, ...excludedFacts(stats, target.reason) };
-          skipped.push({ entry, reason: target.reason, absent: true });
-          return false;
-        }
-      }
-    },
-    refuse: (path, reason) => void refused.push({ path, reason }),
-    unreadable: (facts) => void unreadable.push(facts),
-    failed,
-    stat: (path) => {
-      try {
-        return lstatSync(follower.absolute(path), { throwIfNoEntry: false });
-      } catch (error) {
-        failed(path, error);
-        return undefined;
-      }
-    },
-  };
-}
-
-/** Lists one folder after another. */
-interface Listing {
-  /** Lists a folder: its files and links wait for `step`, the folders in it for their turn. */
-  readonly list: (folder: FolderPath) => void;
-  /** Adds one file or link of the listed folder. Returns false when none is left. */
-  readonly step: () => boolean;
-  readonly rootFailure: () => string | undefined;
-}
-
-function openListing(
-  root: string,
-  rules: Rules,
-  follower: Follower,
-  findings: Findings,
-  folders: FolderPath[],
-): Listing {
-  let rootFailure: string | undefined;
-  let names: string[] = [];
-  let links: string[] = [];
-  let inside: FolderPath = "";
-  let insideRules: FolderRules;
-
-  const list = (folder: FolderPath): void => {
-    inside = folder;
-    insideRules = rules.inFolder(folder);
-    if (insideRules.unreadable !== undefined) {
-      findings.unreadable(insideRules.unreadable);
-      if (folder === "") rootFailure = listFailure(root);
-      return;
-    }
-    try {
-      let hasReplacement = false;
-      for (const entry of readdirSync(follower.listed(folder), { withFileTypes: true })) {
-        const { name } = entry;
-        if (name.includes(REPLACEMENT)) hasReplacement = true;
-        else if (entry.isFile()) names.push(name);
-        else if (entry.isDirectory()) enter(childOf(folder, name), name);
-        else if (entry.isSymbolicLink()) links.push(name);
-      }
-      if (hasReplacement) listMisnamed(folder);
-    } catch (error) {
-      names = [];
-      links = [];
-      findings.failed(folder, error);
-      if (folder === "" && !isAbsence(error)) rootFailure = codeOf(error) ?? "UNKNOWN";
-    }
-  };
-
-  const enter = (path: RelativePath, name: string): void => {
-    if (!insideRules.folder(path, name).wanted) return;
-    follower.enter(path);
-    folders.push(path);
-  };
-
-  /** Lists the names with U+FFFD again: they either contain that character or are not valid UTF-8. */
-  const listMisnamed = (folder: FolderPath): void => {
-    for (const entry of readdirSync(follower.listed(folder), { withFileTypes: true, encoding: "buffer" })) {
-      const name = entry.name.toString("utf8");
-      if (!name.includes(REPLACEMENT)) continue;
-      const path = childOf(folder, name);
-      const isValid = Buffer.from(name, "utf8").equals(entry.name);
-      if (entry.isFile() && isValid) names.push(name);
-      else if (entry.isSymbolicLink() && isValid) links.push(name);
-      else if (entry.isFile() && insideRules.file(path, name).wanted) {
-        findings.refuse(path, "its name is not valid UTF-8: rename it");
-      } else if (entry.isDirectory() && isValid) enter(path, name);
-      else if (entry.isDirectory() && insideRules.folder(path, name).wanted) {
-        findings.refuse(path, "the folder's name is not valid UTF-8: rename it to sync what is in it");
-      }
-    }
-  };
-
-  const addListed = (name: string): void => {
-    const path = childOf(inside, name);
-    if (!insideRules.file(path, name).wanted) return;
-    const stats = findings.stat(path);
-    if (stats?.isFile() === true) findings.add(path, name, stats);
-  };
-
-  const addListedLink = (name: string): void => {
-    const path = childOf(inside, name);
-    const asFile = insideRules.file(path, name).wanted;
-    const asFolder = insideRules.folder(path, name).wanted;
-    if (!asFile && !asFolder) return;
-    const stats = findings.stat(path);
-    if (stats?.isSymbolicLink() === true && findings.addLink(path, name, stats, asFile, asFolder))
-      folders.push(path);
-  };
-
-  return {
-    list,
-    step: () => {
-      const name = names.pop();
-      if (name !== undefined) {
-        addListed(name);
-        return true;
-      }
-      const link = links.pop();
-      if (link !== undefined) addListedLink(link);
-      return link !== undefined;
-    },
-    rootFailure: () => rootFailure,
-  };
-}
-
 /** Checks the way to a path that was added by itself. */
 interface Reach {
   /** Reports whether a folder exists, is wanted, and is reached through folders only. Cached. */
@@ -320,26 +119,6 @@ function openReach(rules: Rules, follower: Follower, findings: Findings): Reach 
   };
 
   return { reaches, isOpen };
-}
-
-/** Whether the error means that nothing exists at the path, not that it is inaccessible. */
-export function isAbsence(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === "ENOENT" || code === "ENOTDIR";
-}
-
-/** Why a folder cannot be listed. In a folder that cannot be entered, its ignore file is the first to fail. */
-function listFailure(path: string): string | undefined {
-  try {
-    readdirSync(path);
-    return undefined;
-  } catch (error) {
-    return isAbsence(error) ? undefined : (codeOf(error) ?? "UNKNOWN");
-  }
-}
-
-function childOf(folder: FolderPath, name: string): RelativePath {
-  return folder === "" ? name : `${folder}/${name}`;
 }
 
 function split(path: RelativePath): [parent: FolderPath, name: string] {

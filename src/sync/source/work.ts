@@ -4,7 +4,8 @@ import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { kindOfName } from "../document/kinds.ts";
-import { openQueue, type YieldSlot, type Send, type WorkQueue } from "../queue/queue.ts";
+import { openQueue, type WorkQueue } from "../queue/queue.ts";
+import type { YieldSlot, Send } from "../queue/lines.ts";
 import type { Job } from "./source.ts";
 
 /** The daemon's queue: jobs of all sources, read and recorded together, then sent concurrently. */

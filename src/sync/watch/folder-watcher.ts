@@ -2,6 +2,8 @@ import { readdirSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { FSWatcher } from "chokidar";
+import type { FolderPath } from "../disk/folder-path.ts";
+import type { Rules } from "../rules/rules.ts";
 
 type ScanStream = ReturnType<FSWatcher["createScanStream"]>;
 type ScanFilters = Parameters<FSWatcher["createScanStream"]>[1];
@@ -34,4 +36,23 @@ function listFolders(path: string): Dirent[] {
     // As in chokidar's own listing: a missing or inaccessible folder has no children. The scan reports it.
     return [];
   }
+}
+
+export function watcherOf(
+  pathOf: (absolutePath: string) => FolderPath | undefined,
+  rules: Pick<Rules, "entersFolder">,
+): FolderWatcher {
+  return new FolderWatcher({
+    ignoreInitial: true,
+    followSymlinks: false,
+    atomic: false,
+    // The scan reports what we cannot read.
+    ignorePermissionErrors: true,
+    ignored: (absolutePath, stats) => {
+      if (stats === undefined) return false;
+      const path = pathOf(absolutePath);
+      if (path === undefined || path === "") return false;
+      return !stats.isDirectory() || !rules.entersFolder(path).wanted;
+    },
+  });
 }

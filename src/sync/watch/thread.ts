@@ -5,7 +5,8 @@ import { siblingModule } from "../../lib/sibling.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import type { Report, Request } from "./messages.ts";
-import type { Hints, SourceWatch } from "./source-watch.ts";
+import type { Hints } from "./hints.ts";
+import type { SourceWatch } from "./source-watch.ts";
 
 /**
  * Size of the thread's young generation, in MB. The watcher produces garbage in bursts, and by default V8 lets the heap grow

@@ -1,7 +1,8 @@
 import { parentPort } from "node:worker_threads";
 import { openFloodGauge } from "./flood.ts";
 import type { Report, Request } from "./messages.ts";
-import { openSourceWatch, type Hints, type SourceWatch } from "./source-watch.ts";
+import { openSourceWatch, type SourceWatch } from "./source-watch.ts";
+import type { Hints } from "./hints.ts";
 
 /** Runs the watchers of all sources in the watcher thread, and reports what they see to the main thread. */
 const port = parentPort;

@@ -4,12 +4,13 @@ import type { Explanation, FileFacts, NextStep, OnDisk, OpenIntent } from "../..
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { metadataOf } from "../actions/observe.ts";
 import { outsideSources } from "../disk/source-path.ts";
-import { readDocument, type ReadOptions, type ReadOutcome } from "../read/read.ts";
+import { readDocument } from "../read/read.ts";
+import type { ReadOptions, ReadOutcome } from "../read/outcome.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Files } from "../ledger/files.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceRow } from "../ledger/sources.ts";
-import { rulesKeysOf } from "../pass/pass.ts";
+import { rulesKeysOf } from "../pass/rules-key.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { Difference, Recipe, RelativePath, ScanEntry } from "../plan/model.ts";
 import { reconcile } from "../plan/reconcile.ts";

@@ -1,7 +1,7 @@
 import type { NextStep, OpenIntent } from "../../wire/daemon-files.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import { observe } from "../actions/observe.ts";
-import type { ReadOutcome } from "../read/read.ts";
+import type { ReadOutcome } from "../read/outcome.ts";
 import { decide } from "../plan/decide.ts";
 import type { Difference, KnownFile, LedgerFile, RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ActionSource } from "../../../src/sync/actions/context.ts";
 import { sendCreate } from "../../../src/sync/actions/create.ts";
 import type { Departure } from "../../../src/sync/actions/prepare.ts";
-import type { SourceDocument } from "../../../src/sync/read/read.ts";
+import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Observed } from "../../../src/sync/ledger/files.ts";
 import type { CreateIntent, Deletion } from "../../../src/sync/ledger/intents.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";

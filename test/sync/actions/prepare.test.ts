@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
 import { type Prepared, prepareFile } from "../../../src/sync/actions/prepare.ts";
-import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/read.ts";
+import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { FileState, Candidate } from "../../../src/sync/plan/model.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 

@@ -1,9 +1,18 @@
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { lstatSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  lstatSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { liesInside } from "../../../src/sync/disk/file-location.ts";
-import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
+import { readDocument } from "../../../src/sync/read/read.ts";
+import type { ReadOutcome } from "../../../src/sync/read/outcome.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 import { uploadBody, TornFile } from "../../../src/sync/remote/multipart.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";

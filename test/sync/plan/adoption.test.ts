@@ -1,11 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { isWithin, UNSEARCHED_MAX, unsearchedParts } from "../../../src/sync/plan/unsearched.ts";
 import {
-  isWithin,
   withoutInFlight,
   matchFiles,
-  UNSEARCHED_MAX,
-  unsearchedParts,
   uploadGroups,
   type AdoptableResource,
   type AdoptingFile,

@@ -11,7 +11,8 @@ import type {
   Shape,
 } from "../../../src/sync/plan/model.ts";
 import { followMoves, pairByHash, sameIdentity } from "../../../src/sync/plan/moves.ts";
-import { reconcile, scopeTest } from "../../../src/sync/plan/reconcile.ts";
+import { reconcile } from "../../../src/sync/plan/reconcile.ts";
+import { scopeTest } from "../../../src/sync/plan/scope.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
 import {
   type CandidateResource,

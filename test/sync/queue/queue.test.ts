@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { openQueue, type Send, type WorkQueue } from "../../../src/sync/queue/queue.ts";
+import { openQueue, type WorkQueue } from "../../../src/sync/queue/queue.ts";
+import type { Send } from "../../../src/sync/queue/lines.ts";
 import { until } from "../daemon/harness.ts";
 
 interface Stage {

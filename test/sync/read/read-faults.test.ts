@@ -1,6 +1,7 @@
 import { fs as memory, vol } from "memfs";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
+import { readDocument } from "../../../src/sync/read/read.ts";
+import type { ReadOutcome } from "../../../src/sync/read/outcome.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { sourceAt } from "../scan/tree.ts";
 

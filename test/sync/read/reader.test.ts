@@ -1,7 +1,8 @@
 import { lstatSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { readDocument, type ReadOutcome } from "../../../src/sync/read/read.ts";
+import { readDocument } from "../../../src/sync/read/read.ts";
+import type { ReadOutcome } from "../../../src/sync/read/outcome.ts";
 import { type DocumentReader, openThreadReader } from "../../../src/sync/read/reader.ts";
 import type { ScanEntry } from "../../../src/sync/plan/model.ts";
 import { jsonWithText } from "../../../src/sync/document/json-text.ts";

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { World as DaemonWorld } from "../../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
-import { withoutOtherSpellings } from "../../../src/sync/pass/spellings.ts";
+import { withoutOtherSpellings } from "../../../src/sync/pass/due-scan.ts";
 import { openRules } from "../../../src/sync/rules/rules.ts";
 import { scanPaths } from "../../../src/sync/scan/scan.ts";
 import { openFollowed, type Followed } from "../scenarios/followed.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { labelOf } from "../../../src/sync/actions/observe.ts";
-import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/read.ts";
+import type { ReadOutcome, SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Difference, FileState, LedgerFile, ScanEntry } from "../../../src/sync/plan/model.ts";
 import { type NextFacts, nextStep } from "../../../src/sync/why/next.ts";
 

@@ -1,6 +1,10 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { RelativePath, Scan, ScanEntry } from "../plan/model.ts";
+import { scanPaths, scanSource } from "../scan/scan.ts";
+import type { Due } from "../agenda/checks.ts";
+import { widen } from "./moved-files.ts";
+import { type PassOptions, type PassParts, PATHS_MAX } from "./parts.ts";
 
 /**
  * Removes from a scan of single paths what exists only under another spelling. A file system that ignores case, or how
@@ -50,4 +54,34 @@ function listOf(folder: string): ReadonlySet<string> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Number of deletes that are sent after checks of only their paths still find them missing. */
+const FEW_DELETES = 10;
+
+/** Scans what is due: these paths, or the `whole` source. */
+export async function scanDue(
+  { source: { root, rules }, context, states }: PassOptions,
+  { scanning, judging, sourceFiles }: PassParts,
+  due: Due,
+  when: {
+    readonly inFlight: readonly RelativePath[];
+    readonly isBurstOver: boolean;
+    readonly wasHalted: boolean;
+  },
+): Promise<{ readonly scan: Scan; readonly whole: boolean }> {
+  const { inFlight, isBurstOver, wasHalted } = when;
+  const burst = states.missing();
+  // Not every folder reports each delete: before more than a few are sent, all of it is scanned.
+  const isLarge = isBurstOver && (burst.size > FEW_DELETES || inFlight.length > PATHS_MAX);
+  // A scan of a few paths does not list the root, and would end a halt because of an unreadable one.
+  const whole = due.all || wasHalted || due.paths.length > PATHS_MAX || isLarge;
+  const scan = whole
+    ? await scanSource(root, rules, judging)
+    : await scanPaths(root, rules, due.paths, scanning);
+  context.ledger.flush();
+  if (whole) return { scan, whole };
+  // Two spellings of one file may come from either scan.
+  const wider = await widen(sourceFiles, scan, [...burst.keys(), ...inFlight], isBurstOver, states.due());
+  return { scan: withoutOtherSpellings(root, wider), whole };
 }
