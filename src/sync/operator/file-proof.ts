@@ -35,8 +35,10 @@ export interface ProvenFile {
   readonly reason?: string;
 }
 
+/** What a proof needs of the service and of the ledger. */
 export type ProofContext = CompareContext & { readonly ledger: { readonly drift: Drift } };
 
+/** A source to prove. */
 export interface Proving {
   readonly id: number;
   readonly source: WatchedSource;
@@ -58,6 +60,7 @@ interface ServiceContent {
   readonly unowned: number;
 }
 
+/** Lists a scope at the service. Throws what `compareWithService` throws. */
 export async function listContent(
   context: ProofContext,
   scope: Parameters<typeof compareWithService>[1],
@@ -100,6 +103,7 @@ export async function listContent(
   };
 }
 
+/** Proves one file: reads and hashes it, and fetches its upload if everything else agrees. */
 export async function proveFile(
   { remote, ledger }: ProofContext,
   {

@@ -73,6 +73,7 @@ interface Applying {
   ): Promise<{ readonly candidates: readonly Candidate[]; readonly gone: readonly KnownFile[] }>;
 }
 
+/** Prepares to apply the comparisons of a source. */
 export function openApplying(
   { source, context, once, states }: Pick<PassOptions, "source" | "context" | "once" | "states">,
   sourceFiles: SourceFiles,

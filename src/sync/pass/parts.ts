@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import type { SourceRow } from "../ledger/sources.ts";
@@ -9,8 +10,8 @@ import type { PathStates } from "../agenda/path-states.ts";
 import { type Compared, openComparison } from "./compare.ts";
 import { openDeletes, type Deletes, type RootHalt } from "./deletes.ts";
 import type { SourceFiles } from "./moved-files.ts";
-import { setImmediate as nextTurn } from "node:timers/promises";
 
+/** What a source gives to its passes. */
 export interface PassOptions {
   readonly source: Pick<ActionSource, "id" | "root" | "rules" | "rulesKey" | "checkAgain">;
   readonly context: Pick<ActionContext, "ledger" | "now" | "moved" | "report" | "trash" | "timing">;
@@ -32,6 +33,7 @@ export interface PassParts {
   readonly deletes: Deletes;
 }
 
+/** Opens what all passes of a source share. */
 export function openParts({ source, context, sync, once, states, signal }: PassOptions): PassParts {
   const { ledger, now, moved, timing } = context;
   const scanning = { signal, onSlice: moved };

@@ -124,6 +124,7 @@ function retriesParked(path: RelativePath, { retryParked = false }: ReconcileOpt
   return typeof retryParked === "function" ? retryParked(path) : retryParked;
 }
 
+/** Reports whether the delete of a row's resource waits for a person, or was agreed to. */
 export function isHeld(row: KnownFile): boolean {
   return row.state === "held" || row.state === "doomed";
 }

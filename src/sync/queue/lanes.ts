@@ -18,6 +18,7 @@ interface Lanes {
   readonly idle: () => Promise<void>;
 }
 
+/** Opens the lanes of a queue. None runs before `open`. */
 export function openLanes<Job>(
   { onError, width: widthBefore, reserve = 0, elapsedMs = () => performance.now() }: WorkQueueOptions<Job>,
   shared: Shared<Job>,

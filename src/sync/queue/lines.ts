@@ -16,6 +16,7 @@ export interface Send {
   drop(): void;
 }
 
+/** What a queue needs to know about its jobs. */
 export interface WorkQueueOptions<Job> {
   /** Jobs of one owner and kind wait in one line; lines share the width. Values are compared as keys of a map. */
   readonly lineOf: (job: Job) => {
@@ -73,6 +74,7 @@ interface Waiter {
   readonly wake: () => void;
 }
 
+/** Opens a waiter. One caller waits at a time. */
 export function openWaiter(): Waiter {
   let waiter: { readonly isOver: () => boolean; readonly resolve: () => void } | undefined;
   return {
@@ -90,6 +92,7 @@ export function openWaiter(): Waiter {
   };
 }
 
+/** Opens an empty line. */
 export function openLine<Job>(owner: unknown, isLast: boolean, isReserved: boolean): Line<Job> {
   return {
     owner,

@@ -16,6 +16,7 @@ import { decodeText } from "../document/text.ts";
 import { nameText } from "../document/title.ts";
 import type { ReadRequest, ReadOutcome, Enclosed, ReadOptions } from "./outcome.ts";
 
+/** Returns the refusal of a file that is too large for its kind; undefined if it is not. */
 export function refuseBySize({ named, rules }: ReadRequest, sizeBytes: number): ReadOutcome | undefined {
   const reason = refusalBySize(named, sizeBytes, rules.source.maxFileBytes);
   return reason === undefined ? undefined : { kind: "refused", reason };

@@ -51,6 +51,7 @@ export type ReadOutcome =
   /** The file exists and cannot be read; the system's error code. */
   | { readonly kind: "unreadable"; readonly code: string };
 
+/** Options of reading one file. */
 export interface ReadOptions {
   /** Cancels the reading of a large file, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
@@ -60,6 +61,7 @@ export interface ReadOptions {
   readonly uploadedHash?: string | undefined;
 }
 
+/** A file to read, with what its name says of its kind. */
 export interface ReadRequest {
   readonly absolutePath: string;
   readonly entry: Pick<ScanEntry, "path" | "link">;

@@ -11,6 +11,7 @@ interface Recent {
   doc(docId: string): boolean;
 }
 
+/** Reads what was done after the activity `entry`, or after `atMs`. */
 export function openRecent({ ledger }: ActionContext, entry: number, atMs: number): Recent {
   ledger.flush();
   const { docIds, pathKeys } = ledger.drift.doneSince(entry, atMs, Date.now());

@@ -38,6 +38,7 @@ export interface Findings {
   readonly stat: (path: RelativePath) => Stats | undefined;
 }
 
+/** Opens the empty results of a walk. */
 export function openFindings(rules: Rules, follower: Follower): Findings {
   const entries: ScanEntry[] = [];
   const unreadable: Unreadable[] = [];

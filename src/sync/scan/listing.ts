@@ -18,6 +18,7 @@ interface Listing {
   readonly rootFailure: () => string | undefined;
 }
 
+/** Opens the listing of folders. Pushes the folders that it finds to `folders`. */
 export function openListing(
   root: string,
   rules: Rules,
