@@ -28,7 +28,36 @@ export function withSource(text: string, source: object): string {
 export function withoutSource(text: string, index: number): string {
   const plain = withoutComments(text);
   const list = sourcesOf(plain);
-  const items = list === undefined ? [] : itemsOf(plain, list);
+  return list === undefined ? text : withoutItem(text, plain, itemsOf(plain, list), index);
+}
+
+/**
+ * Sets the model folder in the text of a configuration that has been checked, or removes it. The service is the embedded one.
+ * Everything else stays as it is. Pure.
+ */
+export function withModelDir(text: string, modelDir: string | undefined): string {
+  const plain = withoutComments(text);
+  const member = modelDir === undefined ? "" : `"modelDir": ${JSON.stringify(modelDir)}`;
+  const service = membersOf(plain, plain.indexOf("{")).find(({ key }) => key === "service");
+  if (service === undefined) {
+    if (modelDir === undefined) return text;
+    return inserted(text, plain.indexOf("{") + 1, `\n  "service": { "embedded": true, ${member} },`);
+  }
+  const members = membersOf(plain, service.value.start);
+  const index = members.findIndex(({ key }) => key === "modelDir");
+  const known = members[index];
+  if (known !== undefined) {
+    if (modelDir === undefined) return withoutItem(text, plain, members, index);
+    return inserted(cut(text, known.start, known.end), known.start, member);
+  }
+  if (modelDir === undefined) return text;
+  const start = service.value.start + 1;
+  const indent = /^\s*\n/.test(text.slice(start)) ? "\n    " : " ";
+  return inserted(text, start, `${indent}${member},`);
+}
+
+/** Removes one of the items of an array or an object, with its comma. */
+function withoutItem(text: string, plain: string, items: readonly Span[], index: number): string {
   const item = items[index];
   if (item === undefined) return text;
   const indent = /\n[ \t]*$/.exec(text.slice(0, item.start))?.[0].length ?? 0;
@@ -42,15 +71,20 @@ export function withoutSource(text: string, index: number): string {
 
 /** The value of the top-level key `sources`; undefined: there is none. `plain` is JSON without comments. */
 function sourcesOf(plain: string): Span | undefined {
-  for (let at = plain.indexOf("{") + 1; ;) {
-    at = tokenStart(plain, at);
-    if (plain[at] !== '"') return undefined;
+  return membersOf(plain, plain.indexOf("{")).find(({ key }) => key === "sources")?.value;
+}
+
+/** The members of the object that starts here. */
+function membersOf(plain: string, start: number): (Span & { readonly key: unknown; readonly value: Span })[] {
+  const members = [];
+  for (let at = tokenStart(plain, start + 1); plain[at] === '"'; at = tokenStart(plain, at)) {
     const keyEnd = valueEnd(plain, at);
-    const start = tokenStart(plain, plain.indexOf(":", keyEnd) + 1);
-    const end = valueEnd(plain, start);
-    if (JSON.parse(plain.slice(at, keyEnd)) === "sources") return { start, end };
-    at = end;
+    const valueStart = tokenStart(plain, plain.indexOf(":", keyEnd) + 1);
+    const value = { start: valueStart, end: valueEnd(plain, valueStart) };
+    members.push({ start: at, end: value.end, key: JSON.parse(plain.slice(at, keyEnd)) as unknown, value });
+    at = value.end;
   }
+  return members;
 }
 
 /** The items of an array. */

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { withoutComments } from "../../src/config/comments.ts";
-import { withoutSource, withSource } from "../../src/config/edit.ts";
+import { withModelDir, withoutSource, withSource } from "../../src/config/edit.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import { configText } from "../../src/config/template.ts";
 
@@ -83,4 +83,36 @@ it("edits what `kbsync init` writes", () => {
   expect(paths(added(text))).toEqual(["/a", "/b", "/new"]);
   expect(paths(withoutSource(added(text), 0))).toEqual(["/b", "/new"]);
   expect(added(text).length - text.length).toBeLessThan(40);
+});
+
+describe("the model folder", () => {
+  const folderIn = (text: string): string | undefined => {
+    const { service } = parseConfig(text, "c.json");
+    return "embedded" in service ? service.modelDir : undefined;
+  };
+
+  it.each([
+    ["in no configuration", "{}"],
+    ["without a service", '{ "sources": [] }'],
+    ["of a service", '{ "service": { "embedded": true } }'],
+    ["in the place of another", '{ "service": { "modelDir": "/a", "embedded": true } }'],
+    ["although another key has that name", '{ "stateDir": "modelDir", "service": {"embedded": true} }'],
+    ["although a comment names one", '{ "service": { /* "modelDir": "/a" */ "embedded": true, } }'],
+  ])("is set %s, and removed again", (_name, text) => {
+    const set = withModelDir(text, '/m "1"');
+    expect(folderIn(set)).toBe('/m "1"');
+    expect(parseConfig(set, "c.json").sources).toEqual(parseConfig(text, "c.json").sources);
+    expect(withModelDir(set, '/m "1"')).toBe(set);
+    const removed = withModelDir(set, undefined);
+    expect(folderIn(removed)).toBeUndefined();
+    expect(withModelDir(removed, undefined)).toBe(removed);
+  });
+
+  it("leaves comments and layout as they are", () => {
+    const text = '{\n  "service": {\n    "embedded": true, // mine\n    "port": 1,\n  },\n}\n';
+    const set =
+      '{\n  "service": {\n    "modelDir": "/m",\n    "embedded": true, // mine\n    "port": 1,\n  },\n}\n';
+    expect(withModelDir(text, "/m")).toBe(set);
+    expect(withModelDir(set, undefined)).toBe(text);
+  });
 });

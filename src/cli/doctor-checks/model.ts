@@ -22,7 +22,7 @@ export const modelCheck: Check = {
       subject: found.location,
       message: `there is no embedding model (${found.location}: ${found.problem}), so that moderate and high_accuracy search by words alone`,
       remedy:
-        "Install kbsync from its package, which holds the model, or name a folder in service.modelDir or a service in kb.embedding.",
+        "Install kbsync from its package, which holds the model, get one with `kbsync models NAME`, or name a service in kb.embedding.",
     };
     return { seen: "none", findings: [finding] };
   },
@@ -35,6 +35,6 @@ function languageFinding(folder: ForeignFolder): Finding {
     subject: folder.path,
     message: `${folder.path} is ${foreignWords(folder)}`,
     remedy:
-      "Name a folder with a multilingual model in service.modelDir, or a service with one in kb.embedding (docs/CONFIG.md, Other languages).",
+      "`kbsync models paraphrase-multilingual-MiniLM-L12-v2` switches to a multilingual model (docs/CONFIG.md, Other languages).",
   };
 }

@@ -54,6 +54,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   open: ["kbsync open", "kbsync open 2 --print"],
   backup: ["kbsync backup /backup/kbsync"],
   restore: ["kbsync restore /backup/kbsync"],
+  models: [
+    "kbsync models",
+    "kbsync models paraphrase-multilingual-MiniLM-L12-v2",
+    "kbsync models multilingual-e5-small --from /media/usb/multilingual-e5-small",
+  ],
   move: [
     "kbsync move --to postgres://kbsync@db.example/kbsync",
     "kbsync move --from postgres://kbsync@db.example/kbsync",

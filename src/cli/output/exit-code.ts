@@ -109,6 +109,8 @@ const BY_CODE: Readonly<Record<string, number>> = {
   list_refused: EXIT.service,
   service_refused: EXIT.service,
   model_failed: EXIT.service,
+  model_download: EXIT.service,
+  model_unusable: EXIT.usage,
 };
 
 /** Exit status for an error that ended a command; undefined for one that nobody expected. */

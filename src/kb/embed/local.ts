@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
@@ -8,33 +7,23 @@ import { callWorker } from "../../lib/worker-calls.ts";
 import type { WorkerCalls } from "../../lib/worker-calls.ts";
 import { embedderFingerprint } from "./embedding-text.ts";
 import type { Embedder } from "./embedder.ts";
-import { downloadModel, HUB_URL } from "./hub.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 import { withRecentVectors } from "./recent-vectors.ts";
 import type { LocalWorkerData, LocalWorkerMethods } from "./local-worker.ts";
-import { MODEL_ID, packagedModelFolder, readModelFolder } from "./model-files.ts";
+import { readConfiguredModel } from "./model-files.ts";
 import type { MissingModel, ModelFiles } from "./model-files.ts";
+import { promptsMark } from "./prompts.ts";
 
-/** Locations of the model, and the resources it may use. */
+/** The folder of the model, and the resources it may use. */
 export interface LocalEmbedderOptions {
-  /** Folder with `config.json`, `tokenizer.json` and `onnx/`. If set, no other location is tried. */
+  /** Folder with `config.json`, `tokenizer.json` and `onnx/`. Default: the packaged model. */
   readonly modelDir?: string;
-  /** Folder of downloaded models. If not set, nothing is downloaded. */
-  readonly cacheDir?: string;
-  /** Whether to use the packaged model. Default true. */
-  readonly usePackage?: boolean;
-  /** Whether to download a missing model into `cacheDir`. Default false: sends nothing. */
-  readonly allowDownload?: boolean;
-  /** Default the public hub. A mirror serves the same paths. */
-  readonly hubUrl?: string;
   /** Threads of the model. Default all cores but one, at most 4: the rest of the service needs a core. */
   readonly threads?: number;
   /** Maximum tokens of a batch, padding included. Default 256, see `BATCH_TOKENS`. */
   readonly batchTokens?: number;
   /** Maximum texts of a batch. Default 32. */
   readonly batchTexts?: number;
-  /** Aborts a download. */
-  readonly signal?: AbortSignal;
 }
 
 /** An embedder that runs a model in a worker thread of this process. */
@@ -56,7 +45,6 @@ export interface NoModel {
   readonly reason: string;
   /** The remedy. */
   readonly hint: string;
-  readonly tried: readonly MissingModel[];
 }
 
 /**
@@ -71,51 +59,22 @@ const STOP_MS_MAX = 3000;
 const THREADS_DEFAULT_MAX = 4;
 
 /**
- * Finds the model and opens an embedder. Tries the configured folder, or else the package, the cache and, if allowed, the hub.
- * Hashes the weights; the first `embed` loads the worker, the library and the weights. Does not throw if the model is missing
- * or damaged.
+ * Opens an embedder with the configured model, or else the packaged one. Hashes the weights; the first `embed` loads the worker,
+ * the library and the weights. Does not throw if the model is missing or damaged.
  *
  * `embed` rejects with `model_failed` if the model cannot run, and with `closed` after `close`.
  */
 export async function openLocalEmbedder(options: LocalEmbedderOptions): Promise<LocalEmbedder | NoModel> {
-  const found = await findModel(options);
+  const found = await readConfiguredModel(options.modelDir);
   return "folder" in found ? embedderOn(found, options) : noModel(found, options);
 }
 
-async function findModel(options: LocalEmbedderOptions): Promise<ModelFiles | readonly MissingModel[]> {
-  if (options.modelDir !== undefined) {
-    const model = await readModelFolder(options.modelDir, false);
-    return "folder" in model ? model : [model];
-  }
-  const tried: MissingModel[] = [];
-  const packaged = options.usePackage === false ? undefined : packagedModelFolder();
-  const cached = options.cacheDir === undefined ? undefined : join(options.cacheDir, MODEL_ID);
-  for (const folder of [packaged, cached]) {
-    if (folder === undefined) continue;
-    const model = await readModelFolder(folder, true);
-    if ("folder" in model) return model;
-    tried.push(model);
-  }
-  if (options.allowDownload !== true || cached === undefined) return tried;
-  const hubUrl = options.hubUrl ?? HUB_URL;
-  try {
-    await downloadModel(cached, hubUrl, options.signal);
-  } catch (error) {
-    const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
-    return [...tried, { location: hubUrl, problem: messageOf(error) + cause }];
-  }
-  const model = await readModelFolder(cached, true);
-  return "folder" in model ? model : [...tried, model];
-}
-
-function noModel(tried: readonly MissingModel[], options: LocalEmbedderOptions): NoModel {
-  const locations = tried.map(({ location, problem }) => `${location} (${problem})`).join("; ");
-  const reason = `no embedding model: ${locations === "" ? "it is not in the package" : locations}`;
+function noModel({ location, problem }: MissingModel, { modelDir }: LocalEmbedderOptions): NoModel {
   const hint =
-    options.modelDir === undefined
-      ? "install kbsync from its package, which holds the model, configure a model folder, or allow the download"
+    modelDir === undefined
+      ? "install kbsync from its package, which holds the model, or configure a model folder"
       : "the configured model folder needs config.json, tokenizer.json and onnx/model_q4.onnx";
-  return { kind: "no-model", reason, hint, tried };
+  return { kind: "no-model", reason: `no embedding model: ${location} (${problem})`, hint };
 }
 
 function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbedder {
@@ -125,9 +84,12 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
     texts: options.batchTexts ?? BATCH_TEXTS,
     tokensMax: model.tokensMax,
   });
+  const { prompts } = model;
+  const prompted = (texts: readonly string[], prompt = ""): readonly string[] =>
+    prompt === "" ? texts : texts.map((text) => prompt + text);
   const facts = {
     fingerprint: embedderFingerprint(
-      `${model.name}/${model.dtype}/${model.weightsSha256.slice(0, 16)}/mean-${model.tokensMax}`,
+      `${model.name}/${model.dtype}/${model.weightsSha256.slice(0, 16)}/mean-${model.tokensMax}${promptsMark(prompts)}`,
     ),
     dimensions: model.dimensions,
     tokensMax: model.tokensMax,
@@ -138,10 +100,12 @@ function embedderOn(model: ModelFiles, options: LocalEmbedderOptions): LocalEmbe
     ...facts,
     queries: {
       ...facts,
-      embed: (texts, signal) => queue.embed("urgent", texts, signal),
+      embed: (texts, signal) => queue.embed("urgent", prompted(texts, prompts?.query), signal),
       close: async () => undefined,
     },
-    embed: withRecentVectors((texts, signal) => queue.embed("background", texts, signal)),
+    embed: withRecentVectors((texts, signal) =>
+      queue.embed("background", prompted(texts, prompts?.passage), signal),
+    ),
     close: async () => {
       queue.close(new KbsyncError("the embedder is closed", { code: "closed" }));
       await worker.stop();

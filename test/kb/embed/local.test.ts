@@ -1,14 +1,10 @@
-import { createServer } from "node:http";
-import type { Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openLocalEmbedder } from "../../../src/kb/embed/local.ts";
 import type { LocalEmbedder, LocalEmbedderOptions, NoModel } from "../../../src/kb/embed/local.ts";
-import { KNOWN_FILES, MODEL_ID, packagedModelFolder } from "../../../src/kb/embed/model-files.ts";
+import { KNOWN_FILES, packagedModelFolder } from "../../../src/kb/embed/model-files.ts";
 import { cosine, embedderContract } from "./embedder-contract.ts";
 
 const packaged = packagedModelFolder() ?? "";
@@ -121,20 +117,6 @@ describe.skipIf(absent !== undefined)(
       expect(cosine((await own.embed(["x"]))[0], (await usual.embed(["x"]))[0])).toBeCloseTo(1, 5);
     });
 
-    it("the local embedder uses the cache if there is no package", async () => {
-      await copyModel(join(folder, MODEL_ID), []);
-      const embedder = await open({ usePackage: false, cacheDir: folder });
-      expect(embedder.folder).toBe(join(folder, MODEL_ID));
-    });
-
-    it("the local embedder refuses a cached model with unknown bytes", async () => {
-      const weights = join(folder, MODEL_ID, "onnx/model_q4.onnx_data");
-      await copyModel(join(folder, MODEL_ID), ["onnx/model_q4.onnx_data"]);
-      await truncate(weights, 1000);
-      const { reason } = await openNone({ usePackage: false, cacheDir: folder });
-      expect(reason).toMatch(/model_q4.onnx_data has SHA-256 [0-9a-f]{64}, expected 56fb7a55/);
-    });
-
     it("calls reject with model_failed if a configured model cannot run", async () => {
       await copyModel(join(folder, "model"), ["onnx/model_q4.onnx"]);
       await writeFile(join(folder, "model/onnx/model_q4.onnx"), "no model at all");
@@ -147,87 +129,14 @@ describe.skipIf(absent !== undefined)(
         });
       }
     });
-
-    describe("with a hub", () => {
-      let hub: Server;
-      let hubUrl = "";
-      const asked: string[] = [];
-      let spoil = (bytes: Buffer, _file: string): Buffer => bytes;
-
-      beforeAll(async () => {
-        hub = createServer((request, response) => {
-          asked.push(request.url ?? "");
-          const file = (request.url ?? "").split("/resolve/main/")[1] ?? "";
-          if (!KNOWN_FILES.has(file)) response.writeHead(404).end();
-          else void readFile(join(packaged, file)).then((bytes) => response.end(spoil(bytes, file)));
-        }).listen(0, "127.0.0.1");
-        await once(hub, "listening");
-        hubUrl = `http://127.0.0.1:${(hub.address() as AddressInfo).port}`; // a port, as listened on above
-      });
-      afterAll(() => hub.close());
-      beforeEach(() => {
-        asked.length = 0;
-        spoil = (bytes) => bytes;
-      });
-
-      it("the local embedder sends the hub nothing unless downloads are allowed", async () => {
-        const { reason } = await openNone({ usePackage: false, cacheDir: folder, hubUrl });
-        expect(reason).toContain("config.json is missing");
-        expect(asked).toEqual([]);
-      });
-
-      it("the local embedder downloads a missing model once if allowed", async () => {
-        const options = { usePackage: false, cacheDir: folder, hubUrl, allowDownload: true };
-        const embedder = await open(options);
-        expect(asked.map((url) => url.split("/").slice(0, 3).join("/"))).toContain(`/${MODEL_ID}`);
-        expect(await embedder.embed(["x"])).toHaveLength(1);
-        await open(options);
-        expect(asked).toHaveLength(KNOWN_FILES.size);
-      });
-
-      it.each<[string, (bytes: Buffer, file: string) => Buffer, RegExp]>([
-        [
-          "other bytes",
-          (bytes, file) => (file.endsWith("_data") ? Buffer.from("other") : bytes),
-          /cannot download onnx\/model_q4.onnx_data.*SHA-256/,
-        ],
-        ["no such file", () => Buffer.from(""), /cannot download config.json/],
-      ])("a bad download leaves no file: %s", async (_name, damage, message) => {
-        spoil = damage;
-        const { reason, hint } = await openNone({
-          usePackage: false,
-          cacheDir: folder,
-          hubUrl,
-          allowDownload: true,
-        });
-        expect(reason).toMatch(message);
-        expect(hint).not.toBe("");
-        const left = await readdir(folder, { recursive: true });
-        expect(left.filter((name) => name.endsWith(".part") || name.endsWith("_data"))).toEqual([]);
-      });
-
-      it("the reason names an unreachable hub", async () => {
-        const options = {
-          usePackage: false,
-          cacheDir: folder,
-          hubUrl: "http://127.0.0.1:9",
-          allowDownload: true,
-        };
-        expect((await openNone(options)).reason).toContain("http://127.0.0.1:9 (cannot download config.json");
-      });
-    });
   },
 );
 
 describe("without a model", () => {
-  it.each<[string, LocalEmbedderOptions, RegExp]>([
-    ["no location", { usePackage: false }, /^no embedding model/],
-    ["an empty cache", { usePackage: false, cacheDir: "/nonexistent" }, /config\.json is missing/],
-    ["a missing configured folder", { modelDir: "/nonexistent" }, /nonexistent.*no weights: expected one of/],
-  ])("a missing model has a reason and a hint: %s", async (_name, options, reason) => {
-    expect(await openNone(options)).toMatchObject({
+  it("a missing configured folder has a reason and a hint", async () => {
+    expect(await openNone({ modelDir: "/nonexistent" })).toMatchObject({
       kind: "no-model",
-      reason: expect.stringMatching(reason) as string,
+      reason: expect.stringMatching(/nonexistent.*no weights: expected one of/) as string,
       hint: expect.stringMatching(/./) as string,
     });
   });

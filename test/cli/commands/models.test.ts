@@ -1,0 +1,104 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { buildProgram } from "../../../src/cli/program.ts";
+import { KNOWN_MODELS } from "../../../src/kb/embed/known-models.ts";
+import { writeTinyModel } from "../../kb/embed/tiny-model.ts";
+import { cliContext, outputTo } from "../context.ts";
+
+const E5 = "multilingual-e5-small";
+
+let cwd: string;
+let printed: string;
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "kbsync-models-"));
+  printed = "";
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+const configure = (config: object): void =>
+  writeFileSync(join(cwd, "kbsync.config.json"), JSON.stringify(config));
+const configured = (): { service?: { modelDir?: string } } =>
+  JSON.parse(readFileSync(join(cwd, "kbsync.config.json"), "utf8")) as ReturnType<typeof configured>;
+
+async function models(...args: string[]): Promise<string> {
+  // No port listens there, so nothing is ever downloaded.
+  const env = { HF_ENDPOINT: "http://127.0.0.1:9" };
+  printed = "";
+  const context = cliContext({ cwd, env, stdout: outputTo((text) => (printed += text)) });
+  const all = ["models", ...args, "--state-dir", join(cwd, "state")];
+  await (await buildProgram(context, all)).parseAsync(all, { from: "user" });
+  return printed;
+}
+
+it("shows the model in use and the known ones", async () => {
+  configure({ service: { embedded: true } });
+  const text = await models();
+  expect(text).toMatch(/^in use: /);
+  for (const { name } of KNOWN_MODELS) expect(text).toContain(name);
+  configure({ kb: { embedding: { baseUrl: "http://127.0.0.1:1/v1", model: "other" } } });
+  expect(await models()).toContain("in use: other at http://127.0.0.1:1/v1");
+  expect(JSON.parse(await models("--json"))).toMatchObject({
+    inUse: { name: "other" },
+    known: KNOWN_MODELS.map(({ name }) => ({ name })),
+  });
+});
+
+it("switches to a model from a folder, and back to the packaged one", async () => {
+  configure({ service: { embedded: true } });
+  await writeTinyModel(join(cwd, "usb"));
+  await expect(models(E5, "--from", "usb")).resolves.toContain("The next start of kbsync uses it");
+  const folder = join(cwd, "state/models", E5);
+  expect(configured().service?.modelDir).toBe(folder);
+  // In the folder from now on, even if the stick is gone.
+  rmSync(join(cwd, "usb"), { recursive: true });
+  expect(await models()).toMatch(
+    new RegExp(`^in use: ${E5} \\(q8, 384 dimensions, texts of up to 512 tokens\\)`),
+  );
+  await models("all-MiniLM-L6-v2");
+  expect(configured()).toEqual({ service: { embedded: true } });
+  expect(await models(E5)).toContain("is already in");
+  expect(configured().service?.modelDir).toBe(folder);
+});
+
+it("says what to do without access to the hub, and changes nothing", async () => {
+  configure({ service: { embedded: true } });
+  await expect(models(E5)).rejects.toMatchObject({
+    code: "model_download",
+    message: expect.stringMatching(
+      /^cannot get the model from http:\/\/127\.0\.0\.1:9\/Xenova\/multilingual-e5-small: ./,
+    ) as string,
+    hint: expect.stringMatching(/^Nothing was changed.*--from FOLDER/) as string,
+  });
+  expect(configured()).toEqual({ service: { embedded: true } });
+  expect(existsSync(join(cwd, "state/models"))).toBe(false);
+});
+
+it.each<[string, object, string[], RegExp]>([
+  ["an unknown model", {}, ["gpt"], /there is no model gpt; known are all-MiniLM-L6-v2/],
+  ["a place without a model", {}, ["--from", "usb"], /expected the name of a model/],
+  ["a place of the packaged model", {}, ["all-MiniLM-L6-v2", "--from", "usb"], /needs no --from/],
+  [
+    "a hosted service",
+    { service: { apiUrl: "http://a.example", dbUrl: "http://a.example", resourcesUrl: "http://a.example" } },
+    [],
+    /a hosted service, which has its own model/,
+  ],
+  [
+    "a model elsewhere",
+    { kb: { embedding: { baseUrl: "http://127.0.0.1:1/v1", model: "other" } } },
+    [E5],
+    /names a model at .*: remove it first/,
+  ],
+])("refuses %s", async (_name, config, args, message) => {
+  configure(config);
+  await expect(models(...args)).rejects.toMatchObject({
+    code: "usage",
+    message: expect.stringMatching(message) as string,
+  });
+});
+
+it("says how to write a configuration, where there is none", async () => {
+  await expect(models(E5)).rejects.toMatchObject({ code: "config_not_found" });
+});
