@@ -151,7 +151,7 @@ export function openIntents(db: Sqlite): Intents {
   };
 }
 
-function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): CreateIntents {
+function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) => void): CreateIntents {
   const meta = openMeta(db);
   const clockOffset = (): number | undefined => meta.number("clock_offset_ms");
   const create = db.prepare(
@@ -218,7 +218,7 @@ function prepareCreates(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): 
   };
 }
 
-function prepareDeletes(db: Sqlite, shapes: Shapes, remove: Intents["remove"]): DeleteIntents {
+function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) => void): DeleteIntents {
   const remember = db.prepare(
     "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
   );
