@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { CONCURRENCY_EMBEDDED, ConfigFile, type SyncConfig } from "../src/config/schema.ts";
 import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
-import type { Observed } from "../src/sync/ledger/files.ts";
+import type { Observed } from "../src/sync/ledger/files/observed.ts";
 import { rulesKeyOf } from "../src/sync/pass/rules-key.ts";
 import type { ScanEntry } from "../src/sync/plan/model.ts";
 import { openRules, type WatchedSource } from "../src/sync/rules/rules.ts";

@@ -19,7 +19,7 @@ import { openStatusReporter, paceOf, type DaemonFigures, type DaemonStatus } fro
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
 import { unusableName, copyLedger, renameUnusable } from "./ledger/unusable.ts";
-import { NOTHING_UNSEARCHED } from "./ledger/drift.ts";
+import { NOTHING_UNSEARCHED } from "./ledger/drift/adoptions.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
 

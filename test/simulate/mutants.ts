@@ -520,7 +520,7 @@ export const MUTANTS: readonly Mutant[] = [
         "if (retryAfterMs > 0) return false;",
       ),
       patch(
-        "ledger/intents.ts",
+        "ledger/intents/creates.ts",
         "if (!isSameDocument(before.observed, now)) return undefined;",
         "if (isSameDocument(before.observed, now)) return undefined;",
       ),

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { ledgerFile } from "../../sync/ledger/ledger.ts";
-import { openSqlite } from "../../sync/ledger/open.ts";
+import { openSqlite } from "../../sync/ledger/database/open.ts";
 
 /**
  * Hands the ledger of a state folder from one service to another one that has the same documents under the same ids. Leaves the ledger

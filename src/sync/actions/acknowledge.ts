@@ -1,6 +1,7 @@
 import type { Settings } from "../../wire/primitives.ts";
-import type { Stored } from "../ledger/files.ts";
-import type { CreateIntent, Deletion } from "../ledger/intents.ts";
+import type { Stored } from "../ledger/files/observed.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { withListedMetadata } from "./observe.ts";
 

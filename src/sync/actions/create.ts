@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";

@@ -1,4 +1,4 @@
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { openGoneCheck } from "./gone.ts";
 import { reportAction } from "./prepare.ts";

@@ -4,7 +4,7 @@ import { composed, DIGEST_CHARS, digestOf } from "../document/digest.ts";
 import { NO_FIELDS, readFields } from "../document/fields.ts";
 import { composeMetadata, hashListedMetadata, hashMetadata } from "../document/metadata.ts";
 import type { SourceDocument } from "../read/outcome.ts";
-import type { Observed, Stored } from "../ledger/files.ts";
+import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import type { AnsweredRecord } from "../remote/remote.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -5,8 +5,9 @@ import { composed } from "../document/digest.ts";
 import { isMail, kindOfName } from "../document/kinds.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Activity, Outcome } from "../ledger/activity.ts";
-import type { Observed, Trouble } from "../ledger/files.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { Observed } from "../ledger/files/observed.ts";
+import type { Trouble } from "../ledger/files/troubles.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { decide, hasSameMetadata, hasSameNames, uploadedHash } from "../plan/decide.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
 import {

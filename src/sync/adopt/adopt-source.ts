@@ -1,6 +1,6 @@
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext } from "../actions/context.ts";
-import { NOTHING_UNSEARCHED, type Recheck, type Unsearched } from "../ledger/drift.ts";
+import { NOTHING_UNSEARCHED, type Recheck, type Unsearched } from "../ledger/drift/adoptions.ts";
 import { unsearchedParts } from "../plan/unsearched.ts";
 import type { AdoptableResource } from "../plan/adoption.ts";
 import { lossReason } from "../plan/audit.ts";

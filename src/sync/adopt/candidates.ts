@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionContext } from "../actions/context.ts";
 import { metadataOf, observe, topicOf } from "../actions/observe.ts";
 import { kindOfName } from "../document/kinds.ts";
-import type { Observed } from "../ledger/files.ts";
+import type { Observed } from "../ledger/files/observed.ts";
 import { uploadedHash } from "../plan/decide.ts";
 import type { RelativePath, ScanEntry } from "../plan/model.ts";
 import { readDocument } from "../read/read.ts";

@@ -3,7 +3,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import type { Tier } from "../../wire/primitives.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { labelOf } from "../actions/observe.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { isAsStored } from "../plan/audit.ts";
 import { delayMs } from "../plan/retry.ts";
 import {

@@ -1,7 +1,7 @@
 import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { storedAs } from "../actions/observe.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Adoption, Settlement } from "../plan/settlement.ts";
 import { askTitle } from "../reconcile-service/presence.ts";

@@ -1,6 +1,6 @@
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { openDoubtedResources } from "./doubted-resources.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { Settlement } from "../plan/settlement.ts";
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ActionContext } from "../actions/context.ts";
-import type { AcknowledgedFile, Unsearched } from "../ledger/drift.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+import type { Unsearched } from "../ledger/drift/adoptions.ts";
 import { applyMoves, findMoves, type SourceFiles } from "../pass/moved-files.ts";
 import { inSlices } from "../pass/slices.ts";
 import { isWithin } from "../plan/unsearched.ts";

@@ -3,7 +3,7 @@ import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
 import { topicOf } from "../actions/observe.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import {
   withoutInFlight,
   listsAgree,

@@ -1,7 +1,7 @@
 import type { ActionContext } from "../actions/context.ts";
 import { storedAs, withListedMetadata } from "../actions/observe.ts";
-import type { AcknowledgedFile } from "../ledger/drift.ts";
-import type { Observed, Stored } from "../ledger/files.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+import type { Observed, Stored } from "../ledger/files/observed.ts";
 import {
   labelsOfFiles,
   matchFiles,

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { acknowledgeCreate, asFound } from "../actions/acknowledge.ts";
 import { type ActionContext, type ActionSource, reportCompared } from "../actions/context.ts";
 import { storedAs } from "../actions/observe.ts";
-import type { CreateIntent } from "../ledger/intents.ts";
+import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { sameShape } from "../plan/decide.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { CLOCK_SLACK_MS, type Settlement } from "../plan/settlement.ts";

@@ -1,5 +1,5 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
-import type { AcknowledgedFile } from "../ledger/drift.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
 import { withinTest } from "../plan/unsearched.ts";
 import type { AdoptableResource, Match } from "../plan/adoption.ts";
 import { alterationsOf } from "../plan/audit.ts";

@@ -1,8 +1,8 @@
 import { type ActionContext, reportCompared } from "../actions/context.ts";
 import { withListedMetadata } from "../actions/observe.ts";
 import { hashUpload, measureUpload } from "../reconcile-service/uploads.ts";
-import type { AcknowledgedFile } from "../ledger/drift.ts";
-import { observedOf } from "../ledger/files.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
+import { observedOf } from "../ledger/files/observed.ts";
 import { hasSettings } from "../plan/decide.ts";
 import type { FileState, LedgerFile, ListedResource } from "../plan/model.ts";
 import type { SourceSync } from "../source/source.ts";

@@ -1,4 +1,4 @@
-import type { Recheck } from "../ledger/drift.ts";
+import type { Recheck } from "../ledger/drift/adoptions.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { SourceSync } from "../source/source.ts";
 

@@ -8,7 +8,7 @@ import type { ActionContext } from "../actions/context.ts";
 import { openCapabilities, type Capabilities } from "../actions/capabilities.ts";
 import { openCollections } from "../actions/collections.ts";
 import { ledgerFile, openLedger, type Ledger } from "../ledger/ledger.ts";
-import { isLedgerFailure, ledgerFailure } from "../ledger/open.ts";
+import { isLedgerFailure, ledgerFailure } from "../ledger/database/open.ts";
 import { type Limits, openLimits } from "../remote/limits.ts";
 import { openPacer, type Pacer, type PacerOptions } from "../remote/pacer.ts";
 import { secretReason } from "../read/secret-check.ts";

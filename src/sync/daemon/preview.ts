@@ -1,5 +1,5 @@
 import type { SourceStatus } from "../../wire/daemon.ts";
-import { freshRow } from "../ledger/sources.ts";
+import { freshRow } from "../ledger/sources/rows.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";
 import { statusOf, type StatusSource } from "../operator/status.ts";

@@ -1,6 +1,6 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Sqlite } from "./open.ts";
+import type { Sqlite } from "./database/open.ts";
 
 /** The result of an action. `skipped`: the file is left out, which is not a failure. */
 export type Outcome = DaemonActivity["outcome"];

@@ -5,7 +5,7 @@ import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { trashFolder } from "./trash.ts";
 import { ledgerFile } from "./ledger.ts";
-import { ledgerFailure, openSqlite, type Sqlite } from "./open.ts";
+import { ledgerFailure, openSqlite, type Sqlite } from "./database/open.ts";
 
 /** The size of a ledger and what is wrong with it. */
 export interface LedgerReport {

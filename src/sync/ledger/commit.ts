@@ -1,5 +1,5 @@
 import { fdatasync } from "node:fs";
-import { ledgerFailure, type Sqlite } from "./open.ts";
+import { ledgerFailure, type Sqlite } from "./database/open.ts";
 
 /** Gathers the writes of many files into few transactions: one flush to disk costs as much as hundreds of rows. */
 export interface GroupCommit {

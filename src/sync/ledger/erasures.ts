@@ -1,6 +1,6 @@
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Sqlite } from "./open.ts";
+import type { Sqlite } from "./database/open.ts";
 
 /** A file or a folder of a source; without a path the whole source. */
 export interface ErasedPlace {

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { codeOf } from "../../lib/failure.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
-import { openMeta } from "./meta.ts";
-import { ledgerFailure, type Sqlite } from "./open.ts";
+import { openMeta } from "./database/meta.ts";
+import { ledgerFailure, type Sqlite } from "./database/open.ts";
 
 /**
  * Records how far a ledger has advanced, in a small file next to it. A ledger restored from a backup is behind its

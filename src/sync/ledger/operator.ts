@@ -1,6 +1,6 @@
 import type { Retried } from "../../wire/daemon.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { Sqlite } from "./open.ts";
+import type { Sqlite } from "./database/open.ts";
 
 /**
  * What a person decided about sources, besides approvals. Changes are plain statements: run them inside a group commit.

@@ -1,5 +1,5 @@
-import { openDrift } from "./drift.ts";
-import { openSqlite } from "./open.ts";
+import { openDrift } from "./drift/drift.ts";
+import { openSqlite } from "./database/open.ts";
 
 /** A retained text that a ledger knows. */
 export interface KnownText {

@@ -1,5 +1,5 @@
 import { shellWord } from "../../lib/shell-word.ts";
-import type { SourceRow } from "./sources.ts";
+import type { SourceRow } from "./sources/rows.ts";
 
 /** A condition of a source that waits for a person. */
 export interface Standstill {

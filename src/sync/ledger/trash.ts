@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DocumentKind, RelativePath } from "../plan/model.ts";
-import type { Sqlite } from "./open.ts";
+import type { Sqlite } from "./database/open.ts";
 
 /** Returns the folder of retained texts in a state folder. */
 export function trashFolder(stateDir: string): string {

@@ -2,7 +2,7 @@ import { existsSync, renameSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { lockFolder, stateUnusable } from "../../lib/folder-lock.ts";
 import { ledgerFile } from "./ledger.ts";
-import { openSqlite } from "./open.ts";
+import { openSqlite } from "./database/open.ts";
 
 /**
  * Renames a ledger that cannot be used: damaged, or from before the first release. Returns its new path, or undefined

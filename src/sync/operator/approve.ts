@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import type { Approval } from "../../wire/daemon.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
+import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
+import type { Sources } from "../ledger/sources/sources.ts";
 
 /** Why the resources of a source that left the configuration are retained, for a person. */
 const REMOVED_REASON = "removed from the configuration";

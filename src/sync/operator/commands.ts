@@ -9,8 +9,8 @@ import type {
 } from "../../wire/daemon-files.ts";
 import type { AnswerOf, Approval, RequestOf, Retried } from "../../wire/daemon.ts";
 import { outsideSources, unknownSource } from "../disk/source-path.ts";
-import type { ListedFiles } from "../ledger/files.ts";
-import type { SourceRow } from "../ledger/sources.ts";
+import type { ListedFiles } from "../ledger/files/troubles.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { WatchedSource } from "../rules/rules.ts";
 import { explain } from "../why/explain.ts";

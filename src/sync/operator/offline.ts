@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { lockFolder } from "../../lib/folder-lock.ts";
 import { openActivity } from "../ledger/activity.ts";
 import { openErasures } from "../ledger/erasures.ts";
-import { openFileFacts } from "../ledger/file-facts.ts";
-import { openFiles } from "../ledger/files.ts";
+import { openFileFacts } from "../ledger/files/facts.ts";
+import { openFiles } from "../ledger/files/files.ts";
 import { ledgerFile, type Ledger } from "../ledger/ledger.ts";
-import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/open.ts";
+import { isLedgerFailure, ledgerFailure, openSqlite, type Sqlite } from "../ledger/database/open.ts";
 import { openOperator } from "../ledger/operator.ts";
-import { openSources } from "../ledger/sources.ts";
+import { openSources } from "../ledger/sources/sources.ts";
 import { openTrashRows } from "../ledger/trash.ts";
 
 /** The part of a ledger that a person's commands read and change, with or without a running daemon. */

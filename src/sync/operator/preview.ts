@@ -4,7 +4,7 @@ import { metadataOf, observe } from "../actions/observe.ts";
 import { readDocument } from "../read/read.ts";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { SourceRow } from "../ledger/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import { decide, uploadedHash } from "../plan/decide.ts";
 import { type ActionKind, EMPTY_FILE, type RelativePath } from "../plan/model.ts";
 import { isBlank } from "../plan/reconcile.ts";

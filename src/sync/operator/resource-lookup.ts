@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { pathBelow } from "../../lib/path-below.ts";
 import { ledgerFile } from "../ledger/ledger.ts";
-import { openSqlite } from "../ledger/open.ts";
-import { openSources, type SourceRow } from "../ledger/sources.ts";
+import { openSqlite } from "../ledger/database/open.ts";
+import { openSources } from "../ledger/sources/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import type { Tier } from "../../wire/primitives.ts";
 
 /** The location of a source's resources at the service. */

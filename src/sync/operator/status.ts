@@ -2,7 +2,8 @@ import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemo
 import { approvalsOf } from "./approve.ts";
 import { openForReading, type OperatorLedger } from "./offline.ts";
 import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
-import type { RemovedSource, SourceRow, Sources } from "../ledger/sources.ts";
+import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
+import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
 import type { SourceActivity } from "../source/source.ts";
 import { standstillsOf } from "../ledger/standstill.ts";

@@ -1,8 +1,9 @@
 import type { SyncConfig } from "../../config/schema.ts";
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { PathStates } from "../agenda/path-states.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hold, SourceRow } from "../ledger/sources.ts";
+import type { Hold } from "../ledger/sources/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import { type Braked, type BrakeFacts, isSameRoot, LATELY_MS } from "../plan/brakes.ts";
 import type { KnownFile, RelativePath, RootIdentity, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SyncConfig } from "../../config/schema.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
-import type { SourceRow } from "../ledger/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import { type BrakeFacts, isSameRoot, mayHold, REPLACED_FILES_MIN } from "../plan/brakes.ts";
 import type { KnownFile, Scan } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";

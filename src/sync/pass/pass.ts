@@ -1,4 +1,4 @@
-import type { SourceRow } from "../ledger/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, isSameRoot, losesAll, mayHold } from "../plan/brakes.ts";
 import type { Candidate, RelativePath, Scan } from "../plan/model.ts";
 import { scopeTest } from "../plan/scope.ts";
@@ -8,7 +8,7 @@ import type { Due } from "../agenda/checks.ts";
 import type { BusyPaths } from "../agenda/jobs.ts";
 import type { Compared } from "./compare.ts";
 import type { Deletes, RootHalt } from "./deletes.ts";
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import { type Unsent, type PassPreview, findUnsent, previewPass } from "./preview.ts";
 import { type PassOptions, openParts, rootless, factsOf, withBusy } from "./parts.ts";
 import { openApplying, isNewlyGone } from "./applying.ts";

@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { SourceRow } from "../ledger/sources.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
 import { brake, type Braked } from "../plan/brakes.ts";
 import type { Difference, Candidate, RelativePath } from "../plan/model.ts";
 import { followMoves } from "../plan/moves.ts";

@@ -6,7 +6,7 @@ import type { ActionContext } from "../actions/context.ts";
 import { labelsOf } from "../actions/observe.ts";
 import { digestsOf } from "../document/digest.ts";
 import { hashListedMetadata } from "../document/metadata.ts";
-import type { Drift, Scope, Owner } from "../ledger/drift.ts";
+import type { Drift, Scope, Owner } from "../ledger/drift/drift.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
 import { warningOf } from "../remote/remote.ts";

@@ -1,5 +1,5 @@
 import type { ActionContext } from "../actions/context.ts";
-import type { AcknowledgedFile } from "../ledger/drift.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
 import type { NumberSet } from "../../lib/number-set.ts";
 import { lossReason, NO_COUNTS, type DriftCounts } from "../plan/audit.ts";
 import { parkMs } from "../plan/retry.ts";

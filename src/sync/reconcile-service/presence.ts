@@ -1,6 +1,6 @@
 import type { ActionContext } from "../actions/context.ts";
 import { openGoneCheck } from "../actions/gone.ts";
-import type { AcknowledgedFile } from "../ledger/drift.ts";
+import type { AcknowledgedFile } from "../ledger/drift/drift.ts";
 
 /** Failed queries for one resource before the service counts as failing on it alone. */
 const ASK_TRIES = 3;

@@ -1,6 +1,6 @@
 import type { ActionContext } from "../actions/context.ts";
 import { spelledAddress } from "../plan/address.ts";
-import { pathKey, type AcknowledgedFile } from "../ledger/drift.ts";
+import { pathKey, type AcknowledgedFile } from "../ledger/drift/drift.ts";
 import { sameness } from "../plan/audit.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { CLOCK_SLACK_MS } from "../plan/settlement.ts";

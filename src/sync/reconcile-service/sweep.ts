@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { openNumberSet, type NumberSet } from "../../lib/number-set.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { AcknowledgedFile, Scope } from "../ledger/drift.ts";
+import type { AcknowledgedFile, Scope } from "../ledger/drift/drift.ts";
 import {
   alterationsOf,
   gatherUnowned,

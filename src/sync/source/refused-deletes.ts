@@ -1,4 +1,4 @@
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { parkMs } from "../plan/retry.ts";
 import { isBelow } from "../disk/source-path.ts";

@@ -1,7 +1,7 @@
 import { sendDelete } from "../actions/delete.ts";
 import type { ActionContext } from "../actions/context.ts";
-import type { SourceRow } from "../ledger/sources.ts";
-import type { Deletion } from "../ledger/intents.ts";
+import type { SourceRow } from "../ledger/sources/rows.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import { parkMs } from "../plan/retry.ts";
 import type { WorkQueue } from "../queue/queue.ts";
 import { openSettler } from "../adopt/recover.ts";

@@ -1,6 +1,6 @@
 import { sendDelete } from "../actions/delete.ts";
 import type { ActionContext, ActionSource } from "../actions/context.ts";
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { openRefusedDeletes } from "./refused-deletes.ts";
 

@@ -5,7 +5,7 @@ import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";
 import { countedAs } from "../agenda/jobs.ts";
 import { isBelow } from "../disk/source-path.ts";
-import type { Deletion } from "../ledger/intents.ts";
+import type { Deletion } from "../ledger/intents/deletes.ts";
 import type { Passes } from "../pass/pass.ts";
 import type { Candidate, FileState, RelativePath } from "../plan/model.ts";
 import type { Send } from "../queue/lines.ts";

@@ -4,7 +4,7 @@ import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { codeOf, messageOf } from "../../lib/failure.ts";
 import { integerColumn } from "../../lib/integer-column.ts";
-import type { UnsavedText, Deletion } from "../ledger/intents.ts";
+import type { UnsavedText, Deletion } from "../ledger/intents/deletes.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sameIdentity } from "../plan/moves.ts";
 import type { Reply } from "../remote/answer.ts";

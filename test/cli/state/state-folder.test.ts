@@ -15,7 +15,7 @@ import {
 } from "../../../src/cli/state/state-folder.ts";
 import { openSqliteStore } from "../../../src/kb/store/sqlite/open.ts";
 import { lockFolder } from "../../../src/lib/folder-lock.ts";
-import { openSqlite } from "../../../src/sync/ledger/open.ts";
+import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
 
 let parent: string;
 let state: StateFolder;

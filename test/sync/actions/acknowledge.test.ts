@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { acknowledgeCreate } from "../../../src/sync/actions/acknowledge.ts";
-import type { CreateIntent } from "../../../src/sync/ledger/intents.ts";
+import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 let shop: Workshop;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DeleteEnd, type DeleteOptions, sendDelete } from "../../../src/sync/actions/delete.ts";
-import type { Deletion } from "../../../src/sync/ledger/intents.ts";
+import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
 import type { Saved } from "../../../src/sync/trash/trash.ts";
 import { openWorkshop, type Workshop } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { Departure } from "../../../src/sync/actions/prepare.ts";
 import { send } from "../../../src/sync/actions/send.ts";
-import type { CreateIntent } from "../../../src/sync/ledger/intents.ts";
+import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 /** Another source's create shows the collection's id, so nothing leaves before the list. */

@@ -11,13 +11,12 @@ import {
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { recoverLedger, type RecoverReport } from "../../../src/sync/daemon.ts";
+import { recoverLedger, type RecoverReport, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
-import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
 import type { FakeOptions, FakeResource } from "../../fakes/knowledge-service.ts";
 import { markFile } from "../../../src/sync/ledger/mark.ts";
-import { openSqlite } from "../../../src/sync/ledger/open.ts";
+import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
 import { distrustRestored } from "../../../src/sync/ledger/restored.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
 

@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Activity, type ActivityLog, openActivity } from "../../../src/sync/ledger/activity.ts";
-import { SCHEMA } from "../../../src/sync/ledger/schema.ts";
+import { SCHEMA } from "../../../src/sync/ledger/database/schema.ts";
 
 let db: Database.Database;
 let log: ActivityLog;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Observed } from "../../../src/sync/ledger/files.ts";
+import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { ledgerFile, openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
 import { lockFolder } from "../../../src/lib/folder-lock.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";

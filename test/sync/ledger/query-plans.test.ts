@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { openActivity } from "../../../src/sync/ledger/activity.ts";
-import { openFiles } from "../../../src/sync/ledger/files.ts";
-import { openIntents } from "../../../src/sync/ledger/intents.ts";
-import { openSqlite, type Sqlite } from "../../../src/sync/ledger/open.ts";
-import { openSources } from "../../../src/sync/ledger/sources.ts";
+import { openFiles } from "../../../src/sync/ledger/files/files.ts";
+import { openIntents } from "../../../src/sync/ledger/intents/intents.ts";
+import { openSqlite, type Sqlite } from "../../../src/sync/ledger/database/open.ts";
+import { openSources } from "../../../src/sync/ledger/sources/sources.ts";
 
 let dir: string;
 let db: Sqlite;

@@ -5,9 +5,9 @@ import { erase } from "../../../src/sync/operator/erase.ts";
 import { changeLedger } from "../../../src/sync/operator/offline.ts";
 import { openServiceEraser } from "../../../src/sync/remote/erasure.ts";
 import type { Erased, RequestOf } from "../../../src/wire/daemon.ts";
-import { openIntents } from "../../../src/sync/ledger/intents.ts";
+import { openIntents } from "../../../src/sync/ledger/intents/intents.ts";
 import { ledgerFile } from "../../../src/sync/ledger/ledger.ts";
-import { openSqlite } from "../../../src/sync/ledger/open.ts";
+import { openSqlite } from "../../../src/sync/ledger/database/open.ts";
 import { observedAt } from "../actions/fixture.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../src/config/schema.ts";
 import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
-import type { Observed } from "../../../src/sync/ledger/files.ts";
+import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import { openPathStates, type PathStates } from "../../../src/sync/agenda/path-states.ts";
 import { openDeletes, type Deletes } from "../../../src/sync/pass/deletes.ts";
 import { brake, LATELY_MS } from "../../../src/sync/plan/brakes.ts";

@@ -1,11 +1,11 @@
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import Database from "better-sqlite3";
-import { flush } from "../../lib/durable-file.ts";
-import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import { shortageAt, shortageWords } from "../../lib/full-disk.ts";
-import { makePrivate } from "../../lib/private-path.ts";
-import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../lib/upgrade.ts";
+import { flush } from "../../../lib/durable-file.ts";
+import { codeOf, KbsyncError, messageOf } from "../../../lib/failure.ts";
+import { shortageAt, shortageWords } from "../../../lib/full-disk.ts";
+import { makePrivate } from "../../../lib/private-path.ts";
+import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../../lib/upgrade.ts";
 import { SCHEMA } from "./schema.ts";
 
 export type Sqlite = Database.Database;

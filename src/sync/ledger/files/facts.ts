@@ -1,6 +1,6 @@
-import type { FileFacts, OpenIntent } from "../../wire/daemon-files.ts";
-import type { RelativePath } from "../plan/model.ts";
-import type { Sqlite } from "./open.ts";
+import type { FileFacts, OpenIntent } from "../../../wire/daemon-files.ts";
+import type { RelativePath } from "../../plan/model.ts";
+import type { Sqlite } from "../database/open.ts";
 
 /** Reads everything about one path, for a person. Prepares its statements on use. */
 export interface FileFactsReader {

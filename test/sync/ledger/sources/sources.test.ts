@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Observed } from "../../../src/sync/ledger/files.ts";
-import { openLedger, type Ledger } from "../../../src/sync/ledger/ledger.ts";
-import type { FileState } from "../../../src/sync/plan/model.ts";
+import type { Observed } from "../../../../src/sync/ledger/files/observed.ts";
+import { openLedger, type Ledger } from "../../../../src/sync/ledger/ledger.ts";
+import type { FileState } from "../../../../src/sync/plan/model.ts";
 
 let dir: string;
 let ledger: Ledger;

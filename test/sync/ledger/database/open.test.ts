@@ -12,9 +12,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { checkLedger } from "../../../src/sync/ledger/check.ts";
-import { ledgerFile, openLedger } from "../../../src/sync/ledger/ledger.ts";
-import { readStatus } from "../../../src/sync/operator/status.ts";
+import { checkLedger } from "../../../../src/sync/ledger/check.ts";
+import { ledgerFile, openLedger } from "../../../../src/sync/ledger/ledger.ts";
+import { readStatus } from "../../../../src/sync/operator/status.ts";
 
 let folder: string;
 let file: string;

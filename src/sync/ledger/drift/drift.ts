@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Tier } from "../../wire/primitives.ts";
-import type { DocumentKind, FileState, ListedResource, RelativePath } from "../plan/model.ts";
-import { CLOCK_SLACK_MS } from "../plan/settlement.ts";
-import type { CreateIntent } from "./intents.ts";
-import { openMeta, type Meta } from "./meta.ts";
-import type { Sqlite } from "./open.ts";
+import type { Tier } from "../../../wire/primitives.ts";
+import type { DocumentKind, FileState, ListedResource, RelativePath } from "../../plan/model.ts";
+import { openMeta, type Meta } from "../database/meta.ts";
+import type { Sqlite } from "../database/open.ts";
+import { type Adoptions, prepareAdoptions } from "./adoptions.ts";
+import { type LedgerAge, ledgerAge } from "./age.ts";
 
 /** A file's resource as the service acknowledged it, as far as comparing it with the service's list requires. */
 export interface AcknowledgedFile {
@@ -101,90 +101,7 @@ interface Losses {
   setGoneLately(source: number, timesMs: readonly number[]): void;
 }
 
-/** What adoption has done for each source, and whether its rows can be relied on. */
-interface Adoptions {
-  isAdopted(source: number): boolean;
-  setAdopted(source: number, adopted: boolean): void;
-  unsearched(source: number): Unsearched;
-  setUnsearched(source: number, unsearched: Unsearched): void;
-  /** The comparisons that a source still needs after its adoption; undefined: none. */
-  recheck(source: number): Recheck | undefined;
-  setRecheck(source: number, recheck: Recheck | undefined): void;
-  /**
-   * Records that a source has another folder. If it was adopted, its rows are then compared with the service's list, as
-   * `recover` does. Null: all sources.
-   */
-  distrust(source: number | null): void;
-  /** Reports whether a source's rows are those of an old ledger. Adoption ends that. */
-  isDistrusted(source: number): boolean;
-}
-
-/** How old the ledger is, and when it was last audited. */
-interface LedgerAge {
-  /** When this ledger began, by the service's clock. `offsetMs`: see `forgottenThereMs`. */
-  bornThereMs(offsetMs: number): number;
-  /**
-   * When this ledger began, or last turned out to be old, by the service's clock. Until then another ledger may have
-   * made resources. `offsetMs` is that clock minus ours now. It counts where no answer supplied it earlier.
-   */
-  forgottenThereMs(offsetMs: number): number;
-  /** Reports whether a create is from before that time, even if our clock was set in between. */
-  isForgotten(create: Pick<CreateIntent, "atMs" | "clockOffsetMs">): boolean;
-  setForgottenMs(atMs: number): void;
-  /**
-   * Records the service's clock minus ours, as an answer shows it. The first one since the ledger began, and since
-   * `setForgottenMs`, counts, because our clock may be set later.
-   */
-  noteOffset(offsetMs: number): void;
-  auditedMs(): number | undefined;
-  setAuditedMs(atMs: number): void;
-}
-
 const Times = z.array(z.number());
-const UnsearchedParts = z.object({ parts: z.array(z.string()), sinceMs: z.number() });
-/**
- * Parts of a source's folder that were unreadable when its files were compared with the service's list, and since when.
- * "" is the whole folder. No part means that nothing is left, or that there was no comparison yet.
- */
-export interface Unsearched {
-  readonly parts: readonly RelativePath[];
-  readonly sinceMs: number;
-}
-
-export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
-
-const RecheckRecord = z
-  .object({
-    boundMs: z.number(),
-    seen: z.array(z.object({ docId: z.string(), updatedMs: z.number().optional() })),
-    sinceMs: z.number(),
-    looks: z.number(),
-    clean: z.number(),
-  })
-  .transform(({ looks: checks, ...rest }) => ({ ...rest, checks }));
-/** A resource as a list showed it. The list may be stale. */
-export interface SeenResource {
-  readonly docId: string;
-  readonly updatedMs?: number | undefined;
-}
-
-/**
- * The remaining comparisons of a source that was adopted by lists that may have been stale or short. It is compared
- * again after they have caught up.
- */
-export interface Recheck {
-  /**
-   * When the source was adopted, by the service's clock. Older resources were made under a former ledger, or by others.
-   */
-  readonly boundMs: number;
-  /** Resources that the adoption saw and did not touch, as its list showed them. */
-  readonly seen: readonly SeenResource[];
-  /** When the source was last compared, by our clock. */
-  readonly sinceMs: number;
-  /** Number of comparisons since the adoption, and how many of the last ones found nothing. */
-  readonly checks: number;
-  readonly clean: number;
-}
 
 /** Returns a key for a path of a source. */
 export function pathKey(source: number, path: RelativePath): string {
@@ -303,80 +220,5 @@ function prepareLosses(db: Sqlite, meta: Meta): Losses {
       if (timesMs.length === 0) meta.remove(`gone ${source}`);
       else meta.set(`gone ${source}`, JSON.stringify(timesMs));
     },
-  };
-}
-
-function prepareAdoptions(db: Sqlite, meta: Meta): Adoptions {
-  const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
-  const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");
-  const unadopt = db.prepare("DELETE FROM adopted WHERE source = ?");
-  const distrust = db.prepare(
-    `INSERT INTO meta SELECT 'distrusted ' || source, '1' FROM
-       (SELECT source FROM adopted UNION SELECT sources.id FROM sources JOIN meta ON name = 'unsearched ' || sources.id)
-     WHERE coalesce(source = @source, true) ON CONFLICT DO NOTHING`,
-  );
-  const forgetUnsearched = db.prepare(
-    "DELETE FROM meta WHERE coalesce(name = 'unsearched ' || CAST(@source AS INTEGER), name GLOB 'unsearched *')",
-  );
-  const unadoptAll = db.prepare("DELETE FROM adopted WHERE coalesce(source = @source, true)");
-  const trust = db.prepare("DELETE FROM meta WHERE name = 'distrusted ' || CAST(? AS INTEGER)");
-  return {
-    isAdopted: (source) => isAdopted.get(source) !== undefined,
-    setAdopted: (source, adopted) => {
-      (adopted ? adopt : unadopt).run(source);
-      if (adopted) trust.run(source);
-    },
-    unsearched: (source) => {
-      const text = meta.get(`unsearched ${source}`);
-      return text === undefined ? NOTHING_UNSEARCHED : UnsearchedParts.parse(JSON.parse(text));
-    },
-    setUnsearched: (source, { parts, sinceMs }) => {
-      if (parts.length === 0) meta.remove(`unsearched ${source}`);
-      else meta.set(`unsearched ${source}`, JSON.stringify({ parts, sinceMs }));
-    },
-    recheck: (source) => {
-      const text = meta.get(`recheck ${source}`);
-      return text === undefined ? undefined : RecheckRecord.parse(JSON.parse(text));
-    },
-    setRecheck: (source, recheck) => {
-      if (recheck === undefined) {
-        meta.remove(`recheck ${source}`);
-        return;
-      }
-      const { checks: looks, ...rest } = recheck;
-      meta.set(`recheck ${source}`, JSON.stringify({ ...rest, looks }));
-    },
-    distrust: (source) => {
-      distrust.run({ source });
-      unadoptAll.run({ source });
-      forgetUnsearched.run({ source });
-    },
-    isDistrusted: (source) => meta.get(`distrusted ${source}`) !== undefined,
-  };
-}
-
-function ledgerAge(meta: Meta): LedgerAge {
-  const bornMs = (): number => meta.number("born_ms") ?? 0;
-  const forgottenMs = (): number => meta.number("forgotten_ms") ?? bornMs();
-  const setForgottenMs = (atMs: number): void => {
-    meta.set("forgotten_ms", String(Math.floor(atMs)));
-    meta.remove("forgotten_offset_ms");
-  };
-
-  return {
-    bornThereMs: (offsetMs) => bornMs() + (meta.number("born_offset_ms") ?? offsetMs),
-    isForgotten: ({ atMs, clockOffsetMs }) => {
-      const stepMs = Number(meta.get("forgotten_offset_ms") ?? clockOffsetMs) - (clockOffsetMs ?? 0);
-      const isSet = clockOffsetMs !== null && Math.abs(stepMs) > CLOCK_SLACK_MS;
-      return atMs - (isSet ? stepMs : 0) <= forgottenMs();
-    },
-    forgottenThereMs: (offsetMs) => forgottenMs() + (meta.number("forgotten_offset_ms") ?? offsetMs),
-    setForgottenMs,
-    noteOffset: (offsetMs) => {
-      for (const name of ["born_offset_ms", "forgotten_offset_ms"])
-        if (meta.get(name) === undefined) meta.set(name, String(offsetMs));
-    },
-    auditedMs: () => meta.number("audited_ms"),
-    setAuditedMs: (atMs) => meta.set("audited_ms", String(atMs)),
   };
 }

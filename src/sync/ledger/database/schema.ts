@@ -1,4 +1,4 @@
-import type { Schema } from "../../lib/upgrade.ts";
+import type { Schema } from "../../../lib/upgrade.ts";
 
 /**
  * The ledger's tables. The first release fixes the first script; a later change is a script of its own.

@@ -1,0 +1,226 @@
+import type { FileState, RelativePath, ScanEntry } from "../../plan/model.ts";
+import type { Sqlite } from "../database/open.ts";
+import { type FileRows, prepareRows } from "./rows.ts";
+import { type FileTroubles, type Trouble, prepareTroubles } from "./troubles.ts";
+import { type Observed, type Stored, observedColumns, storedColumns } from "./observed.ts";
+import { openShapes, type Shapes } from "./shapes.ts";
+
+/** The rows of files. Changes are plain statements: run them inside a group commit. */
+export interface Files extends FileRows, FileOutcomes, FileChanges, FileTroubles {}
+
+/** Records the results of what was sent or read. */
+interface FileOutcomes {
+  insert(source: number, docId: string | null, state: FileState, observed: Observed, stored?: Stored): void;
+  /**
+   * Inserts an agreed row if its path has no living row and its resource no owner. Reports whether it did. The indexes
+   * that the row enters anyway answer both questions.
+   */
+  insertFree(source: number, docId: string, observed: Observed, stored?: Stored): boolean;
+  /** Records what the service acknowledged. Omit `stored` where nothing was sent. */
+  agree(id: number, docId: string, observed: Observed, stored?: Stored): void;
+  /**
+   * Records the part of a resource's document that the service could not read, in its words; undefined if it read all
+   * of it.
+   */
+  warn(docId: string, warning: string | undefined): void;
+  /**
+   * Records that a file failed or is left out, and creates a row if its path has none. `sure: false` means that the
+   * service's state is unknown, so that the next change is sent whole.
+   */
+  trouble(
+    source: number,
+    id: number | undefined,
+    what: {
+      entry: ScanEntry;
+      rulesKey: number;
+      state: "failed" | "skipped" | "parked";
+      sure: boolean;
+      retryAtMs?: number;
+    } & Trouble,
+  ): void;
+  tries(id: number): number;
+}
+
+/** Changes rows that exist. */
+interface FileChanges {
+  setState(id: number, state: FileState): void;
+  /**
+   * Holds a row whose file is gone. If it was not in agreement, its file must be read when it returns, whatever its
+   * times. For an unsure row it is not even known which bytes the service has.
+   */
+  hold(id: number): void;
+  /** Records that the row's resource may differ from the row. The next change is sent whole, wherever its file is. */
+  distrust(id: number): void;
+  /**
+   * Records that the row's resource is reported gone. Its file gets another one, and what may remain of this one is
+   * deleted then.
+   */
+  lose(id: number): void;
+  /**
+   * Gives the row another resource that holds what its own was acknowledged with. The row keeps its state and its
+   * trouble.
+   */
+  exchange(
+    id: number,
+    docId: string,
+    observed: Pick<Observed, "shape" | "fileUrl" | "metadataHash" | "rulesKey">,
+    stored: Stored,
+  ): void;
+  /** Records that somebody changed the resource's title or description. Its file is checked again. */
+  relabel(id: number, title: string, label: string): void;
+  /** Reports whether some mail was sent as text. */
+  hasTextMails(): boolean;
+  /** Has those mails read again, whatever their times. */
+  rereadTextMails(): void;
+  /** Restores a held row whose file is unchanged. A row that took its path meanwhile is displaced as by `repath`. */
+  restore(id: number, path: RelativePath): void;
+  /**
+   * Moves rows to other paths, rings included. Each is read again whatever its times. Rows that these paths have are
+   * displaced: their resources must be deleted.
+   */
+  repath(moves: readonly { readonly id: number; readonly to: RelativePath }[]): void;
+  remove(id: number): void;
+  /**
+   * Removes a row without a resource. A row that received one since it was read stays; otherwise nothing would record
+   * that resource.
+   */
+  forget(id: number): void;
+}
+
+/** Prepares the statements over files. */
+export function openFiles(db: Sqlite): Files {
+  const shapes = openShapes(db);
+  const rows = prepareRows(db, shapes);
+  return {
+    ...rows,
+    ...prepareOutcomes(db, shapes, rows),
+    ...prepareChanges(db, shapes),
+    ...prepareTroubles(db),
+  };
+}
+
+function prepareOutcomes(db: Sqlite, shapes: Shapes, { living }: Pick<FileRows, "living">): FileOutcomes {
+  const columns =
+    "source, path, doc_id, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, hash, digest, title, label, extractor_version, shape, file_url, metadata_hash, stored_label, found_digest, stored_ms";
+  const insert = db.prepare(
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const insertFree = db.prepare(
+    `INSERT INTO files (${columns}) VALUES (?, ?, ?, 'agreed', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO NOTHING`,
+  );
+  // The stored form of a text or title remains valid until it changes; the time, until something is sent.
+  const agree = db.prepare(
+    `UPDATE files SET stored_label = coalesce(?, CASE label WHEN ? THEN stored_label END),
+       found_digest = coalesce(?, CASE digest WHEN ? THEN found_digest END),
+       stored_ms = CASE WHEN ? THEN ? ELSE stored_ms END, doc_id = ?, state = 'agreed', size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?,
+       hash = ?, digest = ?, title = ?, label = ?, extractor_version = ?, shape = ?, file_url = ?, metadata_hash = ?, error_code = NULL,
+       error_message = NULL, tries = 0, retry_at_ms = NULL WHERE id = ?`,
+  );
+  const warn = db.prepare("UPDATE files SET warning = ? WHERE doc_id = ?");
+  const fail = db.prepare(
+    `UPDATE files SET state = ?, size_bytes = ?, mtime_ms = ?, ctime_ms = ?, ino = ?, rules_key = ?, error_code = ?,
+       error_message = ?, tries = tries + 1, retry_at_ms = ?, hash = CASE WHEN ? THEN hash ELSE '' END WHERE id = ?`,
+  );
+  const insertFailed = db.prepare(
+    `INSERT INTO files (source, path, state, size_bytes, mtime_ms, ctime_ms, ino, rules_key, error_code, error_message,
+       tries, retry_at_ms, hash, digest, title, label, extractor_version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, '', '', '', '', 0)`,
+  );
+  const tries = db.prepare<[number], number>("SELECT tries FROM files WHERE id = ?").pluck();
+
+  return {
+    insertFree: (source, docId, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      return insertFree.run(source, observed.entry.path, docId, ...values).changes === 1;
+    },
+    insert: (source, docId, state, observed, stored) => {
+      const values = [...observedColumns(observed, shapes), ...storedColumns(stored)];
+      insert.run(source, observed.entry.path, docId, state, ...values);
+    },
+    agree: (id, docId, observed, stored) => {
+      const [label, digest, atMs] = storedColumns(stored);
+      const learned = [label, observed.label, digest, observed.digest, stored === undefined ? 0 : 1, atMs];
+      agree.run(...learned, docId, ...observedColumns(observed, shapes), id);
+    },
+    warn: (docId, warning) => void warn.run(warning ?? null, docId),
+    trouble: (source, id, { entry, rulesKey, state, sure, code, message, retryAtMs }) => {
+      const stat = [entry.sizeBytes, entry.mtimeMs, entry.ctimeMs, entry.ino, rulesKey, code, message];
+      // A file without a row may have received one since: a list showed a resource of its own.
+      id ??= living(source, entry.path)?.id;
+      if (id === undefined) insertFailed.run(source, entry.path, state, ...stat, retryAtMs ?? null);
+      else fail.run(state, ...stat, retryAtMs ?? null, sure ? 1 : 0, id);
+    },
+    tries: (id) => tries.get(id) ?? 0,
+  };
+}
+
+function prepareChanges(db: Sqlite, shapes: Shapes): FileChanges {
+  const setState = db.prepare("UPDATE files SET state = ? WHERE id = ?");
+  const hold = db.prepare(
+    `UPDATE files SET rules_key = CASE state WHEN 'agreed' THEN rules_key ELSE 0 END,
+       hash = CASE state WHEN 'unsure' THEN '' ELSE hash END, state = 'held' WHERE id = ?`,
+  );
+  const distrust = db.prepare(
+    `UPDATE files SET hash = CASE WHEN state IN ('agreed', 'unsure') THEN hash ELSE '' END,
+       rules_key = CASE WHEN state IN ('held', 'doomed') THEN 0 ELSE rules_key END,
+       state = CASE state WHEN 'agreed' THEN 'unsure' ELSE state END WHERE id = ?`,
+  );
+  // Without a shape: no update can give it the right one.
+  const lose = db.prepare(
+    "UPDATE files SET state = 'unsure', shape = NULL, hash = '', rules_key = 0 WHERE id = ?",
+  );
+  const exchange = db.prepare(
+    `UPDATE files SET doc_id = ?, shape = ?, file_url = ?, metadata_hash = ?, rules_key = ?, warning = NULL, stored_label = ?,
+       found_digest = ?, stored_ms = ? WHERE id = ?`,
+  );
+  const relabel = db.prepare("UPDATE files SET title = ?, label = ?, rules_key = 0 WHERE id = ?");
+  // The index contains only mails.
+  const textMails = `lower(substr(path, -4)) = '.eml' AND state = 'agreed' AND shape IN (SELECT id FROM shapes WHERE kind = 'content')`;
+  const hasTextMails = db
+    .prepare<[], number>(`SELECT EXISTS (SELECT 1 FROM files WHERE ${textMails})`)
+    .pluck();
+  const rereadTextMails = db.prepare(`UPDATE files SET rules_key = 0 WHERE ${textMails}`);
+  const repath = db.prepare(
+    "UPDATE files SET path = ?, rules_key = 0, state = CASE WHEN state = 'held' THEN 'agreed' ELSE state END WHERE id = ?",
+  );
+  const taken =
+    "source = (SELECT source FROM files WHERE id = ?) AND path = ? AND state NOT IN ('held', 'doomed')";
+  const clear = db.prepare(`DELETE FROM files WHERE ${taken} AND doc_id IS NULL`);
+  const doom = db.prepare(`UPDATE files SET state = 'doomed' WHERE ${taken}`);
+  const displace = (id: number, path: RelativePath): void => {
+    clear.run(id, path);
+    doom.run(id, path);
+  };
+  const remove = db.prepare("DELETE FROM files WHERE id = ?");
+  const forget = db.prepare("DELETE FROM files WHERE id = ? AND doc_id IS NULL");
+
+  return {
+    setState: (id, state) => void setState.run(state, id),
+    hold: (id) => void hold.run(id),
+    distrust: (id) => void distrust.run(id),
+    lose: (id) => void lose.run(id),
+    exchange: (id, docId, { shape, fileUrl, metadataHash, rulesKey }, stored) => {
+      const facts = [docId, shapes.idOf(shape), fileUrl ?? null, metadataHash ?? null, rulesKey];
+      exchange.run(...facts, ...storedColumns(stored), id);
+    },
+    relabel: (id, title, label) => void relabel.run(title, label, id),
+    hasTextMails: () => hasTextMails.get() === 1,
+    rereadTextMails: () => void rereadTextMails.run(),
+    restore: (id, path) => {
+      displace(id, path);
+      setState.run("agreed", id);
+    },
+    repath: (moves) => {
+      // First out of the way, then to the target: within a swap or a ring each path is taken until its owner has left.
+      // No path on a disk contains a NUL.
+      for (const { id } of moves) repath.run(`\0${id}`, id);
+      for (const { id, to } of moves) {
+        displace(id, to);
+        repath.run(to, id);
+      }
+    },
+    remove: (id) => void remove.run(id),
+    forget: (id) => void forget.run(id),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Shape } from "../../plan/model.ts";
+import type { Sqlite } from "../database/open.ts";
+
+/** Shapes by their number in the ledger. There are few: a source has one per kind and rule. */
+export interface Shapes {
+  idOf(shape: Shape): number;
+  get(id: number | null): Shape;
+}
+
+const NO_SHAPE: Shape = {
+  kind: "content",
+  tier: "fastest",
+  ownerId: "",
+  settings: { strategy: "recursive", chunkSize: 0, chunkOverlap: 0 },
+};
+
+type ShapeRow = Omit<Shape, "settings"> & Shape["settings"];
+
+/** Prepares the statements over shapes. */
+export function openShapes(db: Sqlite): Shapes {
+  const find = db
+    .prepare<(string | number)[], number>(
+      "SELECT id FROM shapes WHERE kind = ? AND tier = ? AND owner_id = ? AND strategy = ? AND chunk_chars = ? AND overlap_chars = ?",
+    )
+    .pluck();
+  const add = db.prepare(
+    "INSERT INTO shapes (kind, tier, owner_id, strategy, chunk_chars, overlap_chars) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const get = db.prepare<[number], ShapeRow>(
+    `SELECT kind, tier, owner_id AS ownerId, strategy, chunk_chars AS chunkSize, overlap_chars AS chunkOverlap
+     FROM shapes WHERE id = ?`,
+  );
+  // Every write of a row needs its shape. A shape never changes or disappears, and a ledger writes nothing more after a
+  // rollback, so the cache stays valid.
+  const ids = new Map<string, number>();
+  const found = new Map<number, Shape>();
+  return {
+    idOf: ({ kind, tier, ownerId, settings: { strategy, chunkSize, chunkOverlap } }) => {
+      const name = `${kind} ${tier} ${strategy} ${chunkSize} ${chunkOverlap} ${ownerId}`;
+      let id = ids.get(name);
+      if (id !== undefined) return id;
+      const values = [kind, tier, ownerId, strategy, chunkSize, chunkOverlap];
+      id = find.get(...values) ?? Number(add.run(...values).lastInsertRowid);
+      ids.set(name, id);
+      return id;
+    },
+    get: (id) => {
+      if (id === null) return NO_SHAPE;
+      const known = found.get(id);
+      if (known !== undefined) return known;
+      const row = get.get(id);
+      if (row === undefined) return NO_SHAPE;
+      const { kind, tier, ownerId, ...settings } = row;
+      const shape = { kind, tier, ownerId, settings };
+      found.set(id, shape);
+      return shape;
+    },
+  };
+}

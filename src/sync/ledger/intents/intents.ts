@@ -1,0 +1,65 @@
+import { openShapes, type Shapes } from "../files/shapes.ts";
+import type { Sqlite } from "../database/open.ts";
+import {
+  type CreateIntents,
+  type CreateIntent,
+  prepareCreates,
+  type Row,
+  COLUMNS,
+  intentOf,
+} from "./creates.ts";
+import { type DeleteIntents, type DeleteIntent, prepareDeletes } from "./deletes.ts";
+
+/** Records of what was sent and has no answer. Changes are plain statements: run them inside a group commit. */
+export interface Intents extends CreateIntents, DeleteIntents, OpenIntents {
+  remove(id: number): void;
+}
+
+/** Lists what has no answer, in the order of its intents. */
+interface OpenIntents {
+  creates(source: number): CreateIntent[];
+  /** Returns the creates of all configured sources. */
+  allCreates(): CreateIntent[];
+  /** The same, including doubts. */
+  allOpen(): CreateIntent[];
+  doubts(source: number): CreateIntent[];
+  deletes(source: number): DeleteIntent[];
+}
+
+/** Prepares the statements over intents. */
+export function openIntents(db: Sqlite): Intents {
+  const shapes = openShapes(db);
+  const remove = db.prepare("DELETE FROM intents WHERE id = ?");
+  const removeIntent = (id: number): void => void remove.run(id);
+  return {
+    ...prepareCreates(db, shapes, removeIntent),
+    ...prepareDeletes(db, shapes, removeIntent),
+    ...prepareLists(db, shapes),
+    remove: removeIntent,
+  };
+}
+
+function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
+  const open = db.prepare<[number, string], Row>(
+    `SELECT ${COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
+  );
+  const allCreates = db.prepare<[], Row>(
+    `SELECT ${COLUMNS} FROM intents
+     WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
+  );
+  const allOpen = db.prepare<[], Row>(
+    `SELECT ${COLUMNS} FROM intents
+     WHERE kind IN ('create', 'doubt') AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
+  );
+  const deletes = db.prepare<[number], DeleteIntent>(
+    "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
+  );
+  const intentsOf = (rows: readonly Row[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
+  return {
+    creates: (source) => intentsOf(open.all(source, "create")),
+    allCreates: () => intentsOf(allCreates.all()),
+    allOpen: () => intentsOf(allOpen.all()),
+    doubts: (source) => intentsOf(open.all(source, "doubt")),
+    deletes: (source) => deletes.all(source),
+  };
+}

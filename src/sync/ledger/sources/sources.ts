@@ -1,0 +1,69 @@
+import type { RootIdentity } from "../../plan/model.ts";
+import type { Sqlite } from "../database/open.ts";
+import { type SourceRows, type HaltCode, prepareRows } from "./rows.ts";
+import { type SourceDeletes, prepareDeletes } from "./deletes.ts";
+import { type ServiceFacts, prepareFacts } from "./service.ts";
+
+/** The rows of sources, and the ids of collections. Changes are plain statements: run them inside a group commit. */
+export interface Sources extends SourceRows, SourceStates, SourceDeletes, ServiceFacts {}
+
+/** What a row records of its source's last checks. */
+interface SourceStates {
+  setRoot(id: number, root: RootIdentity): void;
+  /** `halted` with `root` and `files` describes what halts the source. Without a root its folder is missing. */
+  setHold(id: number, hold: Hold): void;
+  setBacklog(id: number, backlog: number, backlogAgreed: number): void;
+  setCompared(id: number, compared: boolean): void;
+  /** Returns the Unix time before which every change was acknowledged or is counted in the row; undefined: unknown. */
+  asOfMs(id: number): number | undefined;
+  setAsOf(id: number, asOfMs: number | null): void;
+  setUnreadable(id: number, count: number): void;
+  setDegraded(id: number, reason: string | null): void;
+}
+
+/** Why nothing is sent for a source, and why deletes are held. */
+export interface Hold {
+  readonly halted: string | null;
+  readonly code?: HaltCode;
+  readonly unit?: string | undefined;
+  readonly reason: string | null;
+  readonly root?: RootIdentity | undefined;
+  readonly files?: number;
+}
+
+/** Prepares the statements over sources. */
+export function openSources(db: Sqlite): Sources {
+  return { ...prepareRows(db), ...prepareStates(db), ...prepareDeletes(db), ...prepareFacts(db) };
+}
+
+function prepareStates(db: Sqlite): SourceStates {
+  const setRoot = db.prepare("UPDATE sources SET root_dev = ?, root_ino = ? WHERE id = ?");
+  const setHold = db.prepare(
+    `UPDATE sources SET halted = ?, halt_code = ?, halt_unit = ?, hold_reason = ?, halt_dev = ?, halt_ino = ?, halt_files = ?
+     WHERE id = ?`,
+  );
+  const setBacklog = db.prepare(
+    `UPDATE sources SET backlog = @backlog, backlog_agreed = @agreed,
+       found = agreed + failed + parked + unsure - @agreed + @backlog WHERE id = @id`,
+  );
+  const setCompared = db.prepare("UPDATE sources SET compared = ? WHERE id = ?");
+  const setUnreadable = db.prepare("UPDATE sources SET unreadable = ? WHERE id = ?");
+  const setDegraded = db.prepare("UPDATE sources SET degraded = ? WHERE id = ?");
+
+  return {
+    setRoot: (id, { dev, ino }) => void setRoot.run(dev, ino, id),
+    setHold: (id, { halted, code, unit, reason, root, files }) => {
+      const identity = [root?.dev ?? null, root?.ino ?? null];
+      setHold.run(halted, code ?? null, unit ?? null, reason, ...identity, files ?? 0, id);
+    },
+    setBacklog: (id, backlog, backlogAgreed) => void setBacklog.run({ id, backlog, agreed: backlogAgreed }),
+    setCompared: (id, compared) => void setCompared.run(Number(compared), id),
+    // Prepared when it is asked for: lookups read ledgers of the version before this column, too.
+    asOfMs: (id) =>
+      db.prepare<[number], number | null>("SELECT as_of_ms FROM sources WHERE id = ?").pluck().get(id) ??
+      undefined,
+    setAsOf: (id, asOfMs) => void db.prepare("UPDATE sources SET as_of_ms = ? WHERE id = ?").run(asOfMs, id),
+    setUnreadable: (id, count) => void setUnreadable.run(count, id),
+    setDegraded: (id, reason) => void setDegraded.run(reason, id),
+  };
+}
