@@ -30,6 +30,7 @@ export interface Unsearched {
   readonly sinceMs: number;
 }
 
+/** No part is left. */
 export const NOTHING_UNSEARCHED: Unsearched = { parts: [], sinceMs: 0 };
 
 const RecheckRecord = z
@@ -65,6 +66,7 @@ export interface Recheck {
   readonly clean: number;
 }
 
+/** Prepares the statements over adoptions. */
 export function prepareAdoptions(db: Sqlite, meta: Meta): Adoptions {
   const isAdopted = db.prepare<[number], number>("SELECT 1 FROM adopted WHERE source = ?").pluck();
   const adopt = db.prepare("INSERT OR IGNORE INTO adopted VALUES (?)");

@@ -23,6 +23,7 @@ export interface LedgerAge {
   setAuditedMs(atMs: number): void;
 }
 
+/** Reads and records the age of a ledger among its named values. */
 export function ledgerAge(meta: Meta): LedgerAge {
   const bornMs = (): number => meta.number("born_ms") ?? 0;
   const forgottenMs = (): number => meta.number("forgotten_ms") ?? bornMs();

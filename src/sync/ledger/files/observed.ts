@@ -69,6 +69,7 @@ export function observedColumns(observed: Observed, shapes: Shapes): readonly (s
   ];
 }
 
+/** Returns the values of stored_label, found_digest and stored_ms. */
 export function storedColumns({ label, digest, atMs }: Stored = {}): readonly [
   string | null,
   string | null,

@@ -28,6 +28,7 @@ const KNOWN = `id, path, doc_id AS docId, state, size_bytes AS sizeBytes, mtime_
 /** Rows of a page. The loop waits while they are read, for some milliseconds. */
 const PAGE_ROWS = 1000;
 
+/** Prepares the statements that read rows of files. */
 export function prepareRows(db: Sqlite, shapes: Shapes): FileRows {
   // By a range of ids over all sources: a page costs the same wherever this source's rows lie.
   const page = db.prepare<[number, number, number], KnownFile>(

@@ -43,6 +43,7 @@ const isBelow = (path: string): string =>
 const isListed = (table: string): string =>
   `active = 1 AND (@source IS NULL OR sources.id = @source) AND ${isBelow(`${table}.path`)}`;
 
+/** Prepares the lists for people. */
 export function prepareTroubles(db: Sqlite): FileTroubles {
   const troubled = db.prepare<[ListedValues & { state: TroubledState | null }], TroubledFile>(
     `SELECT sources.path AS source, files.path AS path, state, doc_id AS docId,

@@ -55,7 +55,8 @@ export interface CreateIntents {
   setClockOffset(ms: number): void;
 }
 
-export type Row = Omit<CreateIntent, "observed"> &
+/** An intent with its document, as `INTENT_COLUMNS` reads it. */
+export type IntentRow = Omit<CreateIntent, "observed"> &
   Omit<Observed, "entry" | "shape" | "fileUrl" | "metadataHash"> &
   Omit<ScanEntry, "path"> & {
     shapeId: number | null;
@@ -63,10 +64,12 @@ export type Row = Omit<CreateIntent, "observed"> &
     metadataHash: string | null;
   };
 
-export const COLUMNS = `id, source, path, key, at_ms AS atMs, clock_offset_ms AS clockOffsetMs, attempts, doc_id AS docId,
+/** The columns of an `IntentRow`. */
+export const INTENT_COLUMNS = `id, source, path, key, at_ms AS atMs, clock_offset_ms AS clockOffsetMs, attempts, doc_id AS docId,
   size_bytes AS sizeBytes, mtime_ms AS mtimeMs, ctime_ms AS ctimeMs, ino, rules_key AS rulesKey, hash, digest, title, label,
   extractor_version AS extractorVersion, shape AS shapeId, file_url AS fileUrl, metadata_hash AS metadataHash`;
 
+/** Prepares the statements over creates. `remove` removes an intent by its id. */
 export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) => void): CreateIntents {
   const meta = openMeta(db);
   const clockOffset = (): number | undefined => meta.number("clock_offset_ms");
@@ -76,12 +79,12 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
      VALUES ('create', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   const setFileUrl = db.prepare("UPDATE intents SET file_url = ? WHERE id = ?");
-  const doubtAt = db.prepare<[number, string], Row>(
-    `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND source = ? AND path = ? AND doc_id IS NULL
+  const doubtAt = db.prepare<[number, string], IntentRow>(
+    `SELECT ${INTENT_COLUMNS} FROM intents WHERE kind = 'doubt' AND source = ? AND path = ? AND doc_id IS NULL
      ORDER BY id DESC LIMIT 1`,
   );
-  const doubtOf = db.prepare<[string], Row>(
-    `SELECT ${COLUMNS} FROM intents WHERE kind = 'doubt' AND doc_id = ? ORDER BY id DESC LIMIT 1`,
+  const doubtOf = db.prepare<[string], IntentRow>(
+    `SELECT ${INTENT_COLUMNS} FROM intents WHERE kind = 'doubt' AND doc_id = ? ORDER BY id DESC LIMIT 1`,
   );
   // The hash of a file is never empty.
   const forgetFound = db.prepare("UPDATE intents SET hash = '' WHERE kind = 'doubt' AND doc_id = ?");
@@ -134,7 +137,8 @@ export function prepareCreates(db: Sqlite, shapes: Shapes, remove: (id: number) 
   };
 }
 
-export function intentOf(row: Row, shapes: Shapes): CreateIntent {
+/** Returns the create that a row records. */
+export function intentOf(row: IntentRow, shapes: Shapes): CreateIntent {
   const { id, source, path, key, atMs, clockOffsetMs, attempts, docId } = row;
   const observed = observedOf(row, shapes.get(row.shapeId));
   return { id, source, path, key, atMs, clockOffsetMs, attempts, docId, observed };

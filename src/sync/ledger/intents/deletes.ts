@@ -1,7 +1,7 @@
 import type { DocumentKind, RelativePath, ScanEntry } from "../../plan/model.ts";
 import type { Shapes } from "../files/shapes.ts";
 import type { Sqlite } from "../database/open.ts";
-import { type Row, COLUMNS, intentOf } from "./creates.ts";
+import { type IntentRow, INTENT_COLUMNS, intentOf } from "./creates.ts";
 
 /** A resource to delete, which no row of files owns any more. */
 export interface DeleteIntent {
@@ -59,6 +59,7 @@ export interface DeleteIntents {
 const TOMBSTONES_MAX = 1_000_000;
 const PRUNE_EVERY = 1000;
 
+/** Prepares the statements over deletes. `remove` removes an intent by its id. */
 export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) => void): DeleteIntents {
   const remember = db.prepare(
     "INSERT INTO intents (kind, source, path, doc_id, key, at_ms) VALUES ('delete', ?, ?, ?, '', 0)",
@@ -69,8 +70,8 @@ export function prepareDeletes(db: Sqlite, shapes: Shapes, remove: (id: number) 
      SELECT 'delete', source, path, doc_id, '', 0, size_bytes, mtime_ms, ctime_ms, ino, hash, title, shape, file_url, ?
      FROM files WHERE id = ?`,
   );
-  const unsavedText = db.prepare<[number], Row & { tries: number }>(
-    `SELECT ${COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
+  const unsavedText = db.prepare<[number], IntentRow & { tries: number }>(
+    `SELECT ${INTENT_COLUMNS}, keep_tries AS tries FROM intents WHERE id = ? AND keep_tries > 0`,
   );
   const setSaveTries = db.prepare("UPDATE intents SET keep_tries = ? WHERE id = ?");
   const refuse = db.prepare("UPDATE intents SET error_message = ? WHERE id = ?");

@@ -4,8 +4,8 @@ import {
   type CreateIntents,
   type CreateIntent,
   prepareCreates,
-  type Row,
-  COLUMNS,
+  type IntentRow,
+  INTENT_COLUMNS,
   intentOf,
 } from "./creates.ts";
 import { type DeleteIntents, type DeleteIntent, prepareDeletes } from "./deletes.ts";
@@ -40,21 +40,21 @@ export function openIntents(db: Sqlite): Intents {
 }
 
 function prepareLists(db: Sqlite, shapes: Shapes): OpenIntents {
-  const open = db.prepare<[number, string], Row>(
-    `SELECT ${COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
+  const open = db.prepare<[number, string], IntentRow>(
+    `SELECT ${INTENT_COLUMNS} FROM intents WHERE source = ? AND kind = ? ORDER BY id`,
   );
-  const allCreates = db.prepare<[], Row>(
-    `SELECT ${COLUMNS} FROM intents
+  const allCreates = db.prepare<[], IntentRow>(
+    `SELECT ${INTENT_COLUMNS} FROM intents
      WHERE kind = 'create' AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
   );
-  const allOpen = db.prepare<[], Row>(
-    `SELECT ${COLUMNS} FROM intents
+  const allOpen = db.prepare<[], IntentRow>(
+    `SELECT ${INTENT_COLUMNS} FROM intents
      WHERE kind IN ('create', 'doubt') AND source IN (SELECT id FROM sources WHERE active = 1) ORDER BY id`,
   );
   const deletes = db.prepare<[number], DeleteIntent>(
     "SELECT id, source, path, doc_id AS docId FROM intents WHERE source = ? AND kind = 'delete' ORDER BY id",
   );
-  const intentsOf = (rows: readonly Row[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
+  const intentsOf = (rows: readonly IntentRow[]): CreateIntent[] => rows.map((row) => intentOf(row, shapes));
   return {
     creates: (source) => intentsOf(open.all(source, "create")),
     allCreates: () => intentsOf(allCreates.all()),

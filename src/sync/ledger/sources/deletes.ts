@@ -25,6 +25,7 @@ export interface SourceDeletes {
   approvalUsed(id: number): void;
 }
 
+/** Prepares the statements over deletes of sources. */
 export function prepareDeletes(db: Sqlite): SourceDeletes {
   const doom = db.prepare(
     "UPDATE files SET state = 'doomed' WHERE source = ? AND state = 'held' AND state <> 'agreed'",

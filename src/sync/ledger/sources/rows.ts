@@ -134,6 +134,7 @@ const COLUMNS = `id, path, owner_id AS ownerId, tier, root_dev AS dev, root_ino 
     AS readInPart, (SELECT reason FROM losses WHERE ${OPEN_LOSS}) AS lost,
   (SELECT is_unclear FROM losses WHERE ${OPEN_LOSS}) AS isUnclear`;
 
+/** Prepares the statements over rows of sources. */
 export function prepareRows(db: Sqlite): SourceRows {
   const upsert = db.prepare<[string, string, string], Row>(
     `INSERT INTO sources (path, owner_id, tier, active) VALUES (?, ?, ?, 1)

@@ -17,6 +17,7 @@ export interface ServiceFacts {
   setMetadataAskedMs(atMs: number): void;
 }
 
+/** Prepares the statements over what the service supplied. */
 export function prepareFacts(db: Sqlite): ServiceFacts {
   const meta = openMeta(db);
   const collection = db
