@@ -1,3 +1,4 @@
+import { withoutLabels } from "../../lib/markup/front-matter.ts";
 import { oneLine } from "../../lib/one-line.ts";
 
 /** A chunk and its context in the document. */
@@ -17,7 +18,8 @@ export const CONTEXT_CHARS_MAX = 200;
 
 /**
  * Version of the output of `embeddingText`. Increase it with every change of the output: vectors of different versions are
- * not comparable, and a backfill replaces the old ones. A test pins output and version.
+ * not comparable, and a backfill replaces the old ones. A test pins output and version. The labels in front matter were once part
+ * of version 1: a few words among 200 leave vectors comparable, so nothing is embedded again for them.
  */
 export const EMBEDDING_TEXT_VERSION = 1;
 
@@ -36,11 +38,13 @@ export function modelFingerprint(embedder: string): string {
 
 /**
  * Returns the text to embed for a chunk: the title of its document and the headings above it, a line each, then the text.
- * The context matters because a chunk from the middle of a document seldom names its subject. Omits a line that the chunk
+ * The context matters because a chunk from the middle of a document seldom names its subject. Omits labels and facts in front
+ * matter, so that a changed tag changes no vector. Omits a line that the chunk
  * starts with or that repeats the line before. Shortens a long context by the outermost headings first, then by the end of
  * the title. Pure: equal contexts give equal texts, whose hash is the cache key of vectors.
  */
-export function embeddingText({ title, headings, text }: ChunkContext): string {
+export function embeddingText({ title, headings, text: whole }: ChunkContext): string {
+  const text = withoutLabels(whole);
   const lines: string[] = [];
   for (const line of [title, ...headings].map(oneLine)) {
     if (line !== "" && line !== lines.at(-1) && !beginsWith(text, line)) lines.push(line);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { hash } from "node:crypto";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openGate } from "../../lib/gate.ts";
+import { withoutLabels } from "../../lib/markup/front-matter.ts";
 import type { Settings, Tier } from "../../wire/primitives.ts";
 import { embeddingText } from "../embed/embedding-text.ts";
 import type { EmbeddedChunk, ModelScope, Index } from "../store/search-index.ts";
@@ -116,7 +117,7 @@ const NOT_EMBEDDED: Embedded = { vectors: undefined, fingerprint: undefined };
 const UNTITLED: About = { title: "" };
 /** Identifies a chunk among those of the same title by its embedded text. */
 const keyOf = ({ headings, text }: EmbeddedChunk): string =>
-  hash("sha256", JSON.stringify([headings, text]), "base64");
+  hash("sha256", JSON.stringify([headings, withoutLabels(text)]), "base64");
 const ignored = (): void => undefined;
 
 /** Opens the pipeline. The chunking worker starts with the first long text. */

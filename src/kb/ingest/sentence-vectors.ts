@@ -1,3 +1,4 @@
+import { withoutLabels } from "../../lib/markup/front-matter.ts";
 import type { Embedder } from "../embed/embedder.ts";
 import type { ChunkRef } from "../store/records.ts";
 import type { Index, ChunkSentences, ChunkText } from "../store/search-index.ts";
@@ -13,14 +14,14 @@ const STEP = 2;
 /** Bound on tracked chunks. If more fail, the cause is not the texts. */
 const LEFT_MAX = 10_000;
 
-/** Embeds the sentences of each text, in order, with one call of the model. */
+/** Embeds the sentences of each text, in order and without the labels in front matter, with one call of the model. */
 export async function embedSentences(
   embedder: Embedder,
   texts: readonly string[],
   signal?: AbortSignal,
   accountId?: string,
 ): Promise<Float32Array[][]> {
-  const sentences = texts.map(sentencesOf);
+  const sentences = texts.map((text) => sentencesOf(withoutLabels(text)));
   const vectors = await embedder.embed(sentences.flat(), signal, accountId);
   let from = 0;
   return sentences.map(({ length }) => vectors.slice(from, (from += length)));

@@ -76,6 +76,23 @@ describe("vectors of documents that change", () => {
     return json.results.map(({ payload }: { payload: { content: string } }) => payload.content);
   };
 
+  it.each(["moderate", "high_accuracy"])(
+    "embeds nothing again when a tag in front matter changes, and finds the document by it: %s",
+    async (tier) => {
+      const { embedder, asked } = watchedEmbedder("one/64");
+      const on = await start({ openEmbedder: async () => embedder });
+      const note = (tags: string): string => `---\ntags: [${tags}]\n---\n${paragraph("alpha")}`;
+      const made = await create(on, note("sea"), { owner_id: "ann", collection_details: tier });
+      await vi.waitFor(() => expect(asked.length).toBeGreaterThan(tier === "moderate" ? 0 : 1), PATIENCE);
+      asked.length = 0;
+
+      const body = { content: note("sea, moon"), metadata: { tags: ["sea", "moon"] } };
+      expect((await on.send("PUT", `/api/rag/resource/${made._id}`, { body })).status).toBe(200);
+      expect(asked).toEqual([]);
+      expect(await found(on, made.collectionId, "moon")).toEqual([note("sea, moon")]);
+    },
+  );
+
   it("does not embed again what an update leaves unchanged", async () => {
     const { embedder, asked } = watchedEmbedder("one/64");
     const on = await start({ openEmbedder: async () => embedder });

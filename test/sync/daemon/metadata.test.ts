@@ -73,6 +73,15 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
+  it("gets a changed tag of front matter in one update", async () => {
+    world.write("a.md", "---\ntags: [one]\n---\n# Alpha\n");
+    await pass();
+    world.write("a.md", "---\ntags: [one, two]\n---\n# Alpha\n");
+    expect(await pass()).toEqual([`${SMALL} content`]);
+    expect(metadataOf("Alpha")).toMatchObject({ tags: ["one", "two"] });
+    expect(await pass()).toEqual([]);
+  });
+
   it("gets it in a small update when a rule of the configuration changes", async () => {
     world.write("a.md", "# Alpha\n");
     world.write("b.txt", "b");

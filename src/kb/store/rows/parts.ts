@@ -1,4 +1,5 @@
 import { countNewlines } from "../../../lib/count-newlines.ts";
+import { withoutLabels } from "../../../lib/markup/front-matter.ts";
 import type { Repeats, Span } from "../records.ts";
 
 /**
@@ -86,6 +87,14 @@ export function readChunk(column: string, text: string): ReadChunk {
 export interface ReadChunk extends Repeats {
   readonly headings: readonly string[];
   readonly text: string;
+}
+
+/**
+ * Identifies a chunk among those of the same title by what its vector is made from: the column `headings` and the text without the
+ * labels in its front matter.
+ */
+export function vectorKey(headings: string, text: string): string {
+  return `${headings}\n${withoutLabels(text)}`;
 }
 
 /** SQL expression over a resource for the text that all its chunks are indexed by; see `namesOf`. */

@@ -2,7 +2,7 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import { quantize } from "../../../index/quantized.ts";
 import { packSentences } from "../../../index/sentence-codes.ts";
 import type { Chunking, Span } from "../../records.ts";
-import { joinHeadings, type Part } from "../../rows/parts.ts";
+import { joinHeadings, vectorKey, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { Transaction } from "../database/connections.ts";
 import { noteRanges } from "./vector-changes.ts";
@@ -130,7 +130,7 @@ export async function collectVectors(tx: Transaction, rows: Rows): Promise<Reusa
   );
   const reusable = new Map<string, ReusableVector[]>();
   for (const { headings, text, ...vector } of found) {
-    const key = keyOf(headings, text);
+    const key = vectorKey(headings, text);
     const before = reusable.get(key) ?? [];
     // Equal chunks have equal vectors.
     if (!before.some(({ model }) => model === vector.model)) reusable.set(key, [...before, vector]);
@@ -148,7 +148,7 @@ export async function reuseVectors(
 ): Promise<void> {
   const { accountId, first } = rows;
   const copies = parts.flatMap(({ text }, at) => {
-    const found = reusable.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text)) ?? [];
+    const found = reusable.get(vectorKey(joinHeadings(spans[at] ?? { headings: [] }), text)) ?? [];
     // Copied, because several chunks may be equal.
     return found.map((vector) => Object.assign({ row: first + at }, vector));
   });
@@ -172,8 +172,4 @@ export async function reuseVectors(
     },
   );
   await noteRanges(tx, rows, [rows]);
-}
-
-function keyOf(headings: string, text: string): string {
-  return `${headings}\n${text}`;
 }

@@ -1,6 +1,6 @@
 import type { Span } from "../../records.ts";
 import type { Connection } from "../database/connection.ts";
-import { joinHeadings, type Part } from "../../rows/parts.ts";
+import { joinHeadings, vectorKey, type Part } from "../../rows/parts.ts";
 import type { ResourceRow } from "../../rows/records.ts";
 import type { VectorWrites } from "./vector-writes.ts";
 
@@ -52,7 +52,6 @@ export function prepareVectorReuse(db: Connection, vectors: VectorWrites): Vecto
     INSERT INTO stale_vector (row, revision)
     SELECT row, ? FROM chunk WHERE row BETWEEN ? AND ?
     ON CONFLICT (row) DO UPDATE SET revision = excluded.revision`);
-  const keyOf = (headings: string, text: string): string => `${headings}\n${text}`;
 
   return {
     collect({ first_row: first, chunks }) {
@@ -60,14 +59,14 @@ export function prepareVectorReuse(db: Connection, vectors: VectorWrites): Vecto
       for (const { row, headings, text } of selectChunks.all(first, first + chunks - 1)) {
         const of = selectVectors.all(row);
         if (of.length > 0)
-          reusable.set(keyOf(headings, text), { vectors: of, sentences: selectSentences.get(row) });
+          reusable.set(vectorKey(headings, text), { vectors: of, sentences: selectSentences.get(row) });
       }
       return reusable;
     },
     apply(reusable, scope, firstRow, parts, spans) {
       if (reusable.size === 0) return;
       for (const [at, { text }] of parts.entries()) {
-        const found = reusable.get(keyOf(joinHeadings(spans[at] ?? { headings: [] }), text));
+        const found = reusable.get(vectorKey(joinHeadings(spans[at] ?? { headings: [] }), text));
         if (found === undefined) continue;
         const row = firstRow + at;
         for (const { model, value } of found.vectors) insertVector.run(row, model, value);
