@@ -100,7 +100,13 @@ export interface SearchQuery {
  * The operations of the service. Each passes the pacer's gate and makes one attempt; retries are up to the caller. They
  * throw only the signal's reason and what the gate throws.
  */
-export interface Remote {
+export interface Remote extends ResourceRequests, FileRequests, CollectionRequests {
+  search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
+  close(): Promise<void>;
+}
+
+/** Requests about one resource. */
+export interface ResourceRequests {
   create(
     resource: NewResource,
     key: string,
@@ -123,6 +129,10 @@ export interface Remote {
    * and delete show a resource by its id, so this updates the resource to the title that it has.
    */
   take(docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
+}
+
+/** Transfers of uploaded files. */
+export interface FileRequests {
   /** Whether an address is at one of the service's hosts. A file that only the list names is fetched from no other host. */
   hostsFile(url: string): boolean;
   /** Fetches an uploaded file into a sink. */
@@ -133,6 +143,10 @@ export interface Remote {
     key: string,
     signal: AbortSignal,
   ): Promise<Reply<string> | { readonly kind: "torn" }>;
+}
+
+/** Requests about collections. */
+export interface CollectionRequests {
   /**
    * Lists an owner's resources in a collection, in pages if the service has them. `onResource` may receive some resources
    * before a `later`. `isUnlimited` sends no limit, for services that truncate a list at the limit without notice.
@@ -149,11 +163,13 @@ export interface Remote {
    * the answer may be another program's, such as a proxy's page with status 200.
    */
   collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">>;
-  search(query: SearchQuery, signal: AbortSignal): Promise<Reply<SearchAnswer>>;
-  close(): Promise<void>;
 }
 
-export interface RemoteOptions extends TransportOptions {
+/** What a client of a service needs. */
+export interface RemoteOptions extends TransportOptions, CollectionOptions {}
+
+/** What requests about collections need and report. */
+export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved"> {
   /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
   readonly onCapabilities?: (declared: DeclaredCapabilities | undefined) => void;
 }
@@ -206,7 +222,7 @@ export function openRemote(options: RemoteOptions): Remote {
   return {
     ...resourceRequests(transport, options),
     ...fileRequests(transport, hosts, options),
-    ...listRequests(transport, options),
+    ...collectionRequests(transport, options),
 
     search: ({ query, topK, filter, context, waitSeconds, where }, signal) =>
       attempt("search", signal, async () => {
@@ -224,11 +240,10 @@ export function openRemote(options: RemoteOptions): Remote {
   };
 }
 
-/** Requests about one resource. */
 function resourceRequests(
   { attempt, send, auth, json, patient }: Transport,
-  { now }: RemoteOptions,
-): Pick<Remote, "create" | "update" | "read" | "delete" | "take"> {
+  { now }: Pick<TransportOptions, "now">,
+): ResourceRequests {
   const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> => {
     const reply = readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
     return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
@@ -306,12 +321,11 @@ function resourceRequests(
   };
 }
 
-/** Transfers of uploaded files. */
 function fileRequests(
   { attempt, send, auth }: Transport,
   hosts: Hosts,
-  { address, now }: RemoteOptions,
-): Pick<Remote, "hostsFile" | "download" | "upload"> {
+  { address, now }: Pick<TransportOptions, "address" | "now">,
+): FileRequests {
   return {
     hostsFile: hosts.isOurs,
 
@@ -365,11 +379,10 @@ function fileRequests(
   };
 }
 
-/** Requests about collections. */
-function listRequests(
+function collectionRequests(
   { attempt, send, db, auth, noteClock }: Transport,
-  { now, onMoved = () => undefined, onCapabilities = () => undefined }: RemoteOptions,
-): Pick<Remote, "list" | "listedPages" | "collections"> {
+  { now, onMoved = () => undefined, onCapabilities = () => undefined }: CollectionOptions,
+): CollectionRequests {
   const listedPages = new Map<string, number>();
   return {
     list: async ({ collectionId, ownerId, isUnlimited = false }, onResource, signal) => {

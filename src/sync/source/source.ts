@@ -36,8 +36,34 @@ export interface SourceActivity {
   readonly backlogAgreed: number;
 }
 
+/** What a source reports of its work. */
+export interface SourceProgress {
+  activity(): SourceActivity;
+  /**
+   * Records what it is doing, for other processes to read. Runs last in a group commit, so that it matches the rows.
+   */
+  readonly noteBacklog: () => void;
+  /** Reports whether the whole source was checked in this run, so that all work is known. */
+  isPlanned(): boolean;
+  /**
+   * Time of day before which every change was acknowledged, refused, or is held; undefined: unknown. Relies on the watch while
+   * it reports every change.
+   */
+  asOfMs(): number | undefined;
+  /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
+  oldestWaitingMs(): number | undefined;
+  /** Reports whether files or deletes are planned and not done. */
+  isSending(): boolean;
+  /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
+  isScanning(): boolean;
+  /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
+  isIdle(): boolean;
+  /** See `Checking`. */
+  isHalted(): boolean;
+}
+
 /** One source: from an event to the jobs that bring the change over. */
-export interface SourceSync extends Pick<Passes, "preview"> {
+export interface SourceSync extends SourceProgress, Pick<Passes, "preview"> {
   readonly id: number;
   readonly rules: Rules;
   /** Ends its requests. What changes the service does not leave under it while the source is paused. */
@@ -58,34 +84,12 @@ export interface SourceSync extends Pick<Passes, "preview"> {
   delete(deletion: Deletion): Promise<void>;
   /** Called when a job has ended, in whatever way. */
   done(job: Job): void;
-  activity(): SourceActivity;
-  /**
-   * Records what it is doing, for other processes to read. Runs last in a group commit, so that it matches the rows.
-   */
-  readonly noteBacklog: () => void;
   /** Keeps a service that was reset from being filled again without approval. */
   readonly guard: LossGuard;
   /** Reports whether a file is being read or sent. */
   isBusy(path: RelativePath): boolean;
   /** Deletes a resource whose intent is in the ledger. */
   deleteLater(deletion: Deletion): void;
-  /** Reports whether the whole source was checked in this run, so that all work is known. */
-  isPlanned(): boolean;
-  /**
-   * Time of day before which every change was acknowledged, refused, or is held; undefined: unknown. Relies on the watch while
-   * it reports every change.
-   */
-  asOfMs(): number | undefined;
-  /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
-  oldestWaitingMs(): number | undefined;
-  /** Reports whether files or deletes are planned and not done. */
-  isSending(): boolean;
-  /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
-  isScanning(): boolean;
-  /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
-  isIdle(): boolean;
-  /** See `Checking`. */
-  isHalted(): boolean;
   isPaused(): boolean;
   /** Sends nothing until it is resumed. Planned work is given up and found again then. */
   pause(): void;
@@ -199,18 +203,7 @@ function progressOf({
   deletes,
   checking,
   state,
-}: SourceParts): Pick<
-  SourceSync,
-  | "noteBacklog"
-  | "activity"
-  | "isPlanned"
-  | "asOfMs"
-  | "oldestWaitingMs"
-  | "isSending"
-  | "isScanning"
-  | "isHalted"
-  | "isIdle"
-> {
+}: SourceParts): SourceProgress {
   const openedMs = now();
   const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
   const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
