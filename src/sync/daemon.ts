@@ -1,11 +1,10 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { earliest } from "../lib/earliest.ts";
-import type { AuditReport, PaceState } from "../wire/daemon.ts";
+import type { AuditReport } from "../wire/daemon.ts";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
-import { adoptSource, type AdoptReport } from "./adopt/adopt-source.ts";
+import type { AdoptReport } from "./adopt/adopt-source.ts";
 import type { AuditOptions } from "./audit/audit.ts";
 import { openDaemonAudits, type DaemonAudits } from "./daemon/audits.ts";
 import type { AuditSchedule } from "./audit/schedule.ts";
@@ -14,41 +13,17 @@ import { openParts, type Parts } from "./daemon/parts.ts";
 import { previewSources } from "./daemon/preview.ts";
 import { daemonReceipt } from "./daemon/receipt.ts";
 import { openDaemonSources, type DaemonSources } from "./daemon/sources.ts";
-import { rulesKeysOf } from "./pass/rules-key.ts";
-import { openStatusReporter, paceOf, type DaemonFigures, type DaemonStatus } from "./daemon/status.ts";
+import { openStatusReporter, type DaemonFigures, type DaemonStatus, figuresOf } from "./daemon/status.ts";
 import { waitFor, type WaitEnd, type WaitOptions } from "./daemon/wait.ts";
 import { watchSources, type Watching } from "./daemon/watching.ts";
 import { unusableName, copyLedger, renameUnusable } from "./ledger/unusable.ts";
-import { NOTHING_UNSEARCHED } from "./ledger/drift/adoptions.ts";
 import { ledgerFile } from "./ledger/ledger.ts";
 import type { PlannedAction } from "./operator/preview.ts";
+import { type DaemonPulse, pulseOf } from "./daemon/pulse.ts";
+import { adoptSources } from "./daemon/adoption.ts";
 
 export type { DaemonOptions, World } from "./daemon/options.ts";
 export type { DaemonStatus } from "./daemon/status.ts";
-
-/** A sample of one part of a daemon's work. */
-export interface Beat {
-  /** Increases with what the part does. */
-  readonly moves: number;
-  /** There is work to do now. */
-  readonly atWork: boolean;
-}
-
-/**
- * A sample of a daemon's work, in two parts: otherwise the regular checks of the folders would hide a hanging queue for
- * ever.
- */
-export interface DaemonPulse {
-  /** Files that are read and sent. Increases with files read, requests ended and jobs done. */
-  readonly queue: Beat;
-  /**
-   * Checks of the folders. Increases with their steps, and with requests ended, because a check may list what the
-   * service has.
-   */
-  readonly scan: Beat;
-  /** `limited` only while the configuration sends no documents: a rate slows work, but does not stop it. */
-  readonly service: PaceState["kind"];
-}
 
 /** The result of a single pass. */
 export interface PassResult {
@@ -237,69 +212,6 @@ async function runPass(
   await audits.rechecks.check();
   await whenIdle(signal);
   ledger.flush();
-}
-
-function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonStatus): DaemonFigures {
-  const { context, options } = parts;
-  const sinceMs = parts.read(
-    () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
-    undefined,
-  );
-  return {
-    status: status(),
-    oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
-    concurrency: parts.pacer.width(),
-    planned:
-      sources.all().length === options.sources.length && sources.all().every((source) => source.isPlanned()),
-  };
-}
-
-function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
-  const pace = paceOf(parts);
-  return {
-    queue: {
-      moves: parts.steps().requests + parts.steps().reads + parts.work.progress().done,
-      atWork: sources.all().some((source) => source.isSending()),
-    },
-    scan: {
-      moves: parts.steps().requests + parts.steps().scans,
-      atWork: sources.all().some((source) => source.isScanning()),
-    },
-    service: pace.kind === "limited" && pace.uploadRate !== 0 ? "open" : pace.kind,
-  };
-}
-
-async function adoptSources(
-  { context, ledger }: Parts,
-  sources: DaemonSources,
-  signal: AbortSignal,
-): Promise<readonly AdoptReport[]> {
-  const reports: AdoptReport[] = [];
-  for (const { id, rules } of sources.open(true)) {
-    const rulesKey = rulesKeysOf(rules, () => context.capabilities.takesMetadata());
-    const source = { id, root: rules.source.absolutePath, rules, rulesKey };
-    // A new ledger made what it knows before it could see any list. An old one knows what no longer exists.
-    const isDistrusted = ledger.drift.isDistrusted(id);
-    const whole = ledger.drift.isAdopted(id) || isDistrusted;
-    await ledger.write(() => {
-      if (whole) ledger.drift.setUnsearched(id, NOTHING_UNSEARCHED);
-      // A person says that the ledger is old, whatever the ledger records.
-      if (!isDistrusted) ledger.drift.setForgottenMs(context.now());
-    });
-    const {
-      unsearched: _parts,
-      unreadable: _unreadable,
-      approvedRows: _rows,
-      ...report
-    } = await adoptSource(context, source, {
-      whole,
-      signal,
-    });
-    reports.push(report);
-  }
-  await context.trash?.restore(signal);
-  ledger.flush();
-  return reports;
 }
 
 /** The result of rebuilding a ledger. */

@@ -675,7 +675,7 @@ export const MUTANTS: readonly Mutant[] = [
     worlds: ["asked-for-receipts"],
     patches: [
       patch(
-        "source/source.ts",
+        "source/progress.ts",
         "|| state.paused || !isIdle()) return asOfMs;",
         "|| state.paused) return asOfMs;",
       ),

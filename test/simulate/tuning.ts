@@ -58,7 +58,7 @@ export const TUNING: readonly Patch[] = [
   },
   { file: "sync/queue/pump.ts", find: /const BATCH_JOBS = \d+;/, replace: "const BATCH_JOBS = 6;" },
   {
-    file: "sync/remote/remote.ts",
+    file: "sync/remote/collection-requests.ts",
     find: /const PAGE_RESOURCES = \d+;/,
     replace: `const PAGE_RESOURCES = ${PAGE_RESOURCES};`,
   },

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Reply } from "../remote/answer.ts";
-import type { NewResource } from "../remote/remote.ts";
+import type { NewResource } from "../remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import type { Departure } from "./prepare.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { LedgerFile } from "../plan/model.ts";
-import type { ResourceChange, Taken } from "../remote/remote.ts";
+import type { ResourceChange, Taken } from "../remote/resource-requests.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { holds, storedOf } from "./observe.ts";
 import { openGoneCheck } from "./gone.ts";

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { UserMetadata } from "../../wire/metadata.ts";
 import type { ResourceRecord } from "../../wire/resource.ts";
 import type { Later } from "../remote/answer.ts";
-import type { NewResource, Taken } from "../remote/remote.ts";
+import type { NewResource, Taken } from "../remote/resource-requests.ts";
 import { acknowledgeCreate } from "./acknowledge.ts";
 import type { ActionContext, ActionSource } from "./context.ts";
 import { storedOf } from "./observe.ts";

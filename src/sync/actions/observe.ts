@@ -6,7 +6,7 @@ import { composeMetadata, hashListedMetadata, hashMetadata } from "../document/m
 import type { SourceDocument } from "../read/outcome.ts";
 import type { Observed, Stored } from "../ledger/files/observed.ts";
 import { racyUntilMs } from "../plan/file-times.ts";
-import type { AnsweredRecord } from "../remote/remote.ts";
+import type { AnsweredRecord } from "../remote/resource-requests.ts";
 import type { Rules } from "../rules/rules.ts";
 
 /** Returns a key for title and description together, however a service composes their letters. */

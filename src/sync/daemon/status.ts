@@ -2,6 +2,7 @@ import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../w
 import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
+import { earliest } from "../../lib/earliest.ts";
 
 /** Status of a daemon at one time. */
 export interface DaemonStatus extends Pick<
@@ -136,5 +137,20 @@ export function openSpeed(): Speed {
       if (first === undefined || last === undefined || last.done === first.done) return undefined;
       return (1000 * (last.done - first.done)) / (last.atMs - first.atMs);
     },
+  };
+}
+
+export function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonStatus): DaemonFigures {
+  const { context, options } = parts;
+  const sinceMs = parts.read(
+    () => earliest(...sources.all().map((source) => source.oldestWaitingMs())),
+    undefined,
+  );
+  return {
+    status: status(),
+    oldestWaitingSeconds: sinceMs === undefined ? 0 : Math.max(0, (context.now() - sinceMs) / 1000),
+    concurrency: parts.pacer.width(),
+    planned:
+      sources.all().length === options.sources.length && sources.all().every((source) => source.isPlanned()),
   };
 }

@@ -5,7 +5,7 @@ import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
 import type { RemovedSource, SourceRow } from "../ledger/sources/rows.ts";
 import type { Sources } from "../ledger/sources/sources.ts";
 import type { RelativePath } from "../plan/model.ts";
-import type { SourceActivity } from "../source/source.ts";
+import type { SourceActivity } from "../source/progress.ts";
 import { standstillsOf } from "../ledger/standstill.ts";
 
 /** Sources of a source's status other than the ledger. */

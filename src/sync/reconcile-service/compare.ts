@@ -9,7 +9,7 @@ import { hashListedMetadata } from "../document/metadata.ts";
 import type { Drift, Scope, Owner } from "../ledger/drift/drift.ts";
 import type { ListedResource } from "../plan/model.ts";
 import { delayMs } from "../plan/retry.ts";
-import { warningOf } from "../remote/remote.ts";
+import { warningOf } from "../remote/resource-requests.ts";
 
 /** Default for how long the list of a service that is not ours may lag behind its answers. */
 export const LIST_LAG_MS = 120_000;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { openCapabilities } from "../../../src/sync/actions/capabilities.ts";
 import type { Later } from "../../../src/sync/remote/answer.ts";
-import type { DeclaredCapabilities, Remote } from "../../../src/sync/remote/remote.ts";
+import type { DeclaredCapabilities } from "../../../src/sync/remote/collection-requests.ts";
+import type { Remote } from "../../../src/sync/remote/remote.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

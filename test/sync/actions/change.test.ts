@@ -5,7 +5,7 @@ import type { Departure } from "../../../src/sync/actions/prepare.ts";
 import { digestOf } from "../../../src/sync/document/digest.ts";
 import type { SourceDocument } from "../../../src/sync/read/outcome.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { ResourceChange } from "../../../src/sync/remote/remote.ts";
+import type { ResourceChange } from "../../../src/sync/remote/resource-requests.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const GONE = { kind: "gone" } as const;

@@ -7,7 +7,7 @@ import type { Observed } from "../../../src/sync/ledger/files/observed.ts";
 import type { CreateIntent } from "../../../src/sync/ledger/intents/creates.ts";
 import type { Deletion } from "../../../src/sync/ledger/intents/deletes.ts";
 import type { Later, Reply } from "../../../src/sync/remote/answer.ts";
-import type { NewResource } from "../../../src/sync/remote/remote.ts";
+import type { NewResource } from "../../../src/sync/remote/resource-requests.ts";
 import { observedAt, openWorkshop, type Workshop } from "./fixture.ts";
 
 const REFUSED = { kind: "refused", code: "too_odd", message: "not this one" } as const;

@@ -9,7 +9,7 @@ import {
 } from "../../../src/sync/reconcile-service/compare.ts";
 import { digestOf } from "../../../src/sync/document/digest.ts";
 import type { Reply } from "../../../src/sync/remote/answer.ts";
-import type { ListEnd } from "../../../src/sync/remote/remote.ts";
+import type { ListEnd } from "../../../src/sync/remote/collection-requests.ts";
 import type { ResourceRecord } from "../../../src/wire/resource.ts";
 
 const DONE: Reply<ListEnd> = { kind: "done", value: { clockOffsetMs: 5, isPaged: true } };

@@ -8,12 +8,8 @@ import { delayMs } from "../../../src/sync/plan/retry.ts";
 import { LimitsConfig } from "../../../src/config/limits.ts";
 import { openLimits } from "../../../src/sync/remote/limits.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
-import {
-  openRemote,
-  type NewResource,
-  type Remote,
-  type RemoteOptions,
-} from "../../../src/sync/remote/remote.ts";
+import { openRemote, type Remote, type RemoteOptions } from "../../../src/sync/remote/remote.ts";
+import type { NewResource } from "../../../src/sync/remote/resource-requests.ts";
 import type { Connect } from "../../../src/sync/remote/transport.ts";
 import { openFakeService, type FakeService, type Fault } from "../../fakes/knowledge-service.ts";
 

@@ -1,0 +1,113 @@
+import { MAIL_TYPE } from "../../wire/constants.ts";
+import type { Tier } from "../../wire/primitives.ts";
+import { CollectionsAnswer, ResourceRecord } from "../../wire/resource.ts";
+import { ROUTES } from "../../wire/routes.ts";
+import { readAnswer, type Reply } from "./answer.ts";
+import { readPage, unexpected } from "./list-page.ts";
+import type { Transport, TransportOptions } from "./transport.ts";
+
+/** Requests about collections. */
+export interface CollectionRequests {
+  /**
+   * Lists an owner's resources in a collection, in pages if the service has them. `onResource` may receive some resources
+   * before a `later`. `isUnlimited` sends no limit, for services that truncate a list at the limit without notice.
+   */
+  list(
+    at: { readonly collectionId: string; readonly ownerId: string; readonly isUnlimited?: boolean },
+    onResource: (resource: ResourceRecord) => void,
+    signal: AbortSignal,
+  ): Promise<Reply<ListEnd>>;
+  /** Number of pages of a collection's lists that the service has answered. Each proves that the collection exists. */
+  listedPages(collectionId: string): number;
+  /**
+   * Ids of the collections by tier. `unsupported`: the service has no such list, as in the bare specification. `unclear`:
+   * the answer may be another program's, such as a proxy's page with status 200.
+   */
+  collections(signal: AbortSignal): Promise<Reply<ReadonlyMap<Tier, string> | "unsupported" | "unclear">>;
+}
+
+/** What requests about collections need and report. */
+export interface CollectionOptions extends Pick<TransportOptions, "now" | "onMoved"> {
+  /** Called for each answer about the collections: what the service declares; undefined: it names no collections. */
+  readonly onCapabilities?: (declared: DeclaredCapabilities | undefined) => void;
+}
+
+/** What a service offers beyond the specification. It declares it where it names its collections. */
+export interface DeclaredCapabilities {
+  /** It reads the PDFs and images of an uploaded mail. */
+  readonly readsMails: boolean;
+  readonly takesMetadata: boolean;
+  readonly takesLocations: boolean;
+}
+
+/** The end of a list. */
+export interface ListEnd {
+  /** The service's clock minus ours. */
+  readonly clockOffsetMs: number;
+  /** The list had more than one page. */
+  readonly isPaged: boolean;
+}
+
+/** Resources per page of the list. A service without pages ignores it. */
+const PAGE_RESOURCES = 1000;
+/** A list with more pages repeats itself. */
+const LIST_PAGES_MAX = 100_000;
+
+export function collectionRequests(
+  { attempt, send, db, auth, noteClock }: Transport,
+  { now, onMoved = () => undefined, onCapabilities = () => undefined }: CollectionOptions,
+): CollectionRequests {
+  const listedPages = new Map<string, number>();
+  return {
+    list: async ({ collectionId, ownerId, isUnlimited = false }, onResource, signal) => {
+      const query = new URLSearchParams({ collectionId, ownerId });
+      if (!isUnlimited) query.set("limit", String(PAGE_RESOURCES));
+      const host = { connections: db.pool, prefix: db.prefix, headers: auth };
+      let clockOffsetMs: number | undefined;
+      const onListed = (resource: ResourceRecord): void => {
+        onMoved();
+        onResource(resource);
+      };
+      for (let pages = 0; pages < LIST_PAGES_MAX; pages += 1) {
+        const reply = await attempt("list", signal, () => readPage(host, query, onListed, now, signal));
+        if (reply.kind === "refused" && query.has("limit") && !query.has("cursor")) {
+          query.delete("limit"); // A service may refuse a parameter that it does not know.
+          continue;
+        }
+        if (reply.kind !== "done") return reply;
+        noteClock(reply.value.clockOffsetMs);
+        listedPages.set(collectionId, 1 + (listedPages.get(collectionId) ?? 0));
+        // The clock of the first answer: the list contains everything created before it.
+        clockOffsetMs ??= reply.value.clockOffsetMs;
+        if (reply.value.nextCursor === undefined)
+          return { kind: "done", value: { clockOffsetMs, isPaged: pages > 0 } };
+        query.set("cursor", reply.value.nextCursor);
+      }
+      return unexpected(`the list has more than ${LIST_PAGES_MAX} pages`);
+    },
+
+    listedPages: (collectionId) => listedPages.get(collectionId) ?? 0,
+
+    collections: (signal) =>
+      attempt("collections", signal, async () => {
+        const answer = await send("db", { method: "GET", path: ROUTES.collections, headers: auth }, signal);
+        // An addition: a service without it answers like for any unknown address.
+        if (answer.status >= 400 && answer.status < 500 && ![401, 403, 408, 429].includes(answer.status)) {
+          onCapabilities(undefined);
+          return { kind: "done", value: "unsupported" };
+        }
+        const reply = readAnswer(answer, CollectionsAnswer, "address", now());
+        if (reply.kind === "refused") return { kind: "done", value: "unsupported" };
+        // A web application answers every address with its page, and so does a proxy while its service is down.
+        if (reply.kind !== "done") return answer.status < 400 ? { kind: "done", value: "unclear" } : reply;
+        const { collections, reads = [], locations = false, metadata = false } = reply.value.data;
+        onCapabilities({
+          readsMails: reads.includes(MAIL_TYPE),
+          takesMetadata: metadata,
+          takesLocations: locations,
+        });
+        const ids = collections.map(({ _id, details }) => [details, _id] as const);
+        return { kind: "done", value: new Map(ids) };
+      }),
+  };
+}

@@ -1,0 +1,201 @@
+import { z } from "zod";
+import type { LocatedText } from "../../lib/markup/located-text.ts";
+import type { UserMetadata } from "../../wire/metadata.ts";
+import type { Settings, Tier } from "../../wire/primitives.ts";
+import { ResourceRecord } from "../../wire/resource.ts";
+import { IDEMPOTENCY_HEADER, ROUTES } from "../../wire/routes.ts";
+import { jsonWithText, type SentText } from "../document/json-text.ts";
+import { header, readAnswer, withKey, type RawAnswer, type Reply } from "./answer.ts";
+import type { ExchangeRequest } from "./exchange.ts";
+import type { MayLeave, Transport, TransportOptions } from "./transport.ts";
+
+/** What a create sends. */
+export interface NewResource {
+  readonly title: string;
+  readonly description: string;
+  readonly settings: Settings;
+  readonly tier: Tier;
+  readonly ownerId: string;
+  readonly body:
+    /** The locations are for services that take them. */
+    { readonly content: SentText; readonly locations?: LocatedText["locations"] } | { readonly url: string };
+  /** For services that take it. */
+  readonly metadata?: UserMetadata | undefined;
+}
+
+/** What an update sends: only the given fields change. */
+export interface ResourceChange {
+  readonly title: string;
+  readonly description?: string;
+  readonly content?: SentText;
+  /** Of the content. For services that take them. */
+  readonly locations?: LocatedText["locations"];
+  readonly url?: string;
+  /** Replaces all metadata. For services that take it. */
+  readonly metadata?: UserMetadata | undefined;
+}
+
+/** The service's progress with a request that it accepted. */
+export interface Taken {
+  /** The service has stored the document durably and is still processing it: the resource's state shows the end. */
+  readonly isInFlight: boolean;
+  /** Parts of the document that the service could not read, in its words, if it reports them. */
+  readonly warning: string | undefined;
+  /** The resource as stored, as far as the answer shows it. */
+  readonly record: AnsweredRecord;
+}
+
+/** The fields of a resource that an answer shows; others are empty or absent. */
+export type AnsweredRecord = {
+  readonly [F in "title" | "description" | "content" | "url" | "updatedAt" | "metadata"]?:
+    | ResourceRecord[F]
+    | undefined;
+};
+
+/** Longest warning that is stored. It names a few pages. */
+const WARNING_CHARS_MAX = 2000;
+
+/** The service's report on parts of a document that it could not read. */
+export function warningOf({ metadata }: Pick<ResourceRecord, "metadata">): string | undefined {
+  return metadata?.warning?.slice(0, WARNING_CHARS_MAX);
+}
+
+/** Requests about one resource. */
+export interface ResourceRequests {
+  create(
+    resource: NewResource,
+    key: string,
+    signal: AbortSignal,
+    mayLeave?: MayLeave,
+  ): Promise<Reply<ResourceRecord & Taken>>;
+  /** With the `key` of an earlier attempt, the service carries out the update once. */
+  update(
+    docId: string,
+    change: ResourceChange,
+    signal: AbortSignal,
+    key?: string,
+    mayLeave?: MayLeave,
+  ): Promise<Reply<Taken>>;
+  /** Returns the record of a resource. An addition, which comes with asynchronous answers; other services may lack it. */
+  read(docId: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
+  delete(docId: string, signal: AbortSignal, mayLeave?: MayLeave): Promise<Reply<unknown>>;
+  /**
+   * Returns the whole record of a resource that is about to be deleted. In the specification, only the answers of update
+   * and delete show a resource by its id, so this updates the resource to the title that it has.
+   */
+  take(docId: string, title: string, signal: AbortSignal): Promise<Reply<ResourceRecord>>;
+}
+const APPLIED_HEADER = "preference-applied";
+const ACCEPTED_STATUS = 202;
+
+const RecordAnswer = z.object({ data: ResourceRecord });
+const Done = z.object({});
+/** Another service may answer a change without the record. */
+const Changed = z.object({
+  data: ResourceRecord.pick({
+    title: true,
+    description: true,
+    content: true,
+    updatedAt: true,
+    metadata: true,
+  })
+    .partial()
+    .catch({})
+    .optional(),
+});
+
+export function resourceRequests(
+  { attempt, send, auth, json, patient }: Transport,
+  { now }: Pick<TransportOptions, "now">,
+): ResourceRequests {
+  const record = async (request: ExchangeRequest, signal: AbortSignal): Promise<Reply<ResourceRecord>> => {
+    const reply = readAnswer(await send("db", request, signal), RecordAnswer, "resource", now());
+    return reply.kind === "done" ? { kind: "done", value: reply.value.data } : reply;
+  };
+  return {
+    create: (resource, key, signal, mayLeave) =>
+      attempt(
+        "create",
+        signal,
+        async (pace) => {
+          const { title, description, settings, tier, ownerId, metadata } = resource;
+          const fields = {
+            title,
+            description,
+            settings,
+            collection_details: tier,
+            owner_id: ownerId,
+            ...(metadata !== undefined && { metadata }),
+          };
+          const { body: sent } = resource;
+          const body =
+            "url" in sent
+              ? JSON.stringify({ ...fields, url: sent.url })
+              : jsonWithText({ ...fields, locations: sent.locations }, "content", sent.content);
+          const headers = { ...patient, [IDEMPOTENCY_HEADER]: key };
+          const request = pace({ method: "POST", path: ROUTES.resource, headers, body });
+          const answer = await send("db", request, signal);
+          const reply = withKey(answer, readAnswer(answer, RecordAnswer, "address", now()));
+          return reply.kind === "done"
+            ? { kind: "done", value: { ...reply.value.data, ...takenOf(answer, reply.value.data) } }
+            : reply;
+        },
+        { mayLeave, kind: "content" },
+      ),
+
+    update: (docId, change, signal, key, mayLeave) =>
+      attempt(
+        "update",
+        signal,
+        async (pace) => {
+          const path = pathOf(docId);
+          const { content, ...fields } = change;
+          const body =
+            content === undefined ? JSON.stringify(fields) : jsonWithText(fields, "content", content);
+          const headers = key === undefined ? patient : { ...patient, [IDEMPOTENCY_HEADER]: key };
+          const answer = await send("db", pace({ method: "PUT", path, headers, body }), signal);
+          const reply = withKey(answer, readAnswer(answer, Changed, "resource", now()));
+          return reply.kind === "done"
+            ? { kind: "done", value: takenOf(answer, reply.value.data ?? {}) }
+            : reply;
+        },
+        { mayLeave, kind: change.content === undefined && change.url === undefined ? "control" : "content" },
+      ),
+
+    read: (docId, signal) =>
+      attempt("read", signal, () => record({ method: "GET", path: pathOf(docId), headers: auth }, signal)),
+
+    delete: (docId, signal, mayLeave) =>
+      attempt(
+        "delete",
+        signal,
+        async () => {
+          const path = pathOf(docId);
+          const answer = await send("db", { method: "DELETE", path, headers: auth }, signal);
+          return readAnswer(answer, Done, "resource", now());
+        },
+        { mayLeave },
+      ),
+
+    take: (docId, title, signal) =>
+      attempt("take", signal, () => {
+        const body = JSON.stringify({ title });
+        return record({ method: "PUT", path: pathOf(docId), headers: json, body }, signal);
+      }),
+  };
+}
+
+function pathOf(docId: string): string {
+  return `${ROUTES.resource}/${encodeURIComponent(docId)}`;
+}
+
+/**
+ * Only a service that honours the preference shows whether it is done: in a header, which a proxy may drop, or in the
+ * record's state.
+ */
+function takenOf(answer: RawAnswer, record: AnsweredRecord): Taken {
+  const applied = header(answer, APPLIED_HEADER) ?? "";
+  const isAsync = /(^|[\s,])respond-async\b/i.test(applied) || record.metadata?.status === "queued";
+  const isInFlight = answer.status === ACCEPTED_STATUS && isAsync;
+  return { isInFlight, warning: warningOf(record), record };
+}

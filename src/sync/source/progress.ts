@@ -1,0 +1,104 @@
+import { earliest } from "../../lib/earliest.ts";
+import { countedAs } from "../agenda/jobs.ts";
+import type { FileState, RelativePath } from "../plan/model.ts";
+import type { SourceParts } from "./parts.ts";
+
+/** What a source is doing, beyond what the ledger records. */
+export interface SourceActivity {
+  /** Number of files planned and not done whose row counts as nothing, or as one in agreement. */
+  readonly backlog: number;
+  /** Number of them that have a row in agreement: an older version of theirs. */
+  readonly backlogAgreed: number;
+}
+
+/** What a source reports of its work. */
+export interface SourceProgress {
+  activity(): SourceActivity;
+  /**
+   * Records what it is doing, for other processes to read. Runs last in a group commit, so that it matches the rows.
+   */
+  readonly noteBacklog: () => void;
+  /** Reports whether the whole source was checked in this run, so that all work is known. */
+  isPlanned(): boolean;
+  /**
+   * Time of day before which every change was acknowledged, refused, or is held; undefined: unknown. Relies on the watch while
+   * it reports every change.
+   */
+  asOfMs(): number | undefined;
+  /** Since when the oldest change waits; undefined: none does, or only a person can decide about them. */
+  oldestWaitingMs(): number | undefined;
+  /** Reports whether files or deletes are planned and not done. */
+  isSending(): boolean;
+  /** Reports whether the folder is being checked, or is due now; also while a former process's end is settled. */
+  isScanning(): boolean;
+  /** Reports whether everything that was marked is done; while the source is paused, whether it was checked. */
+  isIdle(): boolean;
+  /** See `Checking`. */
+  isHalted(): boolean;
+}
+
+/** A change that the watch reports is noticed this soon at the latest. The simulation judges by it. */
+export const NOTICED_MS = 10_000;
+
+/** What the source is doing. */
+export function progressOf({
+  options: { row, isWatched },
+  context: { ledger, now },
+  agenda: { states },
+  adoption,
+  deletes,
+  checking,
+  state,
+}: SourceParts): SourceProgress {
+  const openedMs = now();
+  const stateOf = (path: RelativePath): FileState | undefined => ledger.files.living(row.id, path)?.state;
+  const isSending = (): boolean => states.hasJobs() || deletes.hasJobs();
+  const activity = (): SourceActivity => {
+    const { agreed, nothing } = states.counts((path) => countedAs(stateOf(path)), state.paused);
+    // While it is paused, what waits for the adoption is among what was counted.
+    return {
+      backlog: agreed + nothing + (state.paused ? 0 : adoption.waiting().size),
+      backlogAgreed: agreed,
+    };
+  };
+  const isIdle = (): boolean =>
+    state.recovered && checking.isPlanned() && !checking.isPassing() && states.isQuiet() && !isSending();
+  let asOfMs = ledger.sources.asOfMs(row.id);
+  /** Advances `asOfMs` if everything that was noticed is done now. */
+  const noteRest = (): number | undefined => {
+    const checkedMs = checking.checkedMs();
+    if (checkedMs === undefined || state.paused || !isIdle()) return asOfMs;
+    const nowMs = Date.now();
+    const noticedMs = isWatched() ? nowMs - NOTICED_MS : checkedMs;
+    // A time to come is from before the clock was set back.
+    const known = [asOfMs ?? checkedMs, checkedMs, noticedMs].filter((each) => each <= nowMs);
+    return (asOfMs = known.length === 0 ? undefined : Math.max(...known));
+  };
+  return {
+    noteBacklog: () => {
+      const { backlog, backlogAgreed } = activity();
+      ledger.sources.setBacklog(row.id, backlog, backlogAgreed);
+      ledger.sources.setCompared(row.id, checking.isPlanned());
+      ledger.sources.setAsOf(row.id, noteRest() ?? null);
+    },
+    activity,
+    isPlanned: () => checking.isPlanned(),
+    asOfMs: () => (checking.isPlanned() ? noteRest() : undefined),
+    oldestWaitingMs: () => {
+      if (state.paused || ledger.drift.loss(row.id) !== undefined) return undefined;
+      return earliest(
+        state.recovered && checking.isPlanned() ? undefined : openedMs,
+        states.oldestMs((path) => stateOf(path) === "parked"),
+        deletes.oldestMs(),
+        adoption.waiting().size > 0 ? checking.adoptingSinceMs() : undefined,
+      );
+    },
+    isSending,
+    isScanning: () => {
+      const nextMs = states.nextDueMs();
+      return !state.recovered || checking.isPassing() || (nextMs !== undefined && nextMs <= now());
+    },
+    isHalted: () => checking.isHalted(),
+    isIdle,
+  };
+}
