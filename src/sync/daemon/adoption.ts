@@ -4,6 +4,7 @@ import type { DaemonSources } from "./sources.ts";
 import { rulesKeysOf } from "../pass/rules-key.ts";
 import { NOTHING_UNSEARCHED } from "../ledger/drift/adoptions.ts";
 
+/** Assigns to files the resources that the service has of them, source by source. See `adoptSource`. */
 export async function adoptSources(
   { context, ledger }: Parts,
   sources: DaemonSources,

@@ -27,6 +27,7 @@ export interface DaemonPulse {
   readonly service: PaceState["kind"];
 }
 
+/** Samples a daemon's work now. */
 export function pulseOf(parts: Parts, sources: DaemonSources): DaemonPulse {
   const pace = paceOf(parts);
   return {

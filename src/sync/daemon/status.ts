@@ -140,6 +140,7 @@ export function openSpeed(): Speed {
   };
 }
 
+/** Returns the figures of a daemon now. */
 export function figuresOf(parts: Parts, sources: DaemonSources, status: () => DaemonStatus): DaemonFigures {
   const { context, options } = parts;
   const sinceMs = parts.read(

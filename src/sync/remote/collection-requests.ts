@@ -53,6 +53,7 @@ const PAGE_RESOURCES = 1000;
 /** A list with more pages repeats itself. */
 const LIST_PAGES_MAX = 100_000;
 
+/** Opens these requests over a transport. */
 export function collectionRequests(
   { attempt, send, db, auth, noteClock }: Transport,
   { now, onMoved = () => undefined, onCapabilities = () => undefined }: CollectionOptions,

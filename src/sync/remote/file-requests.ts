@@ -7,6 +7,7 @@ import { download, type ExpectedSize, fileAddress, type Sink } from "./download.
 import { TornFile, uploadBody } from "./multipart.ts";
 import { NOT_SENT, type Hosts, type Transport, type TransportOptions } from "./transport.ts";
 
+/** A file to upload, with what its bytes must still be. */
 export interface UploadSource extends FileLocation {
   readonly name: string;
   readonly sizeBytes: number;
@@ -28,6 +29,7 @@ export interface FileRequests {
   ): Promise<Reply<string> | { readonly kind: "torn" }>;
 }
 
+/** Opens these requests over a transport. */
 export function fileRequests(
   { attempt, send, auth }: Transport,
   hosts: Hosts,

@@ -104,6 +104,7 @@ const Changed = z.object({
     .optional(),
 });
 
+/** Opens these requests over a transport. */
 export function resourceRequests(
   { attempt, send, auth, json, patient }: Transport,
   { now }: Pick<TransportOptions, "now">,
