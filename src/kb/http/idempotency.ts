@@ -83,21 +83,15 @@ export function openIdempotency(
 
 /** The content of a request's note. */
 export type Note =
-  | { readonly kind: "answer"; readonly body: string }
   | { readonly kind: "resource"; readonly resource: Resource }
   | { readonly kind: "reference"; readonly resourceId: string }
   | { readonly kind: "file"; readonly file: StoredFile }
   | { readonly kind: "batch"; readonly batch: AcceptedBatch }
   | { readonly kind: "question"; readonly messageId: string };
 
-/** Prefix of a reference in notes of earlier versions. */
-const OLD_REFERENCE = "resource ";
-
-/** Parses a note, including those of earlier versions. */
+/** Parses a note. */
 export function readStoredAnswer({ body }: StoredAnswer): Note {
-  if (body.startsWith(OLD_REFERENCE))
-    return { kind: "reference", resourceId: body.slice(OLD_REFERENCE.length) };
-  // Written by the store with one of these fields, or by an earlier version as an answer.
+  // Written by the store with one of these fields.
   const note = JSON.parse(body) as {
     resource?: Resource;
     resourceId?: string;
@@ -111,7 +105,7 @@ export function readStoredAnswer({ body }: StoredAnswer): Note {
   if (note.file !== undefined) return { kind: "file", file: note.file };
   if (note.batch !== undefined) return { kind: "batch", batch: note.batch };
   if (note.messageId !== undefined) return { kind: "question", messageId: note.messageId };
-  return { kind: "answer", body };
+  throw new Error("the note of a request says nothing that was written");
 }
 
 function conflict(): Refusal {

@@ -228,7 +228,6 @@ function changeAnswers(parts: HttpParts) {
     <T>(done: (resource: Resource, share: ResponseShare) => T) =>
     async (accountId: string, noted: StoredAnswer, share: ResponseShare) => {
       const note = readStoredAnswer(noted);
-      if (note.kind === "answer") return { status: noted.status, stream: streamOf(parts, [note.body]) };
       if (note.kind !== "resource" && note.kind !== "reference")
         throw new Error("a resource was noted as something else");
       const resource =

@@ -130,7 +130,6 @@ function addUpload(scope: FastifyInstance, parts: HttpParts, pace: UploadPace, u
       const work = () => store({ request: { key, bodySha256: sha256 } });
       const replay = async (noted: StoredAnswer): Promise<SentAnswer> => {
         const note = readStoredAnswer(noted);
-        if (note.kind === "answer") return { status: noted.status, body: note.body };
         if (note.kind === "file") {
           await finishUpload(kb, note.file);
           return answer(note.file);

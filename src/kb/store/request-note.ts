@@ -31,8 +31,7 @@ export interface StoredAnswer {
   readonly status: number;
   /**
    * JSON text of what was written: `{"resource": …}` as it was then, `{"resourceId": …}` if the resource is long,
-   * `{"file": …}`, `{"batch": …}` as it was accepted, or `{"messageId": …}` for a question. A store of an earlier version may hold whole answers, and ids
-   * under `resource`.
+   * `{"file": …}`, `{"batch": …}` as it was accepted, or `{"messageId": …}` for a question.
    */
   readonly body: string;
 }

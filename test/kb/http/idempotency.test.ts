@@ -270,7 +270,6 @@ describe("the note of a request", () => {
   const read = (body: string) => readStoredAnswer({ bodySha256: "", status: 201, body });
 
   it.each([
-    ["a reference of an earlier version", "resource abc", { kind: "reference", resourceId: "abc" }],
     [
       "a resource without its text",
       '{"resource":{"id":"a"}}',
@@ -285,7 +284,6 @@ describe("the note of a request", () => {
     ["a file", '{"file":{"token":"t"}}', { kind: "file", file: { token: "t" } }],
     ["a batch", '{"batch":{"id":"b"}}', { kind: "batch", batch: { id: "b" } }],
     ["a question", '{"messageId":"m"}', { kind: "question", messageId: "m" }],
-    ["an answer of an earlier version", '{"success":true}', { kind: "answer", body: '{"success":true}' }],
   ])("is read: %s", (_name, body, note) => {
     expect(read(body)).toEqual(note);
   });
