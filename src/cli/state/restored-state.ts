@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { RestrictedKeys } from "../../kb/store/maintenance.ts";
-import { messageOf } from "../../lib/failure.ts";
+import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
 import { checkLedger } from "../../sync/ledger/check.ts";
@@ -14,14 +14,29 @@ export function checkStage(path: string): readonly Finding[] {
   const store = storeFile(stateFolder(path));
   const ledger = ledgerFile(path);
   // A backup of an older version is brought up to date here, where it costs nothing if that fails.
-  if (existsSync(store)) maintainStore(store).upgrade();
-  if (existsSync(ledger)) upgradeLedger(ledger);
+  if (existsSync(store)) bringUpToDate(() => maintainStore(store).upgrade());
+  if (existsSync(ledger)) bringUpToDate(() => upgradeLedger(ledger));
   const findings = [
     ...(checkLedger(path)?.findings ?? []),
     ...(maintainStore(store).check()?.findings ?? []),
   ];
   // Saved texts that were missing when the backup was made are still missing; the hashes of the others were compared.
   return findings.filter(({ check }) => check !== "trash");
+}
+
+/** The advice for a state folder with such a file does not fit: the folder is sound, and the backup is to blame. */
+function bringUpToDate(upgrade: () => void): void {
+  try {
+    upgrade();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code !== "store_older" && code !== "ledger_older") throw error;
+    throw new KbsyncError(`the backup cannot be restored: ${messageOf(error)}`, {
+      code,
+      hint: "The state folder was left as it is. Restore the backup with the build that made it.",
+      cause: error,
+    });
+  }
 }
 
 /** What became of the keys in a restored store. */
