@@ -50,7 +50,7 @@ const HINT_OLDER = {
   ledger:
     "It was left as it is. `kbsync recover` keeps it under another name and makes a new one from what the service holds; nothing is sent twice.",
   store:
-    "It was left as it is. Move the state folder away and start again: files that the service does not have are sent once more.",
+    "It was left as it is. Move the state folder away and start again: kbsync builds a new store from the watched folders. Documents, keys and threads that were made through the API are only in the old one.",
 };
 
 /** Throws `KIND_older` or `KIND_newer` for a file whose version the schema does not know. */

@@ -9,9 +9,9 @@ afterAll(() => temporary.remove());
 
 it.each([
   ["ledger", 99, "ledger.db", /version 99.* up to \d+/],
-  ["ledger", 12, "ledger.db", /before the first release: .* version 12.*`kbsync recover --config \S+`/s],
+  ["ledger", 16, "ledger.db", /before the first release: .* version 16.*`kbsync recover --config \S+`/s],
   ["store", 99, "service/kb.sqlite", /version 99.* up to \d+/],
-  ["store", 14, "service/kb.sqlite", /before the first release: .* version 14.*Move the state folder away/s],
+  ["store", 34, "service/kb.sqlite", /before the first release: .* version 34.*Move the state folder away/s],
 ])(
   "refuses a %s of version %s with the reason and leaves it as it is",
   async (kind, version, path, words) => {

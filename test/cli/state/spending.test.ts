@@ -1,4 +1,3 @@
-import Database from "better-sqlite3";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -58,15 +57,6 @@ it("reads nothing without a store, and without a budget", async () => {
   expect(await readSpending(configWith(budget), state, NOW_MS, NONE)).toBeNull();
   await spend("2026-11-24", 1);
   expect(await readSpending(configWith({}), state, NOW_MS, NONE)).toBeNull();
-});
-
-it("reads nothing as spent in a store from before there were budgets", async () => {
-  await spend("2026-11-24", 1);
-  const db = new Database(storeFile(state));
-  db.exec("DROP TABLE spending");
-  db.close();
-  const spending = await readSpending(configWith({ budget: { perDay: 5 } }), state, NOW_MS, NONE);
-  expect(spending).toMatchObject({ today: 0, thisMonth: 0 });
 });
 
 it("asks the database if the store is in one, and says nothing if that does not answer", async () => {

@@ -163,14 +163,3 @@ export async function byVector(
   const evidence = { scope, lexical: { query: "", limit: 1 }, nearest: query, depth: 0, withChunks: false };
   return (await index.evidence(evidence)).nearest ?? [];
 }
-
-/** SQL that puts the index of words of versions up to 28, without its entries, in the place of today's. */
-export const OLD_INDEX = `
-  DROP TABLE word_segment;
-  DROP TABLE word_run;
-  DROP TABLE word_page;
-  DROP TABLE word_removal;
-  ALTER TABLE scope RENAME COLUMN merged TO retitled;
-  CREATE VIRTUAL TABLE chunk_index USING fts5 (
-    terms, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii'
-  );`;

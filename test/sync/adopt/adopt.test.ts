@@ -570,7 +570,7 @@ describe("recover", () => {
   const damage = (): void => writeFileSync(ledgerPath(), "no database at all");
   const predate = (): void => {
     const db = new Database(ledgerPath());
-    db.pragma("user_version = 12");
+    db.pragma("user_version = 16");
     db.pragma("journal_mode = DELETE");
     db.close();
   };

@@ -108,7 +108,7 @@ export function changedColumns(
   };
 }
 
-/** Returns the label after a change. It stays as it is if title and metadata do, also for metadata from before labels. */
+/** Returns the label after a change. It stays as it is if title and metadata do. */
 function labelAfter(before: ResourceRow, { title, metadata }: ResourceChange): string {
   if (title === undefined && metadata === undefined) return before.label;
   return labelOf(title ?? before.title, metadata ?? resourceOf(before, "").metadata);

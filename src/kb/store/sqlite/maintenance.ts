@@ -5,13 +5,6 @@ import { checkStore } from "./check/check.ts";
 import { type Connection, openForReading, openForWriting } from "./database/connection.ts";
 import { storeFailure } from "./database/failures.ts";
 
-const NOTHING = { day: 0, month: 0 };
-
-/** A store of an older release has no such table before its upgrade. */
-function hasSpending(db: Connection): boolean {
-  return db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'spending'").get() !== undefined;
-}
-
 /** The maintenance of a store file, which may be a copy. */
 export function sqliteMaintenance(path: string): StoreMaintenance {
   const read = <T>(work: (db: Connection) => T): T => {
@@ -31,7 +24,7 @@ export function sqliteMaintenance(path: string): StoreMaintenance {
     upgrade: () => {
       openForWriting(path).close();
     },
-    spent: (day) => read((db) => (hasSpending(db) ? prepareSpendingReads(db).spent(day) : NOTHING)),
+    spent: (day) => read((db) => prepareSpendingReads(db).spent(day)),
     keys: () => read(accountKeys),
     restrictKeys: (keys) => restrictKeys(keys, path),
   };

@@ -1,7 +1,7 @@
 import type { Schema } from "../../../lib/upgrade.ts";
 
 /**
- * The ledger's tables. The first release fixes the first script; a later change is a script of its own.
+ * The ledger's tables. A release that changes them adds a script; a released script never changes.
  *
  * - `files`: what the service has acknowledged, one row per file. A row whose delete is held stays (state `held`), so that
  *   a file that returns finds its resource. Two rows may then share a path, of which one is held.
@@ -16,7 +16,7 @@ import type { Schema } from "../../../lib/upgrade.ts";
  * - `tombstones`: resources that this ledger deleted. A stale list may show them; they are never adopted.
  */
 export const SCHEMA: Schema = {
-  baseline: 14,
+  baseline: 17,
   scripts: [
     `
   -- \`born_ms\`: when this ledger began, by our clock. It did not make older resources.
@@ -58,7 +58,9 @@ export const SCHEMA: Schema = {
     -- Files of the source when its backlog was written, so that another process counts each once.
     found INTEGER NOT NULL DEFAULT 0,
     -- Whether the last process that worked on the source compared the whole folder: before that, the backlog is unknown.
-    compared INTEGER NOT NULL DEFAULT 0
+    compared INTEGER NOT NULL DEFAULT 0,
+    -- Unix time before which every change was acknowledged or counted in this row; NULL: unknown.
+    as_of_ms REAL
   ) STRICT;
 
   CREATE TABLE shapes (
@@ -90,6 +92,8 @@ export const SCHEMA: Schema = {
     extractor_version INTEGER NOT NULL,
     shape INTEGER REFERENCES shapes (id),
     file_url TEXT,
+    -- Hash of the metadata that the service acknowledged; NULL: none.
+    metadata_hash TEXT,
     error_code TEXT,
     error_message TEXT,
     tries INTEGER NOT NULL DEFAULT 0,
@@ -120,6 +124,8 @@ export const SCHEMA: Schema = {
     doc_id TEXT,
     key TEXT NOT NULL,
     at_ms REAL NOT NULL,
+    -- The service's clock minus ours when the intent was written; NULL: unknown.
+    clock_offset_ms REAL,
     attempts INTEGER NOT NULL DEFAULT 1,
     size_bytes INTEGER NOT NULL DEFAULT 0,
     mtime_ms REAL NOT NULL DEFAULT 0,
@@ -133,6 +139,8 @@ export const SCHEMA: Schema = {
     extractor_version INTEGER NOT NULL DEFAULT 0,
     shape INTEGER REFERENCES shapes (id),
     file_url TEXT,
+    -- Hash of the metadata that a create sent; NULL: none.
+    metadata_hash TEXT,
     error_message TEXT,
     -- Attempts left to save a deleted file's text before its resource is deleted regardless; 0: it is not saved.
     keep_tries INTEGER NOT NULL DEFAULT 0
@@ -242,19 +250,6 @@ export const SCHEMA: Schema = {
       held = held + (NEW.state IN ('held', 'doomed')) - (OLD.state IN ('held', 'doomed'))
     WHERE id = NEW.source;
   END;
-  `,
-    `
-  -- The service's clock minus ours when the intent was written, as far as it was known.
-  ALTER TABLE intents ADD COLUMN clock_offset_ms REAL;
-  `,
-    `
-  -- Hash of the metadata that the service acknowledged, or that a create sent; NULL: none.
-  ALTER TABLE files ADD COLUMN metadata_hash TEXT;
-  ALTER TABLE intents ADD COLUMN metadata_hash TEXT;
-  `,
-    `
-  -- Unix time before which every change was acknowledged or counted in the source's row; NULL: unknown.
-  ALTER TABLE sources ADD COLUMN as_of_ms REAL;
   `,
   ],
 };

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { prepareAnswerNotes } from "../../../../src/kb/store/sqlite/database/answer-notes.ts";
 import { rowOf, SCOPE_NUMBER_MAX } from "../../../../src/kb/index/rows.ts";
-import { defineFunctions, SCHEMA } from "../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../src/kb/store/sqlite/database/schema.ts";
 import { prepareScopeWrites } from "../../../../src/kb/store/sqlite/scopes/scope-writes.ts";
 import type { StoredFile } from "../../../../src/kb/store/records.ts";
 import { NOW } from "../store-fixture.ts";
@@ -10,7 +10,6 @@ import { NOW } from "../store-fixture.ts";
 let db: Database.Database;
 beforeEach(() => {
   db = new Database(":memory:");
-  defineFunctions(db);
   for (const script of SCHEMA.scripts) db.exec(script);
   for (const id of ["busy", "quiet"]) {
     db.exec(`INSERT INTO account VALUES ('${id}', '${id}')`);

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openForWriting } from "../../../../src/kb/store/sqlite/database/connection.ts";
+import { SCHEMA } from "../../../../src/kb/store/sqlite/database/schema.ts";
 import { openSqliteStore } from "../../../../src/kb/store/sqlite/open.ts";
+import { copyOf, upgrade } from "../../../../src/lib/upgrade.ts";
 import { DEFAULT_SETTINGS } from "../../../../src/wire/primitives.ts";
 import { NOW, wordsOnly } from "../store-fixture.ts";
 
@@ -17,6 +19,24 @@ describe("openSqliteStore", () => {
   });
   afterEach(() => {
     rmSync(folder, { recursive: true });
+  });
+
+  it("a later version's step upgrades a store with its data, and this version then refuses it and opens the copy", async () => {
+    const first = await openSqliteStore({ path });
+    const account = await first.records.ensureAccount("local");
+    await first.close();
+    const step = "ALTER TABLE account ADD COLUMN note TEXT NOT NULL DEFAULT 'none'";
+    const later = { ...SCHEMA, scripts: [...SCHEMA.scripts, step] };
+    const db = new Database(path);
+    upgrade(db, { file: path, kind: "store", schema: later });
+    expect(db.prepare("SELECT id, name, note FROM account").all()).toEqual([
+      { id: account.id, name: "local", note: "none" },
+    ]);
+    db.close();
+    await expect(openSqliteStore({ path })).rejects.toMatchObject({ code: "store_newer" });
+    const copy = await openSqliteStore({ path: copyOf(path, SCHEMA.baseline) });
+    expect(await copy.records.accounts()).toMatchObject([{ id: account.id }]);
+    await copy.close();
   });
 
   it("creates the file and its folder, and finds all data after reopening", async () => {
@@ -87,7 +107,7 @@ describe("openSqliteStore", () => {
       "a store from before the first release",
       (at) => {
         const db = openForWriting(at);
-        db.pragma("user_version = 14");
+        db.pragma(`user_version = ${SCHEMA.baseline - 1}`);
         db.close();
       },
       "store_older",

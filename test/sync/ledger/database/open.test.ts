@@ -13,6 +13,7 @@ import { join } from "node:path";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkLedger } from "../../../../src/sync/ledger/check.ts";
+import { SCHEMA } from "../../../../src/sync/ledger/database/schema.ts";
 import { ledgerFile, openLedger } from "../../../../src/sync/ledger/ledger.ts";
 import { readStatus } from "../../../../src/sync/operator/status.ts";
 
@@ -105,7 +106,7 @@ describe("a foreign ledger", () => {
   it("refuses a ledger from before the first release with instructions, and leaves it unchanged", async () => {
     await writeLedger();
     const db = new Database(file);
-    db.pragma("user_version = 12");
+    db.pragma(`user_version = ${SCHEMA.baseline - 1}`);
     db.close();
     const before = readFileSync(file);
     const hint: unknown = expect.stringContaining("`kbsync recover`");

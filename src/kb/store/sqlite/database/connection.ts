@@ -3,7 +3,7 @@ import { KbsyncError } from "../../../../lib/failure.ts";
 import { makePrivate } from "../../../../lib/private-path.ts";
 import { refuseUnknownVersion, upgrade, type UpgradeListener } from "../../../../lib/upgrade.ts";
 import { storeFailure } from "./failures.ts";
-import { defineFunctions, SCHEMA } from "./schema.ts";
+import { SCHEMA } from "./schema.ts";
 
 /** Marks a file as a store of this program (the bytes "kbst"). */
 const APPLICATION_ID = 0x6b627374;
@@ -36,7 +36,6 @@ export function openForWriting(path: string, listener: UpgradeListener = {}): Co
     db.pragma("secure_delete = ON");
     // The writer checkpoints between transactions; see writer.ts.
     db.pragma("wal_autocheckpoint = 0");
-    defineFunctions(db);
     upgrade(db, { file: path, kind: "store", schema: SCHEMA, applicationId: APPLICATION_ID, listener });
     // SQLite writes the undo data of a savepoint to a temporary file above 64 KB. That fails on a full disk, and with it a
     // delete, which has a reserve only for its log. Set after the upgrade, which may sort a whole store.

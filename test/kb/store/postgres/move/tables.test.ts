@@ -2,14 +2,13 @@ import Database from "better-sqlite3";
 import { Client } from "pg";
 import { describe, expect, it } from "vitest";
 import { COUNTERS, ONLY_POSTGRES, ONLY_SQLITE, TABLES } from "../../../../../src/kb/store/move/tables.ts";
-import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 import { isSkipped, newDatabase } from "../databases.ts";
 
 // Who adds a table or a column to a schema decides here whether `kbsync move` copies it.
 describe("the tables that are copied", () => {
   it("are all of SQLite, with all columns, but for those that are named with a reason", () => {
     const db = new Database(":memory:");
-    defineFunctions(db);
     for (const script of SCHEMA.scripts) db.exec(script);
     const columns = db
       .prepare<[], string>(

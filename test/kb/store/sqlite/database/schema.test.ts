@@ -1,10 +1,9 @@
 import Database from "better-sqlite3";
 import { expect, it } from "vitest";
-import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
 it.each(["resource", "chunk"])("has an index for every reference to a purged %s", (parent) => {
   const db = new Database(":memory:");
-  defineFunctions(db);
   for (const script of SCHEMA.scripts) db.exec(script);
   const references = db
     .prepare<[string], { child: string; column: string }>(`

@@ -1,7 +1,7 @@
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { prepareDeliveryQueue } from "../../../../../src/kb/store/sqlite/queue/delivery-queue.ts";
-import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 
 const MAX = 20_000;
 const NOW = "2026-01-01T00:00:00.000Z";
@@ -9,7 +9,6 @@ const NOW = "2026-01-01T00:00:00.000Z";
 let db: Database.Database;
 beforeEach(() => {
   db = new Database(":memory:");
-  defineFunctions(db);
   for (const step of SCHEMA.scripts) db.exec(step);
   // These tests need no rows of accounts.
   db.pragma("foreign_keys = OFF");

@@ -2,7 +2,7 @@ import Database from "better-sqlite3";
 import { beforeEach, expect, it } from "vitest";
 import { rowOf } from "../../../../../src/kb/index/rows.ts";
 import { DamagedIndex } from "../../../../../src/kb/index/seal.ts";
-import { defineFunctions, SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
+import { SCHEMA } from "../../../../../src/kb/store/sqlite/database/schema.ts";
 import { prepareWordWrites, type WordWrites } from "../../../../../src/kb/store/sqlite/words/word-writes.ts";
 
 let db: Database.Database;
@@ -10,7 +10,6 @@ let words: WordWrites;
 
 beforeEach(() => {
   db = new Database(":memory:");
-  defineFunctions(db);
   for (const script of SCHEMA.scripts) db.exec(script);
   db.exec(`
     INSERT INTO account (id, name) VALUES ('a', 'a');
