@@ -20,7 +20,8 @@ import { listMetadata, MetadataInput, MetadataOutput } from "./metadata-tool.ts"
 import { addPrompts } from "./prompts.ts";
 import { readDocument, ReadInput, ReadOutput } from "./read-tool.ts";
 import { addDocumentResources } from "./resources.ts";
-import { searchPassages, SearchInput, SearchOutput } from "./search-tool.ts";
+import { searchPassages } from "./search-tool.ts";
+import { SearchInput, SearchOutput } from "./search-schema.ts";
 import { SourcesInput, SourcesOutput, describeSources } from "./sources-tool.ts";
 import { runTool, type ToolOutput } from "./tool-result.ts";
 

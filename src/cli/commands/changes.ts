@@ -4,7 +4,7 @@ import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { type KnowledgeService, openServiceConnections } from "../../mcp/service.ts";
 import { type Change, CHANGES_MAX, NOW } from "../../wire/changes.ts";
-import { reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";

@@ -3,7 +3,7 @@ import { request } from "undici";
 import { loadConfig } from "../../config/load.ts";
 import { AgentsAnswer } from "../../wire/agent.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { findService } from "../compose/compose.ts";
+import { findService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { runningInstances } from "../state/instances.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import { runningService } from "../compose/compose.ts";
+import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";
 import { consoleLink, hasConsole } from "../compose/console-link.ts";

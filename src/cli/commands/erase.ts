@@ -5,7 +5,7 @@ import { erase as eraseHere } from "../../sync/operator/erase.ts";
 import { openServiceEraser } from "../../sync/remote/erasure.ts";
 import type { Erased, RequestOf } from "../../wire/daemon.ts";
 import type { Remainder } from "../../wire/erasure.ts";
-import { reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
 import { locatedPath, nothingSynced, openOperator, type Operator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";

@@ -4,7 +4,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { type KnowledgeService, openServiceConnections } from "../../mcp/service.ts";
 import { searchScopes } from "../../sync/operator/search.ts";
 import type { Facet } from "../../wire/facets.ts";
-import { reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import { documentProse } from "../terminal/prose.ts";

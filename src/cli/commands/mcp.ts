@@ -7,7 +7,7 @@ import { isLoopback } from "../../lib/loopback.ts";
 import type { Caller } from "../../mcp/caller.ts";
 import type { ServiceConnections } from "../../mcp/service.ts";
 import { openDocumentReader } from "../compose/client-documents.ts";
-import { runningService } from "../compose/compose.ts";
+import { runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openKnownFiles } from "../state/known-files.ts";
 import { openLog } from "../terminal/log.ts";

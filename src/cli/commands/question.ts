@@ -7,15 +7,21 @@ import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { askWithReceipt, receiptLine } from "../../mcp/receipt.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { AGENT_ID_CHARS_MAX, DEFAULT_AGENT_ID } from "../../wire/agent.ts";
-import { THREAD_ID_CHARS_MAX, USER_CHARS_MAX } from "../../wire/chat.ts";
+import {
+  THREAD_ID_CHARS_MAX,
+  USER_CHARS_MAX,
+  type Annotation,
+  type ChatResponse,
+  type Citation,
+} from "../../wire/chat.ts";
 import { IMAGES_MAX } from "../../wire/constants.ts";
-import type { Annotation, ChatResponse, Citation } from "../../wire/chat.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { UploadAnswer } from "../../wire/upload.ts";
 import { documentProse, proseCells } from "../terminal/prose.ts";
 import { openStreamedProse, type StreamedProse } from "../terminal/streamed-prose.ts";
 import { readChatAnswer } from "./chat-events.ts";
-import { reachService, type ReachedService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 import { askService, callService } from "../compose/service-call.ts";
 import { citedPath } from "../output/cited-path.ts";
 import type { Context } from "../output/context.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { recoverLedger, type RecoverReport } from "../../sync/daemon.ts";
 import { printJson } from "../state/ask.ts";
-import { reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
 import { daemonOptions } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { ReachedService } from "../compose/compose.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 import { compareConfigs, type ConfigChange, liveConfig } from "../state/config-change.ts";
 import type { Context } from "../output/context.ts";
 import type { Supervisor } from "../systemd/supervise.ts";

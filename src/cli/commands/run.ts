@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
-import { findService, runningService } from "../compose/compose.ts";
+import { findService, runningService } from "../compose/reached-service.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";
 import { type CommonOptions, configRequest } from "../output/options.ts";

@@ -17,15 +17,18 @@ import {
 } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
 import type { Receipt } from "../../wire/receipt.ts";
-import type { SearchAnswer, SearchFallback, SearchResult } from "../../wire/search.ts";
 import {
+  type SearchAnswer,
+  type SearchFallback,
+  type SearchResult,
   FALLBACK_TEXT,
   joinFallbacks,
   QUERY_CHARS_MAX,
   TOP_K_DEFAULT,
   TOP_K_MAX,
 } from "../../wire/search.ts";
-import { reachService, type ReachedService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 import { openSynced, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";
 import { openLog } from "../terminal/log.ts";

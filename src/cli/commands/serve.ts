@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Command } from "commander";
 import { loadConfig } from "../../config/load.ts";
-import { startEmbeddedService } from "../compose/compose.ts";
+import { startEmbeddedService } from "../compose/embedded-service.ts";
 import { LIVE_IN_SERVICE } from "../state/config-change.ts";
 import type { Context } from "../output/context.ts";
 import { filesOfOneProcess } from "../state/exposure.ts";

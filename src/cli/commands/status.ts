@@ -14,7 +14,7 @@ import { outageWords } from "../../sync/remote/pacer.ts";
 import { badNews } from "../output/standing-words.ts";
 import { localTime, counted, duration, thousands } from "../output/progress.ts";
 import { nothingSynced, type Operator, openOperator } from "../state/ask.ts";
-import { findService } from "../compose/compose.ts";
+import { findService } from "../compose/reached-service.ts";
 import { spentInDatabase } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
 import { limitWords } from "../output/limit-words.ts";

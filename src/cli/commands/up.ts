@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Config } from "../../config/load.ts";
-import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import { type ReachedService, startEmbeddedService } from "../compose/embedded-service.ts";
 import { openDaemonBridge } from "../compose/daemon-bridge.ts";
 import { consoleAddress, consoleLink, hasConsole } from "../compose/console-link.ts";
 import { completeCommand } from "../output/hint.ts";

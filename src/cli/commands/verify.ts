@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { AuditReport, Finding } from "../../wire/daemon.ts";
 import { absoluteFolder, openOperator, printJson, nothingSynced } from "../state/ask.ts";
-import { reachService } from "../compose/compose.ts";
+import { reachService } from "../compose/reached-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT } from "../output/exit-code.ts";

@@ -3,10 +3,17 @@ import type { z } from "zod";
 import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { ROUTES } from "../../wire/routes.ts";
-import { DeadAnswer, EndpointsAnswer, QueuesAnswer, ReplayAnswer } from "../../wire/webhook.ts";
-import type { DeadRecord, EndpointRecord } from "../../wire/webhook.ts";
+import {
+  DeadAnswer,
+  EndpointsAnswer,
+  QueuesAnswer,
+  ReplayAnswer,
+  type DeadRecord,
+  type EndpointRecord,
+} from "../../wire/webhook.ts";
 import { printJson } from "../state/ask.ts";
-import { type ReachedService, runningService } from "../compose/compose.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
+import { runningService } from "../compose/reached-service.ts";
 import { askService } from "../compose/service-call.ts";
 import type { Context } from "../output/context.ts";
 import { type CommonOptions, configRequest, wholeNumber } from "../output/options.ts";

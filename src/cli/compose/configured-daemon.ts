@@ -5,7 +5,7 @@ import type { Metrics } from "../../metrics/metrics.ts";
 import { type Daemon, type DaemonOptions, openDaemon } from "../../sync/daemon.ts";
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import type { StateFolder } from "../state/state-folder.ts";
-import type { ReachedService } from "./compose.ts";
+import type { ReachedService } from "./embedded-service.ts";
 
 /** Opens the daemon over the configuration's sources; see `daemonOptions`. */
 export function openConfiguredDaemon(

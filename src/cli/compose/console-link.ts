@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { ROUTES } from "../../wire/routes.ts";
 import { LinkAnswer } from "../../wire/session.ts";
-import type { ReachedService } from "./compose.ts";
+import type { ReachedService } from "./embedded-service.ts";
 import { askService } from "./service-call.ts";
 
 /** Returns the address of the console, without a slash at its end: the public one, if there is one. */

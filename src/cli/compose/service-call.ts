@@ -5,7 +5,7 @@ import { openAgent } from "../../lib/proxy.ts";
 import { readText } from "../../lib/read-text.ts";
 import { Failure } from "../../wire/failure.ts";
 import { KEY_HEADER } from "../../wire/routes.ts";
-import type { ReachedService } from "./compose.ts";
+import type { ReachedService } from "./embedded-service.ts";
 
 /** A command's request to the service. */
 export interface ServiceCall {

@@ -4,7 +4,7 @@ import type { Finding } from "../../lib/finding.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import { openAgent } from "../../lib/proxy.ts";
 import { KEY_HEADER, ROUTES } from "../../wire/routes.ts";
-import { findService } from "../compose/compose.ts";
+import { findService } from "../compose/reached-service.ts";
 import { openWithoutTls } from "../state/exposure.ts";
 import type { Check, Checked, DoctorGround } from "./check.ts";
 

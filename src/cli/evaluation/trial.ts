@@ -6,7 +6,7 @@ import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { openResourceLookup, type ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import type { Tier } from "../../wire/primitives.ts";
-import { type ReachedService, startEmbeddedService } from "../compose/compose.ts";
+import { type ReachedService, startEmbeddedService } from "../compose/embedded-service.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
 import { makeStateFolder } from "../state/state-folder.ts";
 

@@ -1,5 +1,5 @@
 import type { ProgressSample } from "../../system/progress.ts";
-import type { ReachedService } from "../compose/compose.ts";
+import type { ReachedService } from "../compose/embedded-service.ts";
 
 /**
  * Samples the service in this process. Each sample starts a probe unless one is in flight, so a thread that hangs shows as

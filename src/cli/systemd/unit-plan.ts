@@ -8,7 +8,7 @@ import { KbsyncError } from "../../lib/failure.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";
 import { withRestartSteps } from "../../system/unit-restarts.ts";
 import { escapePath } from "../../system/unit-text.ts";
-import { HOSTED_KEY_CREDENTIAL } from "../compose/compose.ts";
+import { HOSTED_KEY_CREDENTIAL } from "../compose/reached-service.ts";
 import { PASSWORD_FILE } from "../compose/store.ts";
 import type { Context } from "../output/context.ts";
 import { type Origin, withOrigin } from "./installed-unit.ts";

@@ -1,20 +1,14 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Readable } from "node:stream";
-import Fastify, { errorCodes } from "fastify";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { bytesOf } from "../../lib/byte-block.ts";
-import { within } from "../../lib/deadline.ts";
+import Fastify, { type FastifyInstance } from "fastify";
 import { codeOf } from "../../lib/failure.ts";
 import { openLoopTurns } from "../../lib/loop-turns.ts";
-import { IDEMPOTENCY_HEADER, KEY_HEADER, REQUEST_ID_HEADER, ROUTES } from "../../wire/routes.ts";
+import { KEY_HEADER, REQUEST_ID_HEADER } from "../../wire/routes.ts";
 import { Refusal } from "../resources/refusal.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 import type { Chat } from "../chat/chat.ts";
 import type { ChatJobRunner } from "../chat/job-runner.ts";
 import { addAgentRoutes } from "./agent-routes.ts";
-import type { RequestKind } from "./admission.ts";
 import { addBatchRoutes } from "./batch-routes.ts";
 import { addBulkRoutes } from "./bulk-routes.ts";
 import { addEventRoutes } from "./event-routes.ts";
@@ -24,38 +18,29 @@ import { answerClientError } from "./client-error.ts";
 import { limitConnections, limitUnanswered } from "./connection-limit.ts";
 import type { ConsoleFile } from "../console/pages.ts";
 import { addConsoleRoutes } from "./console-routes.ts";
-import { addDaemonRoutes } from "./daemon-routes.ts";
-import type { DaemonHandlers } from "./daemon-routes.ts";
+import { addDaemonRoutes, type DaemonHandlers } from "./daemon-routes.ts";
 import { addFileRoutes } from "./file-routes.ts";
 import { addEraseRoutes } from "./erase-routes.ts";
 import { addGrantRoutes } from "./grant-routes.ts";
 import { addKeyRoutes } from "./key-routes.ts";
-import { addHealthRoute } from "./health-route.ts";
-import type { Health } from "./health-route.ts";
-import { openJsonReader } from "./json-reader.ts";
-import type { JsonReader } from "./json-reader.ts";
-import { addMonitoringRoutes, isMonitoring } from "./monitoring-routes.ts";
-import type { MetricsText } from "./monitoring-routes.ts";
-import { isDisconnect } from "./disconnect.ts";
-import { JSON_TYPE, sendJson } from "./operation.ts";
+import { addHealthRoute, type Health } from "./health-route.ts";
+import { addMonitoringRoutes, type MetricsText } from "./monitoring-routes.ts";
 import type { HttpParts } from "./operation.ts";
 import { addOpenApiRoute } from "./openapi-route.ts";
 import { addPreviewRoutes } from "./preview-routes.ts";
 import { addResourceRoutes } from "./resource-routes.ts";
 import { addUsageRoutes } from "./usage-routes.ts";
 import { watchRoutes } from "./route-table.ts";
-import type { RouteTable } from "./route-table.ts";
 import { addSearchRoutes } from "./search-routes.ts";
 import { addSessionRoutes } from "./session-routes.ts";
-import { isShed, openShedLog } from "./shed-log.ts";
-import type { ShedLog } from "./shed-log.ts";
+import { openShedLog, type ShedLog } from "./shed-log.ts";
 import { limitSmallPieces } from "./small-pieces.ts";
-import { refusalAnswer } from "./status.ts";
-import { trackHandlers, trackRequest, workOn } from "./in-flight.ts";
 import { addThreadRoutes } from "./thread-routes.ts";
 import { addUploadRoutes } from "./upload-routes.ts";
-import { oneOf } from "./validate.ts";
 import { addQueuesRoute, queueReader, addWebhookRoutes } from "./webhook-routes.ts";
+import { newRequestId, answerError, refuseExpectation, refuseRoute } from "./error-answers.ts";
+import { SMALL_BODY_BYTES, replaceJsonParser } from "./json-parser.ts";
+import { admitRequests, endStalledAnswers } from "./request-admission.ts";
 
 /** Maximum size of a body relative to its text: JSON escapes every line break and quote. */
 const ESCAPES_FACTOR = 1.25;
@@ -69,10 +54,6 @@ const KEEP_ALIVE_MS = 72_000;
 const CONNECTIONS_MAX = 2048;
 /** Longest path parameter: the name of an uploaded file, with up to nine characters per character of the name. */
 const PARAM_CHARS_MAX = 2048;
-/** Maximum time for a small body to arrive. */
-const SHORT_BODY_MS = 30_000;
-/** Maximum body of operations with a small one or none. */
-const SMALL_BODY_BYTES = 128 * 1024;
 /** Longest time of a turn of the event loop in which requests begin. A request takes about 0.1 ms before its first wait. */
 const BEGIN_MS = 1;
 
@@ -224,191 +205,4 @@ function beginInTurns(
       if (!response.destroyed) for (const handle of handlers) handle(request, response);
     });
   });
-}
-
-/** Returns a random id: clients may report ids long after a restart, and a service's log must not contain one twice. */
-function newRequestId(): string {
-  return randomUUID();
-}
-
-/** Refuses an `Expect` other than `100-continue`, which Node would answer with an empty body. */
-function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const refusal = new Refusal("expectation_failed", "The service supports no expectation but 100-continue.");
-  const { status, body } = refusalAnswer(refusal);
-  response.statusCode = status;
-  response.setHeader("content-type", JSON_TYPE);
-  response.setHeader(REQUEST_ID_HEADER, newRequestId());
-  response.end(JSON.stringify(body));
-}
-
-/** Replaces Fastify's parsers by one for JSON. */
-function replaceJsonParser(server: FastifyInstance): JsonReader {
-  const reader = openJsonReader();
-  server.addHook("onClose", () => reader.close());
-  server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    "application/json",
-    async (request: FastifyRequest, payload: IncomingMessage) => {
-      const bytes = await jsonBytes(request, payload);
-      const account = request.caller?.accountId ?? "";
-      if (request.headers[IDEMPOTENCY_HEADER] === undefined)
-        return workOn(request, () => reader.parse(bytes, account));
-      const { value, sha256 } = await workOn(request, () => reader.parseHashed(bytes, account));
-      request.bodySha256 = sha256;
-      return value;
-    },
-  );
-  return reader;
-}
-
-/**
- * Reads the body into one buffer; Fastify would hold every piece. Its memory is counted as it arrives. A small body must
- * arrive within SHORT_BODY_MS; a long one has the time of a request.
- */
-async function jsonBytes(request: FastifyRequest, payload: Readable): Promise<Buffer> {
-  const { headers, routeOptions, inFlight } = request;
-  const limit = routeOptions.bodyLimit ?? SMALL_BODY_BYTES;
-  const length = headers["content-length"];
-  const declared = length === undefined ? limit : Number(length);
-  if (declared > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  const read = bytesOf(payload, limit, declared, (bytes) => inFlight?.hold(bytes)).catch((cause: unknown) => {
-    if (cause instanceof Refusal) throw cause;
-    throw new Refusal("invalid_body", "The client interrupted the body.", { cause });
-  });
-  const bytes = await (limit > SMALL_BODY_BYTES ? read : within(read, SHORT_BODY_MS, lateBody));
-  if (bytes === undefined) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
-  return bytes;
-}
-
-function lateBody(): Refusal {
-  return new Refusal("request_timeout", `The body did not arrive within ${SHORT_BODY_MS / 1000} s.`);
-}
-
-/** Refuses requests while the service starts or shuts down, reports each request at its end, and bounds those in flight. */
-function admitRequests(server: FastifyInstance, { admission, log, onAnswered }: HttpParts): void {
-  trackHandlers(server);
-  server.addHook("onRequest", (request, reply, done) => {
-    // Monitoring is answered in every state.
-    if (isMonitoring(request.routeOptions.url)) {
-      done();
-      return;
-    }
-    const startMs = performance.now();
-    reply.raw.once("close", () => {
-      onAnswered?.(operationOf(request), sentStatus(reply), (performance.now() - startMs) / 1000);
-      if (request.inFlight !== null && log.isLevelEnabled("debug"))
-        log.debug(requestLine(request, reply, startMs), "request");
-    });
-    try {
-      admission.refuseUnlessReady();
-      done();
-    } catch (error) {
-      // Otherwise a client could reuse the connection to a service that is shutting down.
-      if (admission.state() === "draining") reply.header("connection", "close");
-      done(error as Error); // it throws only Refusals
-    }
-  });
-  // Runs after the route's own hooks, so that a request counts only after its key is checked.
-  server.addHook("onRoute", (route) => {
-    if (isMonitoring(route.url)) return;
-    const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      const account = request.caller?.accountId ?? `address ${request.ip}`;
-      // It is in flight until its work ends, which continues if the client disconnects.
-      const inFlight = trackRequest(request.id, admission.enter(account, kindOf(request)));
-      request.inFlight = inFlight;
-      reply.raw.once("close", () => inFlight.close());
-      // The event has passed if the client disconnected while the key was checked.
-      if (reply.raw.destroyed) inFlight.close();
-    };
-    route.onRequest = [...[route.onRequest ?? []].flat(), enter];
-  });
-}
-
-/**
- * Closes the connection of a client that does not read its answer; the request would be in flight for ever. If no data
- * waits to be read, the service's own work takes that long, for example in a bulk create.
- */
-function endStalledAnswers(server: FastifyInstance, answerIdleMs: number): void {
-  server.addHook("onSend", (request, reply, payload, done) => {
-    const { socket } = request.raw;
-    reply.raw.setTimeout(answerIdleMs, () => {
-      if (socket.writableLength > 0 || reply.raw.writableLength > 0) socket.destroy();
-    });
-    done(null, payload);
-  });
-}
-
-/** Returns the kind of a request. Creates, updates and uploads bring documents. */
-function kindOf({ method, routeOptions }: FastifyRequest): RequestKind {
-  const { config, bodyLimit } = routeOptions;
-  if (config.requestKind !== undefined) return config.requestKind;
-  if (config.scope === "write" && method !== "DELETE") return "document";
-  return bodyLimit > SMALL_BODY_BYTES ? "long" : "short";
-}
-
-/** Returns method and path as registered, so that the number of operations is bounded whatever clients send. */
-function operationOf({ method, routeOptions }: FastifyRequest): string {
-  return routeOptions.url === undefined ? "other" : `${method} ${routeOptions.url}`;
-}
-
-/** Status of the response; undefined if the client disconnected before there was one, when `statusCode` is still 200. */
-function sentStatus({ raw, statusCode }: FastifyReply): number | undefined {
-  return raw.headersSent ? statusCode : undefined;
-}
-
-/** Builds the log line of a request. Its path is the route's pattern, because a real path may contain a file's secret token. */
-function requestLine(request: FastifyRequest, reply: FastifyReply, startMs: number): object {
-  return {
-    requestId: request.id,
-    method: request.method,
-    route: request.routeOptions.url,
-    status: sentStatus(reply),
-    ms: Math.round((performance.now() - startMs) * 10) / 10,
-    accountId: request.caller?.accountId,
-  };
-}
-
-/** Where failed and refused requests are logged. */
-interface Reporting extends Pick<HttpParts, "log"> {
-  readonly reportShed: ShedLog;
-}
-
-function answerError(
-  { log, reportShed }: Reporting,
-  error: unknown,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
-  const { status, retryAfterSeconds, body } = refusalAnswer(error);
-  const line = { requestId: request.id, method: request.method, route: request.routeOptions.url, status };
-  if (isDisconnect(error))
-    log.debug({ ...line, status: undefined }, "the client disconnected before its answer");
-  else if (isShed(body.error.code)) reportShed(body.error.code, body.message);
-  // `onDamage` has reported a damaged store, and each request would report the same.
-  else if (status >= 500 && body.error.code !== "draining" && body.error.code !== "store_damaged")
-    log.error({ ...line, err: error }, "request failed");
-  else log.debug({ ...line, code: body.error.code }, "request refused");
-  // Requests that Fastify refuses before routing have run no hook.
-  reply.header(REQUEST_ID_HEADER, request.id);
-  if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
-  // Fastify closes the connection when it refuses a body; a client that is still sending would see a reset instead of the
-  // answer. On an open connection Node discards the rest, for as long as a request may take.
-  if (body.error.code === "request_timeout") reply.header("connection", "close");
-  else if (body.error.code !== "draining") reply.removeHeader("connection");
-  void sendJson(reply, status, JSON.stringify(body));
-}
-
-function refuseRoute(table: RouteTable, request: FastifyRequest, reply: FastifyReply): never {
-  const path = request.url.split("?", 1)[0] ?? "";
-  const methods = table.methodsOf(path);
-  if (methods.length === 0) {
-    throw new Refusal("route_not_found", "There is no operation at this address.", {
-      hint: `GET ${ROUTES.openApi} lists the operations.`,
-    });
-  }
-  reply.header("allow", methods.join(", "));
-  throw new Refusal(
-    "method_not_allowed",
-    `This address does not support ${request.method}, expected ${oneOf(methods)}.`,
-  );
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startEmbeddedService } from "../../../src/cli/compose/compose.ts";
+import { startEmbeddedService } from "../../../src/cli/compose/embedded-service.ts";
 import { addKey } from "../../../src/cli/commands/key.ts";
 import { makeStateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";

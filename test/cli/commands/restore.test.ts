@@ -5,7 +5,7 @@ import { Command } from "commander";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { addBackup } from "../../../src/cli/commands/backup.ts";
-import { startEmbeddedService } from "../../../src/cli/compose/compose.ts";
+import { startEmbeddedService } from "../../../src/cli/compose/embedded-service.ts";
 import { addKey } from "../../../src/cli/commands/key.ts";
 import { addRestore } from "../../../src/cli/commands/restore.ts";
 import { makeStateFolder } from "../../../src/cli/state/state-folder.ts";

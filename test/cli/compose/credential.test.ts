@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findService } from "../../../src/cli/compose/compose.ts";
+import { findService } from "../../../src/cli/compose/reached-service.ts";
 import { serviceKey } from "../../../src/cli/compose/models.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";

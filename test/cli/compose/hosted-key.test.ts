@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { findService } from "../../../src/cli/compose/compose.ts";
+import { findService } from "../../../src/cli/compose/reached-service.ts";
 import { exitCodeOf } from "../../../src/cli/output/exit-code.ts";
 import { stateFolder } from "../../../src/cli/state/state-folder.ts";
 import { loadConfig } from "../../../src/config/load.ts";

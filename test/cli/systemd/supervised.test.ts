@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ReachedService } from "../../../src/cli/compose/compose.ts";
+import type { ReachedService } from "../../../src/cli/compose/embedded-service.ts";
 import { supervisedDaemon } from "../../../src/cli/commands/run-daemon.ts";
 import { servicePulse } from "../../../src/cli/systemd/service-pulse.ts";
 import { openStopBudget } from "../../../src/cli/systemd/stop-budget.ts";

@@ -50,7 +50,7 @@ const timesFree = constant("lib/shares.ts", "TIMES_FREE");
 const documents = constant("kb/jobs/job-slots.ts", "WIDTH");
 /** The share of a common bound that one account alone may have. */
 const ofOne = (max: number): string => count(Math.floor((max * timesFree) / (timesFree + 1)));
-const smallBody = bytes(constant("kb/http/server.ts", "SMALL_BODY_BYTES"));
+const smallBody = bytes(constant("kb/http/json-parser.ts", "SMALL_BODY_BYTES"));
 const QUESTIONS = ["WIDTH", "GUESTS_MAX", "LINE_MAX", "LINE_SHARE_MAX", "THREAD_LINE_MAX", "JOBS_MAX"];
 
 /** The expected rows of the table, in order. */
@@ -116,7 +116,7 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "time for a request to arrive": [
     time(requestMs),
     time(constant("kb/http/server.ts", "HEADERS_TIMEOUT_MS")),
-    time(constant("kb/http/server.ts", "SHORT_BODY_MS")),
+    time(constant("kb/http/json-parser.ts", "SHORT_BODY_MS")),
     time(DEFAULT_LIMITS.bulkMs),
     time(requestMs),
   ],
@@ -124,12 +124,12 @@ const LIMITS: Readonly<Record<string, readonly (string | undefined)[]>> = {
   "requests of a key": [count(RATE_DEFAULT.perMinute)],
   "valid keys of an account": [count(KEYS_MAX)],
   "bulk create": [
-    bytes(constant("kb/http/bulk-routes.ts", "BODY_BYTES_MAX")),
+    bytes(constant("kb/http/bulk-answers.ts", "BODY_BYTES_MAX")),
     bytes(lineBytes),
-    count(constant("kb/http/bulk-routes.ts", "WIDTH")),
-    bytes(constant("kb/http/bulk-routes.ts", "BYTES_IN_FLIGHT")),
-    count(constant("kb/http/bulk-routes.ts", "BAD_LINES_MAX")),
-    count(constant("kb/http/bulk-routes.ts", "BAD_LINES_IN_ROW_MAX")),
+    count(constant("kb/http/bulk-answers.ts", "WIDTH")),
+    bytes(constant("kb/http/bulk-answers.ts", "BYTES_IN_FLIGHT")),
+    count(constant("kb/http/bulk-answers.ts", "BAD_LINES_MAX")),
+    count(constant("kb/http/bulk-answers.ts", "BAD_LINES_IN_ROW_MAX")),
     count(constant("kb/http/lines.ts", "BLANK_LINES_MAX")),
     count(constant("kb/http/admission.ts", "STREAMS_MAX")),
     count(constant("kb/http/bulk-routes.ts", "UNREADABLE_BURST")),

@@ -1,8 +1,6 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import { request } from "undici";
-import { z } from "zod";
 import { filesOf } from "../../config/files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
@@ -15,16 +13,12 @@ import { lockFolder } from "../../lib/folder-lock.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { TOP_K_DEFAULT } from "../../wire/search.ts";
-import { credentialFile } from "../../system/credentials.ts";
 import {
   ensureKey,
   forgetServiceAddress,
   makeServiceFolder,
-  readKeyFile,
-  readServiceAddress,
   type StateFolder,
   writeKeyFile,
-  validKey,
   writeServiceAddress,
 } from "../state/state-folder.ts";
 import { openWithoutTls } from "../state/exposure.ts";
@@ -59,9 +53,8 @@ export interface ReachedService {
 
 /** The built console, which has the same relative path from `src` and from `dist`. */
 const CONSOLE_FOLDER = fileURLToPath(new URL("../../../dist/console", import.meta.url));
-/** Timeout of the health check; a healthy service on loopback answers within milliseconds. */
-const HEALTH_TIMEOUT_MS = 2000;
 
+/** What the program gives to the service that it starts. */
 export interface StartOptions {
   /** The operations of a daemon in this process. */
   readonly daemon?: DaemonHandlers;
@@ -261,107 +254,4 @@ async function ownKey(
     "the key of the state folder was revoked or rotated: it has a new one",
   );
   return key;
-}
-
-/**
- * Finds the configured service: the hosted one by its addresses, or the embedded one if it runs; else undefined. Throws
- * `key_missing` and `key_invalid`.
- */
-export async function findService(
-  config: Config,
-  state: StateFolder,
-  env: NodeJS.ProcessEnv,
-): Promise<ReachedService | undefined> {
-  const close = (): Promise<void> => Promise.resolve();
-  if (!("embedded" in config.service)) {
-    const { apiUrl, dbUrl, resourcesUrl, pauthkeyFile } = config.service;
-    return { apiUrl, dbUrl, resourcesUrl, pauthkey: hostedKey(pauthkeyFile, env), identity: dbUrl, close };
-  }
-  const address = readServiceAddress(state);
-  if (address === undefined || !(await isHealthy(address.url))) return undefined;
-  const key = readKeyFile(state.keyFile);
-  if (key === undefined) {
-    throw new KbsyncError(`the service's key file ${state.keyFile} is missing`, {
-      code: "key_invalid",
-      subject: state.keyFile,
-    });
-  }
-  const { publicUrl } = config.service;
-  return {
-    apiUrl: address.url,
-    dbUrl: address.url,
-    ...(publicUrl !== undefined && { resourcesUrl: publicUrl, filesAt: address.url }),
-    pauthkey: key,
-    identity: identityOf(config.service),
-    close,
-  };
-}
-
-/** Finds the configured service, as `findService` does. Throws `service_unreachable` if an embedded one does not run. */
-export async function runningService(
-  config: Config,
-  state: StateFolder,
-  env: NodeJS.ProcessEnv,
-): Promise<ReachedService> {
-  const found = await findService(config, state, env);
-  if (found !== undefined) return found;
-  throw new KbsyncError(`no service runs on the state folder ${state.path}`, {
-    code: "service_unreachable",
-    subject: state.path,
-    retryable: true,
-    hint: "Start it with `kbsync up`, `kbsync serve` or the system service; --state-dir or --config names another state folder.",
-  });
-}
-
-/**
- * Finds the configured service. Starts an embedded one in this process unless it runs: on a free port, because the configured one
- * may be in use and nobody else needs to reach a service that lives for one command. `port`: the one that a person asked for.
- */
-export async function reachService(
-  config: Config,
-  state: StateFolder,
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-  port = 0,
-): Promise<ReachedService> {
-  const found = await findService(config, state, env);
-  if (found !== undefined) return found;
-  const service = "embedded" in config.service ? { ...config.service, port } : config.service;
-  return startEmbeddedService({ ...config, service }, state, log);
-}
-
-/** Name of the credential that holds the key of a hosted service. */
-export const HOSTED_KEY_CREDENTIAL = "pauthkey";
-
-function hostedKey(file: string | undefined, env: NodeJS.ProcessEnv): string {
-  const named = env["KBSYNC_PAUTHKEY"];
-  if (named !== undefined && named.trim() !== "")
-    return validKey(named, "KBSYNC_PAUTHKEY is not a key", "KBSYNC_PAUTHKEY");
-  // The service manager reads the file as root and passes it to this process, which may not read it itself.
-  const given = credentialFile(env, HOSTED_KEY_CREDENTIAL) ?? file;
-  const key = given === undefined ? undefined : readKeyFile(given);
-  if (key !== undefined) return key;
-  throw new KbsyncError(
-    file === undefined ? "the hosted service needs a key" : `there is no key file ${file}`,
-    {
-      code: file === undefined ? "key_missing" : "key_invalid",
-      subject: file ?? "KBSYNC_PAUTHKEY",
-      hint: "Set KBSYNC_PAUTHKEY, or service.pauthkeyFile in the configuration.",
-    },
-  );
-}
-
-const Health = z.object({ success: z.literal(true), status: z.string() });
-
-async function isHealthy(url: string): Promise<boolean> {
-  try {
-    const timeouts = { headersTimeout: HEALTH_TIMEOUT_MS, bodyTimeout: HEALTH_TIMEOUT_MS };
-    const answer = await request(`${url}/v1/health`, {
-      ...timeouts,
-      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
-    });
-    return Health.safeParse(await answer.body.json()).success;
-  } catch {
-    return false; // no server listens there, or another one
-  }
 }
