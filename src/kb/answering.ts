@@ -1,12 +1,14 @@
 import type { Logger } from "pino";
 import type { AgentConfig, KnowledgePart } from "../wire/agent.ts";
-import { openChat, type Chat } from "./chat/chat.ts";
+import { openChat, type Chat, type ChatParts } from "./chat/chat.ts";
 import { openImageReader } from "./chat/image-reader.ts";
 import { openChatJobs, type ChatJobRunner, type QuestionOutcome } from "./chat/job-runner.ts";
 import type { Answerers } from "./chat/attempts.ts";
 import type { Fetcher } from "./fetch/fetcher.ts";
-import { openRateLimiter, type RateRule } from "./http/rate.ts";
+import { openRateLimiter, type RateLimiter, type RateRule } from "./http/rate.ts";
+import { openSharedRate } from "./http/shared-rate.ts";
 import type { ModelFacts } from "./models/price.ts";
+import type { TokenBuckets } from "./store/token-buckets.ts";
 import type { KnowledgeBase } from "./resources/knowledge-base.ts";
 
 /** Options of answering questions. */
@@ -47,6 +49,8 @@ export interface AnsweringParts {
   readonly allowsHost: (host: string) => boolean;
   /** Whether rates apply. */
   readonly isRated: boolean;
+  /** Rates that several processes share. */
+  readonly buckets?: TokenBuckets | undefined;
   /** Reports failures of the queue that no question caused. */
   readonly onProblem: (error: unknown) => void;
   /** Reports the outcome of each question whose answer goes to a webhook. */
@@ -62,13 +66,12 @@ export interface Answering {
 
 /** Assembles chat: agents, the model or the builtin agent, images, and the queue of answers by webhook. */
 export function openAnswering(parts: AnsweringParts): Answering {
-  const { kb, log, endpoint, isRated } = parts;
+  const { kb, log, endpoint } = parts;
   const options = { ...DEFAULT_CHAT, ...parts.options };
   const factsOf = (name: string): ModelFacts | undefined =>
     Object.hasOwn(options.models, name) ? options.models[name] : undefined;
   const reader = openImageReader();
-  const agentRate = openRateLimiter(isRated ? AGENT_RATE : undefined, "The agent");
-  const threadRate = openRateLimiter(isRated ? THREAD_RATE : undefined, "The thread");
+  const takeTurn = openQuestionRates(parts);
   const chat = openChat({
     kb,
     agents: {
@@ -93,11 +96,7 @@ export function openAnswering(parts: AnsweringParts): Answering {
         "an image of a stored answer was not moved out of incoming; the next start moves it",
       ),
     allowsHost: parts.allowsHost,
-    takeTurn: (accountId, agentId, threadId) => {
-      // The narrower rate first: a question that its thread refuses does not count for the agent.
-      if (threadId !== undefined) threadRate.take(`${accountId}/${agentId}/${threadId}`, kb.steadyMs());
-      agentRate.take(`${accountId}/${agentId}`, kb.steadyMs());
-    },
+    takeTurn,
   });
   const jobs = openChatJobs({
     kb,
@@ -118,5 +117,19 @@ export function openAnswering(parts: AnsweringParts): Answering {
       await jobs.close();
       reader.close();
     },
+  };
+}
+
+/** Opens the rates of agents and threads, and returns what counts a question for both. */
+function openQuestionRates({ kb, isRated, buckets }: AnsweringParts): ChatParts["takeTurn"] {
+  if (!isRated) return () => Promise.resolve();
+  const open = (kind: string, who: string, rule: RateRule): RateLimiter =>
+    buckets === undefined ? openRateLimiter(rule, who) : openSharedRate({ buckets, kind, rule, who });
+  const agents = open("agent", "The agent", AGENT_RATE);
+  const threads = open("thread", "The thread", THREAD_RATE);
+  return async (accountId, agentId, threadId) => {
+    // The narrower rate first: a question that its thread refuses does not count for the agent.
+    if (threadId !== undefined) await threads.take(`${accountId}/${agentId}/${threadId}`, kb.steadyMs());
+    await agents.take(`${accountId}/${agentId}`, kb.steadyMs());
   };
 }

@@ -49,6 +49,7 @@ export function openWork(
     imageDays: retention.threadImageDays,
     allowsHost: webhooks.allowsHost,
     isRated,
+    buckets: options.store.buckets,
     onProblem: fail("the queue of questions is stuck; retrying"),
     onEnded: observer && ((outcome) => observer.question(outcome)),
   });
@@ -57,6 +58,7 @@ export function openWork(
     queue: kb.queue,
     files: kb.files,
     turns: kb.sharedTurns,
+    buckets: options.store.buckets,
     retention,
     nowMs: kb.nowMs,
     onSwept: (swept) => log.debug(swept, "housekeeping"),

@@ -14,6 +14,7 @@ import { openIdempotency } from "./http/idempotency.ts";
 import { openKeyring } from "./http/keyring.ts";
 import type { HttpParts } from "./http/operation.ts";
 import { openRateLimiter } from "./http/rate.ts";
+import { openSharedRate } from "./http/shared-rate.ts";
 import type { Route } from "./http/route-table.ts";
 import { buildServer } from "./http/server.ts";
 import { openUrgent } from "./http/urgent.ts";
@@ -328,11 +329,15 @@ function httpParts(
 
 /** Limits the rate of each key. The default rate exempts the program's own daemon, which has thousands of files to send. */
 function rateKeys(options: ServiceOptions, rate: ServiceOptions["rate"], steadyMs: () => number) {
-  const limiter = openRateLimiter(rate);
+  const { buckets } = options.store;
+  const limiter =
+    rate === undefined || buckets === undefined
+      ? openRateLimiter(rate)
+      : openSharedRate({ buckets, kind: "key", rule: rate, who: "The key" });
   return {
-    take: (sha256: string): void => {
+    take: (sha256: string) => {
       const isExempt = options.rate === undefined && sha256 === options.unratedKey?.();
-      if (!isExempt) limiter.take(sha256, steadyMs());
+      return isExempt ? undefined : limiter.take(sha256, steadyMs());
     },
   };
 }

@@ -40,8 +40,8 @@ export interface ChatParts extends Omit<TurnParts, "imageGate"> {
   readonly agents: Agents;
   /** Reports whether messages may go to a host, judged by its name. */
   readonly allowsHost: (host: string) => boolean;
-  /** Counts questions of an agent and of a thread; throws `rate_limited`. */
-  readonly takeTurn: (accountId: string, agentId: string, threadId: string | undefined) => void;
+  /** Counts questions of an agent and of a thread. Rejects with `rate_limited`. */
+  readonly takeTurn: (accountId: string, agentId: string, threadId: string | undefined) => Promise<void>;
 }
 
 /** Operation 7, and what operation 8 needs of it. */
@@ -90,9 +90,8 @@ export function openChat(parts: ChatParts): Chat {
     const sources = await findSources(kb, accountId, body.user_urls);
     return { accountId, agent, body, sources, messageId };
   };
-  const count = ({ accountId, agent, body }: CheckedRequest): void => {
+  const count = ({ accountId, agent, body }: CheckedRequest): Promise<void> =>
     parts.takeTurn(accountId, agent.id, body.thread_id ?? undefined);
-  };
   const run = (request: CheckedRequest, options: AnswerOptions): Promise<ChatResponse> => {
     const { accountId, agent, body } = request;
     const { signal } = options;
@@ -119,13 +118,13 @@ export function openChat(parts: ChatParts): Chat {
     targetOf: (body) => webhookTarget(body, parts.allowsHost),
     complete: async (accountId, body, options) => {
       const request = await check(accountId, newHexId(kb.nowMs()), body);
-      count(request);
+      await count(request);
       return run(request, options);
     },
     accept: async (accountId, body, context) => {
       if (body.stream) throw invalidField("stream", "expected false where the answer goes to a webhook");
       const messageId = newHexId(kb.nowMs());
-      count(await check(accountId, messageId, body));
+      await count(await check(accountId, messageId, body));
       const job = {
         queue: "chat",
         accountId,

@@ -24,7 +24,7 @@ export interface Keyring {
   /**
    * Returns the key's record if the key is known, neither expired nor revoked, has the scope (`admin` includes every scope)
    * and is within its rate. Throws `key_missing`, `key_unknown`, `key_expired`, `scope_missing` or `rate_limited`. Returns
-   * synchronously for a cached key.
+   * synchronously for a cached key, unless the rate is shared and its next tokens come from the database.
    */
   check(header: string | string[] | undefined, scope: KeyNeed): KeyRecord | Promise<KeyRecord>;
   /** As `check`, for a key by its hash. */
@@ -56,12 +56,12 @@ export function openKeyring(
     const ageMs = nowMs() - sinceMs;
     return ageMs >= 0 && ageMs < CACHE_MS;
   };
-  const admitted = (record: KeyRecord, scope: KeyNeed): KeyRecord => {
+  const admitted = (record: KeyRecord, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {
     const now = nowMs();
     refuseUnpermitted(record, scope, now);
     // The grants of a key share one rate: a caller could otherwise multiply its own.
-    rate.take(record.grant?.parentId ?? record.sha256, now);
-    return record;
+    const waiting = rate.take(record.grant?.parentId ?? record.sha256, now);
+    return waiting === undefined ? record : waiting.then(() => record);
   };
   const checkHash = (sha256: string, scope: KeyNeed): KeyRecord | Promise<KeyRecord> => {
     const known = cache.get(sha256);

@@ -1,4 +1,5 @@
 import type { SharedTurns } from "../queue/shared-turns.ts";
+import type { TokenBuckets } from "../store/token-buckets.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Records } from "../store/store.ts";
 import { USAGE_DAYS_MAX } from "../../wire/constants.ts";
@@ -41,6 +42,8 @@ export interface Swept {
   readonly deadLetters: number;
   /** Claims of processes that crashed. */
   readonly claims: number;
+  /** Full buckets of rates. */
+  readonly buckets: number;
   /** Hours of the use of accounts. */
   readonly usage: number;
 }
@@ -73,6 +76,7 @@ export interface HousekeepingParts {
   readonly queue: Pick<Queue, "purgeDead">;
   readonly files: Pick<FileStore, "remove" | "recover">;
   readonly turns: Pick<SharedTurns, "runIfFree" | "sweep">;
+  readonly buckets?: Pick<TokenBuckets, "sweep"> | undefined;
   readonly retention: Retention;
   readonly nowMs: () => number;
   readonly onSwept: (swept: Swept) => void;
@@ -146,6 +150,7 @@ export function openHousekeeping(parts: HousekeepingParts): Housekeeping {
         queue.purgeDead("webhook", nowMs() - retention.deadLetterDays * DAY_MS, BATCH_ROWS),
       ),
       claims: await tried(() => turns.sweep(BATCH_ROWS)),
+      buckets: await tried(async () => (await parts.buckets?.sweep(BATCH_ROWS)) ?? 0),
       usage: await tried(() =>
         records.purgeUsage(Math.floor(nowMs() / HOUR_MS) - (USAGE_DAYS_MAX + 1) * 24, BATCH_ROWS),
       ),

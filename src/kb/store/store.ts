@@ -5,6 +5,7 @@ import type { BatchRecords } from "./batches.ts";
 import type { ChangeRecords } from "./changes.ts";
 import type { ChatRecords } from "./chat.ts";
 import type { Claims } from "../queue/claims.ts";
+import type { TokenBuckets } from "./token-buckets.ts";
 import type { ErasureRecords } from "./erasure.ts";
 import type { LinkFetch } from "./links.ts";
 import type { SameTransaction, StoredAnswer } from "./request-note.ts";
@@ -46,6 +47,8 @@ export interface Ports {
 export interface Store extends Ports {
   /** Undefined: one process at a time uses the store. */
   readonly claims?: Claims | undefined;
+  /** Rates that the processes of the store share. Undefined: one process at a time uses it, and counts for itself. */
+  readonly buckets?: TokenBuckets | undefined;
   /** Announcements between the processes that use the store. Undefined: there is one process at a time. */
   readonly notices?: Notices;
   /** Why a part of the store does not work at present; it may recover by itself. Undefined: all parts work. */

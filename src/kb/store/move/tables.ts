@@ -20,6 +20,7 @@ export const ONLY_SQLITE: Readonly<Record<string, string>> = {
 export const ONLY_POSTGRES: Readonly<Record<string, string>> = {
   schema_version: "the version of the tables",
   claim: "what running processes work on",
+  token_bucket: "what keys may send at once",
   vector_change: "what searchers of running processes have in memory",
   "scope.vector_changes": "the number of the newest row of vector_change",
 };

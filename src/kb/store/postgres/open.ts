@@ -6,6 +6,7 @@ import { nameOf, openDatabase, type DatabaseListener } from "./database/database
 import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from "./database/migrate.ts";
 import { refuseUnfinished } from "./database/unfinished.ts";
 import { openClaims } from "./queue/claims.ts";
+import { openTokenBuckets } from "./queue/token-buckets.ts";
 import { operationsOn, type Operations } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
@@ -46,6 +47,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
     // The server overwrites removed rows after its own vacuum; its log and its copies are the business of its operator.
     scrub: () => Promise.resolve(),
     claims: openClaims((work) => database.run("single", "", work)),
+    buckets: openTokenBuckets((work) => database.run("single", "", work)),
     problem: () => database.problem(),
     close: async () => {
       await notices.close();

@@ -152,6 +152,13 @@ export const SCHEMA: Schema = {
     ends_at timestamptz NOT NULL
   ) WITH (fillfactor = 70);
 
+  -- Rates that processes share (kb/store/token-buckets.ts), each as the time at which its bucket is full, with what was given last.
+  CREATE UNLOGGED TABLE token_bucket (
+    name ${TEXT} PRIMARY KEY,
+    full_at timestamptz NOT NULL,
+    given integer NOT NULL
+  ) WITH (fillfactor = 70);
+
   CREATE TABLE embedding_model (
     number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     fingerprint ${TEXT} NOT NULL UNIQUE
