@@ -287,7 +287,7 @@ describe("imports run one way", () => {
     expect(imports.length).toBeGreaterThan(50);
   });
 
-  it("between folders", () => {
+  it("imports run one way between folders", () => {
     const breaches = imports
       .filter(({ specifier }) => specifier.startsWith("."))
       .filter(({ file, specifier }) => {
@@ -360,11 +360,11 @@ describe("imports run one way", () => {
     expect(breaches).toEqual([]);
   });
 
-  it("in no circle of files", () => {
+  it("imports run in no circle of files", () => {
     expect(circlesOf(importedFiles())).toEqual([]);
   });
 
-  it("in no circle of folders", () => {
+  it("imports run in no circle of folders", () => {
     const folders = new Map<string, Set<string>>();
     for (const [file, imported] of importedFiles()) {
       const folder = dirname(file);

@@ -103,7 +103,7 @@ describe("the Dockerfile", () => {
     expect(environment["STATE_DIRECTORY"]).toBe(STATE);
   });
 
-  it("works for one folder without any configuration, and finds one that is mounted", () => {
+  it("the Dockerfile works for one folder without any configuration, and finds one that is mounted", () => {
     // The documented `docker run … kbsync up /srv/documents`, in a working folder with nothing in it.
     const alone = loadConfig({
       folders: [{ path: "/srv/documents" }],
@@ -130,7 +130,7 @@ describe.each(services)("the compose file's %s", (name, service) => {
     expect(service.command).toHaveLength(1); // no options that may cease to exist
   });
 
-  it("may write to its volumes and to memory alone, and do nothing that needs a right", () => {
+  it("a service of the compose file may write to its volumes and to memory alone, and do nothing that needs a right", () => {
     expect(service).toMatchObject({
       user: wordsOf("USER")[0],
       read_only: true,
@@ -144,12 +144,12 @@ describe.each(services)("the compose file's %s", (name, service) => {
     expect(others.filter((volume) => !volume.endsWith(":ro"))).toEqual([]);
   });
 
-  it("has a configuration that the program takes, with its state in its volume", () => {
+  it("a service of the compose file has a configuration that the program takes, with its state in its volume", () => {
     expect(service.configs.map(({ target }) => target)).toEqual([CONFIG]);
     expect(configOf(name).stateDir).toBe(STATE);
   });
 
-  it("has longer to end than the program takes", () => {
+  it("a service of the compose file has longer to end than the program takes", () => {
     expect(Number.parseInt(service.stop_grace_period, 10)).toBeGreaterThan(10);
   });
 });
@@ -159,7 +159,7 @@ describe("the compose file", () => {
   const serving = configOf("service").service;
   const running = configOf("daemon");
 
-  it("has the daemon reach the service over the loopback that they share, once that answers", () => {
+  it("the compose file has the daemon reach the service over the loopback that they share, once that answers", () => {
     expect(daemon.network_mode).toBe("service:service");
     expect(daemon.depends_on).toMatchObject({ service: { condition: "service_healthy" } });
     if (!("port" in serving) || !("apiUrl" in running.service))
@@ -181,7 +181,7 @@ describe("the compose file", () => {
     expect(configOf("service").kb.resources.requireKey).toBe(true);
   });
 
-  it("has both measured, on ports of their own", () => {
+  it("the compose file exports metrics of both, on ports of their own", () => {
     expect([configOf("service").metrics.port, running.metrics.port]).toEqual([9465, 9464]);
   });
 

@@ -50,7 +50,7 @@ describe("a source that is removed", () => {
     expect(() => JSON.parse(text.replace("// first", "")) as unknown).not.toThrow();
   });
 
-  it("can be the only one", () =>
+  it("a source that is removed can be the only one", () =>
     expect(paths(withoutSource('{"sources": [{"path": "/a"}]}', 0))).toEqual([]));
 });
 
@@ -98,7 +98,7 @@ describe("the model folder", () => {
     ["in the place of another", '{ "service": { "modelDir": "/a", "embedded": true } }'],
     ["although another key has that name", '{ "stateDir": "modelDir", "service": {"embedded": true} }'],
     ["although a comment names one", '{ "service": { /* "modelDir": "/a" */ "embedded": true, } }'],
-  ])("is set %s, and removed again", (_name, text) => {
+  ])("the model folder is set %s, and removed again", (_name, text) => {
     const set = withModelDir(text, '/m "1"');
     expect(folderIn(set)).toBe('/m "1"');
     expect(parseConfig(set, "c.json").sources).toEqual(parseConfig(text, "c.json").sources);

@@ -95,7 +95,7 @@ describe("limits of the configuration", () => {
     ["in a night that began on the day before", at(SUN, "05:59"), Infinity, 600],
     ["in a night that began on no such day", at(MON, "05:59"), 2_000_000, 60],
     ["in a pause", at(SUN, "23:59"), 0, 60],
-  ])("hold %s", (_name, time, uploadRate, requestsPerMinute) => {
+  ])("limits of the configuration hold %s", (_name, time, uploadRate, requestsPerMinute) => {
     expect(limitAt(limits, time)).toEqual({ uploadRate, requestsPerMinute });
   });
 

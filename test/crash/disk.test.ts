@@ -73,7 +73,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
   afterEach(() => disk.unmount());
 
   it.each(["run", "sync"] as const)(
-    "ends %s in the middle of a first sync, and nothing is sent that it could not write down",
+    "a full disk of the state folder ends %s in the middle of a first sync, and nothing is sent that was not recorded",
     async (command) => {
       const ground = await openFilled(join(disk.path, "state"));
       // Full from the moment of the tenth create on.
@@ -93,7 +93,7 @@ describe.skipIf(!mayMount)(`a state folder's disk that is full${NEEDS_MOUNT}`, (
     },
   );
 
-  it("ends a daemon that watched, and what changed meanwhile goes over later", async () => {
+  it("a full disk of the state folder ends a daemon that watched, and what changed meanwhile is sent later", async () => {
     const ground = await openFilled(join(disk.path, "state"));
     const running = ground.start();
     await until("agreement", async () => (await ground.disagreements()).length === 0);
@@ -165,7 +165,7 @@ describe.skipIf(!mayMount)(`the service's disk that is full${NEEDS_MOUNT}`, () =
   });
   afterEach(() => disk.unmount());
 
-  it("is waited out by the daemon, and nothing is lost", async () => {
+  it("the daemon waits out a full disk of the service, and nothing is lost", async () => {
     const own = await startService(join(disk.path, "service"));
     const ground = await openGround({ service: own, ownerId: "full-store" });
     for (let index = 0; index < FILES; index += 1)
@@ -191,7 +191,7 @@ describe.skipIf(!mayMount)(`the service's disk that is full${NEEDS_MOUNT}`, () =
 describe("a ledger that is taken away or damaged", () => {
   const ledgerOf = ({ stateDir }: Ground): string => join(stateDir, "ledger.db");
 
-  it("ends a running daemon before it sends anything more, and no file is sent twice after it", async () => {
+  it("a ledger that is taken away or damaged ends a running daemon before it sends anything more, and no file is sent twice after it", async () => {
     const ground = await openFilled();
     const running = ground.start();
     await until("agreement", async () => (await ground.disagreements()).length === 0);
@@ -213,7 +213,7 @@ describe("a ledger that is taken away or damaged", () => {
     ["no byte", () => ""],
     ["half of it", (bytes) => bytes.subarray(0, bytes.length / 2)],
     ["rubbish in the middle", (bytes) => bytes.fill(0xa7, bytes.length / 4, (3 * bytes.length) / 4)],
-  ])("stays, and nothing is sent, when it holds %s", async (_, damage) => {
+  ])("a ledger stays, and nothing is sent, when it holds %s", async (_, damage) => {
     const ground = await openFilled();
     await expectAgreement(ground);
     const damaged = Buffer.from(damage(readFileSync(ledgerOf(ground))));

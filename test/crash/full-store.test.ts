@@ -111,7 +111,7 @@ describe.skipIf(!mayMount)(`a store whose disk is full${NEEDS_MOUNT}`, () => {
     expect(JSON.parse(stdout)).toEqual(["deleted", "deleted", "deleted"]);
   });
 
-  it("has room again for what is as large as what was deleted, when it filled the disk itself", async () => {
+  it("a full store has room again for what is as large as what was deleted, when it filled the disk itself", async () => {
     await store.close();
     disk.grow(64 * 1024);
     store = await openSqliteStore({ path: join(disk.path, "roomy.sqlite") });

@@ -160,7 +160,7 @@ describe.skipIf(!mayMount)(`a disk below the source's folder${NEEDS_LOOPS}`, () 
 });
 
 describe.skipIf(!mayMount)(`a source that is a disk${NEEDS_LOOPS}`, () => {
-  it("is watched again after it was unmounted and mounted, under another device number too", async () => {
+  it("a source that is a disk is watched again after it was unmounted and mounted, under another device number too", async () => {
     const image = makeDisk("one");
     mount(image, world.root);
     fill(world.root, "on disk");

@@ -45,7 +45,7 @@ describe("a stop in the middle of a first sync", () => {
     ["run", "SIGTERM", 0],
     ["sync", "SIGINT", 130],
   ] as const)(
-    "ends %s by %s soon with exit code %i, and the next start goes on",
+    "a stop in the middle of a first sync ends %s by %s soon with exit code %i, and the next start goes on",
     async (command, signal, code) => {
       const [ground, running] = await openSyncing(`stop-${command}-${signal}`, command);
       const startMs = Date.now();
@@ -58,7 +58,7 @@ describe("a stop in the middle of a first sync", () => {
   );
 
   it.concurrent.each(["run", "sync"] as const)(
-    "ends %s within 10 s though the service does not answer",
+    "a stop in the middle of a first sync ends %s within 10 s though the service does not answer",
     async (command) => {
       const ground = await openGround({
         service,
@@ -81,7 +81,7 @@ describe("a stop in the middle of a first sync", () => {
     },
   );
 
-  it("ends at once at a second signal, and nothing is lost by that either", async () => {
+  it("a stop in the middle of a first sync ends at once at a second signal, and nothing is lost by that either", async () => {
     const ground = await openGround({ service, ownerId: "stop-twice", sync: { requestTimeoutMs: 60_000 } });
     fill(ground, openChance(7), 60);
     ground.proxy.fault = ({ number }) => (number > 30 ? { kind: "hang" } : undefined);

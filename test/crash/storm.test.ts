@@ -100,7 +100,7 @@ async function askWhileItRests(ground: Ground, chance: Chance): Promise<void> {
 
 describe("a storm of kills and faults before a service that only speaks the published specification", () => {
   it.concurrent.each(Array.from({ length: SEEDS }, (_, index) => SEED + index))(
-    "ends with one resource a file, what others have as it is, and a status that never lied (seed %i)",
+    "a storm of kills and faults ends with one resource a file, what others have as it is, and a status that never lied (seed %i)",
     async (seed) => {
       const chance = openChance(seed);
       const lists = openListView(openChance(seed + 1000), {

@@ -124,7 +124,7 @@ describe("a create that some gateway sends twice to a service that knows no requ
 
 // These two wait most of the time.
 describe.concurrent("a service that fails for a while", () => {
-  it("is not pressed, and the backlog then drains once, without a duplicate", async () => {
+  it("a failing service is not pressed, and the backlog then drains once, without a duplicate", async () => {
     const ground = await openGround({
       service,
       ownerId: "storm",
@@ -162,7 +162,7 @@ describe.concurrent("a service that fails for a while", () => {
 });
 
 describe.concurrent("a service that is down", () => {
-  it("is asked a few times in 20 s, while files go on changing, and all is there when it is back", async () => {
+  it("a service that is down is asked a few times in 20 s, while files go on changing, and all is there when it is back", async () => {
     const ground = await openGround({ service, ownerId: "down" });
     fill(ground, openChance(4), 100);
     // As a dead address answers: the connection is taken away before anything is said.

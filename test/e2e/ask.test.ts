@@ -101,7 +101,7 @@ describe("kbsync ask with a model", () => {
     expect(sent()).toContain("forty tons");
   });
 
-  it("goes on with a thread, which knows its images", async () => {
+  it("kbsync ask goes on with a thread, which knows its images", async () => {
     const second = join(temporary.path, "second.png");
     await sharp({ create: { width: 20, height: 20, channels: 3, background: "#00f" } })
       .png()
@@ -154,7 +154,7 @@ describe("kbsync ask while the model writes", () => {
     },
   );
 
-  it("ends by Ctrl-C before its first piece without a word", async () => {
+  it("kbsync ask ends by Ctrl-C before its first piece without a word", async () => {
     const started = endpoint.requests.length;
     endpoint.behave = () => ({ kind: "stall" });
     const args = [

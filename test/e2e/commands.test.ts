@@ -133,7 +133,7 @@ describe("sync", () => {
     });
   });
 
-  it("can be searched with a filter, and lists the values that filters can name", async () => {
+  it("a synced folder can be searched with a filter, and lists the values that filters can name", async () => {
     write("a.md", "# Aardvark\n");
     await sync();
     const none = await kbsync(["search", "aardvark", "--state-dir", state, "--filter", '{"kind": "none"}']);
@@ -156,7 +156,7 @@ describe("sync", () => {
     expect(refused.stderr).toContain("filter.a.above");
   });
 
-  it("can be searched by words while the embedding model does not answer, and the search says so", async () => {
+  it("a synced folder can be searched by words while the embedding model does not answer, and the search says so", async () => {
     write("a.md", "# Aardvark\n");
     const config = join(temporary.path, "words.json");
     const embedding = { baseUrl: "http://127.0.0.1:1/v1", model: "m" };
@@ -189,7 +189,7 @@ describe("sync", () => {
     expect(stdout + stderr).not.toContain(key);
   });
 
-  it("ends with 1 when a file fails, and names it with the service's words", async () => {
+  it("sync ends with 1 when a file fails, and names it with the service's words", async () => {
     write("good.md", "# Good\n");
     writeFileSync(join(docs, "broken.pdf"), "%PDF-1.4\n%%EOF\n");
     const { code, stdout } = await sync();
@@ -229,7 +229,7 @@ describe("sync", () => {
     expect(words.stdout).toContain("1 of 1 file in agreement, 2 skipped\n");
   });
 
-  it("ends with 4 when deletes are held", async () => {
+  it("sync ends with 4 when deletes are held", async () => {
     for (let index = 0; index < 60; index++) write(`file-${index}.md`, `# File ${index}\n`);
     expect((await sync()).code).toBe(0);
     for (let index = 0; index < 55; index++) rmSync(join(docs, `file-${index}.md`));
@@ -260,7 +260,7 @@ describe("a folder that is missing", () => {
     return kbsync(["sync", "--config", config, "--state-dir", state, ...args]);
   };
 
-  it("ends a pass with 4 and the reason, before its first sync and after", async () => {
+  it("a folder that is missing ends a pass with 4 and the reason, before its first sync and after", async () => {
     rmSync(docs, { recursive: true });
     const fresh = await configured();
     expect(fresh.code).toBe(4);
@@ -348,7 +348,7 @@ describe("a service that runs elsewhere", () => {
     expect(existsSync(join(state, "service"))).toBe(false);
   });
 
-  it("that refuses the key ends a pass with 3", async () => {
+  it("a service that refuses the key ends a pass with 3", async () => {
     write("a.md", "# A\n");
     const { code, stderr } = await kbsync(["sync", "--config", configFor(service.url, "kb_wrong")]);
     expect(code).toBe(3);
@@ -356,7 +356,7 @@ describe("a service that runs elsewhere", () => {
     expect(stderr).not.toContain("kb_wrong");
   });
 
-  it("ends the first pass with 3 when the service refuses the key of the environment, whatever has to be sent", async () => {
+  it("a first pass ends with 3 when the service refuses the key of the environment, whatever has to be sent", async () => {
     write("a.md", "# A\n");
     writeFileSync(join(docs, "b.pdf"), "%PDF-1.4\n%%EOF\n");
     write("empty.txt", "");
@@ -369,7 +369,7 @@ describe("a service that runs elsewhere", () => {
     expect(stderr).toContain("the service refuses the key");
   });
 
-  it("that needs a key and has none ends with 3", async () => {
+  it("a pass ends with 3 when the service needs a key and there is none", async () => {
     const config = join(temporary.path, "keyless.json");
     writeFileSync(
       config,

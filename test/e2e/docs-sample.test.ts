@@ -70,7 +70,7 @@ describe.skipIf(!present)("a folder of real documents", () => {
   const idOf = async (word: string): Promise<string | undefined> =>
     (await resources()).find(({ content }) => content?.includes(word))?._id;
 
-  it("is listed file for file, each with its exact text", async () => {
+  it("a folder of real documents is listed file for file, each with its exact text", async () => {
     expect((await resources()).length).toBe(contentsOnDisk().length);
     expect(await listAgrees()).toBe(true);
   });

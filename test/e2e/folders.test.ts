@@ -37,7 +37,7 @@ beforeAll(() => {
 afterAll(() => temporary.remove());
 
 describe("folders of the configuration", () => {
-  it("are added to a running daemon, which syncs them at once", async () => {
+  it("folders of the configuration are added to a running daemon, which syncs them at once", async () => {
     const running = startProgram(["up", "--config", config], temporary.path);
     try {
       await until("the first pass", () => running.output.stdout.includes("in agreement"));
@@ -83,7 +83,7 @@ describe("folders of the configuration", () => {
     }
   });
 
-  it("are added and removed without a daemon, and the next pass follows", async () => {
+  it("folders of the configuration are added and removed without a daemon, and the next pass follows", async () => {
     expect((await run("add", folder("two"))).stdout).toContain("no running daemon took it");
     expect((await run("remove", folder("three"), "--yes")).stdout).toContain("deletes 1 document");
     expect(await run("sync")).toMatchObject({ code: 0 });
@@ -96,7 +96,7 @@ describe("folders of the configuration", () => {
     });
   });
 
-  it("are previewed, added and removed over the service's API, down to none, which a new start accepts", async () => {
+  it("folders of the configuration are previewed, added and removed over the service's API, down to none, which a new start accepts", async () => {
     const state = join(temporary.path, "state");
     await run("remove", folder("two"), "--yes");
     expect(await run("sync")).toMatchObject({ code: 0 });

@@ -181,35 +181,41 @@ async function textOf(id: string): Promise<string> {
 }
 
 describe("a file in the folder", () => {
-  it.each(SENT)("is found by all its text, and by nothing else of it: $name", async ({ holds, without }) => {
-    const found = await Promise.all(holds.map((word) => find(word, ownerId)));
-    const [id = ""] = found[0] ?? [];
-    expect(found).toEqual(holds.map(() => [id]));
-    expect(await textOf(id)).not.toContain(without);
-  });
+  it.each(SENT)(
+    "a file in the folder is found by all its text, and by nothing else of it: $name",
+    async ({ holds, without }) => {
+      const found = await Promise.all(holds.map((word) => find(word, ownerId)));
+      const [id = ""] = found[0] ?? [];
+      expect(found).toEqual(holds.map(() => [id]));
+      expect(await textOf(id)).not.toContain(without);
+    },
+  );
 });
 
 describe("an upload", () => {
-  it.each(UPLOADED)("is found by all its text, and by nothing else of it: $name", async (sample) => {
-    const { name, bytes, holds, without } = sample;
-    const form = new FormData();
-    form.append("file", new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]), name);
-    const uploaded = await send(running, "POST", "/image/processing/upload", { body: form });
-    const { file_url: url } = UploadAnswer.parse(uploaded.json);
-    const details = await tierOf(collectionId);
-    const body = JSON.stringify({
-      title: "An upload",
-      description: "",
-      url,
-      collection_details: details,
-      owner_id: name,
-    });
-    const made = await send(running, "POST", "/api/rag/resource", { body });
-    expect(made.status).toBe(201);
-    const { _id: id } = ResourceAnswer.parse(made.json).data;
-    for (const word of holds) expect(await find(word, name)).toEqual([id]);
-    expect(await textOf(id)).not.toContain(without);
-  });
+  it.each(UPLOADED)(
+    "an upload is found by all its text, and by nothing else of it: $name",
+    async (sample) => {
+      const { name, bytes, holds, without } = sample;
+      const form = new FormData();
+      form.append("file", new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]), name);
+      const uploaded = await send(running, "POST", "/image/processing/upload", { body: form });
+      const { file_url: url } = UploadAnswer.parse(uploaded.json);
+      const details = await tierOf(collectionId);
+      const body = JSON.stringify({
+        title: "An upload",
+        description: "",
+        url,
+        collection_details: details,
+        owner_id: name,
+      });
+      const made = await send(running, "POST", "/api/rag/resource", { body });
+      expect(made.status).toBe(201);
+      const { _id: id } = ResourceAnswer.parse(made.json).data;
+      for (const word of holds) expect(await find(word, name)).toEqual([id]);
+      expect(await textOf(id)).not.toContain(without);
+    },
+  );
 });
 
 /** The tier of a collection of the account. */

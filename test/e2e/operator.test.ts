@@ -38,7 +38,7 @@ const write = (name: string, text: string): void => writeFileSync(join(docs, nam
 const json = (ended: Ended): unknown => JSON.parse(ended.stdout);
 
 describe("a daemon that runs", () => {
-  it("is asked through a socket that is its owner's alone, and which is gone when it ends", async () => {
+  it("a running daemon is asked through a socket that is its owner's alone, and which is gone when it ends", async () => {
     write("a.md", "# A\n");
     const { child } = await up();
     expect(await ask("wait")).toMatchObject({ code: 0, stdout: "", stderr: "" });
@@ -90,7 +90,7 @@ describe("a daemon that runs", () => {
     expect((await ask("wait")).code).toBe(0);
   });
 
-  it("after kill -9 the next one takes the socket's place", async () => {
+  it("after kill -9 the next daemon takes the socket's place", async () => {
     write("a.md", "# A\n");
     const first = await up();
     await ask("wait");
@@ -101,7 +101,7 @@ describe("a daemon that runs", () => {
     expect(json(await ask("status", "--json"))).toMatchObject({ daemon: { pid: child.pid } });
   });
 
-  it("works with a state folder whose path is too long for a socket, and says where it is", async () => {
+  it("a daemon works with a state folder whose path is too long for a socket, and says where it is", async () => {
     state = join(temporary.path, "s".repeat(60), "t".repeat(60));
     write("a.md", "# A\n");
     const { output } = await up();
@@ -130,7 +130,7 @@ describe("wait", () => {
     expect(json(await ask("wait", "--json"))).toMatchObject({ end: "agreed", reasons: [] });
   });
 
-  it("ends with the reason where a file cannot come to agreement", async () => {
+  it("wait ends with the reason where a file cannot come to agreement", async () => {
     write("a.md", "# A\n");
     await up();
     await ask("wait");
@@ -160,7 +160,7 @@ describe("wait", () => {
 });
 
 describe("pause and resume", () => {
-  it("hold everything back, across a restart", async () => {
+  it("pause and resume hold everything back, across a restart", async () => {
     write("a.md", "# A\n");
     await up();
     await ask("wait");
@@ -178,7 +178,7 @@ describe("pause and resume", () => {
     expect(await statusOf(docs, state)).toMatchObject({ inAgreement: 2, waiting: 0 });
   });
 
-  it("work without a daemon, and a pass then says what waits", async () => {
+  it("pause and resume work without a daemon, and a pass then says what waits", async () => {
     write("a.md", "# A\n");
     const sync = (): Promise<Ended> => kbsync(["sync", docs, "--state-dir", state, "--port", "0"]);
     expect(await ask("pause")).toMatchObject({ code: 2 });
@@ -196,7 +196,7 @@ describe("pause and resume", () => {
 });
 
 describe("log", () => {
-  it("that is followed ends with 3 when the daemon stops", async () => {
+  it("log --follow ends with 3 when the daemon stops", async () => {
     write("a.md", "# A\n");
     const service = await up();
     await ask("wait");
@@ -239,7 +239,7 @@ describe("log", () => {
 });
 
 describe("approve", () => {
-  it("has a running daemon do what it held", async () => {
+  it("approve has a running daemon do what it held", async () => {
     for (const name of ["a", "b", "c"]) write(`${name}.md`, `# ${name}\n`);
     await up();
     await ask("wait");
@@ -314,7 +314,7 @@ describe("a hosted service that is not there", () => {
     config = join(temporary.path, "hosted.json");
   });
 
-  it("ends a pass within some ten seconds, and reports the outage meanwhile", async () => {
+  it("a hosted service that is not there ends a pass within some ten seconds, and reports the outage meanwhile", async () => {
     write("a.md", "# A\n");
     const url = "http://127.0.0.1:9";
     const service = { apiUrl: url, dbUrl: url, resourcesUrl: url };

@@ -385,7 +385,7 @@ describe("the tutorial", () => {
     await once(daemon.child, "close");
   });
 
-  it("works as it is written, from the first line to the last", async () => {
+  it("the tutorial works as it is written, from the first line to the last", async () => {
     mkdirSync(folder, { recursive: true });
     let cwd = folder;
     for (const block of shellBlocksOf(TUTORIAL)) {

@@ -12,7 +12,7 @@ const LOWERED = `
 `;
 
 describe.runIf(process.platform === "linux")("the priority of a thread", () => {
-  it("is lower than that of its process, which keeps its own", async () => {
+  it("the priority of a thread is lower than that of its process, which keeps its own", async () => {
     const before = getPriority();
     const thread = new Worker(LOWERED, { eval: true });
     try {

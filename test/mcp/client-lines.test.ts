@@ -33,7 +33,7 @@ function wordsOf(line: string): string[] {
 }
 
 describe("the lines for clients in docs/MCP.md", () => {
-  it("name every common client", () => {
+  it("the lines for clients in docs/MCP.md name every common client", () => {
     const clients = new Set(ROWS.map(({ client }) => client));
     for (const client of [
       "Claude Code",
@@ -48,12 +48,15 @@ describe("the lines for clients in docs/MCP.md", () => {
     }
   });
 
-  it.each(CONFIGURATIONS)("for $client are a configuration: $code", ({ code }) => {
-    expect(() => Configuration.parse(JSON.parse(code))).not.toThrow();
-  });
+  it.each(CONFIGURATIONS)(
+    "the lines for clients in docs/MCP.md for $client are a configuration: $code",
+    ({ code }) => {
+      expect(() => Configuration.parse(JSON.parse(code))).not.toThrow();
+    },
+  );
 
   it.each(COMMANDS.filter(({ code }) => code.startsWith("code ")))(
-    "are a command of VS Code: $code",
+    "the lines for clients in docs/MCP.md are a command of VS Code: $code",
     ({ code }) => {
       const [, option, json = "", ...rest] = wordsOf(code);
       const { name, ...server } = z.looseObject({ name: z.string() }).parse(JSON.parse(json));
@@ -67,7 +70,7 @@ describe("the lines for clients in docs/MCP.md", () => {
   );
 
   it.each(COMMANDS.filter(({ code }) => !code.startsWith("code ")))(
-    "for $client are a command: $code",
+    "the lines for clients in docs/MCP.md for $client are a command: $code",
     ({ code }) => {
       const [, mcp, action, ...rest] = wordsOf(code);
       expect([mcp, rest.includes("kbsync")]).toEqual(["mcp", true]);

@@ -178,15 +178,18 @@ describe("a request, over HTTP", () => {
     ["a method that nothing may answer", "TRACE /mcp"],
     ["an address that is none", "GET //"],
     ["an address with a password", "GET http://a:b@localhost/mcp"],
-  ])("with %s is refused, with a key and without, and is no defect", async (_name, line) => {
-    const key = await service.issueKey("local", ["read"]);
-    for (const given of ["", `authorization: Bearer ${key}\r\n`]) {
-      const answer = await raw(`${line} HTTP/1.1\r\nhost: localhost\r\n${given}\r\n`);
-      expect(answer).toMatch(/^HTTP\/1.1 400 /);
-      expect(answer).toContain('"code":"invalid_request"');
-    }
-    expect(defects).toEqual([]);
-  });
+  ])(
+    "a request over HTTP with %s is refused, with a key and without, and is no defect",
+    async (_name, line) => {
+      const key = await service.issueKey("local", ["read"]);
+      for (const given of ["", `authorization: Bearer ${key}\r\n`]) {
+        const answer = await raw(`${line} HTTP/1.1\r\nhost: localhost\r\n${given}\r\n`);
+        expect(answer).toMatch(/^HTTP\/1.1 400 /);
+        expect(answer).toContain('"code":"invalid_request"');
+      }
+      expect(defects).toEqual([]);
+    },
+  );
 
   it("a request that fails unexpectedly after its body gets an answer, and is reported as a defect", async () => {
     const broken = await openMcpHttp({
@@ -220,7 +223,7 @@ describe("a request, over HTTP", () => {
     ["no JSON", "{"],
     ["no message", "[1, 2]"],
     ["an unknown method", JSON.stringify({ jsonrpc: "2.0", id: 1, method: "no/such" })],
-  ])("that holds %s is answered, and is no defect", async (_name, body) => {
+  ])("a request over HTTP that holds %s is answered, and is no defect", async (_name, body) => {
     const key = await service.issueKey("local", ["read"]);
     expect((await post(bearer(key), body)).status).toBeLessThan(500);
   });

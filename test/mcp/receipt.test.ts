@@ -43,7 +43,7 @@ describe("an answer of a service that knows no folder", () => {
     return { ...answered, waits };
   };
 
-  it("gets the folders as they were before the question, and what has changed after it", async () => {
+  it("an answer of a service that knows no folder gets the folders as they were before the question, and what has changed after it", async () => {
     const { ask: known, asked } = ledger({ pending: 2, current: false }, ["d"]);
     const { receipt, waits } = await ask(known, OF_SERVICE);
     expect(receipt).toMatchObject({ current: false, folders: [{ pending: 2 }], changed: ["d"] });
@@ -54,7 +54,7 @@ describe("an answer of a service that knows no folder", () => {
     expect(waits).toEqual([undefined]);
   });
 
-  it("waits here first, then at the service for what is left of the time", async () => {
+  it("a wait for a fresh answer runs here first, then at the service for the time left", async () => {
     const { ask: known, asked } = ledger({});
     const { receipt, waits } = await ask(known, OF_SERVICE, 20);
     expect(receipt.current).toBe(true);
@@ -63,7 +63,7 @@ describe("an answer of a service that knows no folder", () => {
     expect(waits[0]).toBeGreaterThan(15);
   });
 
-  it("is current only if something is known", async () => {
+  it("an answer of a service that knows no folder is current only if something is known", async () => {
     expect((await ask(undefined, undefined)).receipt.current).toBe(false);
     expect((await ask(undefined, OF_SERVICE)).receipt.current).toBe(true);
     expect((await ask(ledger({}).ask, undefined)).receipt.current).toBe(true);

@@ -62,7 +62,7 @@ describe("the sources that a search means", () => {
       10,
     ],
     ["of a folder, and searches no further", "/srv/sea/", undefined, ["owner 5 fastest"], 3],
-  ])("are found %s", async (_name, source, collection, found, requests) => {
+  ])("the sources that a search means are found %s", async (_name, source, collection, found, requests) => {
     const { reached, asked } = tellingOf(16, 4);
     expect(await find(reached, source, collection)).toEqual(found);
     expect(asked()).toBe(requests);

@@ -117,7 +117,7 @@ describe.each([
   ["over a channel", () => connectChannel("auto"), listen],
   ["over HTTP", async () => (await mcp.connect(service.key, "auto")).client, listen],
 ] as const)("a client %s", (_name, connect, subscribeTo) => {
-  it("is notified of the documents that it subscribed to, and of a changed list", async () => {
+  it("a client is notified of the documents that it subscribed to, and of a changed list", async () => {
     const [mine, other, long] = [await create(), await create(), await create()];
     const client = await connect();
     const notices = noticesOf(client);
@@ -165,7 +165,7 @@ describe.each([
     await shows(() => expect(notices.lists).toBeGreaterThan(0));
   });
 
-  it("is notified of everything if the changes in between are no longer stored", async () => {
+  it("a client is notified of everything if the changes in between are no longer stored", async () => {
     const id = await create();
     const client = await connect();
     const notices = noticesOf(client);
@@ -199,7 +199,7 @@ describe("a subscription", () => {
     }
   });
 
-  it("ends with its key", async () => {
+  it("a subscription ends with its key", async () => {
     const admin = await service.issueKey("local", ["admin"]);
     const made = await service.send("POST", "/v1/keys", {
       key: admin,
@@ -214,7 +214,7 @@ describe("a subscription", () => {
     expect(await Promise.all(open.map(({ closed }) => closed))).toEqual(["graceful", "remote"]);
   }, 15_000);
 
-  it("is refused beyond the limits, and for what is no document", async () => {
+  it("a subscription is refused beyond the limits, and for what is no document", async () => {
     const { client } = await mcp.connect(service.key, "auto");
     const uris = Array.from({ length: 1001 }, (_, at) => uriOf(String(at)));
     await expect(client.listen({ resourceSubscriptions: uris })).rejects.toThrow(/More than 1000/);
@@ -235,7 +235,7 @@ describe("a subscription", () => {
     await Promise.all(open.map((one) => one.close()));
   });
 
-  it("is refused, not lost, if no service runs", async () => {
+  it("a subscription is refused, not lost, if no service runs", async () => {
     const live = url;
     url = "http://127.0.0.1:9";
     const client = await connectChannel("auto");

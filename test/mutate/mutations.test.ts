@@ -47,11 +47,11 @@ describe("the mutations of a module", () => {
     ["what stands in for an element of a list", "const a = list[at]?.size ?? 0;"],
     ["joined texts", 'const a = b + "one two";'],
     ["what takes several lines", "go(\n  a,\n);"],
-  ])("leave %s alone", (_name, text) => {
+  ])("the mutations of a module leave %s alone", (_name, text) => {
     expect(mutants(text)).toEqual([]);
   });
 
-  it("keep every other line as it is, in a module of the daemon", () => {
+  it("the mutations of a module keep every other line as it is, in a module of the daemon", () => {
     const text = readFileSync(new URL("../../src/sync/agenda/settle.ts", import.meta.url), "utf8");
     const before = text.split("\n");
     const all = mutationsOf(text);
@@ -63,7 +63,7 @@ describe("the mutations of a module", () => {
     }
   });
 
-  it("are described by the line before and after", () => {
+  it("the mutations of a module are described by the line before and after", () => {
     const text = "let a;\n  if (a) b();\n";
     const [first] = mutationsOf(text);
     expect(first && describeMutation(text, first)).toBe("negated condition: if (a) b();  →  if (!(a)) b();");
@@ -73,14 +73,14 @@ describe("the mutations of a module", () => {
 describe("a sample", () => {
   const items = Array.from({ length: 50 }, (_, at) => at);
 
-  it("is the same for the same seed, another for another, and repeats nothing", () => {
+  it("a sample is the same for the same seed, another for another, and repeats nothing", () => {
     const drawn = sample(items, 20, 7);
     expect(sample(items, 20, 7)).toEqual(drawn);
     expect(sample(items, 20, 8)).not.toEqual(drawn);
     expect(new Set(drawn).size).toBe(20);
   });
 
-  it("has all there is where more is asked for", () => {
+  it("a sample has all there is where more is asked for", () => {
     expect(sample(items, 99, 1).toSorted((a, b) => a - b)).toEqual(items);
   });
 });

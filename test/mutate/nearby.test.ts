@@ -28,7 +28,7 @@ describe("the tests near a module", () => {
     expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain("test/kb/index/words/words.test.ts");
   });
 
-  it("have the words of the suites that they run", () => {
+  it("the tests near a module have the words of the suites that they run", () => {
     const near = nearby.testsOf("src/kb/store/sqlite/scopes/document-list.ts", 3);
     expect(near).toContain("test/kb/store/sqlite/contract.test.ts");
   });
@@ -40,7 +40,7 @@ describe("the tests near a module", () => {
     expect(near).not.toContain("test/kb/http/mails.test.ts");
   });
 
-  it("leave out programs that run as a whole, and tests that do not import it", () => {
+  it("the tests near a module leave out programs that run as a whole, and tests that do not import it", () => {
     const near = nearby.testsOf("src/kb/search/fuse.ts", 1000);
     expect(near).not.toContain("test/kb/lexical/porter.test.ts");
     expect(near.filter((test) => /^test\/(?:e2e|crash|simulate)\//.test(test))).toEqual([]);

@@ -27,12 +27,12 @@ describe("a failed run", () => {
     ["an assertion", WRONG, false],
     ["a wait of a test in vain", WAITED, true],
     ["the time limit of a test", TIMED_OUT, true],
-  ])("for %s says whether it lacked time", (_name, failure, isLate) => {
+  ])("a failed run for %s says whether it lacked time", (_name, failure, isLate) => {
     const ran = report({ title: "one", ms: 10 }, { title: "two", ms: 12_000, failure });
     expect(ran).toMatchObject({ failed: ["test/a.test.ts"], isLate });
   });
 
-  it("with an assertion that failed is no late one, whatever else waited", () => {
+  it("a failed run with an assertion that failed is no late one, whatever else waited", () => {
     expect(
       report({ title: "one", ms: 9, failure: WRONG }, { title: "two", ms: 9, failure: WAITED }).isLate,
     ).toBe(false);

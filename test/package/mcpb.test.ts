@@ -32,7 +32,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("the MCP bundle", () => {
-  it("can be unpacked, and has a manifest of the published schema", () => {
+  it("the MCP bundle can be unpacked, and has a manifest of the published schema", () => {
     expect(checker("unpack", file, unpacked)).toMatchObject({ status: 0 });
     const { status, stdout } = checker("validate", join(unpacked, "manifest.json"));
     expect([status, stdout]).toEqual([0, expect.stringContaining("schema validation passes")]);

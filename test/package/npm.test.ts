@@ -80,7 +80,7 @@ describe("the package", () => {
     expect(names.filter((name) => /\.test\.|tsbuildinfo|\.ts$/.test(name))).toEqual([]);
   });
 
-  it("has every compiled source", () => {
+  it("the package has every compiled source", () => {
     const sources = readdirSync(join(REPOSITORY, "src"), { recursive: true, encoding: "utf8" });
     const expected = sources
       // The console's sources are bundled, and declarations have no code.
@@ -90,7 +90,7 @@ describe("the package", () => {
     expect(expected.filter((name) => !listed.has(`package/dist/${name}`))).toEqual([]);
   });
 
-  it("is installed by npm without a registry, without scripts and without binaries of other systems", () => {
+  it("the package is installed by npm without a registry, without scripts and without binaries of other systems", () => {
     const { status, stdout, stderr } = npm("install", "-g", ...NO_REGISTRY, "--prefix", prefix, whole);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     expect(stdout).toContain("added 1 package");
@@ -104,7 +104,7 @@ describe("the package", () => {
     expect(sizeOf(home)).toBeLessThan(190e6);
   });
 
-  it("has its manual page where man finds it", () => {
+  it("the package has its manual page where man finds it", () => {
     const page = readFileSync(join(prefix, "share/man/man1/kbsync.1"), "utf8");
     expect(page).toContain(".SH NAME");
   });
@@ -141,13 +141,13 @@ describe("the package", () => {
     expect(kbsync("doctor", "--quick").stdout).toContain("all-MiniLM-L6-v2 (q4)");
   });
 
-  it("is taken away without a trace but the state folder", () => {
+  it("the package is removed without a trace but the state folder", () => {
     expect(npm("uninstall", "-g", "--prefix", prefix, "kbsync").status).toBe(0);
     expect(readdirSync(join(prefix, "bin"))).toEqual([]);
     expect(readdirSync(join(folder, "state"))).toContain("ledger.db");
   });
 
-  it("is installed from a registry too, with what npm adds for other systems", () => {
+  it("the package is installed from a registry too, with what npm adds for other systems", () => {
     const other = join(folder, "other");
     // No script is needed: every package brings its binary, and one would fetch libraries for graphics cards.
     const { status, stderr } = npm("install", "-g", "--ignore-scripts", "--prefix", other, file);

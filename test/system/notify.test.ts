@@ -46,7 +46,7 @@ describe("what a service manager receives", () => {
     expect(silences).toEqual([]);
   });
 
-  it("is a status once, and never more than one assignment", () => {
+  it("what a service manager receives is a status once, and never more than one assignment", () => {
     socket = openNotifySocket();
     const notifier = notifierOf({ NOTIFY_SOCKET: socket.address });
     notifier.status("a file named\nREADY=1");
@@ -76,7 +76,7 @@ describe("what a service manager receives", () => {
     expect(received).toEqual(["RELOADING=1\nMONOTONIC_USEC=1234567", "READY=1", "STATUS=reading"]);
   });
 
-  it("is nothing, said once, when the manager has gone", () => {
+  it("what a service manager receives is nothing, said once, when the manager has gone", () => {
     const gone = openNotifySocket();
     const notifier = notifierOf({ NOTIFY_SOCKET: gone.address });
     gone.close();

@@ -35,7 +35,7 @@ describe("progress", () => {
     expect(standsMs(...samples)).toBe(expected);
   });
 
-  it("never counts longer than since the last sample that had a reason to rest", () => {
+  it("progress never counts longer than since the last sample that had a reason to rest", () => {
     const anyPulse = fc.record({
       moves: fc.integer({ min: 0, max: 3 }),
       atWork: fc.boolean(),

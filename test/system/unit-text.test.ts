@@ -34,7 +34,7 @@ describe("a directive of a unit", () => {
     expect(withDirective(UNIT, "Service", key, values)).toBe(expected);
   });
 
-  it("needs its section", () => {
+  it("a directive of a unit needs its section", () => {
     expect(() => withDirective(UNIT, "Timer", "OnBoot", ["1"])).toThrow(TypeError);
   });
 });

@@ -168,7 +168,7 @@ describe("a unit for a machine", () => {
     expect(directive(instance, "After").join(" ")).toContain(" %i.mount");
   });
 
-  it("for one folder each names it by the instance", () => {
+  it("a unit for a machine for one folder each names it by the instance", () => {
     const text = instanceUnit(INSTANCE, FACTS);
     expect(all(text, "ExecStart", ...SEEN)).toEqual([
       `ExecStart=${FACTS.program.node} /usr/lib/node_modules/kbsync/dist/main.js up %f $KBSYNC_ARGS`,

@@ -49,12 +49,12 @@ describe.skipIf(why !== undefined)(
       expect(Number(field("Installed-Size"))).toBeLessThan(300e6 / 1024);
     });
 
-    it("belongs to root, and nobody else may write anything of it", () => {
+    it("the Debian package belongs to root, and nobody else may write anything of it", () => {
       const strange = listed().filter((line) => !/^[-d](?:rwxr-xr-x|rw-r--r--) root\/root /.test(line));
       expect(strange).toEqual([]);
     });
 
-    it("has a configuration that the program takes, and keeps as its administrator leaves it", () => {
+    it("the Debian package has a configuration that the program takes, and keeps as its administrator leaves it", () => {
       expect(read("DEBIAN/conffiles")).toBe("/etc/kbsync/kbsync.config.json\n");
       expect(ConfigFile.parse(JSON.parse(read("etc/kbsync/kbsync.config.json")))).toMatchObject({
         sources: [],
@@ -62,12 +62,12 @@ describe.skipIf(why !== undefined)(
       expect(existsSync(join(tree, "usr/lib/kbsync/kbsync.schema.json"))).toBe(true);
     });
 
-    it.each(["postinst", "prerm", "postrm"])("has a sound script %s", (script) => {
+    it.each(["postinst", "prerm", "postrm"])("the Debian package has a sound script %s", (script) => {
       expect(statSync(join(tree, "DEBIAN", script)).mode & 0o777).toBe(0o755);
       expect(spawnSync("sh", ["-n", join(tree, "DEBIAN", script)]).status).toBe(0);
     });
 
-    it("has units that start the program in its place", () => {
+    it("the Debian package has units that start the program in its place", () => {
       for (const unit of ["system/kbsync.service", "system/kbsync@.service", "user/kbsync.service"]) {
         const [, node = "", main = ""] =
           /^ExecStart=(\S+) (\S+) /m.exec(read(`usr/lib/systemd/${unit}`)) ?? [];
@@ -79,7 +79,7 @@ describe.skipIf(why !== undefined)(
       }
     });
 
-    it("has man page, completion, copyright and changelog where Debian expects them", () => {
+    it("the Debian package has man page, completion, copyright and changelog where Debian expects them", () => {
       expect(gunzipSync(readFileSync(join(tree, "usr/share/man/man1/kbsync.1.gz"))).toString()).toContain(
         ".TH",
       );
@@ -92,7 +92,7 @@ describe.skipIf(why !== undefined)(
       );
     });
 
-    it("has what this machine needs to run, and nothing for others", () => {
+    it("the Debian package has what this machine needs to run, and nothing for others", () => {
       const modules = join(tree, "usr/lib/kbsync/node_modules");
       expect(existsSync(join(modules, "better-sqlite3/prebuilds", `linux-${process.arch}.node`))).toBe(true);
       for (const absent of [
@@ -110,7 +110,7 @@ describe.skipIf(why !== undefined)(
       ).toEqual([]);
     });
 
-    it("is a program that runs by itself, with its model", () => {
+    it("the Debian package is a program that runs by itself, with its model", () => {
       const state = join(folder, "state");
       expect(run(["sync", join(home, "docs"), "--port", "0", "--json"], state)).toMatchObject({
         status: 0,

@@ -45,7 +45,7 @@ describe.skipIf(why !== undefined)(
       await box.end();
     });
 
-    it("that cannot be read or are missing are warned of once, with what to do", async () => {
+    it("sources under systemd that cannot be read or are missing are warned of once, with what to do", async () => {
       await statusSays(/\/srv\/closed halted: the folder cannot be read: EACCES.*; 1 file in agreement$/);
       expect(unit()["StatusText"]).toContain(
         "/srv/absent halted: the folder is missing, or kbsync.service does not show it",
@@ -64,13 +64,13 @@ describe.skipIf(why !== undefined)(
       expect(stdout).toContain("halted, nothing is sent: the folder cannot be read: EACCES");
     });
 
-    it("that can be read again go on by themselves", async () => {
+    it("sources under systemd that can be read again go on by themselves", async () => {
       box.sh("chmod 755 /srv/closed");
       await statusSays(/absent halted.*; 2 files in agreement$/);
       expect(unit()).toMatchObject({ NRestarts: "0" });
     });
 
-    it("that are made later are seen after a restart, as the status says", async () => {
+    it("sources under systemd that are made later are seen after a restart, as the status says", async () => {
       box.sh(`mkdir /srv/absent && echo "# Absent" > /srv/absent/b.md && systemctl restart kbsync`);
       await statusSays(/late\/docs halted.*; 3 files in agreement$/);
       expect(unit()["StatusText"]).not.toContain("/srv/absent");
@@ -91,7 +91,7 @@ describe.skipIf(why !== undefined)(
       expect(writes(disk === "late" ? `${folder}/docs` : folder)).toBe(false);
     });
 
-    it("are mounted before the unit starts, and one that cannot be mounted holds up no other", async () => {
+    it("sources under systemd are mounted before the unit starts, and one that cannot be mounted holds up no other", async () => {
       box.sh(`systemctl stop kbsync srv-late.mount srv-there.mount
         sed -i s,Options=bind,Type=none-such, /etc/systemd/system/srv-there.mount
         systemctl daemon-reload && systemctl start kbsync`);
@@ -100,7 +100,7 @@ describe.skipIf(why !== undefined)(
       await statusSays(/\/srv\/there halted.*; 4 files in agreement$/);
     });
 
-    it("with a unit of their own are synced when their folder comes to be there", async () => {
+    it("sources under systemd with a unit of their own are synced when their folder comes to be there", async () => {
       makeDisk("own", "/srv/own");
       box.sh(`sed -i s,Options=bind,Type=none-such, /etc/systemd/system/srv-own.mount
         systemctl daemon-reload && mkdir /srv/other`);

@@ -53,7 +53,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     await box.end();
   });
 
-  it("is installed, ready, and says how it stands", async () => {
+  it("the installed unit is ready, and reports its state", async () => {
     const { code, stdout, stderr } = box.kbsync("service", "install", "--config", CONFIG);
     expect(code, `${stdout}${stderr}${journal()}`).toBe(0);
     expect(stdout).toContain("wrote      /etc/systemd/system/kbsync.service");
@@ -90,7 +90,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(found("the northern lights")).toBe(true);
   });
 
-  it("is back after kill -9, in agreement with what came meanwhile, and nothing is there twice", async () => {
+  it("the installed unit is back after kill -9, in agreement with what came meanwhile, and nothing is there twice", async () => {
     const before = mainPid();
     box.sh(`kill -9 ${before}`);
     write("comet.md", "# Comet\n\na-comet-with-two-tails");
@@ -101,7 +101,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(found("a comet with two tails")).toBe(true);
   });
 
-  it("is not started again and again when its program or its Node.js is gone", async () => {
+  it("the installed unit is not started again and again when its program or its Node.js is gone", async () => {
     for (const [gone, figures] of [
       [NODE, { ActiveState: "failed", ExecMainStatus: "203" }],
       [`${INSTALLED}/dist/main.js`, { ActiveState: "inactive", AssertResult: "no" }],
@@ -144,7 +144,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     agrees();
   });
 
-  it("is started again by the watchdog when it hangs", async () => {
+  it("the installed unit is started again by the watchdog when it hangs", async () => {
     box.sh(`mkdir -p /etc/systemd/system/kbsync.service.d
       printf '[Service]\\nWatchdogSec=3\\nTimeoutAbortSec=1\\n' > /etc/systemd/system/kbsync.service.d/quick.conf
       systemctl daemon-reload && systemctl restart kbsync`);
@@ -298,7 +298,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     );
   });
 
-  it("is put back from a backup that was made while it ran, as its own user's again", async () => {
+  it("the installed unit is put back from a backup that was made while it ran, as its own user's again", async () => {
     box.sh("mkdir /root/backups");
     const made = box.kbsync("backup", ...AT, "/root/backups");
     expect(made.code, `${made.stdout}${made.stderr}`).toBe(0);
@@ -320,7 +320,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     box.sh(`rm -r ${STATE}/before-restore-*`);
   });
 
-  it("is upgraded in place", () => {
+  it("the installed unit is upgraded in place", () => {
     const manifest = JSON.parse(readFileSync(join(repositoryRoot, "package.json"), "utf8")) as object;
     box.sh(
       `cat > ${INSTALLED}/package.json <<'END'\n${JSON.stringify({ ...manifest, version: "99.0.0" })}\nEND`,
@@ -339,7 +339,7 @@ describe.skipIf(why !== undefined)(`under systemd${why === undefined ? "" : `: s
     expect(found("the northern lights")).toBe(true);
   });
 
-  it("is uninstalled, and its data stays", () => {
+  it("the installed unit is uninstalled, and its data stays", () => {
     const { code, stdout } = box.kbsync("service", "uninstall");
     expect(code).toBe(0);
     expect(stdout).toContain(`stays in ${STATE}`);

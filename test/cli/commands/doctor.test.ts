@@ -12,7 +12,7 @@ const finding = {
 } as const;
 
 describe("what doctor says", () => {
-  it("is a line for each check where all is sound", () => {
+  it("kbsync doctor prints a line for each check where all is sound", () => {
     const text = doctorText([
       { check: "ledger", sound: true, seen: "3 files", findings: [] },
       { check: "store", sound: true, seen: "none yet", findings: [] },

@@ -38,14 +38,14 @@ describe("the configuration that is written", () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(140);
   });
 
-  it("is valid with every comment of a key taken as a setting", () => {
+  it("an initial configuration is valid with every comment of a key taken as a setting", () => {
     const text = configText({ ...wishes, folders: ["/srv/docs"] }).replaceAll(/^( +)\/\/ (?=")/gm, "$1");
     const config = parseConfig(text, "x");
     expect(config.sources[0]).toMatchObject({ ownerId: "my-documents" });
     expect(config.metrics).toEqual({ host: "127.0.0.1", port: 9464 });
   });
 
-  it("may be of a hosted service", () => {
+  it("an initial configuration may be of a hosted service", () => {
     const service = {
       apiUrl: "https://kb.example",
       dbUrl: "https://db.example",
@@ -102,7 +102,7 @@ describe("kbsync init", () => {
     expect(loadConfig({ cwd, env: {} }).sources).toMatchObject([{ collection: "fastest" }]);
   });
 
-  it("never overwrites a configuration without --force", async () => {
+  it("kbsync init never overwrites a configuration without --force", async () => {
     writeFileSync(file(), "{}");
     await expect(init("docs")).rejects.toMatchObject({ code: "usage", subject: file() });
     expect(readFileSync(file(), "utf8")).toBe("{}");

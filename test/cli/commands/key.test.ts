@@ -75,7 +75,7 @@ describe("kbsync key", () => {
     );
   });
 
-  it("works beside the running service: a new key at once, a revoked one within seconds", async () => {
+  it("kbsync key works beside the running service: a new key at once, a revoked one within seconds", async () => {
     await serving(async (url) => {
       const made = JSON.parse((await key("create", "phone", "--json", "--expires", "90d")).out);
       expect(Date.parse(made.expiresAt) - Date.now()).toBeGreaterThan(89 * 86_400_000);
@@ -133,13 +133,13 @@ describe("the key of the state folder", () => {
       (one: { name: string; state: string }) => one.name === "state folder" && one.state === "valid",
     )._id;
 
-  it("stays the same over restarts", async () => {
+  it("the key of the state folder stays the same over restarts", async () => {
     const first = await serving((_url, own) => Promise.resolve(own));
     expect(await serving((_url, own) => Promise.resolve(own))).toBe(first);
     expect(await keys()).toHaveLength(1);
   });
 
-  it("is not revoked by itself, but can be rotated: the file has the new one", async () => {
+  it("the key of the state folder is not revoked by itself, but can be rotated: the file has the new one", async () => {
     const old = await serving((_url, own) => Promise.resolve(own));
     await expect(key("revoke", await ownId())).rejects.toThrow("the state folder's own key");
     const { out, err } = await key("rotate", await ownId(), "--overlap", "0");
@@ -152,7 +152,7 @@ describe("the key of the state folder", () => {
     });
   });
 
-  it("is another one after it was revoked by API, and the revoked one stays refused", async () => {
+  it("the key of the state folder is replaced after it was revoked by API, and the revoked one stays refused", async () => {
     const old = await serving(async (url, own) => {
       const id = await ownId();
       const answer = await fetch(`${url}/v1/keys/${id}`, { method: "DELETE", headers: { pauthkey: own } });

@@ -31,7 +31,7 @@ describe("the results of the last search", () => {
   const found = (facts: object) =>
     ({ source: "/docs", path: "a.md", position: { lines: { first: 3, last: 4 } }, ...facts }) as Found;
 
-  it("are remembered with their files and lines", () => {
+  it("the results of the last search are remembered with their files and lines", () => {
     const env = { XDG_RUNTIME_DIR: folder };
     expect(lastResults(env)).toBeUndefined();
     rememberResults(env, [found({}), found({ path: null }), found({ position: {} })]);
@@ -42,7 +42,7 @@ describe("the results of the last search", () => {
     ]);
   });
 
-  it("are none where nothing can be written, or the file is damaged", () => {
+  it("the results of the last search are empty where nothing can be written, or the file is damaged", () => {
     writeFileSync(join(folder, "kbsync"), "a file");
     const env = { XDG_RUNTIME_DIR: folder };
     rememberResults(env, [found({})]);
@@ -51,7 +51,7 @@ describe("the results of the last search", () => {
     expect(lastResults({})).toBeUndefined();
   });
 
-  it("cannot be opened where no program opens the file, which says how to go on", async () => {
+  it("the results of the last search cannot be opened where no program opens the file, which says how to go on", async () => {
     const path = join(folder, "a.pdf");
     writeFileSync(path, "%PDF-1.4");
     writeFileSync(join(folder, "xdg-open"), "#!/bin/sh\nexit 3\n", { mode: 0o755 });

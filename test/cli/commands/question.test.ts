@@ -90,18 +90,18 @@ describe("an answer is read", () => {
   const whole = JSON.stringify({ success: true, response: response() });
   const event = (name: string, data: string) => `event: ${name}\ndata: ${data}\n\n`;
 
-  it("in pieces, comments between them", async () => {
+  it("an answer is read in pieces, with comments between them", async () => {
     const text = `${event("delta", '{"content":"Für"}')}: still at it\n\n${event("delta", '{"content":"ty."}')}${event("completed", whole)}`;
     const { shown, answer } = await read("text/event-stream; charset=utf-8", text);
     expect(shown).toEqual(["Für", "ty."]);
     expect(answer.data.content).toBe("Forty. [1]");
   });
 
-  it("as a whole, from a service that knows no streams", async () => {
+  it("an answer is read as a whole from a service that knows no streams", async () => {
     expect((await read("application/json", whole)).shown).toEqual(["Forty. [1]"]);
   });
 
-  it("that is no JSON is a failure in words", async () => {
+  it("an answer that is no JSON fails in words", async () => {
     await expect(read("text/html", "<html>")).rejects.toThrow(/in an unknown form/);
   });
 

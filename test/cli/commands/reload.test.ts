@@ -135,7 +135,7 @@ describe("at a SIGHUP", () => {
     expect(reloads.take()?.config.sync.settleMs).toBe(9);
   });
 
-  it("however many come while one is answered, they are answered together by one more", async () => {
+  it("several SIGHUPs while one is handled cause one more reload", async () => {
     let answer: (ground: Ground) => void = () => undefined;
     const reloads = open(() => new Promise((resolve) => (answer = resolve)));
     hangup();

@@ -89,7 +89,7 @@ describe("kbsync backup", () => {
     },
   );
 
-  it("beside it, or in a hidden folder of it, is made", async () => {
+  it("a backup beside a watched folder, or in a hidden folder of it, is made", async () => {
     await makeKey("first");
     await mkdir(join(folder, "docs", ".backups"), { recursive: true });
     await watch("docs");
@@ -130,7 +130,7 @@ describe("kbsync restore", () => {
     });
   });
 
-  it("does not let a key be taken anew from its file that was made and revoked since", async () => {
+  it("kbsync restore does not register a key from its file again that was revoked since", async () => {
     await makeKey("first");
     await run("backup", "backup");
     // The key file's key gets to the store with the first start.

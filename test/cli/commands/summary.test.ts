@@ -51,14 +51,14 @@ const summary = (...sources: SourceStatus[]): string =>
   );
 
 describe("skipped files", () => {
-  it("have a line of their own in what came of a pass", () => {
+  it("skipped files have a line of their own in the summary of a pass", () => {
     expect(summary(source({}))).toBe("in agreement: 2 files, nothing to send\n");
     expect(summary(source({ skipped: 1200 }), source({ skipped: 3 }))).toBe(
       "in agreement: 4 files, nothing to send\n  1,203 skipped (`kbsync ls --skipped` lists them)\n",
     );
   });
 
-  it("are counted, not named, in the status for a person", () => {
+  it("skipped files are counted, not named, in the status for a person", () => {
     const skipped = [{ source: "/docs", path: "a.zip", reason: "archive" }];
     const text = statusText({
       daemon: null,
@@ -78,7 +78,7 @@ describe("skipped files", () => {
 });
 
 describe("what came of a pass", () => {
-  it("counts what was sent, not what was checked", () => {
+  it("the summary of a pass counts what was sent, not what was checked", () => {
     const status = {
       service: { kind: "open" as const },
       sources: [source({})],
@@ -238,7 +238,7 @@ it("the status says of a service that was not asked that it was not", () => {
 describe("a mount below a source that is not as it was", () => {
   const mounts = [{ path: "disk", reason: "what was mounted there is gone", remedy: "mount it again" }];
 
-  it("is named with what to do, and is no matter of owner and mode", () => {
+  it("a mount below a source that has changed is reported with what to do, not as a matter of owner and mode", () => {
     const words = summary(source({ unreadable: 1, unreadablePaths: ["disk"], mounts }));
     expect(words).toContain("  /docs: disk: what was mounted there is gone (mount it again)\n");
     expect(words).not.toContain("owner and mode");

@@ -63,7 +63,7 @@ function source(name: string, text: string): void {
 }
 
 describe("up", () => {
-  it("has its agent read a source that came with a reload", async () => {
+  it("kbsync up has its agent read a source that a reload added", async () => {
     source("ships", "# Ships\n\nThe ferry leaves at seven.\n");
     source("trees", "# Trees\n\nThe oak behind the mill is three hundred years old.\n");
     configure("ships");

@@ -32,11 +32,11 @@ const finding = {
 } as const;
 
 describe("the words of verify", () => {
-  it("is short where all agree", () => {
+  it("the report of verify is short where all agree", () => {
     expect(auditText(report({}))).toBe("/docs: 1,200 documents compared\nall agree\n");
   });
 
-  it("is a line a finding, then the sum", () => {
+  it("the report of verify has a line for each finding, then the sum", () => {
     const findings = [finding, { ...finding, path: "b.txt", kind: "altered", repaired: false } as const];
     expect(auditText(report({ findings, agrees: false, left: 1 }))).toBe(
       "missing  a.txt  (the service no longer has it; put right)\n" +
@@ -66,7 +66,7 @@ describe("the words of verify", () => {
     );
   });
 
-  it("does not go on for ever", () => {
+  it("the report of verify is bounded", () => {
     const findings = Array.from({ length: 200 }, () => finding);
     const text = auditText(report({ findings, unnamed: 1000, agrees: false }));
     expect(text).toContain("… and 1,150 more");
@@ -94,7 +94,7 @@ describe("the words of recover", () => {
     lost: null,
     surplus: { count: 1, first: [{ docId: "9", title: "old.txt" }] },
   };
-  it("is what was adopted, what is left, and what the next sync sends", () => {
+  it("the report of recover states what was adopted, what is left, and what the next sync sends", () => {
     const text = recoverText({
       setAside: "/state/ledger.db.set-aside-1",
       sources: [recovered],

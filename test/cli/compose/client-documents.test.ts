@@ -36,12 +36,12 @@ describe("a client metadata document", () => {
     "https://10.0.0.1/client.json",
     "https://169.254.169.254/latest/meta-data",
     "https://192.168.1.1:8443/client.json",
-  ])("is not read at %s", async (url) => {
+  ])("a client metadata document is not read at %s", async (url) => {
     const read = openDocumentReader("test");
     await expect(read(new URL(url), signal)).rejects.toMatchObject({ code: "link_refused" });
   });
 
-  it("is not read from a public name that leads into the private network", async () => {
+  it("a client metadata document is not read from a public name that leads into the private network", async () => {
     const resolve = (
       _host: string,
       _options: unknown,
@@ -57,7 +57,7 @@ describe("a client metadata document", () => {
     });
   });
 
-  it("is read at its own address alone, as JSON, and up to 64 KB", async () => {
+  it("a client metadata document is read at its own address alone, as JSON, and up to 64 KB", async () => {
     const read = openDocumentReader("test", { allow: ["127.0.0.1"] });
     for (const path of ["/client.json", "/special"])
       expect(await read(new URL(origin + path), signal)).toBe('{"client_id":"x"}');

@@ -36,7 +36,7 @@ const fingerprintOf = async (found: FoundModel): Promise<string | undefined> => 
 };
 
 describe("the models of earlier configurations", () => {
-  it("are opened again by their fingerprint, as they were configured", async () => {
+  it("the models of earlier configurations are opened again by their fingerprint, as they were configured", async () => {
     const one = await fingerprintOf(await configured("one").openEmbedder());
     const later = configured("two");
     const two = await fingerprintOf(await later.openEmbedder());
@@ -44,7 +44,7 @@ describe("the models of earlier configurations", () => {
     expect(await fingerprintOf(await later.openEarlierEmbedder(one ?? ""))).toBe(one);
   });
 
-  it("are noted without their key, the latest eight", async () => {
+  it("the models of earlier configurations are noted without their key, the latest eight", async () => {
     const seen: (string | undefined)[] = [];
     for (let at = 1; at <= 9; at += 1)
       seen.push(await fingerprintOf(await configured(`m${at}`).openEmbedder()));
@@ -53,13 +53,13 @@ describe("the models of earlier configurations", () => {
     expect(text).not.toContain(KEY);
   });
 
-  it("that were never noted are taken for the local one", async () => {
+  it("models that were never noted are taken for the local one", async () => {
     const found = await configured("one").openEarlierEmbedder("somebody/384");
     expect(found).not.toMatchObject({ kind: "remote" });
     await fingerprintOf(found);
   });
 
-  it("are not to be had where the notes are damaged, and the present one is noted anew", async () => {
+  it("the models of earlier configurations are unavailable where the notes are damaged, and the current one is noted anew", async () => {
     writeFileSync(notes, "{half a");
     const one = await fingerprintOf(await configured("one").openEmbedder());
     expect(Object.keys(JSON.parse(readFileSync(notes, "utf8")))).toEqual([one]);

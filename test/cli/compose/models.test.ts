@@ -24,7 +24,7 @@ const keyFile = (text = `${KEY}\n`, mode = 0o600): string => {
 };
 
 describe("the models of the configuration", () => {
-  it("embed at the address that is configured, with the key of the file", async () => {
+  it("the models of the configuration embed at the address that is configured, with the key of the file", async () => {
     const service = await openModelService(KEY);
     const { baseUrl } = service;
     const open = embedderOf({ baseUrl, model: "hashed", apiKeyFile: keyFile() }, undefined, log);
@@ -34,12 +34,12 @@ describe("the models of the configuration", () => {
     await service.close();
   });
 
-  it("embed here where no address is configured, and say what is missing in a folder", async () => {
+  it("the local model embeds where no address is configured, and reports what a model folder lacks", async () => {
     const found = await embedderOf({}, folder, log)();
     expect(found).toMatchObject({ kind: "no-model", reason: expect.stringContaining(folder) });
   });
 
-  it("rerank where a reranker is configured", () => {
+  it("the models of the configuration rerank where a reranker is configured", () => {
     expect(rerankerOf(undefined, log)).toEqual({});
     const file = keyFile();
     expect(rerankerOf({ url: "http://a/rerank", model: "r", apiKeyFile: file }, log)).toEqual({
@@ -49,7 +49,7 @@ describe("the models of the configuration", () => {
 });
 
 describe("the key of another service", () => {
-  it("is read from its file, and needs none", () => {
+  it("the key of another service is read from its file, and needs none", () => {
     expect(serviceKey(undefined, "kb.x", log)).toBeUndefined();
     expect(serviceKey(keyFile(), "kb.x", log)).toBe(KEY);
     expect(lines).toEqual([]);
@@ -60,7 +60,7 @@ describe("the key of another service", () => {
     expect(() => serviceKey(keyFile("two\nlines"), "kb.x", log)).toThrow(/several lines/);
   });
 
-  it("is used but warned of where everybody can read it", () => {
+  it("the key of another service is used but warned of where everybody can read it", () => {
     expect(serviceKey(keyFile(KEY, 0o644), "kb.x", log)).toBe(KEY);
     expect(lines.join("")).toContain("other users of this machine can read the key of kb.x");
     expect(lines.join("")).not.toContain(KEY);

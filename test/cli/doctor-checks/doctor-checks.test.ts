@@ -111,7 +111,7 @@ describe("inotify", () => {
     );
   });
 
-  it("counts what a user's programs have taken, where the system reports it", () => {
+  it("kbsync doctor counts the inotify watches of a user's programs, where the system reports them", () => {
     expect(readInotify(join(base, "nothing"))).toBeUndefined();
     const put = (path: string, text: string): void => {
       mkdirSync(dirname(join(base, "proc", path)), { recursive: true });
@@ -131,7 +131,7 @@ describe("inotify", () => {
     });
   });
 
-  it("is counted by the folders that the rules let in", async () => {
+  it("inotify watches are counted by the folders that the rules let in", async () => {
     mkdirSync(join(base, "docs", "a", "b"), { recursive: true });
     mkdirSync(join(base, "docs", ".git", "objects"), { recursive: true });
     const { seen } = await check("watches", { sources: [{ path: "docs" }] });
@@ -140,14 +140,14 @@ describe("inotify", () => {
 });
 
 describe("the sources", () => {
-  it("are counted, with whose eyes", async () => {
+  it("the sources are counted, with whose eyes", async () => {
     writeFileSync(join(base, "docs", "a.md"), "a");
     const { seen, findings } = await check("sources", { sources: [{ path: "docs" }] });
     expect(findings).toEqual([]);
     expect(seen).toMatch(/^1 folder, 1 file, as (root|user \d+)/);
   });
 
-  it("may be missing, or no folder", async () => {
+  it("the sources may be missing, or no folder", async () => {
     writeFileSync(join(base, "file"), "a");
     const seen = await check("sources", { sources: [{ path: "gone" }, { path: "file" }] });
     expect(levels(seen)).toEqual(["failure source-folder", "failure source-folder"]);
@@ -159,7 +159,7 @@ describe("the sources", () => {
 });
 
 describe("a hosted service", () => {
-  it("is reached, takes the key, and has the same time", async () => {
+  it("a hosted service is reached, takes the key, and has the same time", async () => {
     const keys: unknown[] = [];
     const url = await serve((request, answer) => {
       keys.push(request.headers["pauthkey"]);
@@ -180,7 +180,7 @@ describe("a hosted service", () => {
     expect(JSON.stringify(checked)).not.toContain("kb_wrong");
   });
 
-  it("is not there", async () => {
+  it("a hosted service that does not answer is reported", async () => {
     const url = await serve(() => undefined);
     await new Promise<void>((resolve) => void server?.close(() => resolve()));
     expect(levels(await check("service", hosted(url)))).toEqual(["failure service-reachable"]);
@@ -189,12 +189,12 @@ describe("a hosted service", () => {
     );
   });
 
-  it("has no key here", async () => {
+  it("a hosted service without a key is reported", async () => {
     const url = await serve((_request, answer) => answer.end());
     expect(levels(await check("key", hosted(url)))).toEqual(["failure key-missing"]);
   });
 
-  it("has a key that others can read", async () => {
+  it("a hosted service whose key others can read is reported", async () => {
     const url = await serve((_request, answer) => answer.writeHead(404).end());
     const file = join(base, "key");
     writeFileSync(file, "kb_one\n");
@@ -205,7 +205,7 @@ describe("a hosted service", () => {
     expect(levels(await check("key", config))).toEqual([]);
   });
 
-  it("has another time", async () => {
+  it("a hosted service whose clock differs is reported", async () => {
     const url = await serve((_request, answer) => {
       answer.sendDate = false;
       answer.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end();
@@ -226,7 +226,7 @@ it.each([
 });
 
 describe("the model", () => {
-  it("that is missing fails where a source needs it, else is a warning", async () => {
+  it("a missing model fails the check where a source needs it, else is a warning", async () => {
     const service = { embedded: true, modelDir: "no-model" };
     expect(levels(await check("model", { service }))).toEqual(["warning model-missing"]);
     const sources = [{ path: "docs", collection: "moderate" }];
@@ -263,14 +263,14 @@ describe("the model", () => {
       ["mostly English", [GERMAN, ENGLISH, ENGLISH, ENGLISH], (at) => `${at}.md`, "moderate", []],
       ["German, but searched by words", [GERMAN, GERMAN, GERMAN], (at) => `${at}.md`, "fastest", []],
       ["German, but no text as it stands", [GERMAN, GERMAN, GERMAN], (at) => `${at}.pdf`, "moderate", []],
-    ])("of a folder that is %s", async (_name, texts, name, collection, found) => {
+    ])("that is packaged of a folder that is %s", async (_name, texts, name, collection, found) => {
       mkdirSync(join(base, "state"), { mode: 0o700 });
       await sync(texts, name);
       const config = { service: { embedded: true }, sources: [{ path: "docs", collection }] };
       expect(levels(await check("model", config))).toEqual(found);
     });
 
-    it("does not wait for a pipe or a missing file in the place of one that was synced", async () => {
+    it("kbsync doctor does not wait for a pipe or a missing file in the place of a synced one", async () => {
       mkdirSync(join(base, "state"), { mode: 0o700 });
       await sync([GERMAN, GERMAN, GERMAN, GERMAN, GERMAN], (at) => `${at}.md`);
       rmSync(join(base, "docs", "0.md"));
@@ -282,7 +282,7 @@ describe("the model", () => {
     });
   });
 
-  it("may be elsewhere", async () => {
+  it("the model may be elsewhere", async () => {
     const kb = { embedding: { baseUrl: "https://models.example/v1", model: "small" } };
     expect((await check("model", { kb })).seen).toBe("small at https://models.example/v1 (not asked)");
   });

@@ -31,7 +31,7 @@ describe("a question", () => {
     expect(worse.length + better.length).toBe(change === "same" ? 0 : 1);
   });
 
-  it("that only one of the runs has is not compared", () => {
+  it("a question that only one of two runs has is not compared", () => {
     const last = run(outcome("gone", 1), outcome("both", 2));
     const { at, before, now, worse, better } = compareRuns(last, [outcome("both", 1), outcome("new", null)]);
     expect({ at, worse }).toEqual({ at: AT, worse: [] });
@@ -48,7 +48,7 @@ describe("the stored runs", () => {
   beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), "kbsync-last-runs-"))));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it("are none at first, then the last of each file and tier, and at most twenty", () => {
+  it("the stored runs are empty at first, then the last of each file and tier, and at most twenty", () => {
     expect(readLastRuns(folder)).toEqual([]);
     const first = run(outcome("q", 3));
     storeRuns(folder, [], [first]);
@@ -65,7 +65,7 @@ describe("the stored runs", () => {
     expect(readLastRuns(folder)).toEqual([...others.slice(2), ...many]);
   });
 
-  it("are refused where the file is damaged, with what to do", () => {
+  it("the stored runs are refused where the file is damaged, with what to do", () => {
     writeFileSync(join(folder, "eval.json"), '{"runs":[{"questions":1}]}');
     expect(() => readLastRuns(folder)).toThrow(
       expect.objectContaining({ code: "state_unusable", hint: expect.stringContaining("Delete the file") }),

@@ -60,10 +60,13 @@ describe.each(SHELLS)("the completion of %s", (shell) => {
     }
   });
 
-  it.skipIf(!has(shell))("is understood by the shell (skipped where it is not installed)", () => {
-    const { status, stderr } = spawnSync(shell, ["-n", file(shell)], { encoding: "utf8" });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  });
+  it.skipIf(!has(shell))(
+    "a completion script is understood by the shell (skipped where it is not installed)",
+    () => {
+      const { status, stderr } = spawnSync(shell, ["-n", file(shell)], { encoding: "utf8" });
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    },
+  );
 });
 
 describe.skipIf(!has("bash"))("bash offers (skipped where it is not installed)", () => {

@@ -106,7 +106,7 @@ describe("a notifier", () => {
       [],
     ],
     ["a terminal", { DBUS_SESSION_BUS_ADDRESS: "unix:" }, {}, []],
-  ])("in %s", async (_name, env, config, kinds) => {
+  ])("a notifier in %s", async (_name, env, config, kinds) => {
     const notifier = start(env);
     notifier.use(config);
     status = statusOf(source({ failed: 1 }));

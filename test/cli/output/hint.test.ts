@@ -26,7 +26,7 @@ describe("a command in a hint", () => {
     expect(typed(text, { stateDir: "state" })).toBe(expected);
   });
 
-  it("stays short where nothing was named", () => {
+  it("a command in a hint stays short where nothing was named", () => {
     expect(typed("see `kbsync status`", {})).toBe("see `kbsync status`");
   });
 

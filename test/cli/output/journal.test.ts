@@ -31,11 +31,14 @@ describe("a failed start under systemd", () => {
   it.each([
     ["a configuration that is not there", ["up", "--config", "missing.json"], "missing.json"],
     ["a command line that is wrong", ["up", "--prot", "1"], "--prot"],
-  ])("has the priority of an error on each line that says why: %s", (_name, args, words) => {
-    const lines = journalOf(...args);
-    expect(lines.join("\n")).toContain(words);
-    expect(lines.filter((line) => !line.startsWith("<3>"))).toEqual([]);
-  });
+  ])(
+    "a failed start under systemd has the priority of an error on each line that says why: %s",
+    (_name, args, words) => {
+      const lines = journalOf(...args);
+      expect(lines.join("\n")).toContain(words);
+      expect(lines.filter((line) => !line.startsWith("<3>"))).toEqual([]);
+    },
+  );
 });
 
 it("puts the priority before every line that says something", () => {

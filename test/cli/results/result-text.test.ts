@@ -33,7 +33,7 @@ const style = (env: NodeJS.ProcessEnv, isTTY: boolean, columns: number) =>
   });
 
 describe("a result", () => {
-  it("is plain text of 80 columns where there is no terminal", () => {
+  it("a result is plain text of 80 columns where there is no terminal", () => {
     expect(text({ LANG: "C" }, false, 300)).toBe(
       " 1  ####- 0.83  handbook/telescopes.md:12\n" +
         "    Telescopes > Heater\n" +
@@ -63,18 +63,18 @@ describe("a result", () => {
   it.each([
     ["NO_COLOR is set", { NO_COLOR: "1", TERM: "dumb" }],
     ["the terminal is dumb", { TERM: "dumb" }],
-  ])("has no control sequences where %s", (_name, env) => {
+  ])("a result has no control sequences where %s", (_name, env) => {
     expect(text(env, true, 80)).not.toContain("\u001b");
   });
 
-  it("has no line without text, and no title that is the name of the file", () => {
+  it("a result has no line without text, and no title that is the name of the file", () => {
     const bare = { ...found, title: "telescopes.md", headings: [], duplicates: 0, content: "The heater." };
     expect(resultsText([bare], queryMatches("x"), style({ TERM: "xterm" }, true, 80), false)).toMatch(
       /telescopes\.md:12.*\n {4}The heater\.\n$/,
     );
   });
 
-  it("is whole with --full", () => {
+  it("a result is whole with --full", () => {
     expect(text({}, false, 80, true)).toContain("    Visitors wait in the hall.\n");
   });
 

@@ -147,14 +147,17 @@ describe("adding", () => {
   it.each([
     ["were named when it was started", { areNamed: true }],
     ["stand in no file", { hasFile: false }],
-  ])("is refused where the folders %s, which a preview says before", async (_what, options) => {
-    const changes = open(options);
-    const before = written();
-    const { obstacle } = await changes.preview({ path: at("two") }, NEVER);
-    expect(obstacle?.hint).toContain("kbsync init");
-    await expect(changes.add({ path: at("two") }, NEVER)).rejects.toMatchObject({ code: "folders_fixed" });
-    expect(written()).toBe(before);
-  });
+  ])(
+    "an added folder is refused where the folders %s, which a preview says before",
+    async (_what, options) => {
+      const changes = open(options);
+      const before = written();
+      const { obstacle } = await changes.preview({ path: at("two") }, NEVER);
+      expect(obstacle?.hint).toContain("kbsync init");
+      await expect(changes.add({ path: at("two") }, NEVER)).rejects.toMatchObject({ code: "folders_fixed" });
+      expect(written()).toBe(before);
+    },
+  );
 
   it("refuses globs that the configuration does not take", async () => {
     await expect(open().add({ path: at("two"), exclude: ["!drafts"] }, NEVER)).rejects.toMatchObject({
@@ -195,7 +198,7 @@ describe("removing", () => {
 });
 
 describe("an edit of the configuration", () => {
-  it("is made again on what another program wrote meanwhile, and given up if that does not end", () => {
+  it("an edit of the configuration is repeated on what another program wrote meanwhile, and given up if that does not end", () => {
     let changes = 0;
     const other = (): void => writeFileSync(file, written().replace(/mine\d*/, `mine${(changes += 1)}`));
     editConfig(file, context(), (text) => {

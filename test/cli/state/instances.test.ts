@@ -124,7 +124,7 @@ describe("the registry", () => {
     expect(runningInstances(env)).toEqual([]);
   });
 
-  it("lies below the user's state folders without a runtime folder", () => {
+  it("the registry lies below the user's state folders without a runtime folder", () => {
     env = { XDG_STATE_HOME: join(folder, "home") };
     const registration = register(about("docs"));
     expect(readdirSync(join(folder, "home", "kbsync", "instances"))).toHaveLength(1);
@@ -132,7 +132,7 @@ describe("the registry", () => {
     registration.remove();
   });
 
-  it("has no entry for a system unit, whose state folder belongs to another user", () => {
+  it("the registry has no entry for a system unit, whose state folder belongs to another user", () => {
     env = { STATE_DIRECTORY: "/var/lib/kbsync", HOME: join(folder, "home") };
     register(about("docs"));
     expect(existsSync(join(folder, "home"))).toBe(false);

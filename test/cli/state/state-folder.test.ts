@@ -129,18 +129,18 @@ describe("reports an unusable state folder with its path and a hint", () => {
   const unusable = (subject: string) =>
     expect.objectContaining({ code: "state_unusable", subject, hint: expect.any(String) as string });
 
-  it("where the service's folder cannot be made", () => {
+  it("reports an unusable state folder where the service's folder cannot be made", () => {
     writeFileSync(state.serviceDir, "");
     expect(() => makeServiceFolder(state)).toThrow(unusable(state.serviceDir));
   });
 
-  it("where the key and the address cannot be written", () => {
+  it("reports an unusable state folder where the key and the address cannot be written", () => {
     rmSync(state.path, { recursive: true });
     expect(() => ensureKey(state, () => "kb_one")).toThrow(unusable(state.keyFile));
     expect(() => writeServiceAddress(state, "http://127.0.0.1:1")).toThrow(unusable(state.addressFile));
   });
 
-  it("where the pid cannot be written, and the lock is given back", () => {
+  it("reports an unusable state folder where the pid cannot be written, and releases the lock", () => {
     const pidFile = join(state.path, "daemon.pid");
     mkdirSync(pidFile);
     expect(() => lockFolder(state.path, "daemon")).toThrow(unusable(state.path));

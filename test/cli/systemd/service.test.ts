@@ -91,7 +91,7 @@ describe("the unit of a configuration", () => {
     ["a configuration", {}],
     ["a folder", { dir: "docs" }],
     ["a person", { user: true }],
-  ])("of %s waits ever longer before another start where systemd can do that", (_name, request) => {
+  ])("the unit of %s waits ever longer before another start where systemd can do that", (_name, request) => {
     configure({ sources: [{ path: "docs" }] });
     const steps = (version?: number): string[] =>
       directive(planUnit(context(), { config, ...request }, version).text, "RestartSteps");
@@ -139,24 +139,27 @@ describe("the unit of a configuration", () => {
       "cannot write the folder of uploaded files /srv/files",
     ],
     ["is for one folder and one person", {}, { dir: "docs", user: true }, "is a system unit"],
-  ])("is refused where the configuration %s", (_name, content, request, words) => {
-    configure(content);
-    expect(() => plan(request)).toThrow(words);
-  });
+  ])(
+    "the unit of a configuration is refused where the configuration %s",
+    (_name, content, request, words) => {
+      configure(content);
+      expect(() => plan(request)).toThrow(words);
+    },
+  );
 
   it("lets the owner of a folder of uploaded files write it", () => {
     configure({ sources: [{ path: "docs" }], service: { embedded: true, files: "/srv/files" } });
     expect(directive(plan({ runAs: "me" }).text, "BindPaths")).toContain("/srv/files");
   });
 
-  it("is refused where the unit's own user cannot read the configuration, not where its owner runs it", () => {
+  it("the unit of a configuration is refused where the unit's own user cannot read the configuration, not where its owner runs it", () => {
     configure({ sources: [{ path: "docs" }] });
     chmodSync(config, 0o600);
     expect(() => plan()).toThrow(`cannot read ${config}`);
     expect(directive(plan({ runAs: "me" }).text, "User")).toEqual(["me"]);
   });
 
-  it("is refused where the configuration's folder is closed to the unit's own user", () => {
+  it("the unit of a configuration is refused where the configuration's folder is closed to the unit's own user", () => {
     configure({ sources: [{ path: "docs" }] });
     chmodSync(folder, 0o750);
     expect(() => plan()).toThrow(
@@ -175,25 +178,28 @@ describe("the unit of a configuration", () => {
   it.each<[string, string]>([
     ["the temporary folder", "/tmp"],
     ["a home", homedir()],
-  ])("is refused where the configuration lies in %s, with whatever else is there", (_name, place) => {
-    const file = join(place, `kbsync-${process.pid}.json`);
-    writeFileSync(file, JSON.stringify({ sources: [{ path: join(folder, "docs") }] }));
-    try {
-      expect(() => plan({ config: file })).toThrow(
-        expect.objectContaining({
-          code: "usage",
-          subject: file,
-          message: expect.stringContaining(place) as string,
-        }),
-      );
-      // A person's own unit hides nothing.
-      expect(plan({ config: file, user: true }).unit).toBe("kbsync.service");
-    } finally {
-      rmSync(file);
-    }
-  });
+  ])(
+    "the unit of a configuration is refused where the configuration lies in %s, with whatever else is there",
+    (_name, place) => {
+      const file = join(place, `kbsync-${process.pid}.json`);
+      writeFileSync(file, JSON.stringify({ sources: [{ path: join(folder, "docs") }] }));
+      try {
+        expect(() => plan({ config: file })).toThrow(
+          expect.objectContaining({
+            code: "usage",
+            subject: file,
+            message: expect.stringContaining(place) as string,
+          }),
+        );
+        // A person's own unit hides nothing.
+        expect(plan({ config: file, user: true }).unit).toBe("kbsync.service");
+      } finally {
+        rmSync(file);
+      }
+    },
+  );
 
-  it("of a person lies among their own", () => {
+  it("the unit of a person lies among their own", () => {
     configure({ sources: [{ path: "docs" }] });
     const { file, stateDir, text } = plan({ user: true });
     expect(file).toBe(join(folder, "conf", "systemd", "user", "kbsync.service"));
@@ -201,7 +207,7 @@ describe("the unit of a configuration", () => {
     expect(directive(text, "WantedBy")).toEqual(["default.target"]);
   });
 
-  it("of a person takes any free port, and that of the configuration where it names one", () => {
+  it("the unit of a person takes any free port, and that of the configuration where it names one", () => {
     configure({ sources: [{ path: "docs" }] });
     const [assignment = ""] = directive(plan({ user: true }).text, "Environment");
     const env = { KBSYNC_PORT: assignment.replace("KBSYNC_PORT=", "") };
@@ -213,7 +219,7 @@ describe("the unit of a configuration", () => {
     expect(plan().text).not.toContain("KBSYNC_PORT");
   });
 
-  it("of a folder has data of its own", () => {
+  it("the unit of a folder has data of its own", () => {
     expect(plan({ dir: "docs" })).toMatchObject({
       file: "/etc/systemd/system/kbsync@.service",
       unit: expect.stringMatching(/^kbsync@.*-docs\.service$/) as string,
@@ -224,7 +230,7 @@ describe("the unit of a configuration", () => {
 
 describe("the commands that an install prints", () => {
   it.each(["hand-book", "my docs", "Übung", "it's here"])(
-    "name the unit and the state folder of %s as a shell reads them",
+    "the commands that an install prints name the unit and the state folder of %s as a shell reads them",
     (name) => {
       mkdirSync(join(folder, name));
       const { unit, stateDir } = plan({ dir: name });
@@ -251,7 +257,7 @@ describe("the commands that an install prints", () => {
 });
 
 describe("a unit file", () => {
-  it("repeats the options of the last install, unless the next one names others", () => {
+  it("a unit file repeats the options of the last install, unless the next one names others", () => {
     configure({ sources: [{ path: "docs" }] });
     const file = join(folder, "kbsync.service");
     const first = plan({ runAs: "me", group: ["docs"] });
@@ -261,7 +267,7 @@ describe("a unit file", () => {
     expect(asInstalled({ runAs: "you" }, installed)).toEqual({ config, runAs: "you", group: ["docs"] });
   });
 
-  it("is written whole, with the folders above it, or it is said why not", () => {
+  it("a unit file is written whole, with the folders above it, or the reason is reported", () => {
     const file = join(folder, "systemd", "user", "kbsync.service");
     writeUnit(file, "[Unit]\n");
     expect(readFileSync(file, "utf8")).toBe("[Unit]\n");
@@ -272,7 +278,7 @@ describe("a unit file", () => {
     );
   });
 
-  it("of somebody else is not touched", () => {
+  it("a unit file of somebody else is not touched", () => {
     const file = join(folder, "kbsync.service");
     expect(readUnit(file)).toBeUndefined();
     for (const text of ["[Unit]\n", withOrigin("[Unit]\n", { data: "/x" }).replace('"data"', '"date"')]) {

@@ -81,7 +81,7 @@ const forget = (): void => {
 };
 
 describe("a service manager", () => {
-  it("gets the status and requests for more time during the start, and READY at its end", async () => {
+  it("a service manager gets the status and requests for more time during the start, and READY at its end", async () => {
     supervisor.watch(supervised);
     await receives("EXTEND_TIMEOUT_USEC=90000000");
     expect(received).not.toContain("READY=1");
@@ -91,7 +91,7 @@ describe("a service manager", () => {
     expect(received.filter((message) => message === "READY=1")).toHaveLength(1);
   });
 
-  it("is asked for more time while nothing is watched yet for an hour, and for none beyond it", async () => {
+  it("a service manager is asked for more time while nothing is watched yet for an hour, and for none beyond it", async () => {
     await receives("EXTEND_TIMEOUT_USEC=90000000");
     nowMs = START_MS_MAX;
     await expect.poll(() => lines).toHaveLength(1);
@@ -108,13 +108,13 @@ describe("a service manager", () => {
     await receives("EXTEND_TIMEOUT_USEC=90000000");
   });
 
-  it("is asked for an hour before what holds the loop up", async () => {
+  it("a service manager is asked for an hour before what holds the loop up", async () => {
     supervisor.longStep();
     await receives("EXTEND_TIMEOUT_USEC=3600000000");
     expect(received).not.toContain("READY=1");
   });
 
-  it("is not asked for more time for a stop that comes before the start is over", async () => {
+  it("a service manager is not asked for more time for a stop that comes before the start is over", async () => {
     supervisor.watch(supervised);
     await receives("EXTEND_TIMEOUT_USEC=90000000");
     stopping.abort();
@@ -124,7 +124,7 @@ describe("a service manager", () => {
     expect(received.filter((message) => message.startsWith("EXTEND"))).toEqual([]);
   });
 
-  it("gets the status as it changes", async () => {
+  it("a service manager gets the status as it changes", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");
@@ -134,7 +134,7 @@ describe("a service manager", () => {
     expect(received.filter((message) => message.startsWith("STATUS="))).toHaveLength(2);
   });
 
-  it("gets no keep-alive while the queue hangs, and the log names the part", async () => {
+  it("a service manager gets no keep-alive while the queue hangs, and the log names the part", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("WATCHDOG=1");
@@ -154,7 +154,7 @@ describe("a service manager", () => {
   it.each<[string, Partial<ProgressSample>]>([
     ["there is nothing to do", { atWork: false }],
     ["a service elsewhere is down", { waitsForOthers: true }],
-  ])("gets keep-alives for hours while %s", async (_name, change) => {
+  ])("a service manager gets keep-alives for hours while %s", async (_name, change) => {
     isReady = true;
     sample = { ...sample, ...change };
     supervisor.watch(supervised);
@@ -165,7 +165,7 @@ describe("a service manager", () => {
     expect(lines).toEqual([]);
   });
 
-  it("gets the refusal of a configuration as its status until another one is read", async () => {
+  it("a service manager gets the refusal of a configuration as its status until another one is read", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");
@@ -184,7 +184,7 @@ describe("a service manager", () => {
     expect(received).toContain(`STATUS=${words}`);
   });
 
-  it("gets READY at the end of a second reload that comes during the first", async () => {
+  it("a service manager gets READY at the end of a second reload that comes during the first", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");
@@ -201,7 +201,7 @@ describe("a service manager", () => {
     expect(received.findLast((message) => /^(?:READY|RELOADING)/.test(message))).toBe("READY=1");
   });
 
-  it("gets STOPPING for a stop that comes before anything is watched, and no READY after it", async () => {
+  it("a service manager gets STOPPING for a stop that comes before anything is watched, and no READY after it", async () => {
     stopping.abort();
     await receives("STOPPING=1");
     forget();
@@ -211,7 +211,7 @@ describe("a service manager", () => {
     expect(received).not.toContain("READY=1");
   });
 
-  it("gets STOPPING, and nothing after it", async () => {
+  it("a service manager gets STOPPING, and nothing after it", async () => {
     isReady = true;
     supervisor.watch(supervised);
     await receives("READY=1");

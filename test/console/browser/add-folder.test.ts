@@ -40,7 +40,7 @@ describe.skipIf(whyNoBrowser !== "")(`the folders of a configuration${whyNoBrows
     assert.deepEqual(watched.problems, []);
   });
 
-  it("are added by the keyboard alone, from nothing, after a preview", async () => {
+  it("the folders of a configuration are added by the keyboard alone, from nothing, after a preview", async () => {
     await page.goto(`${program.url}/#/overview`);
     await page.getByRole("link", { name: "Watch a folder" }).focus();
     await page.keyboard.press("Enter");
@@ -83,7 +83,7 @@ describe.skipIf(whyNoBrowser !== "")(`the folders of a configuration${whyNoBrows
     expect(readFileSync(config, "utf8")).toContain(notes);
   });
 
-  it("are previewed again when what is left out changes, and refused where they overlap", async () => {
+  it("the folders of a configuration are previewed again when what is left out changes, and refused where they overlap", async () => {
     await page.goto(`${program.url}/#/folders?new=1`);
     await page.getByLabel("Folder (required)").fill(join(notes, ".git"));
     await page.keyboard.press("Enter");
@@ -104,7 +104,7 @@ describe.skipIf(whyNoBrowser !== "")(`the folders of a configuration${whyNoBrows
     expect(await violations(page)).toEqual([]);
   });
 
-  it("are removed with what becomes of their documents, down to none", async () => {
+  it("the folders of a configuration are removed with what becomes of their documents, down to none", async () => {
     await page.goto(`${program.url}/#/folders?path=${encodeURIComponent(notes)}`);
     await page.getByRole("button", { name: "Remove…" }).click();
     const dialog = page.getByRole("dialog", { name: "Remove notes?" });

@@ -126,7 +126,7 @@ describe.skipIf(whyNoBrowser !== "")(`asking and access in a browser${whyNoBrows
       expect(page.url()).not.toContain("thread=");
     });
 
-    it("can be stopped, and says what an endpoint refuses", async () => {
+    it("the page Ask can be stopped, and says what an endpoint refuses", async () => {
       await open("/ask");
       endpoint.behave = () => ({ kind: "stall", after: ["The new "] });
       await page.getByLabel("Question").fill(question);

@@ -98,7 +98,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect(await page.getByText("No such page").count()).toBe(0);
     });
 
-    it("can be put off when the session ends, and taken up again", async () => {
+    it("signing in can be put off when the session ends, and taken up again", async () => {
       const made = await running.send("POST", "/v1/keys", { key, body: { name: "short", scopes: ["read"] } });
       await signIn(page, running.url, made.json.data.key);
       await running.send("DELETE", `/v1/keys/${made.json.data._id}`, { key });
@@ -379,7 +379,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       await page.getByRole("link", { name: "Otters" }).waitFor();
     });
 
-    it("is deleted after a question that says what goes", async () => {
+    it("one document is deleted after a question that says what goes", async () => {
       const id = await create({ title: "A walrus", owner_id: "walruses" });
       await signIn(page, running.url, key);
       await open(`/documents/${id}`);
@@ -502,7 +502,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
   });
 
   describe("another page", () => {
-    it("cannot act with the browser's session", async () => {
+    it("another page cannot act with the browser's session", async () => {
       const id = await create({ title: "Stays" });
       await signIn(page, running.url, key);
       await page.goto(otherUrl);
@@ -533,13 +533,13 @@ describe.skipIf(whyNoBrowser !== "")(`the console in a browser${whyNoBrowser}`, 
       expect((watched.problems as string[]).splice(0).every((text) => text.includes("CORS"))).toBe(true);
     });
 
-    it("cannot show the console in a frame", async () => {
+    it("another page cannot show the console in a frame", async () => {
       await page.goto(otherUrl);
       await page.evaluate(`document.body.innerHTML = '<iframe src="${running.url}"></iframe>'`);
       await expect.poll(() => (watched.problems as string[]).splice(0).join()).toContain("frame-ancestors");
     });
 
-    it("cannot reach the console by a name that leads to this machine", async () => {
+    it("another page cannot reach the console by a name that leads to this machine", async () => {
       const answer = await page.goto(running.url.replace("127.0.0.1", "evil.example"));
       expect(answer?.status()).toBe(421);
       expect(await page.getByRole("heading").count()).toBe(0);

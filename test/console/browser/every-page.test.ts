@@ -71,7 +71,7 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     60_000,
   );
 
-  it("goes from page to page by the keyboard alone, and moves the focus to the heading", async () => {
+  it("every page of the console goes from page to page by the keyboard alone, and moves the focus to the heading", async () => {
     await open("/overview");
     for (const name of ["Knowledge", "Add", "Search", "Ask", "Access"]) {
       await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name, exact: true }).focus();
@@ -135,7 +135,7 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     expect(asked).toEqual([404]);
   });
 
-  it("counts down where the service limits requests, and names the request", async () => {
+  it("every page of the console counts down where the service limits requests, and names the request", async () => {
     await page.route("**/api/rag/owners*", (route) =>
       route.fulfill({
         status: 429,
@@ -152,7 +152,7 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     expect(await violations(page)).toEqual([]);
   });
 
-  it("counts down at a form that the service refuses for a while, and keeps what is typed", async () => {
+  it("every page of the console counts down at a form that the service refuses for a while, and keeps what is typed", async () => {
     await page.route("**/v1/keys", (route) =>
       route.request().method() === "GET"
         ? route.continue()
@@ -201,7 +201,7 @@ describe.skipIf(whyNoBrowser !== "")(`every page of the console${whyNoBrowser}`,
     }
   });
 
-  it("goes on by itself when the service that it was opened at is ready", async () => {
+  it("every page of the console goes on by itself when the service that it was opened at is ready", async () => {
     await page.route("**/v1/me", (route) => route.abort());
     await page.reload();
     await page.getByRole("alert").getByText("The service does not answer.").waitFor();

@@ -61,7 +61,7 @@ describe.skipIf(whyNoBrowser !== "")(`the console of kbsync up${whyNoBrowser}`, 
     expect(await violations(page)).toEqual([]);
   });
 
-  it("leads from a file that failed to its reason, and to the end of it", async () => {
+  it("the console of kbsync up leads from a file that failed to its reason, and to the end of it", async () => {
     const broken = join(folder, "broken.pdf");
     writeFileSync(broken, "%PDF-1.4 broken");
     await open("/overview");

@@ -78,10 +78,13 @@ describe("without a model", () => {
     ["all of the question", "What does the crane lift?", 0.2, "The crane lifts forty tons.", 1],
     ["other words of the same meaning, surely", "What does the crane lift?", 0.7, "It raises forty tons.", 1],
     ["other words, not surely", "What does the crane lift?", 0.5, "It raises forty tons.", 0],
-  ])("of a passage with %s it quotes what fits", async (_name, question, score, text, count) => {
-    const { citations } = await answered([passage(1, score, text)], question);
-    expect(citations).toHaveLength(count);
-  });
+  ])(
+    "the builtin agent quotes what fits of a passage with %s",
+    async (_name, question, score, text, count) => {
+      const { citations } = await answered([passage(1, score, text)], question);
+      expect(citations).toHaveLength(count);
+    },
+  );
 
   it("quotes each sentence once, with consecutive numbers", async () => {
     const { text, citations } = await answered([

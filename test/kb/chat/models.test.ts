@@ -410,7 +410,7 @@ describe("a model that fails", () => {
     }
   });
 
-  it("never shows the key of the endpoint, although the endpoint's message contains it", async () => {
+  it("the key of an endpoint never shows, although the endpoint's message contains it", async () => {
     const message = `Incorrect API key provided: ${ENDPOINT_KEY}.`;
     endpoint.behave = () => ({ kind: "fail", status: 401, message });
     const { json, text } = await ask(running, { user: "Hello" });
@@ -583,7 +583,7 @@ describe("a client that goes away", () => {
 
 describe("a model whose endpoint knows no form of answers", () => {
   // Before the other: once the form was refused, no request has one.
-  it("is asked once if it refuses a request for another reason", async () => {
+  it("an endpoint that knows no form of answers is asked once if it refuses a request for another reason", async () => {
     endpoint.behave = () => ({ kind: "fail", status: 400, message: "the prompt is too long" });
     const before = endpoint.requests.length;
     const { status, json } = await ask(running, { user: "Tons?", response_type: "json" });

@@ -65,7 +65,7 @@ async function add(
 const OVER = "newer images take up the limit";
 
 describe("the images of a thread", () => {
-  it("come before those of the question, in the order of their turns", async () => {
+  it("the images of a thread come before those of the question, in the order of their turns", async () => {
     expect(await add([own("own")], linked(file("new"), file("old")))).toEqual({
       images: [
         ["old", 0],
@@ -84,7 +84,7 @@ describe("the images of a thread", () => {
     ]);
   });
 
-  it("are left out beyond the number of images, the oldest first", async () => {
+  it("the images of a thread are left out beyond the number of images, the oldest first", async () => {
     expect(await add([own("own")], linked(file("new"), file("old")), 2)).toEqual({
       images: [
         ["new", 1],
@@ -94,7 +94,7 @@ describe("the images of a thread", () => {
     });
   });
 
-  it("are left out beyond the bytes of a question, and a smaller older one may still fit", async () => {
+  it("the images of a thread are left out beyond the bytes of a question, and a smaller older one may still fit", async () => {
     const half = IMAGES_BYTES_MAX / 2;
     const { images, leftOut } = await add(
       [own("own", half)],
@@ -107,14 +107,14 @@ describe("the images of a thread", () => {
     ]);
   });
 
-  it("are left out beyond the bytes of what models are shown", async () => {
+  it("the images of a thread are left out beyond the bytes of what models are shown", async () => {
     read.set("large", IMAGES_BYTES_MAX - MB + 1).set("fits", IMAGES_BYTES_MAX - MB);
     const { images, leftOut } = await add([own("own", 10, MB)], linked(file("large"), file("fits")));
     expect(images.map(([token]) => token)).toEqual(["fits", "own"]);
     expect(leftOut).toEqual([["url of large", OVER]]);
   });
 
-  it("are left out with the reason if they cannot be read; other failures are thrown", async () => {
+  it("the images of a thread are left out with the reason if they cannot be read; other failures are thrown", async () => {
     read.set("broken", new KbsyncError("the image is damaged", { code: "damaged_image" }));
     expect((await add([], linked(file("broken")))).leftOut).toEqual([
       ["url of broken", "the image is damaged"],
@@ -181,7 +181,7 @@ describe("a failure of the work on an image", () => {
     ["of the same field", new Refusal("link_failed", "user_urls[1].url: no", { field: "user_urls[1].url" })],
     ["of the service", new KbsyncError("no", { code: "store_busy" })],
     ["of the program", new TypeError("bug")],
-  ])("is thrown as it is if it is one %s", async (_name, error) => {
+  ])("a failure of the work on an image is thrown as it is if it is one %s", async (_name, error) => {
     expect(await failing(error)).toBe(error);
   });
 });

@@ -31,7 +31,7 @@ const say = async (thread_id: string, user: string): Promise<void> => {
 };
 
 describe("threads", () => {
-  it("are listed in pages, the last used first, with their first question", async () => {
+  it("threads are listed in pages, the last used first, with their first question", async () => {
     for (const id of ["a", "b", "c"]) await say(id, `What does the crane lift, ${id}?`);
     await say("a", "And the old one?");
     const first = (await list({ limit: "2" })).json.data;
@@ -49,7 +49,7 @@ describe("threads", () => {
     expect((await send("GET", "", { agent_id: "nobody" })).json.data.threads).toEqual([]);
   });
 
-  it("show their turns with the sources of each answer, the newest page first", async () => {
+  it("threads show their turns with the sources of each answer, the newest page first", async () => {
     for (const user of ["one", "What does the crane lift?"]) await say("read", user);
     const newest = (await turnsOf("read", { limit: "1" })).json.data;
     const [turn] = newest.turns;
@@ -65,7 +65,7 @@ describe("threads", () => {
     expect(older).toMatchObject({ turns: [{ user: "one" }], nextCursor: null });
   });
 
-  it("are forgotten when they are deleted, and their ids begin anew", async () => {
+  it("threads are forgotten when they are deleted, and their ids start over", async () => {
     await say("gone/.. %", "I am Ada.");
     const name = { agent_id: "default", thread_id: "gone/.. %" };
     expect(await send("DELETE", "", name)).toMatchObject({ status: 200, json: { data: name } });

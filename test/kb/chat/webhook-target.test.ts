@@ -11,13 +11,13 @@ const original = (cred: object | undefined, type = "webhook"): Request =>
   ({ settings: { response_format: { type, ...(cred && { cred }) } } }) as Request; // as the wire schema lets it through
 
 describe("where an answer is delivered", () => {
-  it("is in the response without a webhook", () => {
+  it("an answer without a webhook is in the response", () => {
     expect(target({})).toBeUndefined();
     expect(target(original(undefined, "default"))).toBeUndefined();
     expect(target({ ...original(undefined, "default"), ...own() })).toMatchObject({ url: URL_GIVEN });
   });
 
-  it("is an address of the request, with headers in lower case, signed if there is a secret", () => {
+  it("a webhook is an address of the request, with headers in lower case, signed if there is a secret", () => {
     const headers = { "X-Own": "é", Authorization: "Bearer x" };
     expect(target(own({ headers, secret: SECRET }))).toEqual({
       url: URL_GIVEN,
@@ -84,7 +84,7 @@ describe("where an answer is delivered", () => {
       "settings.response_format.cred.headers",
       /host is set/,
     ],
-  ])("is refused with %s", (_name, request, field, message) => {
+  ])("a webhook is refused with %s", (_name, request, field, message) => {
     expect(() => target(request)).toThrow(
       expect.objectContaining({
         refusal: "invalid_field",

@@ -33,7 +33,7 @@ beforeEach(() => {
 });
 
 describe("a session", () => {
-  it("has a token of 256 random bits, of which only the hash is stored", async () => {
+  it("a session has a token of 256 random bits, of which only the hash is stored", async () => {
     const [one, other] = [await sessions.open("key"), await sessions.open("key")];
     expect(one.token).toMatch(/^[A-Za-z0-9_-]{43}$/);
     expect(one.token).not.toBe(other.token);
@@ -42,7 +42,7 @@ describe("a session", () => {
     expect([...stored.keys()].every((sha256) => /^[\da-f]{64}$/.test(sha256))).toBe(true);
   });
 
-  it("of a link has 144 random bits, so that the link fits a narrow terminal", async () => {
+  it("a session of a link has 144 random bits, so that the link fits a narrow terminal", async () => {
     expect((await sessions.issueLink("key", HOUR_MS)).token).toMatch(/^[A-Za-z0-9_-]{24}$/);
   });
 
@@ -56,7 +56,7 @@ describe("a session", () => {
     expect(outcome).toBe(isValid ? "key" : "session_ended");
   });
 
-  it("is extended by a request once it has lost five minutes, and written no more often", async () => {
+  it("a session is extended by a request once it has lost five minutes, and written no more often", async () => {
     const { token } = await sessions.open("key");
     nowMs += 299_999;
     await sessions.keyOf(token);
@@ -69,14 +69,14 @@ describe("a session", () => {
     expect(await sessions.keyOf(token)).toBe("key");
   });
 
-  it("is not read for a token that is longer than any", async () => {
+  it("a session is not read for a token that is longer than any", async () => {
     await expect(sessions.keyOf("x".repeat(101))).rejects.toMatchObject({ refusal: "session_ended" });
     expect(reads).toBe(0);
     await expect(sessions.keyOf("x".repeat(100))).rejects.toMatchObject({ refusal: "session_ended" });
     expect(reads).toBe(1);
   });
 
-  it("ends with its sign-out, and an unknown one does nothing", async () => {
+  it("a session ends with its sign-out, and an unknown one does nothing", async () => {
     const { token } = await sessions.open("key");
     await sessions.end("unknown");
     expect(await sessions.keyOf(token)).toBe("key");
@@ -95,7 +95,7 @@ describe("a link", () => {
     await expect(sessions.redeemLink(late.token)).rejects.toMatchObject({ refusal: "sign_in_link_ended" });
   });
 
-  it("is no session, and a session that is tried as a link stays valid", async () => {
+  it("a link is no session, and a session that is tried as a link stays valid", async () => {
     const [link, session] = [await sessions.issueLink("key", 1000), await sessions.open("key")];
     await expect(sessions.keyOf(link.token)).rejects.toMatchObject({ refusal: "session_ended" });
     await expect(sessions.redeemLink(session.token)).rejects.toMatchObject({ refusal: "sign_in_link_ended" });

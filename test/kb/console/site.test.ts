@@ -78,7 +78,7 @@ describe("a request with the console's cookie", () => {
 });
 
 describe("the cookie", () => {
-  it("is bound to the host by its name and secure where the console is reached by HTTPS", () => {
+  it("the cookie is bound to the host by its name and secure where the console is reached by HTTPS", () => {
     expect(sessionCookie(PUBLIC, "t")).toBe("__Host-kbsync=t; Path=/; HttpOnly; SameSite=Strict; Secure");
     expect(sessionCookie("http://127.0.0.1:7700", "t")).toBe(
       "kbsync-7700=t; Path=/; HttpOnly; SameSite=Strict",

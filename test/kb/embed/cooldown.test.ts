@@ -28,13 +28,13 @@ function openCooled() {
 const outage = new KbsyncError("it is gone", { code: "embedding_unreachable" });
 
 describe("an embedder with a cooldown", () => {
-  it("is the same embedder while nothing fails", async () => {
+  it("an embedder with a cooldown is the same embedder while nothing fails", async () => {
     const { embed, embedder, base } = openCooled();
     expect([await embed(), await embed()]).toEqual([1, 1]);
     expect([embedder.dimensions, embedder.fingerprint]).toEqual([base.dimensions, base.fingerprint]);
   });
 
-  it("is not called for a while after a failure, and callers are refused at once", async () => {
+  it("an embedder with a cooldown is not called for a while after a failure, and callers are refused at once", async () => {
     const { state, embed } = openCooled();
     state.failure = outage;
     expect(await embed()).toBe(outage);
@@ -61,7 +61,7 @@ describe("an embedder with a cooldown", () => {
   it.each([
     ["a text is refused", new KbsyncError("no", { code: "embedding_refused" }), undefined],
     ["the caller leaves", outage, AbortSignal.abort()],
-  ])("does not rest when %s", async (_name, failure, signal) => {
+  ])("an embedder with a cooldown does not rest when %s", async (_name, failure, signal) => {
     const { state, embed } = openCooled();
     state.failure = failure;
     expect(await embed(signal)).toBe(failure);

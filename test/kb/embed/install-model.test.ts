@@ -96,7 +96,7 @@ describe.each([
   ["a folder of a web server", () => openWebFolder(`${url}/web/`, reach)],
   ["a folder of this machine", () => openFolder(original, MODEL_PATHS)],
 ])("a model from %s", (_name, source) => {
-  it("is there with the length and the prompts of its card", async () => {
+  it("a model from %s is found with the length and the prompts of its card", async () => {
     await install(await source());
     expect(await readModelFolder(target, false)).toMatchObject({
       name: "tiny",
@@ -107,13 +107,13 @@ describe.each([
     });
   });
 
-  it("is not there if its weights are no model", async () => {
+  it("a model from %s is not found if its weights are no model", async () => {
     await writeFile(join(original, WEIGHTS), "no model at all");
     await expect(source().then(install)).rejects.toMatchObject({ code: "model_unusable" });
     expect(await readdir(join(folder, "models"))).toEqual(["tiny.part"]);
   });
 
-  it("is not there if a file is missing", async () => {
+  it("a model from %s is not found if a file is missing", async () => {
     await rm(join(original, "tokenizer.json"));
     await expect(source().then(install)).rejects.toMatchObject({
       code: "model_download",

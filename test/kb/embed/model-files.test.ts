@@ -23,7 +23,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 }
 
 describe("a configured model folder", () => {
-  it("is named like its folder, and known by the digests of its weights", async () => {
+  it("a configured model folder is named like its folder, and known by the digests of its weights", async () => {
     await write(MODEL);
     expect(await readModelFolder(folder, false)).toEqual({
       folder,
@@ -39,7 +39,7 @@ describe("a configured model folder", () => {
     expect(await readModelFolder(folder, false)).toMatchObject({ weightsSha256 });
   });
 
-  it("is used with its smallest weights", async () => {
+  it("a configured model folder is used with its smallest weights", async () => {
     await write(MODEL);
     await write({ "onnx/model_quantized.onnx": "q8" });
     expect(await readModelFolder(folder, false)).toMatchObject({
@@ -78,7 +78,7 @@ describe("a configured model folder", () => {
     ["a broken configuration", { ...MODEL, "config.json": "{" }, "JSON"],
     ["a configuration of something else", { ...MODEL, "config.json": '{"hidden_size":0}' }, "hidden_size"],
     ["a broken limit of tokens", { ...MODEL, "sentence_bert_config.json": "{}" }, "max_seq_length"],
-  ])("that has %s is named with what is wrong", async (_name, files, problem) => {
+  ])("a configured model folder that has %s is named with what is wrong", async (_name, files, problem) => {
     const present = Object.entries(files).flatMap(([name, text]) =>
       text === undefined ? [] : [[name, text]],
     );
@@ -91,14 +91,14 @@ describe("a configured model folder", () => {
 });
 
 describe("a folder of the known model", () => {
-  it("is refused at the first file that differs from the verified one", async () => {
+  it("a folder of the known model is refused at the first file that differs from the verified one", async () => {
     await write(Object.fromEntries([...KNOWN_FILES.keys()].map((name) => [name, "x"])));
     expect(await readModelFolder(folder, true)).toMatchObject({
       problem: `config.json has SHA-256 ${sha256("x")}, expected ${KNOWN_FILES.get("config.json")}`,
     });
   });
 
-  it("is refused if a file is missing", async () => {
+  it("a folder of the known model is refused if a file is missing", async () => {
     expect(await readModelFolder(folder, true)).toEqual({
       location: folder,
       problem: "config.json is missing",

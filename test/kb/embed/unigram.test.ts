@@ -64,12 +64,12 @@ describe("a model with prompts", () => {
   it.each([
     ["no prompts", "{}"],
     ["empty ones", '{"prompts": {"query": "", "document": ""}}'],
-  ])("is the same as one without if its file has %s", async (_name, config) => {
+  ])("a model with prompts is the same as one without if its file has %s", async (_name, config) => {
     await writeFile(join(folder, PROMPTS_FILE), config);
     expect((await open()).fingerprint).not.toContain("prompts");
   });
 
-  it("is refused if its prompts are no text", async () => {
+  it("a model with prompts is refused if its prompts are no text", async () => {
     await writeFile(join(folder, PROMPTS_FILE), '{"prompts": {"query": 1}}');
     expect(await openLocalEmbedder({ modelDir: folder })).toMatchObject({ kind: "no-model" });
   });

@@ -9,7 +9,7 @@ function ready(limits: Parameters<typeof openAdmission>[0]) {
 }
 
 describe("admission", () => {
-  it("is empty only after every request has left, even if one leaves several times", async () => {
+  it("admission is empty only after every request has left, even if one leaves several times", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 50 }), { minLength: 1, maxLength: 10 }),

@@ -46,7 +46,7 @@ describe("batches", () => {
     expect(batches[0]).toMatchObject({ _id: id, state: "done" });
   });
 
-  it("are started once under an Idempotency-Key, whose repetition gets the first answer byte for byte", async () => {
+  it("batches are started once under an Idempotency-Key, whose repetition gets the first answer byte for byte", async () => {
     const ids = await Promise.all(Array.from({ length: 12 }, () => create("once")));
     const headers = { "idempotency-key": "batch-1" };
     const post = (given: readonly string[]): Promise<Answered> =>
@@ -68,7 +68,7 @@ describe("batches", () => {
     });
   });
 
-  it("leave documents of other accounts alone, and say nothing of them", async () => {
+  it("batches leave documents of other accounts alone, and say nothing of them", async () => {
     const id = await create("mine");
     const key = await running.issueKey("someone-else", ["write"]);
     const body = { kind: "delete", ids: [id] };
@@ -79,7 +79,7 @@ describe("batches", () => {
     expect(await countOf("mine")).toBe(1);
   });
 
-  it("take documents in again that failed, and report why others cannot be", async () => {
+  it("batches take documents in again that failed, and report why others cannot be", async () => {
     const { store } = running;
     const accountId = (await store.records.accounts()).find(({ name }) => name === "local")?.id ?? "";
     const good = await create("retry", { title: "good" });
@@ -105,7 +105,7 @@ describe("batches", () => {
     expect(version).toBe(1);
   });
 
-  it("can be stopped, and keep what they did", async () => {
+  it("batches can be stopped, and keep what they did", async () => {
     const ids = await Promise.all(Array.from({ length: 60 }, () => create("stop")));
     const { _id } = (await start("delete", ids)).json.data;
     const stopped = await running.send("POST", `/v1/batches/${_id}/stop`);

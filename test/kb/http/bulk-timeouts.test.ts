@@ -62,7 +62,7 @@ describe("the timeouts of a bulk create", () => {
     expect(lines.at(-1)).toEqual({ summary: { lines: 12, created: 12, repeated: 0, failed: 0 } });
   });
 
-  it("does not count the time in which the service does not read", async () => {
+  it("the timeouts of a bulk create exclude the time in which the service does not read", async () => {
     createMs = LONG_MS;
     // Later creates are fast: one pause suffices.
     const pause = delay(LONG_MS).then(() => (createMs = 0));

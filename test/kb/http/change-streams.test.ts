@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 describe("the stream of changes", () => {
-  it("ends with the reason when its key is no longer valid", async () => {
+  it("the stream of changes ends with the reason when its key is no longer valid", async () => {
     const expiresAt = new Date(Date.now() + 1500).toISOString();
     const key = await running.issueKey("ended", ["read"], expiresAt);
     const stream = await openChangeStream(running, agent, "", {}, key);

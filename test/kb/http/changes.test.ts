@@ -61,7 +61,7 @@ describe("GET /v1/changes", () => {
 });
 
 describe("the stream of changes", () => {
-  it("has what was made before and what is made while it is open, each once", async () => {
+  it("the stream of changes has what was made before and what is made while it is open, each once", async () => {
     const key = await running.issueKey("streams", ["read", "write"]);
     const before = await create({}, key);
     const stream = await openStream("", {}, key);
@@ -104,7 +104,7 @@ describe("the stream of changes", () => {
     expect(received.map(({ data }) => data._id)).toEqual(made);
   });
 
-  it("ends at once when the service closes", async () => {
+  it("the stream of changes ends at once when the service closes", async () => {
     const closing = await openRunning();
     try {
       const { body } = await request(`${closing.url}/v1/changes`, {

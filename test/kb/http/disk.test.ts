@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => running.close());
 
 describe("the disk of the service", () => {
-  it("is shown to an admin key of the account of the machine", async () => {
+  it("the disk of the service is shown to an admin key of the account of the machine", async () => {
     const key = await running.issueKey("local", ["admin"]);
     const { status, json } = await running.send("GET", "/v1/disk", { key });
     expect(status).toBe(200);
@@ -17,7 +17,7 @@ describe("the disk of the service", () => {
     expect(json.data.freeBytes).toBeLessThanOrEqual(json.data.totalBytes);
   });
 
-  it("is not shown to other accounts, as if there were no such operation", async () => {
+  it("the disk of the service is not shown to other accounts, as if there were no such operation", async () => {
     const key = await running.issueKey("tenant", ["admin"]);
     expect(await running.send("GET", "/v1/disk", { key })).toMatchObject({
       status: 404,
@@ -25,7 +25,7 @@ describe("the disk of the service", () => {
     });
   });
 
-  it("needs the scope admin", async () => {
+  it("the disk of the service needs the scope admin", async () => {
     const key = await running.issueKey("local", ["read", "write", "chat"]);
     expect((await running.send("GET", "/v1/disk", { key })).status).toBe(403);
   });

@@ -152,7 +152,7 @@ describe("a stream of events", () => {
     expect(answer.destroyed).toBe(true);
   });
 
-  it("is drained when the client has read enough, or has left", async () => {
+  it("a stream of events is drained when the client has read enough, or has left", async () => {
     events.send("state", {});
     await events.drained();
     let drained = 0;

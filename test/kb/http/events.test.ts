@@ -91,7 +91,7 @@ describe("the events of an account", () => {
     expect((await running.send("HEAD", "/v1/changes", { headers })).status).toBe(200);
   });
 
-  it("end with the reason when the key is revoked", async () => {
+  it("the events of an account end with the reason when the key is revoked", async () => {
     const admin = await running.issueKey("ended", ["admin"]);
     const made = await running.send("POST", "/v1/keys", {
       key: admin,
@@ -104,7 +104,7 @@ describe("the events of an account", () => {
     expect(dataOf(stream.text, "error")[0].error.code).toBe("key_unknown");
   });
 
-  it("end when the key is revoked while documents change without a pause", async () => {
+  it("the events of an account end when the key is revoked while documents change without a pause", async () => {
     const [admin, writer] = [
       await running.issueKey("busy", ["admin"]),
       await running.issueKey("busy", ["write"]),

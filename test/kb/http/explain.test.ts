@@ -66,7 +66,7 @@ describe("a search that explains its results", () => {
       for (const result of (await search(fields)).json.results) expect(result).not.toHaveProperty("explain");
   });
 
-  it("does not change results and scores", async () => {
+  it("a search that explains its results does not change results and scores", async () => {
     const [plain, explained] = [await search({}), await search({ explain: true })];
     for (const result of explained.json.results) delete result.explain;
     expect(explained.json.results).toEqual(plain.json.results);

@@ -369,7 +369,7 @@ describe("an upload whose bytes are gone", () => {
 });
 
 describe("a document that temporarily cannot be read", () => {
-  it("is answered with 503 and Retry-After", () => {
+  it("a document that temporarily cannot be read is answered with 503 and Retry-After", () => {
     const failure = new KbsyncError("the PDF cannot be read at present", {
       code: "extraction_failed",
       retryable: true,

@@ -284,11 +284,11 @@ describe("the note of a request", () => {
     ["a file", '{"file":{"token":"t"}}', { kind: "file", file: { token: "t" } }],
     ["a batch", '{"batch":{"id":"b"}}', { kind: "batch", batch: { id: "b" } }],
     ["a question", '{"messageId":"m"}', { kind: "question", messageId: "m" }],
-  ])("is read: %s", (_name, body, note) => {
+  ])("the note of a request is read: %s", (_name, body, note) => {
     expect(read(body)).toEqual(note);
   });
 
-  it("belongs to one key of one account, and each runs by itself", async () => {
+  it("the note of a request belongs to one key of one account, and each runs by itself", async () => {
     const idempotency = openIdempotency({ recall: async () => undefined }, ALONE, () => nowMs, 20);
     const never = new Promise<string>(() => undefined);
     const run = (accountId: string, key: string, work: () => Promise<string>): Promise<string> =>
@@ -301,7 +301,7 @@ describe("the note of a request", () => {
     });
   });
 
-  it("is not found under several keys in one header", () => {
+  it("the note of a request is not found under several keys in one header", () => {
     expect(readIdempotencyKey(undefined)).toBeUndefined();
     expect(() => readIdempotencyKey(["a", "a"])).toThrow(
       expect.objectContaining({ refusal: "invalid_header" }),

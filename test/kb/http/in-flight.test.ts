@@ -29,7 +29,7 @@ describe("an admitted request", () => {
     expect(left).toBe(1);
   });
 
-  it("does no work after it has left", async () => {
+  it("an admitted request does no work after it has left", async () => {
     inFlight.close();
     const work = inFlight.during(() => expect.unreachable());
     await expect(work).rejects.toMatchObject({ code: "client_gone", subject: "r1" });
@@ -68,31 +68,34 @@ describe("input that is no HTTP request", () => {
     ["HPE_INVALID_METHOD", "400 Bad Request", "invalid_request"],
     ["HPE_HEADER_OVERFLOW", "431 Request Header Fields Too Large", "headers_too_large"],
     ["ERR_HTTP_REQUEST_TIMEOUT", "408 Request Timeout", "request_timeout"],
-  ])("is answered in the format of all refusals, and the connection closed: %s", (code, status, refusal) => {
-    const { socket, duplex, text } = open();
-    expect(answerClientError(failure(code), socket, false, "id1")).toBe(refusal);
-    const [head = "", body = ""] = text().split("\r\n\r\n");
-    expect(head.split("\r\n")).toEqual([
-      `HTTP/1.1 ${status}`,
-      "connection: close",
-      "content-type: application/json; charset=utf-8",
-      "x-request-id: id1",
-      `content-length: ${Buffer.byteLength(body)}`,
-    ]);
-    expect(JSON.parse(body)).toMatchObject({ success: false, error: { code: refusal } });
-    expect(duplex.writableEnded).toBe(true);
-  });
+  ])(
+    "input that is no HTTP request is answered in the format of all refusals, and the connection closed: %s",
+    (code, status, refusal) => {
+      const { socket, duplex, text } = open();
+      expect(answerClientError(failure(code), socket, false, "id1")).toBe(refusal);
+      const [head = "", body = ""] = text().split("\r\n\r\n");
+      expect(head.split("\r\n")).toEqual([
+        `HTTP/1.1 ${status}`,
+        "connection: close",
+        "content-type: application/json; charset=utf-8",
+        "x-request-id: id1",
+        `content-length: ${Buffer.byteLength(body)}`,
+      ]);
+      expect(JSON.parse(body)).toMatchObject({ success: false, error: { code: refusal } });
+      expect(duplex.writableEnded).toBe(true);
+    },
+  );
 
   it.each([
     ["of a client that has left", failure("ECONNRESET"), false],
     ["within another answer", failure("HPE_INVALID_METHOD"), true],
-  ])("is not answered %s", (_name, error, isAnswering) => {
+  ])("input that is no HTTP request is not answered %s", (_name, error, isAnswering) => {
     const { socket, duplex, text } = open();
     expect(answerClientError(error, socket, isAnswering, "id1")).toBeUndefined();
     expect([text(), duplex.destroyed]).toEqual(["", true]);
   });
 
-  it("is not answered on a connection that is closed for writing", () => {
+  it("input that is no HTTP request is not answered on a connection that is closed for writing", () => {
     const { socket, duplex, text } = open();
     duplex.end();
     expect(answerClientError(failure("HPE_INVALID_METHOD"), socket, false, "id1")).toBeUndefined();

@@ -115,7 +115,7 @@ describe("the cache of keys", () => {
     expect(() => keyring.check("kb_a", "read")).toThrow("expired");
   });
 
-  it("is cleared by a change of a key, also for a lookup that began before", async () => {
+  it("the cache of keys is cleared by a change of a key, also for a lookup that began before", async () => {
     issue("kb_a");
     const early = check("kb_a");
     keyring.clear();

@@ -163,7 +163,7 @@ describe("a rotation", () => {
     expect(await statusOf(two.key)).toBe(401);
   });
 
-  it("never extends the old key, and gives the new one the same lifetime", async () => {
+  it("a rotation never extends the old key, and gives the new one the same lifetime", async () => {
     const old = await make({ expiresAt: new Date(START + HOUR_MS).toISOString() });
     nowMs = START + HOUR_MS / 2;
     const { data } = (await ask("POST", `/${old._id}/rotate`)).json;

@@ -25,7 +25,7 @@ const search = (filter: unknown): Promise<Answered> =>
   });
 
 describe("metadata", () => {
-  it("is announced with the collections", async () => {
+  it("metadata is announced with the collections", async () => {
     const { json } = await running.send("GET", "/api/rag/collections");
     expect(json.data.metadata).toBe(true);
   });

@@ -78,7 +78,7 @@ describe("open requests of one account", () => {
     },
   );
 
-  it("counts nothing before the key is checked", async () => {
+  it("counts no request of an account before the key is checked", async () => {
     running = await openRunning({ limits: { requests: 4 } });
     const json = "content-type: application/json\r\ncontent-length: 100";
     for (let count = 0; count < 20; count += 1) {

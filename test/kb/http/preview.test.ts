@@ -79,7 +79,7 @@ describe("a preview of chunks", () => {
     expect([status, json.error.code]).toEqual([422, "too_many_chunks"]);
   });
 
-  it("needs a key that may add documents", async () => {
+  it("a preview of chunks needs a key that may add documents", async () => {
     const reader = await running.issueKey("local", ["read"]);
     expect((await preview({ content: "a" }, reader)).status).toBe(403);
   });

@@ -29,7 +29,7 @@ describe("a key's bucket", () => {
     expect(times.map((atMs) => waitOf(() => limiter.take("a", atMs)))).toEqual(waits);
   });
 
-  it("has a bucket for each key", () => {
+  it("a rate limit has a bucket for each key", () => {
     const limiter = openRateLimiter({ perMinute: 1, burst: 1 });
     expect(["a", "a", "b", "b"].map((key) => waitOf(() => limiter.take(key, 0)))).toEqual([0, 60, 0, 60]);
   });

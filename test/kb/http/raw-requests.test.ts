@@ -78,7 +78,7 @@ describe("requests that a client sends before earlier ones of its connection are
     `GET /v1/events HTTP/1.1\r\nhost: x\r\npauthkey: ${running.key}\r\naccept: text/event-stream\r\n\r\n`;
   const inFlight = async (): Promise<number> => (await running.service.figures()).requestsUnderWay;
 
-  it("are in flight no longer than their connection", async () => {
+  it("requests sent ahead on a connection are in flight no longer than it", async () => {
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
     // The second response waits for the end of the first, which never comes.
     socket.write(stream() + "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(20));
@@ -87,7 +87,7 @@ describe("requests that a client sends before earlier ones of its connection are
     await vi.waitFor(async () => expect(await inFlight()).toBe(0), WAIT);
   });
 
-  it("end the connection when they are too many", async () => {
+  it("requests sent ahead on a connection end it when they are too many", async () => {
     const socket = connect(Number(new URL(running.url).port), "127.0.0.1");
     socket.on("error", () => undefined);
     socket.write(stream() + "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".repeat(100));
@@ -110,7 +110,7 @@ describe("a body in chunks", () => {
   it.each([
     ["with a key", () => running.key],
     ["without a valid key, after its refusal", () => "none"],
-  ])("ends the connection if they are thousands of single bytes, %s", async (_name, key) => {
+  ])("a body in chunks ends the connection if they are thousands of single bytes, %s", async (_name, key) => {
     const socket = open(key());
     const write = (): boolean => socket.write("1\r\n \r\n".repeat(1000));
     const timer = setInterval(write, 5);
@@ -119,7 +119,7 @@ describe("a body in chunks", () => {
     expect(running.log()).toContain("a body came in more than 1000 pieces of less than 64 bytes");
   });
 
-  it("is taken in a thousand single bytes, and in more chunks that are as long as a line", async () => {
+  it("a body in chunks is taken in a thousand single bytes, and in more chunks that are as long as a line", async () => {
     const socket = open(running.key);
     const answer = once(socket, "data");
     socket.write("1\r\n \r\n".repeat(1000 - 2) + `40\r\n${" ".repeat(64)}\r\n`.repeat(1000));

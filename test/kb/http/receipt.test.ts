@@ -82,7 +82,7 @@ const search = (body: object, key?: string): Promise<Answered> =>
   running.send("POST", "/rag/query", { body: { query: "moon", ...body }, ...(key && { key }) });
 
 describe("the receipt of a search", () => {
-  it("is current when everything of the scope is searchable, and knows no folder without a daemon", async () => {
+  it("the receipt of a search is current when everything of the scope is searchable, and knows no folder without a daemon", async () => {
     const { collectionId } = await create({ owner_id: "calm" });
     const { json } = await search({ collection_id: collectionId, owner_id: "calm" });
     expect(json.results).toHaveLength(1);
@@ -94,7 +94,7 @@ describe("the receipt of a search", () => {
     });
   });
 
-  it("counts the documents that wait, of the searched owner alone", async () => {
+  it("the receipt of a search counts the documents that wait, of the searched owner alone", async () => {
     const { collectionId } = await create({ owner_id: "other" });
     hold();
     const { _id: id } = await createLater({ owner_id: "slow" });
@@ -117,7 +117,7 @@ describe("the receipt of a search", () => {
     ]);
   });
 
-  it("counts chunks that are not searchable by meaning yet", async () => {
+  it("the receipt of a search counts chunks that are not searchable by meaning yet", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     embedding = promise;
     failsOnce = true;
@@ -135,7 +135,7 @@ describe("the receipt of a search", () => {
 });
 
 describe("a search with freshness current", () => {
-  it("waits for the documents that were accepted before it, and finds them", async () => {
+  it("a search with freshness current waits for the documents that were accepted before it, and finds them", async () => {
     const { collectionId } = await create({ owner_id: "first" });
     hold();
     await createLater({ owner_id: "waited", content: "A pelican on the moon." });

@@ -209,7 +209,7 @@ describe("Prefer: respond-async", () => {
     return { id, job };
   };
 
-  it("waits for space on the disk, and retries", async () => {
+  it("a queued document waits for space on the disk, and is retried", async () => {
     const { id } = await postponed();
     diskIsFull = false;
     // A later change of the same resource runs the waiting change first.

@@ -38,7 +38,7 @@ describe("the memory for responses", () => {
     room.open(another()).take(64 * 1024);
   });
 
-  it("counts responses that must be sent without refusing them", () => {
+  it("the memory for responses counts responses that must be sent without refusing them", () => {
     const room = openResponseMemory(10 * MB);
     const change = room.open(another());
     room.open(another()).take(8 * MB);
@@ -81,7 +81,7 @@ describe("the memory for responses", () => {
     expect(await isDone(late)).toBe(false);
   });
 
-  it("never gives out memory twice or loses it", () => {
+  it("the memory for responses never gives out memory twice or loses it", () => {
     const act = fc.record({
       who: fc.nat({ max: 4 }),
       what: fc.constantFrom("take", "force", "wait", "release"),

@@ -108,14 +108,14 @@ describe("a link", () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  it("ends after a minute, or when it says", async () => {
+  it("a link ends after a minute, or when it says", async () => {
     const [short, long] = [await linkOf(), await linkOf({ lifeSeconds: 600 })];
     nowMs = START + 60_000;
     expect((await signIn({ link: short })).json.error.code).toBe("sign_in_link_ended");
     expect((await signIn({ link: long })).status).toBe(200);
   });
 
-  it("is no session, and a session no link", async () => {
+  it("a link is no session, and a session no link", async () => {
     const link = await linkOf();
     const name = (await cookieFor({ key })).split("=")[0] ?? "";
     expect((await ask(`${name}=${link}`)).json.error.code).toBe("session_ended");
@@ -126,7 +126,7 @@ describe("a link", () => {
 });
 
 describe("a session", () => {
-  it("may do what its key may, and no more", async () => {
+  it("a session may do what its key may, and no more", async () => {
     const reader = await running.issueKey("local", ["read"]);
     const cookie = await cookieFor({ key: reader });
     expect((await ask(cookie, "/api/rag/collections")).status).toBe(200);
@@ -163,7 +163,7 @@ describe("a session", () => {
     expect((await running.send("GET", "/v1/me", { key, headers })).status).toBe(200);
   });
 
-  it("ends after twelve hours without a request, and not before", async () => {
+  it("a session ends after twelve hours without a request, and not before", async () => {
     const cookie = await cookieFor({ key });
     nowMs += 11 * HOUR_MS;
     expect((await ask(cookie)).status).toBe(200);
@@ -177,21 +177,21 @@ describe("a session", () => {
     });
   });
 
-  it("ends when its key is revoked", async () => {
+  it("a session ends when its key is revoked", async () => {
     const made = await running.send("POST", "/v1/keys", { key, body: { name: "x", scopes: ["read"] } });
     const cookie = await cookieFor({ key: made.json.data.key });
     await running.send("DELETE", `/v1/keys/${made.json.data._id}`, { key });
     expect((await ask(cookie)).json.error.code).toBe("session_ended");
   });
 
-  it("ends when its key expires", async () => {
+  it("a session ends when its key expires", async () => {
     const short = await running.issueKey("local", ["read"], new Date(START + HOUR_MS).toISOString());
     const cookie = await cookieFor({ key: short });
     nowMs += HOUR_MS;
     expect((await ask(cookie)).json.error.code).toBe("session_ended");
   });
 
-  it("ends when its bearer signs out, which removes the cookie", async () => {
+  it("a session ends when its bearer signs out, which removes the cookie", async () => {
     const cookie = await cookieFor({ key });
     const answer = await ask(cookie, "/console/session", { method: "DELETE" });
     expect(answer.headers["set-cookie"]).toContain("Max-Age=0");
@@ -203,7 +203,7 @@ describe("the console's files", () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     running.send("GET", path, { key: null, headers });
 
-  it("are served to this machine with headers that let them load nothing from elsewhere", async () => {
+  it("the console's files are served to this machine with headers that let them load nothing from elsewhere", async () => {
     const page = await get("/");
     expect(page).toMatchObject({ status: 200, text: PAGE });
     expect(page.headers).toMatchObject({
@@ -226,7 +226,7 @@ describe("the console's files", () => {
       expect(policy.split("; ")).toContain(rule);
   });
 
-  it("are kept for ever by a browser, except the page", async () => {
+  it("the console's files are cached for ever by a browser, except the page", async () => {
     const script = await get("/assets/index-1.js");
     expect(script.headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     expect((await get("/", { "if-none-match": '"p"' })).status).toBe(304);
@@ -237,13 +237,13 @@ describe("the console's files", () => {
     ["gzip", "gzip"],
     ["br;q=0, gzip", "gzip"],
     ["identity", undefined],
-  ])("are compressed as Accept-Encoding %s allows", async (accepted, coding) => {
+  ])("the console's files are compressed as Accept-Encoding %s allows", async (accepted, coding) => {
     const page = await get("/", { "accept-encoding": accepted });
     expect(page.headers["content-encoding"]).toBe(coding);
     expect(page.text).toBe(coding === undefined ? PAGE : `${coding} ${PAGE}`);
   });
 
-  it("are refused at a name that was made to lead here", async () => {
+  it("the console's files are refused at a name that was made to lead here", async () => {
     const answer = await get("/", { host: "evil.example" });
     expect({ status: answer.status, code: answer.json.error.code }).toEqual({
       status: 421,

@@ -36,7 +36,7 @@ const usage = async (query = "", key = admin) =>
   (await running.send("GET", `/v1/usage${query}`, { key })).json.data.points;
 
 describe("the use of an account over time", () => {
-  it("counts documents and searches with their latency, also of before a restart", async () => {
+  it("the use of an account over time counts documents and searches with their latency, also of before a restart", async () => {
     expect((await usage()).length).toBe(24);
     const collectionId = await create();
     const body = { query: "moon", collection_id: collectionId, owner_id: "usage" };
@@ -92,7 +92,7 @@ describe("the use of an account over time", () => {
     },
   );
 
-  it("needs the scope admin", async () => {
+  it("the use of an account over time needs the scope admin", async () => {
     const key = await running.issueKey("local", ["read", "write", "chat"]);
     expect((await running.send("GET", "/v1/usage", { key })).status).toBe(403);
   });

@@ -31,7 +31,7 @@ function openPicky(isBad: (text: string) => boolean) {
 }
 
 describe("chunks that a model may not embed", () => {
-  it("are embedded four at a time, each with its ref", async () => {
+  it("chunks are embedded four at a time, each with its ref", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
     const found = await failures.embed(embedder, chunks(10), never);
@@ -43,7 +43,7 @@ describe("chunks that a model may not embed", () => {
     expect(chunks(10).some(({ ref }) => failures.isSuspected(ref))).toBe(false);
   });
 
-  it("are embedded for the account of each", async () => {
+  it("chunks are embedded for the account of each", async () => {
     const failures = openEmbeddingFailures();
     const calls: unknown[] = [];
     const base = hashedEmbedder();
@@ -66,7 +66,7 @@ describe("chunks that a model may not embed", () => {
     expect(new Map(found.map(({ ref, vector }) => [ref, vector]))).toEqual(new Map(vectors.entries()));
   });
 
-  it("are suspected with all of their call, and no others", async () => {
+  it("chunks are suspected with all of their call, and no others", async () => {
     const failures = openEmbeddingFailures();
     const { embedder } = openPicky((text) => text.includes("text 5"));
     await expect(failures.embed(embedder, chunks(12), never)).rejects.toThrow("it crashed");
@@ -75,7 +75,7 @@ describe("chunks that a model may not embed", () => {
     expect(failures.givenUp()).toEqual([]);
   });
 
-  it("are given up when they fail twice more alone while the model works", async () => {
+  it("chunks are given up when they fail twice more alone while the model works", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky((text) => text.includes("text 1"));
     await expect(failures.embed(embedder, chunks(2), never)).rejects.toThrow("it crashed");
@@ -89,7 +89,7 @@ describe("chunks that a model may not embed", () => {
     expect(calls.slice(-1)).toEqual([[PROBE]]);
   });
 
-  it("are not counted while the model itself fails", async () => {
+  it("chunks are not counted while the model itself fails", async () => {
     const failures = openEmbeddingFailures();
     const { embedder } = openPicky(() => true);
     for (let attempt = 0; attempt < 5; attempt++) {
@@ -98,14 +98,14 @@ describe("chunks that a model may not embed", () => {
     expect([failures.isSuspected(1), failures.isGivenUp(1)]).toEqual([false, false]);
   });
 
-  it("are suspected where the model gives fewer vectors than texts", async () => {
+  it("chunks are suspected where the model gives fewer vectors than texts", async () => {
     const failures = openEmbeddingFailures();
     const embedder = { ...hashedEmbedder(), embed: async () => [] };
     await expect(failures.embed(embedder, chunks(2), never)).rejects.toThrow("0 vectors for 2 texts");
     expect(failures.isSuspected(1)).toBe(true);
   });
 
-  it("are left alone once the signal is aborted", async () => {
+  it("chunks are left alone once the signal is aborted", async () => {
     const failures = openEmbeddingFailures();
     const { embedder, calls } = openPicky(() => false);
     const reason = new Error("stop");

@@ -40,7 +40,7 @@ describe("the language model for documents", () => {
     },
   );
 
-  it("does not rest after an answer that is unusable, which concerns one document", async () => {
+  it("the language model for documents does not rest after an unusable answer, which concerns one document", async () => {
     await expect(language.run(failing("language_model_answer"))).rejects.toMatchObject({
       code: "language_model_answer",
     });

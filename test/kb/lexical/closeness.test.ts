@@ -15,11 +15,11 @@ describe("closeness", () => {
     ["1 at the edge of a window", "impeller bilge", "impeller a b c d e f g h bilge", 1],
     ["less just beyond it", "impeller bilge", "impeller a b c d e f g h i bilge", 0.5],
   ];
-  it.each(cases)("is %s", (_name, query, text, expected) => {
+  it.each(cases)("closeness is %s", (_name, query, text, expected) => {
     expect(closeness(queryWords(query), text)).toBeCloseTo(expected, 10);
   });
 
-  it("never exceeds the share of the query that the text contains", () => {
+  it("closeness never exceeds the share of the query that the text contains", () => {
     const word = constantFrom("impeller", "bilge", "pump", "time", "the", "Möhren", "getUserName", "日本");
     assert(
       property(array(word, { maxLength: 6 }), array(word, { maxLength: 40 }), (query, text) => {

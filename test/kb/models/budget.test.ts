@@ -23,7 +23,7 @@ function open(limits: BudgetLimits, atMs = Date.UTC(2026, days++, 30, 23, 59, 0)
 }
 
 describe("a budget", () => {
-  it("counts a call at its most until it is settled", async () => {
+  it("a budget counts a call at its most until it is settled", async () => {
     const budget = open({ perDay: 10 });
     const settle = await budget.reserve("chat", 4);
     expect(await budget.spent()).toEqual({ day: 4, month: 4 });
@@ -69,7 +69,7 @@ describe("a budget", () => {
     )(2);
   });
 
-  it("is never exceeded, and spent to its end, by calls that run at once", async () => {
+  it("a budget is never exceeded, and spent to its end, by calls that run at once", async () => {
     const budget = open({ perDay: 1 });
     let highest = 0;
     const call = async (at: number): Promise<boolean> => {
@@ -115,7 +115,7 @@ describe("a budget", () => {
     expect(await budget.spent()).toEqual({ day: 0.6, month: 0.6 });
   });
 
-  it("still counts what was in progress when its process ended", async () => {
+  it("a budget still counts what was in progress when its process ended", async () => {
     const at = Date.UTC(2031, 0, 1);
     await open({ perDay: 1 }, at).reserve("chat", 0.8);
     const restarted = open({ perDay: 1 }, at);

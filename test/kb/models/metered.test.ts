@@ -59,7 +59,7 @@ const ask = (change: Partial<ModelRequest> = {}) =>
   model.answer(request(change), { signal: new AbortController().signal });
 
 describe("the reservation of a call", () => {
-  it("is what the longest answer to as many tokens as bytes may cost", async () => {
+  it("the reservation of a call is what the longest answer to as many tokens as bytes may cost", async () => {
     await ask({
       messages: [
         { role: "system", text: "é" },
@@ -69,7 +69,7 @@ describe("the reservation of a call", () => {
     expect(calls.slice(0, 2)).toEqual(["chat", 5 + OUTPUT_MAX]);
   });
 
-  it("counts 6000 tokens for an image, and no more than the model's window", async () => {
+  it("the reservation of a call counts 6000 tokens for an image, and no more than the model's window", async () => {
     const image = { mediaType: "image/png", bytes: new Uint8Array(1) } as const;
     const messages = [{ role: "user", text: "12", images: [image, image] }] as const;
     await ask({ messages });
@@ -80,12 +80,12 @@ describe("the reservation of a call", () => {
     ]);
   });
 
-  it("is not made for a model without a price", async () => {
+  it("the reservation of a call is not made for a model without a price", async () => {
     await ask({ model: "free" });
     expect([calls, asked]).toEqual([[], 1]);
   });
 
-  it("is refused before the model is called", async () => {
+  it("the reservation of a call is refused before the model is called", async () => {
     const spent = new Error("spent");
     const refusing = meteredModel(
       chat,

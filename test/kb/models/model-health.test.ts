@@ -28,18 +28,25 @@ describe("the health of a model", () => {
     ["a refusal without a status", "refused", undefined, 1],
     ["an endpoint that does not answer", "unreachable", undefined, 1],
     ["an endpoint that is busy", "unreachable", 400, 1],
-  ])("fails after as many questions as may be their own fault: %s", (_name, kind, status, questions) => {
-    const health = openRecorded();
-    for (let asked = 1; asked <= questions; asked++) {
-      expect(health.isFailing("m")).toBe(false);
+  ])(
+    "a model fails after as many questions as may be their own fault: %s",
+    (_name, kind, status, questions) => {
+      const health = openRecorded();
+      for (let asked = 1; asked <= questions; asked++) {
+        expect(health.isFailing("m")).toBe(false);
+        health.reportFailure("m", failure(kind, status));
+      }
+      expect([health.isFailing("m"), health.isFailing("other"), health.changes]).toEqual([
+        true,
+        false,
+        ["-m"],
+      ]);
       health.reportFailure("m", failure(kind, status));
-    }
-    expect([health.isFailing("m"), health.isFailing("other"), health.changes]).toEqual([true, false, ["-m"]]);
-    health.reportFailure("m", failure(kind, status));
-    expect([health.isFailing("m"), health.changes]).toEqual([true, ["-m"]]);
-  });
+      expect([health.isFailing("m"), health.changes]).toEqual([true, ["-m"]]);
+    },
+  );
 
-  it("fails at once with an outage, and recovers with an answer; each is reported once", () => {
+  it("a model fails at once with an outage, and recovers with an answer; each is reported once", () => {
     const health = openRecorded();
     health.reportOutage("m", outage);
     health.reportOutage("m", outage);
@@ -59,7 +66,7 @@ describe("the health of a model", () => {
     expect(health.changes).toEqual([]);
   });
 
-  it("is tracked for a thousand models, the latest", () => {
+  it("health is tracked for a thousand models, the latest", () => {
     const health = openRecorded();
     for (let at = 0; at < 1000; at++) health.reportOutage(`m${at}`, outage);
     expect(health.isFailing("m0")).toBe(true);

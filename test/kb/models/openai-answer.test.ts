@@ -32,7 +32,7 @@ describe("a completion", () => {
       { id: null, model: null, usage: null, choices: [{ message: { content: null }, finish_reason: null }] },
     ],
     ["with what it must have", { choices: [{ message: {} }] }],
-  ])("is read %s", (_name, body) => {
+  ])("a completion is read %s", (_name, body) => {
     expect(readCompletion(JSON.stringify(body))).toEqual(body);
   });
 
@@ -50,13 +50,13 @@ describe("a completion", () => {
     ["an error with null", '{"error": {"code": null, "message": null}}', /: no reason given$/],
     ["a number that is no status", '{"error": {"code": 399, "message": "odd"}}', /with an error: odd$/],
     ["a number above all statuses", '{"error": {"code": 600, "message": "odd"}}', /with an error: odd$/],
-  ])("is refused: %s", (_name, body, message) => {
+  ])("a completion is refused: %s", (_name, body, message) => {
     const error = thrownBy(() => readCompletion(body));
     expect(error).toMatchObject({ message: expect.stringMatching(message) });
     expect(error).not.toBeInstanceOf(APIError);
   });
 
-  it.each([400, "429", 503, 599])("that holds the status %s is refused with it", (code) => {
+  it.each([400, "429", 503, 599])("a completion that holds the status %s is refused with it", (code) => {
     const error = thrownBy(() => readCompletion(JSON.stringify({ error: { code, message: "busy" } })));
     expect(error).toBeInstanceOf(APIError);
     expect(error).toMatchObject({ status: Number(code), message: `${code} busy` });

@@ -28,16 +28,16 @@ async function callsOf(
 const soon = (status: number): Error => refused(status, { "retry-after": "0" });
 
 describe("a call with retries", () => {
-  it("is made once where it succeeds", async () => {
+  it("a call with retries is made once where it succeeds", async () => {
     expect(await callsOf([])).toEqual({ calls: 1, outcome: "answer" });
   });
 
-  it("is repeated while the endpoint is busy, fails or is down", async () => {
+  it("a call with retries is repeated while the endpoint is busy, fails or is down", async () => {
     const found = await callsOf([soon(429), soon(500), soon(503)]);
     expect(found).toEqual({ calls: 4, outcome: "answer" });
   });
 
-  it("is repeated after half a second where the endpoint asks for no wait", async () => {
+  it("a call with retries is repeated after half a second where the endpoint asks for no wait", async () => {
     const startMs = performance.now();
     const found = await callsOf([new APIConnectionError({ message: "no route" })]);
     expect(found).toEqual({ calls: 2, outcome: "answer" });
@@ -56,11 +56,11 @@ describe("a call with retries", () => {
     ["a budget that is used up", refused(429, { "x-should-retry": "false", "retry-after": "0" })],
     ["an error of our own", new TypeError("x is not a function")],
     ["a wait of more than a minute", refused(429, { "retry-after": "61" })],
-  ])("is not repeated after %s", async (_name, failure) => {
+  ])("a call with retries is not repeated after %s", async (_name, failure) => {
     expect(await callsOf([failure])).toEqual({ calls: 1, outcome: failure });
   });
 
-  it("does not wait where the wait would end after its time", async () => {
+  it("a call with retries does not wait where the wait would end after its time", async () => {
     const bounds = { attemptMs: 1000, totalMs: 450 };
     const failure = refused(503);
     expect(await callsOf([failure], { bounds })).toEqual({ calls: 1, outcome: failure });
@@ -69,13 +69,13 @@ describe("a call with retries", () => {
   it.each([
     ["its time", { attemptMs: 20, totalMs: 100 }],
     ["the time of the call as a whole", { attemptMs: 10_000, totalMs: 20 }],
-  ])("ends an attempt that hangs beyond %s", async (_name, bounds) => {
+  ])("a call with retries ends an attempt that hangs beyond %s", async (_name, bounds) => {
     const { calls, outcome } = await callsOf(["hang"], { bounds });
     expect(calls).toBe(1);
     expect(outcome).toMatchObject({ name: "TimeoutError", message: "the endpoint did not answer" });
   });
 
-  it("repeats an attempt that hung while there is time", async () => {
+  it("a call with retries repeats an attempt that hung while there is time", async () => {
     const found = await callsOf(["hang"], { bounds: { attemptMs: 20, totalMs: 10_000 } });
     expect(found).toEqual({ calls: 2, outcome: "answer" });
   });

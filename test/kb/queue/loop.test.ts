@@ -40,7 +40,7 @@ const put = (name: string): Job["ended"] => {
 const settle = (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 
 describe("a loop", () => {
-  it("does nothing before it is woken, and checks again when a job ends", async () => {
+  it("a loop does nothing before it is woken, and checks again when a job ends", async () => {
     const one = put("one");
     await settle(120_000);
     expect(checks).toEqual([]);
@@ -102,7 +102,7 @@ describe("a loop", () => {
     expect(started).toHaveLength(1);
   });
 
-  it("waits for its jobs no longer than it was told", async () => {
+  it("a loop waits for its jobs no longer than its limit", async () => {
     put("one");
     loop.wake();
     await settle();
@@ -113,7 +113,7 @@ describe("a loop", () => {
     expect([closed, loop.running()]).toEqual([1, 1]);
   });
 
-  it("ends at once when it is closed without jobs", async () => {
+  it("a loop ends at once when it is closed without jobs", async () => {
     loop.wake();
     await settle();
     vi.useRealTimers();

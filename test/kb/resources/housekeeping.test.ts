@@ -73,7 +73,7 @@ describe("housekeeping", () => {
     ["create", "POST", "/api/rag/resource", {}],
     ["queued create", "POST", "/api/rag/resource", { prefer: "respond-async" }],
     ["update", "PUT", undefined, {}],
-  ])("does not remove a file that a %s reads", async (_name, method, path, headers) => {
+  ])("housekeeping does not remove a file that a %s reads", async (_name, method, path, headers) => {
     await open();
     const url = await upload("old, and needed now");
     const before = createBody({ content: undefined, url: await upload("before") });
@@ -125,7 +125,7 @@ describe("housekeeping", () => {
     expect((await running.send("GET", here)).text).toBe("old, and needed now");
   });
 
-  it("goes on with the other removals when one fails, and reports that", async () => {
+  it("housekeeping goes on with the other removals when one fails, and reports that", async () => {
     await open();
     const unused = await upload("nobody's");
     const housekeeping = openHousekeeping({
@@ -143,7 +143,7 @@ describe("housekeeping", () => {
     expect(bytesAt(tokenOf(unused))).toBe(false);
   });
 
-  it("does not remove an upload within an hour, however short the retention", async () => {
+  it("housekeeping does not remove an upload within an hour, however short the retention", async () => {
     await open();
     const eager = openHousekeeping({
       records: running.store.records,

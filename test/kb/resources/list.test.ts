@@ -41,7 +41,7 @@ async function list(
 }
 
 describe("a list of resources", () => {
-  it("has all of them without a limit, in parts of a thousand at most", async () => {
+  it("a list of resources has all of them without a limit, in parts of a thousand at most", async () => {
     const { kb, reads } = makeKb(7);
     expect(await list(kb, {})).toEqual({
       ids: [1, 2, 3, 4, 5, 6, 7].map(idOf),
@@ -52,21 +52,27 @@ describe("a list of resources", () => {
     expect(reads.map(({ afterId }) => afterId)).toEqual([undefined, idOf(3), idOf(6)]);
   });
 
-  it.each([4, 3, 7, 8])("has pages of a limit of %i that continue one another", async (limit) => {
-    const { kb } = makeKb(7);
-    const pages: string[][] = [];
-    let next: string | null = "";
-    while (next !== null) {
-      const page: Awaited<ReturnType<typeof list>> = await list(kb, { limit, ...(next && { cursor: next }) });
-      expect(page.paginated).toBe(true);
-      pages.push(page.ids);
-      next = page.cursor;
-    }
-    expect(pages.flat()).toEqual([1, 2, 3, 4, 5, 6, 7].map(idOf));
-    expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true);
-  });
+  it.each([4, 3, 7, 8])(
+    "a list of resources has pages of a limit of %i that continue one another",
+    async (limit) => {
+      const { kb } = makeKb(7);
+      const pages: string[][] = [];
+      let next: string | null = "";
+      while (next !== null) {
+        const page: Awaited<ReturnType<typeof list>> = await list(kb, {
+          limit,
+          ...(next && { cursor: next }),
+        });
+        expect(page.paginated).toBe(true);
+        pages.push(page.ids);
+        next = page.cursor;
+      }
+      expect(pages.flat()).toEqual([1, 2, 3, 4, 5, 6, 7].map(idOf));
+      expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true);
+    },
+  );
 
-  it("has a hundred on a page with a cursor alone, and the deleted ones on request", async () => {
+  it("a list of resources has a hundred on a page with a cursor alone, and the deleted ones on request", async () => {
     const { kb, reads } = makeKb(250, 1000);
     const cursor = Buffer.from(idOf(10)).toString("base64url");
     const page = await list(kb, { cursor, deleted: "true" });
@@ -91,7 +97,7 @@ describe("a list of resources", () => {
     expect(calls).toEqual(["take", 9, "wait", most, "force", 9, "wait", most, "force", 3]);
   });
 
-  it("of none has no cursor", async () => {
+  it("a list of no resources has no cursor", async () => {
     expect(await list(makeKb(0).kb, { limit: 5 })).toEqual({ ids: [], cursor: null, paginated: true });
   });
 
@@ -103,7 +109,7 @@ describe("a list of resources", () => {
       { cursor: Buffer.from(`${idOf(1)}0`).toString("base64url") },
       "invalid_field",
     ],
-  ])("is refused for %s before it begins", async (_name, query, refusal) => {
+  ])("a list of resources is refused for %s before it begins", async (_name, query, refusal) => {
     await expect(list(makeKb(1).kb, query)).rejects.toMatchObject({ refusal });
   });
 });

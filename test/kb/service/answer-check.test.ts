@@ -38,7 +38,7 @@ describe("an answer of the service", () => {
     { name: "a field less than promised", change: { ownerId: undefined }, says: /ownerId/ },
     { name: "a field of another type", change: { refreshedAt: 5 }, says: /refreshedAt/ },
     { name: "an id of another form", change: { _id: "x" }, says: /_id must match pattern/ },
-  ])("fails with $name", ({ change, says }) => {
+  ])("an answer of the service fails with $name", ({ change, says }) => {
     expect(() => check({}, created({ ...made, ...change }))).toThrow(says);
   });
 
@@ -63,7 +63,7 @@ describe("an answer of the service", () => {
       body: {},
       says: /the event other is not declared/,
     },
-  ])("fails with $name", ({ change, body, says }) => {
+  ])("an answer of the service fails with $name", ({ change, body, says }) => {
     expect(() => check(change, body)).toThrow(says);
   });
 });

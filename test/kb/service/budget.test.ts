@@ -89,7 +89,7 @@ describe("a budget", () => {
     expect(found.json.fallback).toBeDefined();
   });
 
-  it("counts for each account what its questions, documents and searches cost", async () => {
+  it("a budget counts for each account what its questions, documents and searches cost", async () => {
     await open({ ...withChat(1000), ...withEmbedding(1_000_000) });
     const costOf = async (name: string): Promise<{ cost: number; costOfAll: number | null }> => {
       const key = await running.issueKey(name, ["admin"]);

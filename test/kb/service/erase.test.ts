@@ -154,7 +154,7 @@ describe("an erasure of documents", () => {
     expect(left(words)).toEqual([]);
   });
 
-  it("is complete when it is repeated, and finds nothing then", async () => {
+  it("an erasure of documents is complete when it is repeated, and finds nothing then", async () => {
     const id = await create(canaries());
     await erase([id]);
     expect((await erase([id])).json.data).toMatchObject({ documents: 0, chunks: 0, requests: 0, turns: 0 });
@@ -191,7 +191,7 @@ describe("an erasure of an owner", () => {
     expect(left(kept)).not.toEqual([]);
   });
 
-  it("needs a key with the scope admin", async () => {
+  it("an erasure of an owner needs a key with the scope admin", async () => {
     const body = { owner_id: "ann" };
     expect((await running.send("POST", "/api/rag/erase/owner", { body })).status).toBe(403);
   });

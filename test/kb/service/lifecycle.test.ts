@@ -140,7 +140,7 @@ describe("draining", () => {
   it.each([
     ["its bound", { drainMs: 50 }, undefined],
     ["the time that is left to it", {}, 50],
-  ])("ends after %s though a request never finishes", async (_name, limits, withinMs) => {
+  ])("draining ends after %s though a request never finishes", async (_name, limits, withinMs) => {
     const slow = slowStore();
     const running = await open({ wrapStore: slow.wrapStore, limits });
     const underWay = create(running).catch((error: unknown) => error);
@@ -168,7 +168,7 @@ describe("draining", () => {
     expect(second).toMatch(/^503 [^]*retry-after: [^]*"draining"/i);
   });
 
-  it("ends in time although the model hangs, in a request and in a backfill", async () => {
+  it("draining ends in time although the model hangs, in a request and in a backfill", async () => {
     let asked = 0;
     const embed = (): Promise<never> => {
       asked += 1;

@@ -18,7 +18,7 @@ export function batchContract(fixture: StoreFixture): void {
   });
 
   describe("a batch", () => {
-    it("counts what is pending and failed, until every document is settled", () =>
+    it("a batch counts what is pending and failed, until every document is settled", () =>
       alone(async ({ records }) => {
         const [id, first, second, third] = [newId(), newId(), newId(), newId()];
         await records.addBatch(batch(id, [first, second, third]));
@@ -53,7 +53,7 @@ export function batchContract(fixture: StoreFixture): void {
         expect(await records.batch(at)).toMatchObject({ pending: 0, failed: 1 });
       }));
 
-    it("is stopped with what is pending, by its account alone", () =>
+    it("a batch is stopped with what is pending, by its account alone", () =>
       alone(async ({ records }) => {
         const id = newId();
         await records.addBatch(batch(id, [newId()]));
@@ -68,7 +68,7 @@ export function batchContract(fixture: StoreFixture): void {
         expect(await records.batches(accountId())).toMatchObject([{ id, isStopped: true, pending: 1 }]);
       }));
 
-    it("is refused where too many work, and forgotten when others have ended since", () =>
+    it("a batch is refused where too many work, and forgotten when others have ended since", () =>
       alone(async ({ records }) => {
         const ids = Array.from({ length: 5 }, newId);
         for (const id of ids.slice(0, 2)) await records.addBatch(batch(id, [newId()]));

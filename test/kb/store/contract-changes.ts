@@ -18,7 +18,7 @@ export function changesContract(fixture: StoreFixture): void {
   };
 
   describe("the feed of changes", () => {
-    it("has each change of a document in its order, with the state after it", async () => {
+    it("the feed of changes has each change of a document in its order, with the state after it", async () => {
       const { id, collectionId } = await create("kiwi", { metadata: { path: "fruit/kiwi.md" } });
       await fixture.store.records.updateResource({ ...at(id), nowIso: LATER, title: "Fruit" }, undefined);
       await fixture.store.records.deleteResource({ ...at(id), nowIso: FAR });
@@ -47,7 +47,7 @@ export function changesContract(fixture: StoreFixture): void {
       expect(await changes(third?.cursor)).toEqual([]);
     });
 
-    it("has the changes of its account only", async () => {
+    it("the feed of changes has the changes of its account only", async () => {
       await create("mine");
       const { id: accountId } = await fixture.store.records.ensureAccount("somebody else");
       const theirs = await create("theirs", { accountId });
@@ -59,7 +59,7 @@ export function changesContract(fixture: StoreFixture): void {
       ).toBeUndefined();
     });
 
-    it("has a queued document without a text, and no change that failed", async () => {
+    it("the feed of changes has a queued document without a text, and no change that failed", async () => {
       const resource = fixture.resource("later");
       const job = { body: "{}", fileToken: null, nowMs: 0, jobsMax: 1, charsMax: 100 };
       await fixture.store.records.enqueueCreate(resource, job);
@@ -89,7 +89,7 @@ export function changesContract(fixture: StoreFixture): void {
           expect(await after(invented)).toBeUndefined();
       }));
 
-    it("has neither path nor digest of an erased document, and no cursor changes", async () => {
+    it("the feed of changes has neither path nor digest of an erased document, and no cursor changes", async () => {
       const { id } = await create("kiwi", { metadata: { path: "fruit/kiwi.md" } });
       const before = await changes();
       const { id: accountId } = fixture.account;

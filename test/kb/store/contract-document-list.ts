@@ -23,7 +23,7 @@ export function documentListContract(fixture: StoreFixture): void {
       whole = { scope: await scope(), sort: "created", descending: false, after: undefined, limit: 10 };
     });
 
-    it("has what each document is but its text, and counts the statuses", async () => {
+    it("a list of documents has what each document is but its text, and counts the statuses", async () => {
       const { documents, next, statuses } = await ask({ limit: 1 });
       expect(documents).toEqual([
         {
@@ -54,7 +54,7 @@ export function documentListContract(fixture: StoreFixture): void {
       ["a file", { path: "docs/a.md" }, ["b Über"]],
       ["a status", { status: "error" as const }, []],
       ["several of them", { path: "docs", title: "a", status: "chunked" as const }, ["A über"]],
-    ])("is filtered by %s", async (_what, query, expected) => {
+    ])("a list of documents is filtered by %s", async (_what, query, expected) => {
       expect(await titles(query)).toEqual(expected);
     });
 
@@ -69,7 +69,7 @@ export function documentListContract(fixture: StoreFixture): void {
       expect(await titles({ scope: await scope("nobody") })).toEqual([]);
     });
 
-    it("counts and sorts more documents than it reads in one step", async () => {
+    it("a list of documents counts and sorts more documents than it reads in one step", async () => {
       const names = Array.from({ length: 501 }, (_, at) => `note ${String(at).padStart(3, "0")}`);
       await Promise.all(names.map((title) => create("moon", { title, ownerId: "carl" })));
       const { documents, statuses } = await ask({
@@ -82,7 +82,7 @@ export function documentListContract(fixture: StoreFixture): void {
       expect(statuses?.chunked).toBe(501);
     });
 
-    it("is complete page by page in every order, also when the last document of a page is deleted", async () => {
+    it("a list of documents is complete page by page in every order, also when the last document of a page is deleted", async () => {
       for (const sort of ["created", "updated", "title"] as const) {
         for (const descending of [false, true]) {
           const all = await titles({ sort, descending });
@@ -104,7 +104,7 @@ export function documentListContract(fixture: StoreFixture): void {
       expect(await titles({ sort: "title", after })).toEqual(["b Über", "c", "d"]);
     });
 
-    it("goes on where it was when the last document of a page is changed meanwhile", async () => {
+    it("a list of documents goes on where it was when the last document of a page is changed meanwhile", async () => {
       const query = { sort: "updated", descending: true } as const;
       const { next: after, documents } = await ask({ ...query, limit: 2 });
       const at = { accountId: fixture.account.id, id: after?.id ?? "", nowIso: LATER };

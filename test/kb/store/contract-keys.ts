@@ -142,7 +142,7 @@ export function keysContract(fixture: StoreFixture): void {
       expiresMs,
     });
 
-    it("is found by its hash until it is taken, which succeeds once", async () => {
+    it("a session is found by its hash until it is taken, which succeeds once", async () => {
       const { sha256 } = await put();
       const one = session(sha256, nowMs + 1000);
       await fixture.store.records.putSession(one, nowMs);
@@ -154,7 +154,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.records.session(one.sha256)).toBeUndefined();
     });
 
-    it("goes when another one is stored after its end", async () => {
+    it("a session is removed when another one is stored after its end", async () => {
       const { sha256 } = await put();
       const [ended, live] = [session(sha256, nowMs + 1000), session(sha256, nowMs + 9000)];
       await fixture.store.records.putSession(ended, nowMs);
@@ -163,7 +163,7 @@ export function keysContract(fixture: StoreFixture): void {
       expect(await fixture.store.records.session(live.sha256)).toEqual(live);
     });
 
-    it("goes first of a thousand if it ends first", async () => {
+    it("a session is evicted first of a thousand if it ends first", async () => {
       const { sha256 } = await put();
       const laterMs = Date.parse(LATER); // when the sessions of the other tests have ended
       const first = session(sha256, laterMs + 1);

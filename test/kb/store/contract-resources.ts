@@ -20,7 +20,7 @@ export function resourceContract(fixture: StoreFixture): void {
       expect(fixture.account.id).toMatch(/^[0-9a-f]{24}$/);
     });
 
-    it("has three collections with stable ids for a new account", async () => {
+    it("a new account has three collections with stable ids", async () => {
       const before = await fixture.store.records.collections(fixture.account.id);
       expect(before.map(({ tier }) => tier)).toEqual(Tier.options);
       expect(new Set(before.map(({ id }) => id)).size).toBe(3);

@@ -50,7 +50,7 @@ export function surroundingsContract(fixture: StoreFixture): void {
       ]);
     });
 
-    it("ends with the chunk that reaches the number of characters", async () => {
+    it("the texts around chunks ends with the chunk that reaches the number of characters", async () => {
       const { id } = await create(content);
       const [, , third = 0] = await rowsOf(id);
       expect(await around([third], 9, 4)).toMatchObject([{ text: "  one\n\ntwo\n\nthree\n\nfour\n\n" }]);

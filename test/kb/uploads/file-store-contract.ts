@@ -49,7 +49,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
     const tomorrow = (): Promise<FileStore> => place.open(LEFTOVER_MS + 1000);
 
     describe("a received file", () => {
-      it("has the size and the digest of all its bytes", async () => {
+      it("a received file has the size and the digest of all its bytes", async () => {
         const parts = [Buffer.alloc(300_000, "a"), Buffer.alloc(0), Buffer.from("end")];
         const received = await store.receive("one", Readable.from(parts), 300_003, tooLarge);
         const bytes = Buffer.concat(parts);
@@ -78,7 +78,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await readFile(path, "utf8")).toBe("first");
       });
 
-      it("is gone once it is discarded, which does nothing to a kept file", async () => {
+      it("a received file is gone once it is discarded, which does nothing to a kept file", async () => {
         await store.receive("one", bytesOf("words"), 100, tooLarge);
         await store.discard("one");
         await put(store, "two");
@@ -89,7 +89,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
     });
 
     describe("a kept file", () => {
-      it("is read by every process", async () => {
+      it("a kept file is read by every process", async () => {
         const file = await put(store, "one");
         const other = await place.open();
         expect(await readText(store, file)).toBe("words");
@@ -97,7 +97,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect([await other.holds("one"), await other.holds("two")]).toEqual([true, false]);
       });
 
-      it("may be kept again, by any process", async () => {
+      it("a kept file may be kept again, by any process", async () => {
         const file = await put(store, "one");
         await store.keep("one");
         const other = await place.open();
@@ -106,7 +106,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         await expect(other.keep("never")).rejects.toMatchObject({ code: "ENOENT" });
       });
 
-      it("fails with ENOENT once it is gone", async () => {
+      it("a kept file fails with ENOENT once it is gone", async () => {
         const file = await put(store, "one");
         await store.remove("one", async () => true);
         await expect(readText(store, file)).rejects.toMatchObject({ code: "ENOENT" });
@@ -138,7 +138,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await store.remove("one", async () => true)).toBe(true);
       });
 
-      it("does not remove a file before the last work that holds it ends", async () => {
+      it("a removal does not remove a file before the last work that holds it ends", async () => {
         const file = await put(store, "one");
         const [a, b] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
         const uses = [store.hold("one", () => a.promise), store.use(file, () => b.promise)];
@@ -160,7 +160,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await seen).toBe(false);
       });
 
-      it("can be repeated after it failed, and forgets the row of a file that is gone", async () => {
+      it("a removal can be repeated after it failed, and forgets the row of a file that is gone", async () => {
         const file = await put(store, "one");
         await expect(store.remove("one", () => Promise.reject(new Error("busy")))).rejects.toThrow("busy");
         expect(await readText(store, file)).toBe("words");
@@ -196,7 +196,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await readText(later, keyOf("recorded", "words"))).toBe("words");
       });
 
-      it("does not touch what another process works on", async () => {
+      it("recovery does not touch what another process works on", async () => {
         await store.receive("received", bytesOf("words"), 100, tooLarge);
         await store.receive("saved", bytesOf("words"), 100, tooLarge);
         await store.save("saved");

@@ -58,7 +58,7 @@ fileStoreContract("a bucket", async () => ({
 }));
 
 describe("a file in a bucket", () => {
-  it("is sent in parts if it is large, and arrives as it was", async () => {
+  it("a file in a bucket is sent in parts if it is large, and arrives as it was", async () => {
     const text = "0123456789abcdef".repeat((20 * 1024 * 1024) / 16);
     const store = await open();
     await store.receive("one", bytesOf(text), text.length, tooLarge);
@@ -92,7 +92,7 @@ describe("a file in a bucket", () => {
     expect(server.objects.has("kb/two")).toBe(false);
   });
 
-  it("is fetched once for all who read it, and again once its copy had to go", async () => {
+  it("a file in a bucket is fetched once for all who read it, and again once its copy had to go", async () => {
     const file = await put(await open(), "one");
     const store = await open({ cacheBytesMax: 8 });
     const gets = (): number =>
@@ -107,14 +107,14 @@ describe("a file in a bucket", () => {
     expect(gets() - before).toBe(2);
   });
 
-  it("is read from the disk by the process that received it", async () => {
+  it("a file in a bucket is read from the disk by the process that received it", async () => {
     const store = await open();
     const file = await put(store, "one");
     server.fault = () => ({ kind: "drop" });
     expect(await readText(store, file)).toBe("words");
   });
 
-  it("is fetched again if someone emptied the folder of copies", async () => {
+  it("a file in a bucket is fetched again if someone emptied the folder of copies", async () => {
     const store = await open();
     const file = await put(store, "one");
     await rm(join(base, String(opened), "files"), { recursive: true });
@@ -125,7 +125,7 @@ describe("a file in a bucket", () => {
     ["altered", "words".replace("w", "W")],
     ["cut off", "word"],
     ["longer", "words and more"],
-  ])("is never served if its object was %s", async (_name, bytes) => {
+  ])("a file in a bucket is never served if its object was %s", async (_name, bytes) => {
     const file = await put(await open(), "one");
     server.setObject("kb/one", bytes);
     const store = await open();
@@ -140,7 +140,7 @@ describe("a file in a bucket", () => {
     expect(await readText(store, file)).toBe("words");
   });
 
-  it("is read although the connection breaks in the middle, or the bucket throttles", async () => {
+  it("a file in a bucket is read although the connection breaks in the middle, or the bucket throttles", async () => {
     const file = await put(await open(), "one");
     failFirst(2, { kind: "cut" });
     expect(await readText(await open(), file)).toBe("words");
@@ -150,7 +150,7 @@ describe("a file in a bucket", () => {
     expect(await readText(await open(), file)).toBe("words");
   });
 
-  it("is not taken for missing because the bucket is", async () => {
+  it("a file in a bucket is not taken for missing because the bucket is", async () => {
     const file = await put(await open(), "one");
     const store = await open({ bucket: "other" });
     await expect(readText(store, file)).rejects.toMatchObject({ code: "files_unavailable" });
@@ -177,7 +177,7 @@ describe("a bucket that fails", () => {
     expect(names()).toEqual(["one"]);
   });
 
-  it("waits for no answer longer than its time, and leaves no transfer behind", async () => {
+  it("a bucket that fails waits for no answer longer than its time, and leaves no transfer behind", async () => {
     const file = await put(await open(), "one");
     const store = await open({ timeouts: { answerMs: 300, transferMs: 300 } });
     server.fault = () => ({ kind: "hang" });
@@ -245,7 +245,7 @@ describe("recovery of a bucket", () => {
     expect(names()).toEqual(["one"]);
   });
 
-  it("is not misled by a list that is out of date", async () => {
+  it("recovery of a bucket is not misled by a list that is out of date", async () => {
     const store = await open();
     const file = await put(store, "one");
     server.listed = [

@@ -40,7 +40,7 @@ async function reopened(running: Running): Promise<Running> {
 }
 
 describe("a service with a bucket", () => {
-  it("has uploads in the bucket alone, and serves them whole and in ranges", async () => {
+  it("a service with a bucket has uploads in the bucket alone, and serves them whole and in ranges", async () => {
     const first = await open();
     const { json } = await upload(first, "tides and harbours");
     const token = new URL(json.file_url).pathname.split("/")[2] ?? "";
@@ -58,7 +58,7 @@ describe("a service with a bucket", () => {
     expect((await second.send("GET", `${RESOURCE}/${id}`)).json.data.content).toBe("tides and harbours");
   });
 
-  it("never serves or reads an object that was altered", async () => {
+  it("a service with a bucket never serves or reads an object that was altered", async () => {
     const first = await open();
     const { json } = await upload(first, "tides");
     const [key = ""] = server.objects.keys();

@@ -16,7 +16,7 @@ const hourOf = (ago: number, facts: object = {}) => ({
 const NO_COST = { own: null, all: null };
 
 describe("a series of what an account used", () => {
-  it("has a point for every hour, the last of which has not ended", () => {
+  it("a series of what an account used has a point for every hour, the last of which has not ended", () => {
     const points = seriesOf(
       { step: "hour", count: 3 },
       [hourOf(1, { searches: [0, 0, 4], queued: 7 })],
@@ -69,7 +69,7 @@ describe("a series of what an account used", () => {
     expect(percentileOf(counts, 0.95)).toBe(10_000); // of the last range only the start is known
   });
 
-  it("counts a duration in the range whose upper end it does not exceed", () => {
+  it("a series of what an account used counts a duration in the range whose upper end it does not exceed", () => {
     expect([0, 1, 1.1, 2, 10_000, 10_001].map(rangeOf)).toEqual([0, 0, 1, 1, 12, 13]);
   });
 

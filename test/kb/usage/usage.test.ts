@@ -41,7 +41,7 @@ const counts = (...at: readonly [range: number, count: number][]): number[] => {
 };
 
 describe("the use of accounts", () => {
-  it("is stored by hour: searches by their duration, documents, and those that wait", async () => {
+  it("the use of accounts is stored by hour: searches by their duration, documents, and those that wait", async () => {
     for (const seconds of [0.001, 0.015, 0.015, 60]) usage.noteSearch("a", seconds);
     usage.noteChange("b");
     await usage.flush();
@@ -53,14 +53,14 @@ describe("the use of accounts", () => {
     expect(stored).toHaveLength(2);
   });
 
-  it("is stored for one account on request", async () => {
+  it("the use of accounts is stored for one account on request", async () => {
     usage.noteSearch("a", 0);
     usage.noteSearch("b", 0);
     await usage.flush("b");
     expect(stored.map(({ accountId }) => accountId)).toEqual(["b"]);
   });
 
-  it("is stored again while documents of the account wait", async () => {
+  it("the use of accounts is stored again while documents of the account wait", async () => {
     waiting = 4;
     usage.noteSearch("a", 0);
     await usage.flush();
@@ -74,7 +74,7 @@ describe("the use of accounts", () => {
     ]);
   });
 
-  it("is not lost when the store fails", async () => {
+  it("the use of accounts is not lost when the store fails", async () => {
     failure = new Error("full");
     usage.noteSearch("a", 0);
     await expect(usage.flush()).rejects.toBe(failure);
@@ -84,7 +84,7 @@ describe("the use of accounts", () => {
     expect(stored.map(({ searches }) => searches)).toEqual([counts([0, 2])]);
   });
 
-  it("is stored every 15 seconds, and the first of several failures is reported", async () => {
+  it("the use of accounts is stored every 15 seconds, and the first of several failures is reported", async () => {
     const tick = async (ms: number): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
     usage.noteSearch("a", 0);
     await tick(14_999);
@@ -106,7 +106,7 @@ describe("the use of accounts", () => {
     await vi.waitFor(() => expect(problems).toHaveLength(2));
   });
 
-  it("is stored at the end, which no failure of the store prevents", async () => {
+  it("the use of accounts is stored at the end, which no failure of the store prevents", async () => {
     usage.noteSearch("a", 0);
     await usage.close();
     expect(stored).toHaveLength(1);

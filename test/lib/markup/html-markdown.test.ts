@@ -80,7 +80,7 @@ describe("the readable part", () => {
       "a body with a menu that does not say so",
       `<body><div>${"<a href=/a>Menu</a> ".repeat(9)}</div><h1>H</h1>${TEXT}`,
     ],
-  ])("of %s", (_name, html) => {
+  ])("the readable part of %s", (_name, html) => {
     const markdown = words(htmlToMarkdown(html));
     expect(markdown).toMatch(/^# H\n\nSome words/);
     expect(markdown).not.toMatch(/Menu|Aside|Imprint|Cookies/);

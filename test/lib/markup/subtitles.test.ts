@@ -18,7 +18,7 @@ describe("subtitles", () => {
       "WEBVTT\n\n00:00.000 --> 00:01.000\none\n\n00:01.000 --> 00:02.000\none\ntwo\n\n00:02.000 --> 00:03.000\ntwo\nthree\n",
       "[00:00:00]\none two three",
     ],
-  ])("become paragraphs under their times: %s", (_name, text, expected) => {
+  ])("subtitles become paragraphs under their times: %s", (_name, text, expected) => {
     expect(subtitleText(text)).toBe(expected);
   });
 

@@ -283,7 +283,7 @@ describe("a client of the SDK", () => {
     }
   });
 
-  it("may bring a key of the service instead", async () => {
+  it("a client of the SDK may bring a key of the service instead", async () => {
     expect(await statusWith(service.key)).toBe(200);
   });
 });
@@ -321,7 +321,7 @@ describe("the consent page", () => {
     expect((await page({ redirect_uri: "http://127.0.0.1:4000/back" })).text).toContain("own machine");
   });
 
-  it("is decided by its own form alone", async () => {
+  it("the consent page is decided by its own form alone", async () => {
     const form = { request: signedIn((await page()).text), decision: "allow", key: service.key };
     for (const headers of [
       {},
@@ -366,7 +366,7 @@ describe("the consent page", () => {
     expect((await decide({ ...form, request: signedIn(text), key: service.key })).status).toBe(303);
   });
 
-  it("does not let keys be tried out", async () => {
+  it("the consent page does not let keys be tried out", async () => {
     const form = { request: signedIn((await page()).text), decision: "allow", key: "kb_guess" };
     const answers = [];
     for (let tries = 0; tries < 25; tries++) answers.push((await decide(form)).status);
@@ -411,7 +411,7 @@ describe("a request for access", () => {
     expect(headers["content-security-policy"]).toContain("form-action 'none'");
   });
 
-  it("with a parameter that is sent twice is refused", async () => {
+  it("a request for access with a parameter that is sent twice is refused", async () => {
     const query = new URLSearchParams(asked());
     query.append("redirect_uri", "https://evil.example/callback");
     expect((await get(`/oauth/authorize?${query.toString()}`)).status).toBe(400);
@@ -423,12 +423,12 @@ describe("a request for access", () => {
     ["without addresses", { redirect_uris: [] }],
     ["with a secret", { token_endpoint_auth_method: "client_secret_post" }],
     ["that is a list", []],
-  ])("is refused for a document %s", async (_name, change) => {
+  ])("a request for access is refused for a document %s", async (_name, change) => {
     documents.set(CLIENT, Array.isArray(change) ? change : { ...document(CLIENT), ...change });
     expect((await page()).status).toBe(400);
   });
 
-  it("may go to any port of the person's machine, and reads a document once", async () => {
+  it("a request for access may go to any port of the person's machine, and reads a document once", async () => {
     reads = 0;
     for (const uri of ["http://127.0.0.1:61000/back", "http://127.0.0.1/back", "http://localhost:5/back"]) {
       expect((await page({ redirect_uri: uri })).status).toBe(200);
@@ -439,7 +439,7 @@ describe("a request for access", () => {
 });
 
 describe("a code", () => {
-  it("is exchanged once; its second use ends what the first one gave", async () => {
+  it("a code is exchanged once; its second use ends what the first one gave", async () => {
     const code = codeIn(await allow());
     const { status: first, json } = await exchange(code);
     expect([first, await statusWith(json["access_token"])]).toEqual([200, 200]);
@@ -448,7 +448,7 @@ describe("a code", () => {
     expect((await refresh(json["refresh_token"])).json).toMatchObject({ error: "invalid_grant" });
   });
 
-  it("ends what the first use gave also if that was refreshed since", async () => {
+  it("the second use of a code ends what the first one gave also if that was refreshed since", async () => {
     const code = codeIn(await allow());
     const { json: stolen } = await exchange(code);
     const { json: refreshed } = await refresh(stolen["refresh_token"]);
@@ -457,7 +457,7 @@ describe("a code", () => {
     expect((await refresh(refreshed["refresh_token"])).status).toBe(400);
   });
 
-  it("may be exchanged without the redirect address, as in OAuth 2.1", async () => {
+  it("a code may be exchanged without the redirect address, as in OAuth 2.1", async () => {
     expect((await exchange(codeIn(await allow()), { redirect_uri: undefined })).status).toBe(200);
   });
 
@@ -468,7 +468,7 @@ describe("a code", () => {
     ["code_verifier", exchange],
     ["refresh_token", (_token: string, change: object) => refresh("x", { ...change })],
     ["client_id", (_token: string, change: object) => refresh("x", { ...change })],
-  ])("is not looked for without %s", async (name, send) => {
+  ])("a code is not looked up without %s", async (name, send) => {
     const code = codeIn(await allow());
     expect((await send(code, { [name]: undefined })).json).toMatchObject({ error: "invalid_request" });
     expect((await exchange(code)).status).toBe(200);
@@ -479,13 +479,13 @@ describe("a code", () => {
     ["another redirect address", { redirect_uri: "http://127.0.0.1:3000/back" }],
     ["another verifier", { code_verifier: "w".repeat(43) }],
     ["the challenge as verifier", { code_verifier: CHALLENGE }],
-  ])("is worth nothing to %s, nor to its client then", async (_name, change) => {
+  ])("a code is worth nothing to %s, nor to its client then", async (_name, change) => {
     const code = codeIn(await allow());
     expect(await exchange(code, change)).toMatchObject({ status: 400, json: { error: "invalid_grant" } });
     expect(await exchange(code)).toMatchObject({ status: 400, json: { error: "invalid_grant" } });
   });
 
-  it("is refused for another resource, after a minute, and if it is made up", async () => {
+  it("a code is refused for another resource, after a minute, and if it is made up", async () => {
     const code = codeIn(await allow());
     expect((await exchange(code, { resource: "https://bank.example/mcp" })).json).toMatchObject({
       error: "invalid_target",
@@ -503,14 +503,14 @@ describe("a token", () => {
   const grant = async (key?: string): Promise<Record<string, unknown>> =>
     (await exchange(codeIn(await allow({}, key)))).json;
 
-  it("is refused by another server on the same service", async () => {
+  it("a token is refused by another server on the same service", async () => {
     const other = await open();
     const { access_token: access } = await grant();
     expect([await statusWith(access), await statusWith(access, other.url)]).toEqual([200, 401]);
     await other.close();
   });
 
-  it("is no key of the service, and contains none", async () => {
+  it("a token is no key of the service, and contains none", async () => {
     const { access_token: access, refresh_token: refreshToken } = await grant();
     for (const given of [String(access), String(refreshToken)]) {
       const parts = [given, ...given.split("."), Buffer.from(given.slice(4), "base64url").toString("latin1")];
@@ -523,7 +523,7 @@ describe("a token", () => {
     }
   });
 
-  it("is refused if a single character differs", async () => {
+  it("a token is refused if a single character differs", async () => {
     const given = String((await grant())["access_token"]);
     for (let at = 0; at < given.length; at += 9) {
       const changed = given.slice(0, at) + (given[at] === "A" ? "B" : "A") + given.slice(at + 1);
@@ -532,7 +532,7 @@ describe("a token", () => {
     expect(await statusWith(given)).toBe(200);
   });
 
-  it("is refreshed by its own client, once, and not after 30 days", async () => {
+  it("a token is refreshed by its own client, once, and not after 30 days", async () => {
     const first = await grant();
     expect((await refresh(first["refresh_token"], { client_id: OTHER })).json).toMatchObject({
       error: "invalid_grant",
@@ -549,7 +549,7 @@ describe("a token", () => {
     expect((await refresh(old["refresh_token"])).json).toMatchObject({ error: "invalid_grant" });
   });
 
-  it("ends with the person's key", async () => {
+  it("a token ends with the person's key", async () => {
     const admin = await service.issueKey("local", ["admin"]);
     const body = { name: "a person", scopes: ["read"] };
     const person = (await service.send("POST", "/v1/keys", { key: admin, body })).json.data;

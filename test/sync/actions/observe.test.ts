@@ -98,16 +98,19 @@ describe("comparing a resource with what would be sent", () => {
 describe("a file whose resource a list shows", () => {
   const sent = { ...observedAt("a.md"), metadataHash: "m" };
 
-  it("has the metadata that was sent if the list shows that", () => {
+  it("a file whose resource a list shows has the metadata that was sent if the list shows that", () => {
     expect(withListedMetadata(sent, "m")).toBe(sent);
   });
 
-  it.each([["n"], [undefined]])("is read again if the list shows other metadata or none: %s", (listed) => {
-    const found = withListedMetadata(sent, listed);
-    expect([found.metadataHash, found.rulesKey]).toEqual([listed, 0]);
-  });
+  it.each([["n"], [undefined]])(
+    "a file whose resource a list shows is read again if the list shows other metadata or none: %s",
+    (listed) => {
+      const found = withListedMetadata(sent, listed);
+      expect([found.metadataHash, found.rulesKey]).toEqual([listed, 0]);
+    },
+  );
 
-  it("is as it was observed at a service that takes no metadata", () => {
+  it("a file whose resource a list shows is as it was observed at a service that takes no metadata", () => {
     expect(withListedMetadata(observedAt("a.md"), "n")).toEqual(observedAt("a.md"));
   });
 });

@@ -498,11 +498,11 @@ describe("a service that gives no clear answer about its collections", () => {
     }
   };
 
-  it("is asked again before a create is sent again, though the clock was set forward by an hour", async () => {
+  it("a service without a clear answer about its collections is asked again before a create is sent again, though the clock was set forward by an hour", async () => {
     expect(await settle(Date.now() - HOUR_MS - 1000, HOUR_MS)).toBe("adopted");
   });
 
-  it("is not asked after an hour, though the clock was set back", async () => {
+  it("a service without a clear answer about its collections is not asked after an hour, though the clock was set back", async () => {
     expect(await settle(Date.now() + HOUR_MS, -2 * HOUR_MS - 1000)).toBe("absent");
   });
 });

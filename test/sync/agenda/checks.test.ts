@@ -46,7 +46,7 @@ describe("checks", () => {
     expect([due?.paths, due?.forced.size]).toEqual([["a"], 0]);
   });
 
-  it("is quiet while only retries and excluded paths are marked", () => {
+  it("the set of checks is quiet while only retries and excluded paths are marked", () => {
     const checks = openChecks(100, () => undefined);
     expect([checks.isQuiet(), checks.oldestMs()]).toEqual([true, undefined]);
     checks.checkAt("retried", 60_000, 1000);
@@ -78,7 +78,7 @@ describe("checks", () => {
     }
   });
 
-  it("is not quiet while the whole source is due, except for a retry of it", () => {
+  it("the set of checks is not quiet while the whole source is due, except for a retry of it", () => {
     const checks = openChecks(100, () => undefined);
     checks.checkAll(60_000, 1000);
     expect([checks.isQuiet(), checks.take(59_999)]).toEqual([true, undefined]);
@@ -92,7 +92,7 @@ describe("checks", () => {
     expect(checks.isQuiet()).toBe(false);
   });
 
-  it("has a path that never rested read as it is, but not a retry", () => {
+  it("the set of checks has a path that never rested read as it is, but not a retry", () => {
     const checks = openChecks(100, () => undefined);
     checks.settle("a", 0);
     checks.checkAt("b", 2 * CEILING_MS, 0);

@@ -181,7 +181,7 @@ describe("files found during a pause", () => {
     expect(states.counts(noRow, false)).toEqual({ agreed: 1, trouble: 0, nothing: 0 });
   });
 
-  it("are replaced in the scope of a check, and nowhere else", () => {
+  it("paths found during a pause are replaced within the scope of a check, and nowhere else", () => {
     const states = openPathStates(SETTLE_MS);
     states.notePaused([candidate("a"), candidate("b"), candidate("c")], [], always);
     states.notePaused([candidate("b", "agreed")], [], (path) => path !== "c");

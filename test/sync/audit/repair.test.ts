@@ -63,7 +63,7 @@ describe("sending files again", () => {
   it.each([
     [1000, 1000],
     [1001, 1],
-  ])("has the whole source checked above a thousand files (%i)", async (count, hints) => {
+  ])("a resend of more than a thousand files is a check of the whole source (%i)", async (count, hints) => {
     const names = Array.from({ length: count }, (_, at) => `${at}.md`);
     await addAll(names);
     const asked = await resend(names);

@@ -32,7 +32,7 @@ const NEW = "create: title description settings collection_details owner_id meta
 const SMALL = "update: title description metadata";
 
 describe("a service that takes metadata", () => {
-  it("gets that of each file with the file, and nothing more in a second pass", async () => {
+  it("a service that takes metadata gets that of each file with the file, and nothing more in a second pass", async () => {
     world.write("work/a.md", "---\ntags: [one, two]\nrating: 3\nstatus: draft\n---\n# Alpha\n");
     world.write("p.pdf", "%PDF-1.4\n");
     expect((await pass()).toSorted()).toEqual([NEW, NEW.replace("content", "url")]);
@@ -52,7 +52,7 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("gets the sender and the date of a mail", async () => {
+  it("a service that takes metadata gets the sender and the date of a mail", async () => {
     const head = ["From: Ada <ada@example.org>", "Date: Tue, 02 Jan 2024 03:04:05 +0000", "Subject: Hello"];
     world.write("m.eml", [...head, "Content-Type: text/plain", "", "Text."].join("\r\n"));
     expect(await pass()).toEqual([NEW]);
@@ -63,7 +63,7 @@ describe("a service that takes metadata", () => {
     });
   });
 
-  it("gets it in a small update without the text when a folder is renamed", async () => {
+  it("a service that takes metadata gets it in a small update without the text when a folder is renamed", async () => {
     world.write("old/a.md", "# Alpha\n");
     world.write("old/b.md", "# Beta\n");
     await pass();
@@ -73,7 +73,7 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("gets a changed tag of front matter in one update", async () => {
+  it("a service that takes metadata gets a changed tag of front matter in one update", async () => {
     world.write("a.md", "---\ntags: [one]\n---\n# Alpha\n");
     await pass();
     world.write("a.md", "---\ntags: [one, two]\n---\n# Alpha\n");
@@ -82,7 +82,7 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("gets it in a small update when a rule of the configuration changes", async () => {
+  it("a service that takes metadata gets it in a small update when a rule of the configuration changes", async () => {
     world.write("a.md", "# Alpha\n");
     world.write("b.txt", "b");
     await pass();
@@ -94,7 +94,7 @@ describe("a service that takes metadata", () => {
     expect(metadataOf("Alpha")).not.toHaveProperty("team");
   });
 
-  it("gets the descriptions of a file's folders, and a small update when one changes", async () => {
+  it("a service that takes metadata gets the descriptions of a file's folders, and a small update when one changes", async () => {
     world.write(".kbsync.md", "All of it.\n");
     world.write("work/.kbsync.md", "Work.");
     world.write("work/deep/a.md", "# Alpha\n");
@@ -111,7 +111,7 @@ describe("a service that takes metadata", () => {
     expect(metadataOf("Alpha")?.["folderDescription"]).toBe("All of it.\n\nDeep work.");
   });
 
-  it("gets the new description while the daemon runs", async () => {
+  it("a service that takes metadata gets the new description while the daemon runs", async () => {
     world.write("work/a.md", "# Alpha\n");
     mkdirSync(join(world.root, "other"));
     const daemon = world.daemon({ timing });
@@ -124,7 +124,7 @@ describe("a service that takes metadata", () => {
     await running;
   });
 
-  it("gets nothing for a touch", async () => {
+  it("a service that takes metadata gets nothing for a touch", async () => {
     world.write("a.md", "# Alpha\n");
     await pass();
     world.write("a.md", "# Alpha\n");
@@ -143,7 +143,7 @@ describe("a service that takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("gets a file without its metadata if it refuses that, with one warning", async () => {
+  it("a service that takes metadata gets a file without its metadata if it refuses that, with one warning", async () => {
     world.service.fault = ({ body }) =>
       body?.["metadata"] === undefined
         ? undefined
@@ -180,7 +180,7 @@ describe("a service that does not say that it takes metadata", () => {
     world.service.takesMetadata = false;
   });
 
-  it("gets the requests of the specification and nothing else", async () => {
+  it("a service that does not say that it takes metadata gets the requests of the specification and nothing else", async () => {
     world.write("a.md", "---\ntags: one\n---\n# Alpha\n");
     world.write(".kbsync.md", "All of it.");
     expect(await pass(withRules([{ glob: "**", set: { team: "Blue" } }]))).toEqual([
@@ -192,7 +192,7 @@ describe("a service that does not say that it takes metadata", () => {
     expect(await pass(withRules([]))).toEqual([]);
   });
 
-  it("gets a small update of every file once it begins to", async () => {
+  it("a service that does not say that it takes metadata gets a small update of every file once it begins to", async () => {
     world.write("a.md", "# Alpha\n");
     world.write("b.txt", "b");
     await pass();
@@ -202,7 +202,7 @@ describe("a service that does not say that it takes metadata", () => {
     expect(await pass()).toEqual([]);
   });
 
-  it("is asked once a day at most", async () => {
+  it("a service that does not say that it takes metadata is asked once a day at most", async () => {
     world.write("a.md", "# Alpha\n");
     await pass();
     const asked = world.service.count("collections");

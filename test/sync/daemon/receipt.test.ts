@@ -67,7 +67,7 @@ const watched = async (daemon: Daemon): Promise<void> => {
 const docOf = (title: string): string => world.service.live().find((each) => each.title === title)?._id ?? "";
 
 describe("the receipt of a running daemon", () => {
-  it("is current while everything is acknowledged, as of some seconds ago", async () => {
+  it("the receipt of a running daemon is current while everything is acknowledged, as of some seconds ago", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
     await watched(daemon);
@@ -85,7 +85,7 @@ describe("the receipt of a running daemon", () => {
     expect(Date.parse(receipt?.asOf ?? "")).toBeLessThanOrEqual(Date.now());
   });
 
-  it("with a wait it covers what was saved before the question, even without an event", async () => {
+  it("a receipt with a wait covers what was saved before the question, even without an event", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
     await watched(daemon);
@@ -98,7 +98,7 @@ describe("the receipt of a running daemon", () => {
     expect(docOf("b.txt")).not.toBe("");
   });
 
-  it("counts what waits, and what the wait was too short for", async () => {
+  it("the receipt of a running daemon counts what waits, and what the wait was too short for", async () => {
     world.write("a.txt", "a");
     const daemon = await run();
     await watched(daemon);
@@ -109,7 +109,7 @@ describe("the receipt of a running daemon", () => {
     expect(await folderOf(daemon, { waitSeconds: 5 })).toMatchObject({ current: false, pending: 1 });
   });
 
-  it("counts held deletes, whose documents have changed", async () => {
+  it("the receipt of a running daemon counts held deletes, whose documents have changed", async () => {
     for (const name of ["a.txt", "b.txt"]) world.write(name, name);
     const daemon = await run();
     for (const name of ["a.txt", "b.txt"]) rmSync(join(world.root, name));

@@ -19,7 +19,7 @@ const troubled = (): readonly TroubledFile[] => {
 const everything = (): string => JSON.stringify([world.activity, world.service.requests]);
 
 describe("a file with a secret", () => {
-  it("is not sent, and is listed with rule and line, never with the secret", async () => {
+  it("a file with a secret is not sent, and is listed with rule and line, never with the secret", async () => {
     world.write("a.md", `# Notes\n\ntoken ${TOKEN}\n`);
     world.write("b.md", "no secret");
     await world.sync(ON);
@@ -40,7 +40,7 @@ describe("a file with a secret", () => {
     expect(troubled()[0]?.message).toContain("the service still has the version before");
   });
 
-  it("is sent once the secret is removed", async () => {
+  it("a file with a secret is sent once the secret is removed", async () => {
     world.write("a.md", `first ${TOKEN}`);
     await world.sync(ON);
     world.write("a.md", "second");
@@ -48,7 +48,7 @@ describe("a file with a secret", () => {
     expect(world.service.live()).toMatchObject([{ content: "second" }]);
   });
 
-  it("is sent once the configuration allows it", async () => {
+  it("a file with a secret is sent once the configuration allows it", async () => {
     world.write("fixtures/a.md", `first ${TOKEN}`);
     await world.sync(ON);
     expect(world.service.live()).toEqual([]);
@@ -56,7 +56,7 @@ describe("a file with a secret", () => {
     expect(world.service.live()).toHaveLength(1);
   });
 
-  it("is sent if nothing is blocked", async () => {
+  it("a file with a secret is sent if nothing is blocked", async () => {
     world.write("a.md", TOKEN);
     await world.sync();
     expect(world.service.live()).toHaveLength(1);
@@ -65,20 +65,20 @@ describe("a file with a secret", () => {
   it.each([
     ["its title", "---\ntitle: $\n---\n\ntext"],
     ["its tags", "---\ntags: [$]\n---\n\ntext"],
-  ])("is not sent if the secret is in %s", async (_name, text) => {
+  ])("a file with a secret is not sent if the secret is in %s", async (_name, text) => {
     world.write("a.md", text.replace("$", TOKEN));
     await world.sync(ON);
     expect(world.service.live()).toEqual([]);
   });
 
-  it("is not sent if its raw bytes show one", async () => {
+  it("a file with a secret is not sent if its raw bytes show one", async () => {
     writeFileSync(join(world.root, "a.pdf"), `%PDF-1.4\n% ${TOKEN}\n%%EOF\n`);
     await world.sync(ON);
     expect(world.service.live()).toEqual([]);
     expect(troubled()).toMatchObject([{ path: "a.pdf", code: "secret" }]);
   });
 
-  it("is refused by a dry run with the same words", async () => {
+  it("a file with a secret is refused by a dry run with the same words", async () => {
     world.write("a.md", `x ${TOKEN}`);
     const daemon = world.daemon(ON);
     const { planned } = await daemon.syncOnce({ dryRun: true });

@@ -142,7 +142,7 @@ describe("composeMetadata", () => {
     );
   });
 
-  it("is recognised in the service's record, in whatever order of names", () => {
+  it("metadata is recognised in the service's record, whatever the order of names", () => {
     fc.assert(
       fc.property(anyFacts, anyParts, (facts, parts) => {
         const sent = composeMetadata(facts, parts);

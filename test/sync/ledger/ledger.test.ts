@@ -181,7 +181,7 @@ describe("the ledger", () => {
     ledger.close();
   });
 
-  it("fails every write after one has failed, and says why", async () => {
+  it("the ledger fails every write after one has failed, and says why", async () => {
     let failure: Error | undefined;
     const ledger = openLedger(dir, "s", { onFailure: (error) => (failure = error) });
     const source = withSource(ledger);
@@ -195,7 +195,7 @@ describe("the ledger", () => {
     ledger.abandon();
   });
 
-  it("counts the files of each state, whatever happens to them", async () => {
+  it("the ledger counts the files of each state, whatever happens to them", async () => {
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);
     const counts = (): number[] => {
@@ -320,7 +320,7 @@ describe("the ledger", () => {
     expect(() => openLedger(dir, "s")).toThrow(expect.objectContaining({ code: "ledger_damaged" }) as Error);
   });
 
-  it("can be read while another process has it open", async () => {
+  it("the ledger can be read while another process has it open", async () => {
     expect(readStatus(dir, 10)).toBeUndefined();
     const ledger = openLedger(dir, "s");
     const source = withSource(ledger);

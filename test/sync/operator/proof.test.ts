@@ -102,7 +102,7 @@ describe("the proof", () => {
     expect(proof.files[0]).toMatchObject({ service: null, reason: "the service does not have it" });
   });
 
-  it("does not judge recent changes by a list that may lag", async () => {
+  it("the proof does not judge recent changes by a list that may lag", async () => {
     await mix();
     for (const resource of world.service.live()) if (resource.title === "a.txt") resource.isDeleted = true;
     const proof = await prove(60_000);
@@ -138,7 +138,7 @@ describe("the proof", () => {
     expect((await prove()).agrees).toBeUndefined();
   });
 
-  it("ends when the service does not answer", async () => {
+  it("the proof ends when the service does not answer", async () => {
     await mix();
     world.service.fault = () => ({
       kind: "answer",

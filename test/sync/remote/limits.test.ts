@@ -102,7 +102,7 @@ describe("a rate", () => {
     expect(limits.admit("content")).toBeTypeOf("number");
   });
 
-  it("does not hold lists and deletes", () => {
+  it("a rate does not hold lists and deletes", () => {
     const { limits } = stage({ uploadRate: "1 kB/s" });
     admitted(limits);
     for (let index = 0; index < 1000; index += 1) expect(limits.admit("control")).toBeTypeOf("object");
@@ -129,7 +129,7 @@ describe("a rate", () => {
 });
 
 describe("requests per minute", () => {
-  it("hold in every 60 seconds, and reserve a tenth for each kind", () => {
+  it("requests per minute hold in every 60 seconds, and reserve a tenth for each kind", () => {
     const { limits, clock } = stage({ requestsPerMinute: 20 });
     const sent: number[] = [];
     const times = { content: 0, control: 0 };
@@ -200,7 +200,7 @@ describe("a timetable", () => {
     ["is skipped in spring", "02:30", "2026-03-29T01:59:00+01:00", "2026-03-29T03:00:00+02:00"],
     ["is there once in summer", "02:30", "2026-06-07T01:59:00+02:00", "2026-06-07T02:30:00+02:00"],
     ["comes twice in autumn", "02:30", "2026-10-25T01:59:00+02:00", "2026-10-25T02:30:00+02:00"],
-  ])("begins a window by the clock on the wall when that time %s", (_name, from, now, begins) => {
+  ])("a timetable begins a window by the clock on the wall when that time %s", (_name, from, now, begins) => {
     const { limits, clock } = stage(
       { uploadRate: "1 MB/s", timetable: [{ from, to: "05:00", uploadRate: "paused" }] },
       Date.parse(now),
@@ -214,7 +214,7 @@ describe("a timetable", () => {
 });
 
 describe("waiting", () => {
-  it("ends when a document has left, when the signal aborts, and when the daemon stops", async () => {
+  it("waiting ends when a document has left, when the signal aborts, and when the daemon stops", async () => {
     const { limits } = stage({ uploadRate: "100 kB/s" });
     const departure = admitted(limits);
     const aborted = new AbortController();

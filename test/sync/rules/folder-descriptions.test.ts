@@ -24,7 +24,7 @@ const lookAgain = (descriptions: FolderDescriptions, folder: string): string | u
 };
 
 describe("descriptions of folders", () => {
-  it("are inherited, the outermost first", () => {
+  it("descriptions of folders are inherited, the outermost first", () => {
     put(".kbsync.md", "\uFEFFAll.\n");
     put("a/b/.kbsync.md", "Deep.");
     const descriptions = openFolderDescriptions(root, {});
@@ -35,7 +35,7 @@ describe("descriptions of folders", () => {
     ]);
   });
 
-  it("come from the configuration, by folder, and a file replaces that of its folder", () => {
+  it("descriptions of folders come from the configuration, by folder, and a file replaces that of its folder", () => {
     put("a/.kbsync.md", "Of the file.");
     const descriptions = openFolderDescriptions(root, { "": "All.", "/a/": "Configured.", "./a/b": "Deep." });
     expect(descriptions.in("a/b")).toBe("All.\n\nOf the file.\n\nDeep.");
@@ -45,12 +45,12 @@ describe("descriptions of folders", () => {
     ["empty", ""],
     ["blank", " \n"],
     ["too large", "x".repeat(64 * 1024 + 1)],
-  ])("are none in a file that is %s", (_, text) => {
+  ])("descriptions of folders are none in a file that is %s", (_, text) => {
     put("a/.kbsync.md", text);
     expect(openFolderDescriptions(root, {}).in("a")).toBeUndefined();
   });
 
-  it("are read anew only after a refresh", () => {
+  it("descriptions of folders are read again only after a refresh", () => {
     const descriptions = openFolderDescriptions(root, {});
     expect(descriptions.in("a")).toBeUndefined();
     put("a/.kbsync.md", "New.");
@@ -60,7 +60,7 @@ describe("descriptions of folders", () => {
 });
 
 describe("a changed description", () => {
-  it("comes into force once it has been unchanged for the settle time, and the former one applies until then", () => {
+  it("a changed description comes into force once it has been unchanged for the settle time, and the former one applies until then", () => {
     put("a/.kbsync.md", "One.");
     const descriptions = openFolderDescriptions(root, {}, settling);
     expect(descriptions.in("a")).toBe("One.");
@@ -77,7 +77,7 @@ describe("a changed description", () => {
     expect(descriptions.takeRest()).toBeUndefined();
   });
 
-  it("that is removed for a moment, as by a program that writes it anew, changes nothing", () => {
+  it("a changed description that is removed for a moment, as by a program that writes it anew, changes nothing", () => {
     put("a/.kbsync.md", "One.");
     const descriptions = openFolderDescriptions(root, {}, settling);
     descriptions.in("a");
@@ -88,7 +88,7 @@ describe("a changed description", () => {
     expect(lookAgain(descriptions, "a")).toBe("One.");
   });
 
-  it("that keeps changing for a minute is waited for no longer", () => {
+  it("a changed description that keeps changing for a minute is waited for no longer", () => {
     put("a/.kbsync.md", "0");
     const descriptions = openFolderDescriptions(root, {}, settling);
     descriptions.in("a");

@@ -31,7 +31,7 @@ function sourceOf(more: { readonly exclude?: readonly string[] } = {}): WatchedS
 }
 
 describe("the count of a folder", () => {
-  it("has what would be taken by kind, and names the first files", () => {
+  it("the count of a folder has what would be taken by kind, and names the first files", () => {
     write({ "b.md": "12345", "a/x.md": "123", "a/y.pdf": "%PDF", "z.PNG": "12", Makefile: "all:" });
     expect(countFolder(root, openRules(sourceOf()), ALL)).toEqual({
       files: 5,
@@ -50,7 +50,7 @@ describe("the count of a folder", () => {
     });
   });
 
-  it("has what is left out by the rule that does it", () => {
+  it("the count of a folder has what is left out by the rule that does it", () => {
     write({
       "empty.md": "",
       ".hidden": "x",
@@ -90,7 +90,7 @@ describe("the count of a folder", () => {
     expect(leftOut.reduce((sum, { files }) => sum + files, 0)).toBe(30);
   });
 
-  it("ends at its bounds, and says so", () => {
+  it("the count of a folder ends at its bounds, and says so", () => {
     for (let at = 0; at < 300; at += 1) write({ [`d${at}/x.md`]: "x", [`d${at}/y.md`]: "y" });
     expect(countFolder(root, openRules(sourceOf()), { ...ALL, forMs: 0 })).toMatchObject({
       files: 0,
@@ -107,7 +107,7 @@ function open(...options: Parameters<typeof openFolderProbe> | []): Promise<Fold
 }
 
 describe("a probe", () => {
-  it("counts in its thread, and finds where a link leads", async () => {
+  it("a probe counts in its thread, and finds where a link leads", async () => {
     write({ "a.md": "x" });
     symlinkSync(root, `${root}-link`);
     const probe = await open();
@@ -147,7 +147,7 @@ describe("a probe", () => {
     await expect(asked).rejects.toThrow("left");
   });
 
-  it("is one of two at most", async () => {
+  it("a probe is one of two at most", async () => {
     const probes = [await open(), await open()];
     expect(() => openFolderProbe(NEVER)).toThrow(
       expect.objectContaining({ code: "probe_busy", retryable: true }),

@@ -65,7 +65,7 @@ describe("copies", () => {
       "moved file by file, as between file systems",
       "cp -r --attributes-only old new; for f in old/*/*; do cp $f new/${f#old/}; rm $f; done",
     ],
-  ])("of a folder %s keep every id", async (_, script) => {
+  ])("copies of a folder %s keep every id", async (_, script) => {
     // Longer than it takes on any machine: a copy that is sent before its original goes is a document of its own.
     followed = await openFollowed(
       { ...smallFiles(40, "old"), ...smallFiles(60, "other") },
@@ -82,7 +82,7 @@ describe("copies", () => {
 });
 
 describe("equal files", () => {
-  it("are resources of their own: when one goes the other stays", async () => {
+  it("equal files are resources of their own: when one goes the other stays", async () => {
     followed = await openFollowed(
       { "a.txt": "same", "b.txt": "same", "sub/c.txt": "same" },
       { timing: SINGLE_DELETES },

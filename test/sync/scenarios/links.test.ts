@@ -62,7 +62,7 @@ describe("symbolic links", () => {
     }
   });
 
-  it("that are followed are documents of their own, and follow what they lead to", async () => {
+  it("symbolic links that are followed are documents of their own, and follow what they lead to", async () => {
     const { at, agrees, sent, ids } = await openLinked({ "d/a.txt": "one", "d/e/b.txt": "b" });
     symlinkSync("d/a.txt", at("l.txt"));
     symlinkSync("d", at("f"));
@@ -114,7 +114,7 @@ describe("symbolic links", () => {
     expect(sent()).toEqual({ delete: 3 });
   });
 
-  it("that are exchanged as a whole, as a mounted ConfigMap is, are followed at once into hidden folders", async () => {
+  it("symbolic links that are exchanged as a whole, as a mounted ConfigMap is, are followed at once into hidden folders", async () => {
     const { at, agrees, sent } = await openLinked({
       "other.txt": "other",
       "..v1/a.txt": "a 1",
@@ -155,7 +155,7 @@ describe("symbolic links", () => {
     expect(followed?.daemon.troubled({ limit: 10 })).toEqual([]);
   });
 
-  it("are watched on when the watcher's thread dies", async () => {
+  it("symbolic links are watched on when the watcher's thread dies", async () => {
     const threads: Worker[] = [];
     const note = (thread: Worker): number => threads.push(thread);
     process.on("worker", note);
@@ -170,7 +170,7 @@ describe("symbolic links", () => {
     expect(threads).toHaveLength(2);
   });
 
-  it("that lead outside send nothing of it, whatever they led to before", async () => {
+  it("symbolic links that lead outside send nothing of it, whatever they led to before", async () => {
     const elsewhere = makeTree({ "a.txt": "secret" });
     try {
       const { at, agrees, world, daemon } = await openLinked({ "d/a.txt": "a", "e.txt": "e" }, { f: "d" });
@@ -187,7 +187,7 @@ describe("symbolic links", () => {
     }
   });
 
-  it("that are no longer followed lose their resources, through the brakes", async () => {
+  it("symbolic links that are no longer followed lose their resources, through the brakes", async () => {
     const { at, agrees, world } = await openLinked({ "d/a.txt": "a", "d/b.txt": "b" }, { f: "d" });
     await agrees(() => ({ "d/a.txt": "a", "d/b.txt": "b", "f/a.txt": "a", "f/b.txt": "b" }));
     await followed?.daemon.close();
@@ -203,7 +203,7 @@ function renamed(texts: Record<string, string>, names: Record<string, string>): 
 }
 
 describe("hard links", () => {
-  it("are documents of their own; what is written through one is found under both, and each may go alone", async () => {
+  it("hard links are documents of their own; what is written through one is found under both, and each may go alone", async () => {
     followed = await openFollowed({ "a.txt": "one", "sub/x.txt": "x" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, ids } = followed;
     linkSync(at("a.txt"), at("sub/b.txt"));

@@ -25,7 +25,7 @@ const bytesRead = (): number => Number(/rchar: (\d+)/.exec(readFileSync("/proc/s
 const raw = (folder: string, name: Buffer): Buffer => Buffer.concat([Buffer.from(`${folder}/`), name]);
 
 describe("names that are odd and UTF-8", () => {
-  it("are synced, renamed and deleted as any other", async () => {
+  it("names that are odd and UTF-8 are synced, renamed and deleted as any other", async () => {
     const names = [
       "new\nline.txt",
       "tab\there.txt",
@@ -60,7 +60,7 @@ describe("names that are odd and UTF-8", () => {
     expect(sent()).toEqual({ update: 1, delete: names.length });
   });
 
-  it("that differ in composition or case alone are files of their own, whichever is renamed to whichever", async () => {
+  it("names that differ in composition or case alone are files of their own, whichever is renamed to whichever", async () => {
     const twins = { "\u00E9.txt": "composed", "e\u0301.txt": "apart", "A.txt": "upper", "a.txt": "lower" };
     followed = await openFollowed(twins, { timing: SINGLE_DELETES });
     const { at, agrees, sent, ids } = followed;
@@ -108,7 +108,7 @@ describe("names that are not UTF-8", () => {
 });
 
 describe("what is no regular file", () => {
-  it("is passed over while other files go on: a pipe, a socket, a device", async () => {
+  it("what is no regular file is passed over while other files go on: a pipe, a socket, a device", async () => {
     followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, world } = followed;
     expect(spawnSync("mkfifo", [at("pipe.txt")]).status).toBe(0);
@@ -130,7 +130,7 @@ describe("what is no regular file", () => {
     }
   });
 
-  it("is left alone at its start as well as when it grows: files too large are refused before a byte is read", async () => {
+  it("a file too large is refused before a byte is read, at its start as well as when it grows", async () => {
     followed = await openFollowed({ "a.txt": "a" }, { timing: SINGLE_DELETES });
     const { at, agrees, sent, daemon } = followed;
     writeFileSync(at("huge.txt"), "");

@@ -62,7 +62,7 @@ describe("slow writers", () => {
 });
 
 describe("a file that changes while it is sent", () => {
-  it("is sent again as it then is, be it text or a PDF", async () => {
+  it("a file that changes while it is sent is sent again as it then is, be it text or a PDF", async () => {
     followed = await openFollowed({ "a.txt": "a" });
     const { world, at, agrees } = followed;
     const written = new Set<string>();
@@ -96,7 +96,7 @@ describe("a file that changes while it is sent", () => {
     expect(world.service.live()).toHaveLength(3);
   });
 
-  it("and vanishes leaves no resource behind", async () => {
+  it("a file that changes while it is sent and vanishes leaves no resource behind", async () => {
     followed = await openFollowed({ "a.txt": "a", "keep.txt": "keep" });
     const { world, at, agrees } = followed;
     world.service.fault = ({ operation, body }) => {

@@ -223,7 +223,7 @@ describe("what the rules leave out", () => {
 });
 
 describe("a watch", () => {
-  it("waits for a missing root", async () => {
+  it("a watch waits for a missing root", async () => {
     const later = path("later");
     const watched = await watchIt({}, later);
     mkdirSync(later);
@@ -255,7 +255,7 @@ describe("a watch", () => {
     expect(watched.watch.degraded()).toBeUndefined();
   });
 
-  it("is silent after it was closed, while other watches continue", async () => {
+  it("a watch is silent after it was closed, while other watches continue", async () => {
     const other = makeTree({ "a.md": "a" });
     addFiles(root, { "a.md": "a" });
     const first = await watchIt();

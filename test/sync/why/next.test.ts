@@ -333,14 +333,14 @@ describe("the next step for a file", () => {
     expect(stepOf(facts)).toEqual({ action, why: expect.stringMatching(why) as string });
   });
 
-  it("waits at a standstill of the source, and names the following step", () => {
+  it("the next step for a file waits at a standstill of the source, and names the following step", () => {
     expect(stepOf({ standstill: "paused", difference: difference({ gone: [row("agreed")] }) })).toEqual({
       action: "wait",
       why: expect.stringMatching(/^paused; after that: delete, the file is gone/) as string,
     });
   });
 
-  it("has nothing to do for an unchanged file at a standstill of the source", () => {
+  it("the next step for a file has nothing to do for an unchanged file at a standstill of the source", () => {
     expect(stepOf({ standstill: "paused", living: row("agreed") })).toEqual(
       stepOf({ living: row("agreed") }),
     );

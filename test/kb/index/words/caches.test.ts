@@ -16,7 +16,7 @@ describe("a cache with a bound on its bytes", () => {
     expect([cache.get("a"), cache.get("b"), cache.get("c")]).toEqual([1, undefined, 3]);
   });
 
-  it("counts a replaced entry once, and holds an entry above its bound alone", () => {
+  it("a cache with a bound on its bytes counts a replaced entry once, and holds an entry above its bound alone", () => {
     const cache = makeByteCache<string, number>(1000);
     for (const value of [1, 2, 3]) cache.set("a", value, 300);
     cache.set("b", 4, 300);
@@ -44,7 +44,7 @@ describe("a filter of terms", () => {
 });
 
 describe("a set of rows", () => {
-  it("has the rows of its ranges, and lists those within a range up to one more than a limit", () => {
+  it("a set of rows has the rows of its ranges, and lists those within a range up to one more than a limit", () => {
     const range = fc
       .tuple(fc.nat(299), fc.nat(40))
       .map(([first, more]) => ({ first, last: Math.min(299, first + more) }));

@@ -6,7 +6,7 @@ describe("a model's answer about the pieces 3 to 12", () => {
     ["some boundaries", '{"split_after": [3, 7]}', [3, 7]],
     ["none", '{"split_after": []}', []],
     ["words around it", 'Sure!\n```json\n{"split_after": [11]}\n```', [11]],
-  ])("is read: %s", (_name, answer, splitAfter) => {
+  ])("a model's answer about the pieces 3 to 12 is read: %s", (_name, answer, splitAfter) => {
     expect(readAnswer(answer, 3, 12)).toEqual({ splitAfter });
   });
 
@@ -21,7 +21,7 @@ describe("a model's answer about the pieces 3 to 12", () => {
     ["a number twice", '{"split_after": [4, 4]}', /ascending/],
     ["falling numbers", '{"split_after": [7, 4]}', /ascending/],
     ["every number", `{"split_after": [${[3, 4, 5, 6, 7, 8, 9, 10, 11].join()}]}`, /every piece/],
-  ])("is not taken: %s", (_name, answer, flaw) => {
+  ])("a model's answer about the pieces 3 to 12 is not taken: %s", (_name, answer, flaw) => {
     expect(readAnswer(answer, 3, 12)).toEqual({ flaw: expect.stringMatching(flaw) });
   });
 });

@@ -62,7 +62,7 @@ describe("the questions to a model", () => {
   const pieces = (count: number, chars = 10): string[] =>
     Array.from({ length: count }, () => "x".repeat(chars));
 
-  it("are about 60 pieces at most, and the next begins with the last passage of the one before", async () => {
+  it("the questions to a model are about 60 pieces at most, and the next begins with the last passage of the one before", async () => {
     const { outcome, windows } = await ask(pieces(100), [
       '{"split_after": [9, 39]}',
       '{"split_after": [70]}',
@@ -74,7 +74,7 @@ describe("the questions to a model", () => {
     expect(outcome).toEqual([10, 40, 71]);
   });
 
-  it("go on behind a window without a boundary", async () => {
+  it("the questions to a model go on behind a window without a boundary", async () => {
     const { outcome, windows } = await ask(pieces(100), []);
     expect(windows).toEqual([
       [0, 59],
@@ -83,7 +83,7 @@ describe("the questions to a model", () => {
     expect(outcome).toEqual([]);
   });
 
-  it("have 12,000 characters at most, but two pieces at least", async () => {
+  it("the questions to a model have 12,000 characters at most, but two pieces at least", async () => {
     expect((await ask(pieces(4, 6000), [])).windows).toEqual([
       [0, 1],
       [2, 3],
@@ -99,18 +99,18 @@ describe("the questions to a model", () => {
     ]);
   });
 
-  it("are none about a text of one piece, or of none", async () => {
+  it("a model is asked nothing about a text of one piece, or of none", async () => {
     expect([(await ask(pieces(1), [])).windows, (await ask([], [])).windows]).toEqual([[], []]);
   });
 
-  it("are none about a text that would take too many", async () => {
+  it("a model is asked nothing about a text that would take too many questions", async () => {
     const { outcome, windows } = await ask(pieces(61, 10_000), []);
     expect(outcome).toMatchObject({ code: "language_model_too_long" });
     expect(windows).toEqual([]);
     expect((await ask(pieces(60, 10_000), [])).outcome).toEqual([]);
   });
 
-  it("name the pieces and the size of a passage", async () => {
+  it("the questions to a model name the pieces and the size of a passage", async () => {
     const { questions } = await ask(["One.", "Two."], []);
     const [system, user] = questions[0] ?? [];
     expect(system?.text).toContain("up to 500 characters");
@@ -118,7 +118,7 @@ describe("the questions to a model", () => {
     expect(user?.text).toBe('<piece number="0">\nOne.\n</piece>\n<piece number="1">\nTwo.\n</piece>');
   });
 
-  it("are repeated with what was wrong, and with an answer that was complete", async () => {
+  it("the questions to a model are repeated with what was wrong, and with an answer that was complete", async () => {
     const cut = new KbsyncError("it was cut off", { code: "language_model_answer" });
     const { outcome, questions } = await ask(pieces(3), ["no", cut, '{"split_after": [0]}']);
     expect(outcome).toEqual([1]);
@@ -136,7 +136,7 @@ describe("the questions to a model", () => {
     ]);
   });
 
-  it("end after three answers of no use, and at once with an outage", async () => {
+  it("the questions to a model end after three answers of no use, and at once with an outage", async () => {
     const { outcome, windows } = await ask(pieces(3), ["no", "no", "no", '{"split_after": [0]}']);
     expect(outcome).toMatchObject({
       code: "language_model_answer",

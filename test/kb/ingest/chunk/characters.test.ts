@@ -94,12 +94,12 @@ describe("cuts between whole characters", () => {
     ["joined emoji", `a${FAMILY}b`, 4, 1, 1 + FAMILY.length],
     ["the start of a text", "\u0301a", 0, 0, 0],
     ["the end of a text", "ab", 2, 2, 2],
-  ])("leave %s whole", (_name, text, at, before, after) => {
+  ])("cuts leave %s whole", (_name, text, at, before, after) => {
     expect(wholeCharacterBefore(text, -1, at)).toBe(before);
     expect(wholeCharacterAfter(text, at, text.length)).toBe(after);
   });
 
-  it("keep every character whole that joins the one before it", () => {
+  it("cuts keep every character whole that joins the one before it", () => {
     const joins = rangesWhere((code) => wholeCharacterBefore(`a${String.fromCharCode(code)}b`, 0, 1) !== 1);
     expect(joins).toEqual([]);
     const moved = rangesWhere((code) => wholeCharacterAfter(`a${String.fromCharCode(code)}b`, 1, 3) !== 1);

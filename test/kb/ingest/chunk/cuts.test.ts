@@ -95,7 +95,7 @@ describe("sample documents are cut where they were cut before", () => {
     await expect(`${found.join("\n")}\n`).toMatchFileSnapshot(`cuts/recursive-${size}.txt`);
   });
 
-  it("by meaning", async () => {
+  it("sample documents are cut by meaning where they were cut before", async () => {
     const found = Array.from({ length: DOCUMENTS }, (_, seed) => {
       const text = documentOf(seed);
       return `document ${seed} of ${recorded(text, chunkSemantic(text, settings(160, 50), 100, meaningOf(seed)))}`;

@@ -35,7 +35,7 @@ describe("the kind of a line", () => {
     ["text", ["--", "**", "__", "_", "--- a", "-.-", "plain", "Ünï", "“quoted”"]],
     ["row", ["|", "| a | b |", "|---|"]],
     ["quote", [">", "> a", ">>a"]],
-  ])("is %s for %j", (kind, lines) => {
+  ])("the kind of a line is %s for %j", (kind, lines) => {
     expect(lines.map((line) => [line, within(line, lineKind)])).toEqual(lines.map((line) => [line, kind]));
   });
 });
@@ -58,7 +58,7 @@ describe("headings", () => {
     expect([within(line, headingLevel), within(line, headingTitle)]).toEqual([level, title]);
   });
 
-  it("have titles of at most 200 units, cut between whole characters", () => {
+  it("headings have titles of at most 200 units, cut between whole characters", () => {
     const titleOf = (title: string): string => within(`# ${title}`, headingTitle);
     expect(titleOf("x".repeat(200))).toBe("x".repeat(200));
     expect(titleOf("x".repeat(201))).toBe("x".repeat(200));

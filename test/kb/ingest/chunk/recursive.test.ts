@@ -32,7 +32,7 @@ describe("texts that make no chunk, or one", () => {
 
 describe("where a text is cut", () => {
   it.each([1, 2, 3, 4, 5])(
-    "at a heading of level %i rather than at one of the next, before or after it",
+    "a text is cut at a heading of level %i rather than at one of the next, before or after it",
     (level) => {
       const [high, low] = ["#".repeat(level), "#".repeat(level + 1)];
       const section = (marks: string, name: string): string => `${marks} ${name}\n\n${sentence(36)}`;

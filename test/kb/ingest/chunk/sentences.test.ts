@@ -36,23 +36,26 @@ describe("sentences", () => {
     ["words that only end like an abbreviation", ["It was fatal.", "He is a demodr.", "Longnos.", "Next."]],
     ["words as long as the longest abbreviation", ["It is approx. so.", "It is sapprox.", "Yes."]],
     ["a digit before the stop", ["In 1999.", "Then 5.", "More."]],
-  ])("end at %s", (_name, expected) => {
+  ])("sentences end at %s", (_name, expected) => {
     expect(sentencesOf(expected.join(" "))).toEqual(expected);
     expect(sentencesOf(expected.join("\n\n"))).toEqual(expected);
     // A stop of another script elsewhere in the text makes the search go unit by unit; it finds the same.
     expect(sentencesOf(`一。 ${expected.join(" ")}`)).toEqual(["一。", ...expected]);
   });
 
-  it.each(Array.from("。！？．｡։۔؟।॥።"))("end at the stop %s without white space behind it", (stop) => {
-    expect(sentencesOf(`一${stop}二${stop}」三`)).toEqual([`一${stop}`, `二${stop}」`, "三"]);
-    expect(endsSentence(stop.charCodeAt(0))).toBe(true);
-  });
+  it.each(Array.from("。！？．｡։۔؟।॥።"))(
+    "sentences end at the stop %s without white space behind it",
+    (stop) => {
+      expect(sentencesOf(`一${stop}二${stop}」三`)).toEqual([`一${stop}`, `二${stop}」`, "三"]);
+      expect(endsSentence(stop.charCodeAt(0))).toBe(true);
+    },
+  );
 
-  it.each(Array.from("、，：；・…–—"))("do not end at %s", (mark) => {
+  it.each(Array.from("、，：；・…–—"))("sentences do not end at %s", (mark) => {
     expect(sentencesOf(`一${mark}二`)).toEqual([`一${mark}二`]);
   });
 
-  it("end at the end of the range, and are found from any offset", () => {
+  it("sentences end at the end of the range, and are found from any offset", () => {
     expect(sentencesOf("One. Two. Three.", 1, 12)).toEqual(["ne.", "Two.", "Th"]);
     expect(sentencesOf("One. Two", 0, 4)).toEqual(["One."]);
     expect(sentencesOf('One." Two', 0, 5)).toEqual(['One."']);

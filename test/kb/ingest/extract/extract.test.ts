@@ -241,7 +241,7 @@ describe("PDFs", () => {
 describe("hostile PDFs", () => {
   afterEach(closeAndWait);
 
-  it.runIf(linux)("cannot take more memory than the limit, here or in the child", async () => {
+  it.runIf(linux)("hostile PDFs cannot take more memory than the limit, here or in the child", async () => {
     const bomb = await write(
       buildPdf([{ bytes: await deflatedSpaces(400), filter: "/Filter /FlateDecode" }]),
     );

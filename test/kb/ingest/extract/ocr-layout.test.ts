@@ -62,7 +62,7 @@ describe("the lines of a recognition result", () => {
     paragraphs: paragraphs.map((lines) => ({ lines })),
   });
 
-  it("have words without guesses, a box, and the mean confidence of their letters", () => {
+  it("the lines of a recognition result have words without guesses, a box, and the mean confidence of their letters", () => {
     const words = [word(" The ", 90), word("crane", 70), word("~", 19), word("  ", 99), word("is", 20)];
     const [first, ...rest] = linesOf([block([found(0, ...words), found(12, word("x", 19))])]);
     expect(rest).toEqual([]);
@@ -71,7 +71,7 @@ describe("the lines of a recognition result", () => {
     expect(first?.confidence).toBeCloseTo((3 * 0.9 + 5 * 0.7 + 2 * 0.2) / 10, 10);
   });
 
-  it("start a paragraph where one was found, or behind a gap of 0.9 line heights", () => {
+  it("the lines of a recognition result start a paragraph where one was found, or behind a gap of 0.9 line heights", () => {
     const lines = linesOf([
       block([
         found(0, word("a", 9)),

@@ -10,7 +10,7 @@ describe("data made to be slow to lay out", () => {
     ["rows of many cells", "csv", `a,b\n${"1,".repeat(long / 2)}`],
     ["cells of many letters", "csv", `an_id,b\n${`${"a".repeat(long / 4)},b\n`.repeat(2)}"`],
     ["nested lists", "json", `${"[".repeat(long / 2)}${"]".repeat(long / 2)}`],
-  ] as const)("stays as it is: %s", (_name, form, text) => {
+  ] as const)("data made to be slow to lay out stays as it is: %s", (_name, form, text) => {
     const before = process.cpuUsage();
     expect(structuredText(text, form)).toEqual({ text });
     // Quadratic time would take a minute.

@@ -32,11 +32,11 @@ describe("a text file", () => {
     ["UTF-8 with a mark", Buffer.from("\ufeffé"), "é"],
     ["UTF-16 LE", Buffer.from("\ufeffé😀", "utf16le"), "é😀"],
     ["UTF-16 BE", utf16be("\ufeffé😀"), "é😀"],
-  ])("is decoded by its mark: %s", async (_name, bytes, text) => {
+  ])("a text file is decoded by its mark: %s", async (_name, bytes, text) => {
     expect(await decode(bytes)).toMatchObject({ text, end: "text" });
   });
 
-  it("is decoded in slices of 256 KB, with characters across their borders", async () => {
+  it("a text file is decoded in slices of 256 KB, with characters across their borders", async () => {
     const text = `x${"日".repeat(200_000)}`;
     expect(await decode(Buffer.from(text))).toEqual({ text, pieces: 3, end: "text" });
   });
@@ -46,17 +46,17 @@ describe("a text file", () => {
     ["with a NUL", Buffer.from("a\0b")],
     ["that ends within a character", Buffer.from("é").subarray(0, 1)],
     ["with half a surrogate pair in UTF-16", Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x61, 0x00])],
-  ])("is no text %s", async (_name, bytes) => {
+  ])("a text file is no text %s", async (_name, bytes) => {
     expect(await decode(bytes)).toMatchObject({ end: "not-text" });
   });
 
-  it("ends at the first slice that is no text", async () => {
+  it("a text file ends at the first slice that is no text", async () => {
     const bytes = Buffer.alloc(1024 * 1024, "a");
     bytes[300 * 1024] = 0;
     expect(await decode(bytes)).toEqual({ text: "a".repeat(256 * 1024), pieces: 1, end: "not-text" });
   });
 
-  it("is read no further once it is aborted", async () => {
+  it("a text file is read no further once it is aborted", async () => {
     await expect(decode(Buffer.from("a"), AbortSignal.abort())).rejects.toMatchObject({ code: "ABORT_ERR" });
   });
 });

@@ -28,7 +28,7 @@ describe("the pages that were not read", () => {
       read([11, "bound"], [12, "bound"]),
       "Pages 11–12 were not read: 12 pages had no text, and text was recognised on the first 10 of them, as many as one document may take (kb.ocr.pagesMax, or its time).",
     ],
-  ])("are named with their reason: %s", (_name, words, expected) => {
+  ])("the pages that were not read are named with their reason: %s", (_name, words, expected) => {
     expect(words).toBe(expected);
   });
 });
@@ -44,7 +44,10 @@ describe("the pages that were left out as drawings", () => {
     [[4, 5, 6, 9], `Pages 4–6, 9 were ${REASON}`],
     [everyOther(10), `Pages 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 were ${REASON}`],
     [everyOther(11), `Pages 1, 3, 5, 7, 9, 11, 13, 15, 17, 19 and later ones were ${REASON}`],
-  ])("are named as runs, the first ten of them: %j", (pages, expected) => {
-    expect(scrapsWords(pages)).toBe(expected);
-  });
+  ])(
+    "the pages that were left out as drawings are named as runs, the first ten of them: %j",
+    (pages, expected) => {
+      expect(scrapsWords(pages)).toBe(expected);
+    },
+  );
 });

@@ -52,7 +52,7 @@ describe("what nobody declared is a page", () => {
     ["XML", '<?xml version="1.0"?><feed>', false],
     ["Markdown that begins with HTML", "<p align=center>Hello</p>", false],
     ["nothing", "", false],
-  ])("with %s: %s", (_name, head, is) => {
+  ])("undeclared text is a page with %s: %s", (_name, head, is) => {
     expect(looksLikePage(Buffer.from(head))).toBe(is);
   });
 });

@@ -22,7 +22,7 @@ describe.skipIf(isSkipped())("the check of a database", () => {
     expect(findings.map(({ check }) => check)).toContain("database-acknowledged");
   });
 
-  it("works for a user who may do nothing but use the tables", async () => {
+  it("the check of a database works for a user who may do nothing but use the tables", async () => {
     const url = await newDatabase();
     const { pathname } = new URL(url);
     const role = `r${pathname.slice(1)}`;

@@ -14,7 +14,7 @@ function programsOf(server: ProvidedContext["postgres"]): string {
 const module = fileURLToPath(new URL("cluster.ts", import.meta.url));
 
 describe.skipIf(isSkipped())("a server of the tests", () => {
-  it("ends, and removes its files, when the process that started it is killed", async () => {
+  it("a server of the tests ends, and removes its files, when the process that started it is killed", async () => {
     const programs = programsOf(inject("postgres"));
     const script = `
       import { startCluster } from ${JSON.stringify(module)};

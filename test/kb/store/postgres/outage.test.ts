@@ -22,7 +22,7 @@ describe.skipIf(isSkipped())("the program without its database", () => {
     await cluster.remove();
   });
 
-  it("waits for it when it starts, refuses requests while it is away, and goes on by itself", async () => {
+  it("the program without its database waits for it when it starts, refuses requests while it is away, and goes on by itself", async () => {
     await site.run("migrate");
     cluster.stop();
     const launched = site.launch("serve");

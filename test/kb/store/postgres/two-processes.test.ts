@@ -75,7 +75,7 @@ describe.skipIf(isSkipped())("the program on PostgreSQL", () => {
     expect((await site(1).run("key", "list")).stdout).toContain("reader");
   });
 
-  it("works on the jobs of another process as soon as it announces them", async () => {
+  it("a process on PostgreSQL works on the jobs of another one as soon as it announces them", async () => {
     await site(0).run("migrate");
     const service = await start(0);
     const store = await openPostgresStore(database);

@@ -27,7 +27,7 @@ describe("a store whose process is killed while it writes", () => {
   });
 
   it(
-    `has every acknowledged write and no partial one after each of ${KILLS} kills`,
+    `a store whose process is killed while it writes has every acknowledged write and no partial one after each of ${KILLS} kills`,
     async () => {
       const path = join(folder, "kb.sqlite");
       const known: Acknowledged = new Map();

@@ -96,7 +96,7 @@ describe.skipIf(isSkipped())("a database", () => {
     await expect(valueOf("large")).rejects.toMatchObject({ code: "store_failed" });
   });
 
-  it("is busy while its server is stopped, and works again afterwards", async () => {
+  it("a database is busy while its server is stopped, and works again afterwards", async () => {
     const cluster = newCluster();
     const own = openDatabase(cluster.url("postgres"));
     const one = () => own.run("snapshot", "", (tx) => tx.get<{ one: number }>("SELECT 1 AS one"));

@@ -31,7 +31,7 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
     on.run("write", "", (tx) => migrate(tx, schema));
   const versions = (): Promise<Versions | undefined> => database.run("snapshot", "", readVersions);
 
-  it("is done by one of two processes that start at the same time", async () => {
+  it("the migration of a database is done by one of two processes that start at the same time", async () => {
     const other = openDatabase(url);
     const schema = schemaOf(FIRST);
     const before = await Promise.all([to(schema), to(schema, other)]);
@@ -39,7 +39,7 @@ describe.skipIf(isSkipped())("the migration of a database", () => {
     expect(before.toSorted()).toEqual([{ minimum: 1, maximum: 1 }, undefined]);
   });
 
-  it("leads an older database to the version of the program, and says which programs still work", async () => {
+  it("the migration of a database leads an older database to the version of the program, and says which programs still work", async () => {
     await to(schemaOf(FIRST));
     await to(schemaOf(FIRST, EXPAND));
     expect(await versions()).toEqual({ minimum: 1, maximum: 2 });

@@ -59,7 +59,7 @@ describe.skipIf(isSkipped())("kbsync move", { timeout: 240_000 }, () => {
     expect(await sync()).toMatch(/31 unchanged|nothing/);
   });
 
-  it("goes on after it was killed; until then neither service starts", async () => {
+  it("kbsync move goes on after it was killed; until then neither service starts", async () => {
     await sync();
     const args = ["move", "--to", database, "--config", join(dirname(site.stateDir), "kbsync.config.json")];
     const child = spawn(process.execPath, [main, ...args], { stdio: "ignore" });

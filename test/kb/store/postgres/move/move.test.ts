@@ -42,7 +42,7 @@ describe.skipIf(isSkipped())("stores to copy", () => {
 describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
   let url = "";
 
-  it("has records of every table", async () => {
+  it("a copy of a store has records of every table", async () => {
     await addRest(path);
     const dbs = [path, indexPath].map((file) => new Database(file, { readonly: true }));
     const hasRows = (name: string) => (db: Database.Database) =>
@@ -97,7 +97,7 @@ describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
     }
   });
 
-  it("goes on where it was ended, whatever page that was, and no service starts on it before", async () => {
+  it("a copy of a store goes on where it was interrupted, whatever page that was, and no service starts on it before", async () => {
     const database = await newDatabase();
     const pages = await copyUntil(database, Infinity);
     expect(pages).toBeGreaterThan(TABLES.length);

@@ -7,7 +7,7 @@ import { isSkipped, newDatabase } from "../databases.ts";
 
 // Who adds a table or a column to a schema decides here whether `kbsync move` copies it.
 describe("the tables that are copied", () => {
-  it("are all of SQLite, with all columns, but for those that are named with a reason", () => {
+  it("the tables that are copied are all of SQLite, with all columns, but for those that are named with a reason", () => {
     const db = new Database(":memory:");
     for (const script of SCHEMA.scripts) db.exec(script);
     const columns = db
@@ -34,7 +34,7 @@ describe("the tables that are copied", () => {
   });
 
   it.skipIf(isSkipped())(
-    "are all of PostgreSQL, with all columns and sequences, but for those that are named with a reason",
+    "the tables that are copied are all of PostgreSQL, with all columns and sequences, but for those that are named with a reason",
     async () => {
       const client = new Client({ connectionString: await newDatabase() });
       await client.connect();

@@ -49,7 +49,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     expect(two.heard).toEqual(["ingest a"]);
   });
 
-  it("are sent together, and all of them before a process ends", async () => {
+  it("announcements between processes are sent together, and all of them before a process ends", async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one, two].map(live));
     const sent = vi.spyOn(database, "run");
@@ -60,7 +60,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     await vi.waitFor(() => expect(two.heard).toEqual(keys.map((key) => `change ${key}`)), 1000);
   });
 
-  it("become a look at everything if there are too many to name", async () => {
+  it("announcements between processes become a check of everything if there are too many to name", async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one, two].map(live));
     for (let at = 0; at < 5000; at += 1) one.notices.announce("change", `${at}`);
@@ -68,7 +68,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     expect(two.heard).toEqual([]);
   });
 
-  it("are heard again after the connection was lost, and what was missed is looked for", async () => {
+  it("announcements between processes arrive again after a lost connection, and what was missed is checked", async () => {
     const [one, two] = [open(), open()];
     await Promise.all([one, two].map(live));
     const listeners = "SELECT pid FROM pg_stat_activity WHERE application_name = 'kbsync listener'";
@@ -83,7 +83,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     }, 10_000);
   });
 
-  it("are replaced by looks at everything where no message arrives", async () => {
+  it("announcements between processes are replaced by checks of everything where no message arrives", async () => {
     const deaf = open("postgres://postgres@127.0.0.1:1/none");
     await vi.waitFor(() => expect(deaf.missed.mock.calls.length).toBeGreaterThan(2), 5000);
   });

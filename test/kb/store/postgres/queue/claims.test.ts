@@ -25,7 +25,7 @@ describe.skipIf(isSkipped())("turns of two processes", () => {
   const turnsOf = (at: number): SharedTurns => turns[at % 2] ?? expect.unreachable();
   const wait = { waitMs: 10_000, busy: () => new Error("busy") };
 
-  it("come one after another for one name, and together for others", async () => {
+  it("turns of two processes come one after another for one name, and together for others", async () => {
     const running = new Map<string, number>();
     let together = 0;
     await Promise.all(
@@ -44,7 +44,7 @@ describe.skipIf(isSkipped())("turns of two processes", () => {
     expect(together).toBeGreaterThan(10);
   });
 
-  it("wait up to a bound, and end with their signal", async () => {
+  it("turns of two processes wait up to a bound, and end with their signal", async () => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const first = turnsOf(0).run("held", wait, () => promise);
     await vi.waitFor(async () =>
@@ -65,7 +65,7 @@ describe.skipIf(isSkipped())("turns of two processes", () => {
     expect(await turnsOf(1).run("failing", wait, async () => "free")).toBe("free");
   });
 
-  it("are not taken back by a late release of the holder before", async () => {
+  it("turns of two processes are not taken back by a late release of the holder before", async () => {
     for (let round = 0; round < 30; round += 1) {
       await turnsOf(0).run("again", wait, async () => undefined);
       // The release of the first turn is on its way.

@@ -55,7 +55,7 @@ describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
     };
   };
 
-  it("is read before the jobs with higher numbers", async () => {
+  it("a job whose transaction commits late is read before the jobs with higher numbers", async () => {
     const commit = await putLate(job("a", "late"));
     await store.queue.put(job("b", "soon"));
     const reading = store.queue.after({ queue: "chat", number: 0, limit: 10, nowMs: NOW });
@@ -63,7 +63,7 @@ describe.skipIf(isSkipped())("a job whose transaction commits late", () => {
     expect((await reading).map(({ line }) => line)).toEqual(["a", "b"]);
   });
 
-  it("comes before the next job of its line", async () => {
+  it("a job whose transaction commits late comes before the next job of its line", async () => {
     const commit = await putLate(job("c", "late"));
     const next = store.queue.put(job("c", "next"));
     await commit();

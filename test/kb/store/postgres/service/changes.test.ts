@@ -31,7 +31,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     expect(answers.map(({ status, text }) => (status < 300 ? "done" : text))).toEqual(["done", "done"]);
   };
 
-  it("keep both settings of a document", async () => {
+  it("two processes keep both settings of a document", async () => {
     const path = await create({ settings: { chunkSize: 500, chunkOverlap: 50 } });
     for (let round = 1; round <= ROUNDS; round += 1) {
       const [chunkSize, chunkOverlap] = [500 + round, 50 + round];
@@ -66,7 +66,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     expect((await send(0, "GET", `${path}/chunks`)).json.data.version).toBe(1 + changed);
   });
 
-  it("keep both fields of an agent, and of `default`, which the first change stores", async () => {
+  it("two processes keep both fields of an agent, and of `default`, which the first change stores", async () => {
     await send(0, "POST", "/v1/agents", { body: { id: "own", name: "Own" } });
     for (const id of ["own", "default"]) {
       const path = `/v1/agents/${id}`;
@@ -81,7 +81,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     await send(0, "DELETE", "/v1/agents/default");
   });
 
-  it("keep both new secrets of an endpoint", async () => {
+  it("two processes keep both new secrets of an endpoint", async () => {
     const { json } = await send(0, "POST", "/v1/webhooks", { body: { url: "http://127.0.0.1:9/" } });
     const path = `/v1/webhooks/${json.data._id}/rotate`;
     const { id: accountId } = await services.store(0).records.ensureAccount("local");
@@ -126,7 +126,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     expect(turns.json.data.turns).toHaveLength(6);
   });
 
-  it("wait for each other's queued changes: the last request wins", async () => {
+  it("two processes wait for each other's queued changes: the last request wins", async () => {
     const path = await create();
     for (let round = 1; round <= ROUNDS; round += 1) {
       const queued = await send(0, "PUT", path, {

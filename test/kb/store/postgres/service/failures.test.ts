@@ -92,7 +92,7 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
     Number(cluster.sql("SELECT count(*) FROM job WHERE NOT is_dead", DATABASE));
 
   it(
-    "lose nothing that was answered, do nothing twice, and read what the others wrote",
+    "four processes on one database lose nothing that was answered, do nothing twice, and read what the others wrote",
     async () => {
       const seed = process.env["KBSYNC_TEST_SEED"] ?? String(Date.now());
       process.stderr.write(`four processes on one database: KBSYNC_TEST_SEED=${seed}\n`);

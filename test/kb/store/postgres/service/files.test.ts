@@ -33,30 +33,33 @@ describe.skipIf(isSkipped())("two processes with one place for uploaded files", 
     bucket: () => ({ kind: "bucket", bucket: BUCKET, prefix: "", endpoint: server.endpoint }),
   };
 
-  it.each(Object.keys(places))("read, use and repeat each other's uploads in a %s", async (kind) => {
-    const files = places[kind]?.();
-    services = await openServices(2, { files, resourcesUrl: "https://kb.example" });
-    const upload = (at: number, text: string, key: string) =>
-      services.send(at, "POST", UPLOAD, { body: fileForm(text), headers: { "idempotency-key": key } });
-    const first = await upload(0, "tides", "k");
-    const url: string = first.json.file_url;
-    expect((await services.send(1, "GET", new URL(url).pathname)).text).toBe("tides");
-    const body = createBody({ content: undefined, url });
-    const made = await services.send(1, "POST", RESOURCE, { body });
-    const path = `${RESOURCE}/${made.json.data._id}`;
-    expect((await services.send(0, "GET", path)).json.data.content).toBe("tides");
-    expect((await upload(1, "tides", "k")).json.file_url).toBe(url);
-    // The same upload at both at once is one file, and nothing of the other attempt is left.
-    const both = await Promise.all([0, 1].map((at) => upload(at, "harbours", "l")));
-    const answered = both.filter(({ status }) => status === 200).map(({ json }) => json.file_url);
-    expect(new Set(answered).size).toBe(1);
-    const again = await upload(1, "harbours", "l");
-    expect(again.json.file_url).toBe(answered[0]);
-    expect((await services.send(1, "GET", new URL(again.json.file_url).pathname)).text).toBe("harbours");
-    const left =
-      kind === "folder"
-        ? await readdir(join(folder, "incoming"))
-        : [...server.objects.keys()].filter((key) => key.startsWith("incoming/"));
-    expect(left).toEqual([]);
-  });
+  it.each(Object.keys(places))(
+    "two processes read, use and repeat each other's uploads in a %s",
+    async (kind) => {
+      const files = places[kind]?.();
+      services = await openServices(2, { files, resourcesUrl: "https://kb.example" });
+      const upload = (at: number, text: string, key: string) =>
+        services.send(at, "POST", UPLOAD, { body: fileForm(text), headers: { "idempotency-key": key } });
+      const first = await upload(0, "tides", "k");
+      const url: string = first.json.file_url;
+      expect((await services.send(1, "GET", new URL(url).pathname)).text).toBe("tides");
+      const body = createBody({ content: undefined, url });
+      const made = await services.send(1, "POST", RESOURCE, { body });
+      const path = `${RESOURCE}/${made.json.data._id}`;
+      expect((await services.send(0, "GET", path)).json.data.content).toBe("tides");
+      expect((await upload(1, "tides", "k")).json.file_url).toBe(url);
+      // The same upload at both at once is one file, and nothing of the other attempt is left.
+      const both = await Promise.all([0, 1].map((at) => upload(at, "harbours", "l")));
+      const answered = both.filter(({ status }) => status === 200).map(({ json }) => json.file_url);
+      expect(new Set(answered).size).toBe(1);
+      const again = await upload(1, "harbours", "l");
+      expect(again.json.file_url).toBe(answered[0]);
+      expect((await services.send(1, "GET", new URL(again.json.file_url).pathname)).text).toBe("harbours");
+      const left =
+        kind === "folder"
+          ? await readdir(join(folder, "incoming"))
+          : [...server.objects.keys()].filter((key) => key.startsWith("incoming/"));
+      expect(left).toEqual([]);
+    },
+  );
 });

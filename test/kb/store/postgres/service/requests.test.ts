@@ -135,7 +135,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(new Set(answers.map((answer) => answer.json.data._id)).size).toBe(1);
   });
 
-  it("work once: the later request waits for the first", async () => {
+  it("two processes carry out requests of one Idempotency-Key once: the later request waits for the first", async () => {
     const first = createLink(0, "slow", "slow");
     await started(1);
     const second = createLink(1, "slow", "slow");
@@ -146,7 +146,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("slow")).toBe(1);
   });
 
-  it("leave one resource if the first was stopped for so long that the second took over", async () => {
+  it("two requests of one Idempotency-Key leave one resource if the first was stopped for so long that the second took over", async () => {
     const first = createLink(0, "stopped", "stopped");
     await started(1);
     await query(services.url, "UPDATE claim SET ends_at = now()");

@@ -54,7 +54,7 @@ describe("the reserve of a store", () => {
     expect(sizeBytes()).toBe(RESERVE_BYTES);
   });
 
-  it("does without a reserve, and throws nothing, if the folder cannot be written to", () => {
+  it("a store does without a reserve, and throws nothing, if the folder cannot be written to", () => {
     const reserve = openReserve(join(folder, "missing", "kb.db"));
     expect(() => {
       reserve.refill();
