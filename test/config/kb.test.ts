@@ -13,7 +13,7 @@ describe("kb in the configuration", () => {
   });
 
   it.each(["wiki.example", "*.corp.example", "intranet", "10.0.0.0/8", "192.168.1.7", "fd00::/8", "::1"])(
-    "opens %s",
+    "kb in the configuration opens %s",
     (entry) => {
       expect(parse({ fetch: { allow: [entry] } }).fetch.allow).toEqual([entry]);
     },
@@ -56,7 +56,7 @@ describe("kb in the configuration", () => {
       { limits: { perSecond: 1 } },
       "kb.limits.perSecond: unknown key, expected one of requestsPerMinute",
     ],
-  ])("refuses %s", (_name, kb, words) => {
+  ])("kb in the configuration refuses %s", (_name, kb, words) => {
     expect(() => parse(kb)).toThrow(words);
   });
 });

@@ -73,7 +73,7 @@ describe("limits of the configuration", () => {
       { timetable: [{ from: "22:00", to: "08:01", days: "sun", uploadRate: "paused" }, office] },
       "timetable[1]: expected windows that do not overlap: timetable[0] also covers mon 08:00",
     ],
-  ])("refuses %s", (_name, limits, message) => {
+  ])("a configuration refuses the limit %s", (_name, limits, message) => {
     expect(() => parseConfig(JSON.stringify({ sync: { limits } }), "c")).toThrow(message);
   });
 
@@ -99,7 +99,7 @@ describe("limits of the configuration", () => {
     expect(limitAt(limits, time)).toEqual({ uploadRate, requestsPerMinute });
   });
 
-  it("allow windows that meet", () => {
+  it("limits may have windows that meet", () => {
     const nights = { from: "18:00", to: "08:00", uploadRate: "unlimited" };
     expect(
       LimitsConfig.safeParse({ timetable: [nights, { ...nights, from: "08:00", to: "18:00" }] }).success,

@@ -20,7 +20,7 @@ async function agreement(ground: Ground): Promise<void> {
 }
 
 describe("two daemons on one state folder", () => {
-  it("started at the same instant: one runs, the other refuses naming it; a new one starts at once after kill -9", async () => {
+  it("of two daemons started at the same instant on one state folder, one runs and the other refuses naming it; a new one starts at once after kill -9", async () => {
     const ground = await openGround({ service, ownerId: "double" });
     for (let round = 0; round < ROUNDS; round += 1) {
       ground.write(`file-${round}.txt`, `text ${round}`);

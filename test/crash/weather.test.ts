@@ -41,31 +41,34 @@ describe("a service that asks for time", () => {
   it.each<[string, () => Record<string, string>]>([
     ["in seconds", () => ({ "retry-after": "3" })],
     ["by a date", () => ({ "retry-after": new Date(Date.now() + 4000).toUTCString() })],
-  ])("%s is given it, by all requests, and nothing is lost", async (_, headers) => {
-    const ground = await openGround({ service, ownerId: `wait-${headers()["retry-after"]}` });
-    fill(ground, openChance(2), 60);
-    let askedMs = 0;
-    const leftMs: number[] = [];
-    ground.proxy.fault = ({ operation, atMs, number }) => {
-      if (askedMs > 0) leftMs.push(atMs - askedMs);
-      if (operation !== "create" || askedMs > 0 || number < 20) return undefined;
-      askedMs = atMs;
-      return tooMany(headers());
-    };
-    const running = ground.start();
-    await expectAgreement(ground, running);
-    expect(await stop(running)).toBe(0);
-    // What was on its way when the service asked came after it, on a busy machine a second later; all else waited. A date has
-    // whole seconds.
-    expect(leftMs.filter((ms) => ms < 2900).length).toBeLessThanOrEqual(CONCURRENCY_HOSTED);
-    expect(leftMs.filter((ms) => ms > 2000 && ms < 2900)).toEqual([]);
-    expect(leftMs.filter((ms) => ms >= 2900).length).toBeGreaterThan(10);
-    const titles = ground.proxy.requests.filter(
-      ({ operation, fault }) => operation === "create" && fault === undefined,
-    );
-    expect(new Set(titles.map(({ title }) => title)).size).toBe(titles.length);
-    await ground.end();
-  });
+  ])(
+    "a service that asks for time with %s gets it from all requests, and nothing is lost",
+    async (_, headers) => {
+      const ground = await openGround({ service, ownerId: `wait-${headers()["retry-after"]}` });
+      fill(ground, openChance(2), 60);
+      let askedMs = 0;
+      const leftMs: number[] = [];
+      ground.proxy.fault = ({ operation, atMs, number }) => {
+        if (askedMs > 0) leftMs.push(atMs - askedMs);
+        if (operation !== "create" || askedMs > 0 || number < 20) return undefined;
+        askedMs = atMs;
+        return tooMany(headers());
+      };
+      const running = ground.start();
+      await expectAgreement(ground, running);
+      expect(await stop(running)).toBe(0);
+      // What was on its way when the service asked came after it, on a busy machine a second later; all else waited. A date has
+      // whole seconds.
+      expect(leftMs.filter((ms) => ms < 2900).length).toBeLessThanOrEqual(CONCURRENCY_HOSTED);
+      expect(leftMs.filter((ms) => ms > 2000 && ms < 2900)).toEqual([]);
+      expect(leftMs.filter((ms) => ms >= 2900).length).toBeGreaterThan(10);
+      const titles = ground.proxy.requests.filter(
+        ({ operation, fault }) => operation === "create" && fault === undefined,
+      );
+      expect(new Set(titles.map(({ title }) => title)).size).toBe(titles.length);
+      await ground.end();
+    },
+  );
 });
 
 describe("a document that the service cannot index", () => {

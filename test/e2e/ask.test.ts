@@ -124,7 +124,7 @@ describe("kbsync ask with a model", () => {
     expect(fallen.stdout).toMatch(/answered by builtin\/ocr, after: the model seeing failed: .*out of rum/);
   });
 
-  it("prints JSON", async () => {
+  it("kbsync ask prints JSON", async () => {
     const { stdout } = await ask(asking, "What does the crane lift?", "--json");
     expect(JSON.parse(stdout)).toMatchObject({
       data: { model: "seeing-2026", finish_reason: "completed", annotations: [{ type: "citation" }] },

@@ -58,7 +58,7 @@ afterAll(async () => {
   temporary.remove();
 });
 
-it("is made while the first pass runs, and while the folder changes", async () => {
+it("a backup is made while the first pass runs, and while the folder changes", async () => {
   // As soon as both halves have something.
   await until("the first resources", () => (existsSync(join(state, "ledger.db")) ? true : undefined));
   expect((await run("backup", early)).code).toBe(0);
@@ -75,7 +75,7 @@ it("refuses a restore while kbsync runs, or over what is there", async () => {
   expect((await run("restore", late)).stderr).toContain("--force");
 });
 
-it("of an older state is brought to agreement with the folder, and nothing is there twice", async () => {
+it("a restored older state is brought to agreement with the folder, and nothing is there twice", async () => {
   // What the daemon had sent after the backup, and what changed while nothing ran.
   up = await startUp(["up", docs, "--tier", "fastest", "--port", "0"], state);
   for (const at of [1, 2, 3]) write(`note-${at}.md`, `# Note ${at}\n\nChanged since.\n`);

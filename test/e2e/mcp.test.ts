@@ -149,7 +149,7 @@ it.each([
   ["--http --public-url http://kb.example", /https address/],
   ["--host 0.0.0.0 --http --public-url http://127.0.0.1:7412", /https address of a proxy/],
   ["--http --public-url https://kb.example/kb", /without a path/],
-])("refuses %s", async (options, message) => {
+])("kbsync mcp refuses %s", async (options, message) => {
   const { code, stderr } = await kbsync(["mcp", ...options.split(" "), "--state-dir", state]);
   expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
 });

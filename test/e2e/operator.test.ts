@@ -259,7 +259,7 @@ describe("approve", () => {
 });
 
 describe("retry, rescan and why", () => {
-  it("answer with a daemon and without", async () => {
+  it("retry, rescan and why answer with a daemon and without", async () => {
     write("a.md", "# A\n");
     write("bad.pdf", "%PDF-1.4 broken");
     const service = await up();

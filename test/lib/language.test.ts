@@ -28,7 +28,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   Greek: "Ο λιμενάρχης χτυπά την καμπάνα δύο φορές όταν έρχεται η ομίχλη από τα δυτικά.",
 };
 
-it.each(Object.entries(TEXTS))("recognises %s", (language, text) => {
+it.each(Object.entries(TEXTS))("the language of a text is recognised: %s", (language, text) => {
   expect(languageOf(text)).toBe(language);
 });
 

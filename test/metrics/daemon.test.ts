@@ -66,7 +66,7 @@ describe("a daemon's metrics", () => {
   it.each([
     ["is away", { kind: "answer", status: 503, body: '{"success":false,"message":"away"}' } as const],
     ["fails on this one file, which is parked", { kind: "answer", status: 500, body: "{}" } as const],
-  ])("report for how long a change waits while the service %s", async (_name, fault) => {
+  ])("metrics report for how long a change waits while the service %s", async (_name, fault) => {
     world.write("a.txt", "one");
     const daemon = run();
     await daemon.whenIdle();

@@ -22,7 +22,7 @@ describe("the tests near a module", () => {
     expect(nearby.testsOf(source, 1)).toEqual([expected]);
   });
 
-  it("continue with those that use most of its rare words", () => {
+  it("the tests near a module continue with those that use most of its rare words", () => {
     const near = nearby.testsOf("src/kb/http/client-error.ts", 4);
     expect(near).toContain("test/kb/http/raw-requests.test.ts");
     expect(nearby.testsOf("src/kb/index/row-set.ts", 2)).toContain("test/kb/index/words/words.test.ts");
@@ -33,7 +33,7 @@ describe("the tests near a module", () => {
     expect(near).toContain("test/kb/store/sqlite/contract.test.ts");
   });
 
-  it("include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
+  it("the tests near a module include the long ones of the folder that mirrors its own, and of the others only the most alike", () => {
     expect(nearby.testsOf("src/kb/http/chat-routes.ts", 20)).toContain("test/kb/chat/webhook.test.ts");
     const near = nearby.testsOf("src/kb/chat/image-reader.ts", 100);
     expect(near).toContain("test/kb/chat/images.test.ts");

@@ -38,7 +38,7 @@ describe("a failed run", () => {
     ).toBe(false);
   });
 
-  it("without a report failed as a whole, and is no late one", () => {
+  it("a run without a report failed as a whole, and is no late one", () => {
     expect(ranOf({ testResults: [] }, "/copy", ["test/b.test.ts"])).toMatchObject({
       failed: ["test/b.test.ts"],
       isLate: false,

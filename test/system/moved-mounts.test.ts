@@ -51,7 +51,7 @@ it.each<[string, string | undefined, readonly string[]]>([
   ["the same disk again above a folder", line("/", "/srv/disk", "8:1", 50), []],
   ["the same folder again", line("/docs", "/srv/disk/docs", "8:1", 50), []],
   ["a disk at a folder that is seen as it is", line("/", "/etc/docs", "8:2", 50), []],
-])("of mounts since the start, %s", (_name, added, late) => {
+])("since the start of mounts, %s", (_name, added, late) => {
   const before = parseMounts(AT_START.join("\n"));
   const now = [...before, ...parseMounts(added ?? "")];
   const paths = ["/srv/late/docs", "/srv/disk/docs", "/etc/docs"];

@@ -26,25 +26,28 @@ function notifierOf(env: Record<string, string>, open?: () => SendDatagram): Not
 }
 
 describe("what a service manager receives", () => {
-  it.each(["path", "abstract"] as const)("over a socket with a name that is: %s", (kind) => {
-    socket = openNotifySocket(kind);
-    const notifier = notifierOf({ NOTIFY_SOCKET: socket.address });
-    notifier.status("1,204 files in agreement, 3 waiting");
-    notifier.ready();
-    notifier.alive();
-    notifier.reloading();
-    notifier.extend(1500);
-    notifier.stopping();
-    expect(socket.take()).toEqual([
-      "STATUS=1,204 files in agreement, 3 waiting",
-      "READY=1",
-      "WATCHDOG=1",
-      "RELOADING=1\nMONOTONIC_USEC=1234567",
-      "EXTEND_TIMEOUT_USEC=1500000",
-      "STOPPING=1",
-    ]);
-    expect(silences).toEqual([]);
-  });
+  it.each(["path", "abstract"] as const)(
+    "a service manager receives messages over a socket with a name that is: %s",
+    (kind) => {
+      socket = openNotifySocket(kind);
+      const notifier = notifierOf({ NOTIFY_SOCKET: socket.address });
+      notifier.status("1,204 files in agreement, 3 waiting");
+      notifier.ready();
+      notifier.alive();
+      notifier.reloading();
+      notifier.extend(1500);
+      notifier.stopping();
+      expect(socket.take()).toEqual([
+        "STATUS=1,204 files in agreement, 3 waiting",
+        "READY=1",
+        "WATCHDOG=1",
+        "RELOADING=1\nMONOTONIC_USEC=1234567",
+        "EXTEND_TIMEOUT_USEC=1500000",
+        "STOPPING=1",
+      ]);
+      expect(silences).toEqual([]);
+    },
+  );
 
   it("what a service manager receives is a status once, and never more than one assignment", () => {
     socket = openNotifySocket();
@@ -105,20 +108,23 @@ describe("sends nothing without a service manager", () => {
       missing,
       "no datagrams can be sent: Cannot find package Install it.",
     ],
-  ])("when %s", (_name, env: Record<string, string>, open, reason) => {
-    const notifier = notifierOf(env, open);
-    notifier.ready();
-    notifier.reloading();
-    notifier.status("all");
-    notifier.alive();
-    notifier.extend(1);
-    notifier.stopping();
-    notifier.retry();
-    expect(notifier.hasListener).toBe(false);
-    expect(notifier.watchdogMs).toBeUndefined();
-    expect(silences).toEqual([reason]);
-    expect(problems).toEqual([]);
-  });
+  ])(
+    "sends nothing without a service manager when %s",
+    (_name, env: Record<string, string>, open, reason) => {
+      const notifier = notifierOf(env, open);
+      notifier.ready();
+      notifier.reloading();
+      notifier.status("all");
+      notifier.alive();
+      notifier.extend(1);
+      notifier.stopping();
+      notifier.retry();
+      expect(notifier.hasListener).toBe(false);
+      expect(notifier.watchdogMs).toBeUndefined();
+      expect(silences).toEqual([reason]);
+      expect(problems).toEqual([]);
+    },
+  );
 });
 
 it.each([

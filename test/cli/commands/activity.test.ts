@@ -23,7 +23,7 @@ it("names a file by its whole path if there are several sources", () => {
   );
 });
 
-it("leaves what is about a source as a whole as it is", () => {
+it("leaves an entry about a source as a whole as it is", () => {
   expect(withFolder({ source: "/home/docs", path: "" }, 2)).toEqual({ source: "/home/docs", path: "" });
 });
 

@@ -42,7 +42,7 @@ it("writes no row in a new state folder, and still reports each source", async (
   expect(rows().flat()).toEqual([]);
 });
 
-it("does not make the ledger a service's own", async () => {
+it("a dry run does not make the ledger a service's own", async () => {
   world.write("a.txt", "a");
   await dryRun();
   const db = new Database(ledgerFile(world.stateDir), { readonly: true });

@@ -112,7 +112,7 @@ describe("kbsync key", () => {
     ["an end that is no time", ["create", "x", "--expires", "soon"]],
     ["an account that is no name", ["create", "x", "--account", "../x"]],
     ["an overlap that is no number", ["rotate", "x", "--overlap", "-1"]],
-  ])("refuses %s", async (_name, args) => {
+  ])("kbsync key refuses %s", async (_name, args) => {
     await expect(key(...args)).rejects.toMatchObject({ code: "commander.invalidArgument" });
   });
 

@@ -91,7 +91,7 @@ it.each<[string, object, string[], RegExp]>([
     [E5],
     /names a model at .*: remove it first/,
   ],
-])("refuses %s", async (_name, config, args, message) => {
+])("kbsync models refuses %s", async (_name, config, args, message) => {
   configure(config);
   await expect(models(...args)).rejects.toMatchObject({
     code: "usage",

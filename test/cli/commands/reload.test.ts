@@ -63,7 +63,7 @@ const withPace = (settleMs: number): Ground => ({
 });
 
 describe("at a SIGHUP", () => {
-  it("what changes the daemon has it opened anew", async () => {
+  it("a SIGHUP opens the daemon again if its configuration changed", async () => {
     const reloads = open();
     answers.push(() => withPace(7));
     const signal = reloads.signal();
@@ -110,7 +110,7 @@ describe("at a SIGHUP", () => {
     await expect.poll(() => reloads.signal().aborted).toBe(true);
   });
 
-  it("what needs another start is named and waits for it", async () => {
+  it("a SIGHUP names settings that need another start", async () => {
     const reloads = open();
     answers.push(() => ({ ...GROUND, config: { ...PLAIN, stateDir: "/elsewhere" } }));
     await hangUp();
@@ -154,7 +154,7 @@ describe("at a SIGHUP", () => {
     await expect.poll(() => reported.at(-1)).toBe("all is well");
   });
 
-  it("nothing is read when nobody listens any more", () => {
+  it("a SIGHUP after the end reads nothing", () => {
     open().stop();
     hangup();
     expect(reported).toEqual([]);

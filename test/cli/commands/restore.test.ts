@@ -75,7 +75,7 @@ describe("kbsync backup", () => {
     );
 
   it.each([["docs"], ["docs/backups/new"], ["link/backups"]])(
-    "into a watched folder is refused by name: %s",
+    "a backup into a watched folder is refused by name: %s",
     async (to) => {
       await makeKey("first");
       await mkdir(join(folder, "docs"));

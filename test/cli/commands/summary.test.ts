@@ -154,7 +154,7 @@ describe("what came of a pass", () => {
     ["a failed file and held deletes", { failed: 1, held: 1 }, 1],
     ["a halted source without a file", { halted: true, files: 0, inAgreement: 0 }, 4],
     ["a halted source with files that wait", { halted: true, waiting: 1 }, 4],
-  ])("%s has its exit status", (_name, more, code) => {
+  ])("the outcome %s of a pass has its exit status", (_name, more, code) => {
     expect(exitCodeOfPass([source({}), source(more)])).toBe(code);
   });
 });

@@ -45,7 +45,7 @@ describe("webhookLines", () => {
       [DEAD],
       "dead msg_1  2026-01-01T00:00:00.000Z  resource.chunked  https://example.com/hook  10 attempts: the receiver answered 500\n",
     ],
-  ])("describes %s", (_name, endpoints, dead, words) => {
+  ])("webhookLines describes %s", (_name, endpoints, dead, words) => {
     expect(webhookLines(endpoints, dead)).toBe(words);
   });
 });
@@ -63,7 +63,7 @@ describe("questionLine", () => {
       { waiting: 0, oldestAt: null, failed: 1 },
       "questions  0 waiting; 1 reported as failed since the service started\n",
     ],
-  ])("describes %s", (_name, questions, words) => {
+  ])("questionLine describes %s", (_name, questions, words) => {
     expect(questionLine(questions)).toBe(words);
   });
 });

@@ -46,7 +46,7 @@ it("refuses a credential that is no key by its name, without its content", async
   await expect(asked).rejects.not.toThrow("two");
 });
 
-it("so does the key of a model", () => {
+it("the key of a model comes from the environment, else from the service manager, else from its file", () => {
   const log = pino({ level: "silent" });
   const file = join(folder, "file.key");
   const key = (env: Record<string, string>): string | undefined =>

@@ -74,7 +74,7 @@ it.each([
   ["a proxy's page", 502, "<html>", { message: "answered HTTP 502 to a request for things" }],
   ["success in another form", 200, '{"other":1}', { message: "in an unknown form" }],
   ["success without JSON", 200, "<html>", { message: "in an unknown form" }],
-])("reports %s", async (_name, status, body, { message, ...rest }) => {
+])("a call of the service reports %s", async (_name, status, body, { message, ...rest }) => {
   answers(status, body);
   await expect(ask()).rejects.toMatchObject({
     code: "service_refused",

@@ -36,7 +36,7 @@ it("reads the password of the database from the service manager's credential, el
   expect(passwordOf(databaseAddress(serviceOf("postgres://a@h/kb"), env))).toBe("of the manager");
 });
 
-it("needs no password, and leaves the one in the address", () => {
+it("a database needs no password file, and keeps the password in its address", () => {
   expect(databaseAddress(serviceOf(), {})).toBeUndefined();
   expect(databaseAddress(serviceOf("postgres://a@h/kb"), {})).toBe("postgres://a@h/kb");
   expect(databaseAddress(serviceOf("postgres://a:b@h/kb", file), {})).toBe("postgres://a:b@h/kb");

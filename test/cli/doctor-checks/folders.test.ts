@@ -36,7 +36,7 @@ it("says why the source's own folder cannot be read", async () => {
   expect((await seeFolders(source(), signal)).problem).toEqual({ code: "ENOTDIR" });
 });
 
-it("can be broken off", async () => {
+it("the check of folders can be aborted", async () => {
   vol.fromJSON(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`/docs/d${at}/a.md`, "a"])));
   await expect(seeFolders(source(), AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
 });

@@ -156,7 +156,7 @@ describe("asked in a tier", () => {
   it.each([
     ["the third unanswered question in a row", "service_unreachable", 3],
     ["a refused key", "key_refused", 1],
-  ])("%s ends the run", async (_what, code, asked) => {
+  ])("an evaluation ends with %s", async (_what, code, asked) => {
     let count = 0;
     results = () => {
       count += 1;

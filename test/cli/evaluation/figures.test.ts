@@ -19,7 +19,7 @@ it("counts hits, reciprocal ranks and answers as defined, with failed questions 
   });
 });
 
-it("has no share of answers where no question has one, no median where nothing was answered, and no NaN", () => {
+it("the figures have no share of answers where no question has one, no median where nothing was answered, and no NaN", () => {
   expect(figuresOf([{ rank: null, answered: null, ms: null }])).toMatchObject({
     answer: null,
     medianMs: null,

@@ -81,7 +81,7 @@ describe("names line and key of a problem:", () => {
     expect(lines[10]).toBe("and 2 more");
   });
 
-  it("more questions than can be asked", () => {
+  it("a file with too many questions is refused", () => {
     expect(problemOf("- {question: a, expect: b}\n".repeat(2001))).toMatch(
       /expected array to have <=2000 items/,
     );

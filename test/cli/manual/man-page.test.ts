@@ -44,7 +44,7 @@ it("names every exit status, and every environment variable of docs/CONFIG.md", 
 
 const hasGroff = spawnSync("groff", ["--version"]).status === 0;
 
-it.skipIf(!hasGroff)("is set without a warning (skipped where groff is not installed)", () => {
+it.skipIf(!hasGroff)("the man page is set without a warning (skipped where groff is not installed)", () => {
   const { stdout, stderr, status } = spawnSync("groff", ["-man", "-Tutf8", "-ww", "-z", path], {
     encoding: "utf8",
   });

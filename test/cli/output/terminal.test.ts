@@ -33,7 +33,7 @@ it("passes text through without a bar, and draws the same bar once", () => {
   expect(written).toEqual(["out:text", "out:half"]);
 });
 
-it("has colours on a terminal that shows them, unless NO_COLOR is set", () => {
+it("output has colours on a terminal that shows them, unless NO_COLOR is set", () => {
   expect(hasColours({ TERM: "xterm" }, true)).toBe(true);
   expect(hasColours({ TERM: "xterm" }, false)).toBe(false);
   expect(hasColours({ TERM: "dumb" }, true)).toBe(false);

@@ -116,7 +116,7 @@ describe("the words of a query", () => {
     ["Möhren", "mohren und MÖHREN", ["mohren", "MÖHREN"]],
     ["東京", "東京都", ["東", "京"]],
     ["who is the", "the who", ["the", "who"]],
-  ])("%j are found in %j", (query, given, matches) => {
+  ])("words of a query: %j are found in %j", (query, given, matches) => {
     const runs = queryMatches(query).runsOf(given);
     expect(runs.map((run) => run.text).join("")).toBe(given);
     expect(runs.filter(({ isMatch }) => isMatch).map((run) => run.text)).toEqual(matches);

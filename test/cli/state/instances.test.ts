@@ -172,7 +172,7 @@ describe("a command asks", () => {
     expect(chosen("elsewhere").stateDir).toBe(join(folder, "docs-state"));
   });
 
-  it("what its options name, whatever runs", () => {
+  it("a command with options asks what these name, whatever runs", () => {
     register(about("docs"));
     expect(chosen("docs", [], { stateDir: "/x" })).toEqual({ stateDir: "/x" });
   });

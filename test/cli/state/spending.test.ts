@@ -43,7 +43,7 @@ it("reads what was spent today and this month, in UTC, beside the caps", async (
   );
 });
 
-it("reads them while a service uses the store", async () => {
+it("reads what was spent while a service uses the store", async () => {
   const store = await openStore(state);
   const nanos = 2_500_000_000;
   await store.records.spend({ spender: "chat", day: "2026-11-24", nanos, dayMax: null, monthMax: null });

@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(parent, { recursive: true }));
 
-it("is open to its owner alone", () => {
+it("a state folder is open to its owner alone", () => {
   expect(statSync(state.path).mode & 0o777).toBe(0o700);
 });
 

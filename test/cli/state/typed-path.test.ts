@@ -20,7 +20,7 @@ describe("locatePath", () => {
     ["a path with its rows", 'a.xlsx (sheet "Q1 (old)", rows 2–3)', ["/srv/sea/a.xlsx"], "/srv/sea/a.xlsx"],
     ["a name that looks like a line, if it exists", "a:12", ["/srv/sea/a:12", "/srv/sea/a"], "/srv/sea/a:12"],
     ["a path that exists nowhere, below the working folder", "gone.md", [], "/home/ann/gone.md"],
-  ])("finds %s", (_name, typed, exists, found) => {
+  ])("a typed path finds %s", (_name, typed, exists, found) => {
     expect(locate(typed, exists)).toBe(found);
   });
 

@@ -45,7 +45,7 @@ const configure = (content: object): void => writeFileSync(config, JSON.stringif
 const plan = (request: UnitRequest = {}) => planUnit(context(), { config, ...request });
 
 describe("the unit of a configuration", () => {
-  it("runs both halves with the embedded service, and keeps its data where systemd says", () => {
+  it("a unit runs both halves with the embedded service, and keeps its data where systemd says", () => {
     configure({ sources: [{ path: "docs" }] });
     const { unit, file, stateDir, text, warnings } = plan();
     expect({ unit, file, stateDir, warnings }).toEqual({
@@ -245,7 +245,7 @@ describe("the commands that an install prints", () => {
     },
   );
 
-  it("search in the unit's own state folder, not in that of the user who reads the journal", () => {
+  it("the printed commands search in the unit's own state folder, not in that of the user who reads the journal", () => {
     const state = String.raw`/var/lib/kbsync-srv-hand\x2dbook`;
     const typed = (env: NodeJS.ProcessEnv): string =>
       completeCommand('kbsync search "your question"', invocationOf({ env, cwd: "/" }, {}));

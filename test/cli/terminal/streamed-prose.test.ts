@@ -102,7 +102,7 @@ const word = fc.constantFrom(
 );
 const text = fc.array(word, { maxLength: 40 }).map((words) => words.join(" ").replaceAll(/ ?\n ?/g, "\n"));
 
-it("is the same however the text is cut, and changes nothing but white space between words", () => {
+it("streamed prose is the same however the text is cut, and changes nothing but white space between words", () => {
   fc.assert(
     fc.property(text, fc.integer({ min: 1, max: 9 }), (whole, size) => {
       const pieces = whole.match(new RegExp(`[^]{1,${size}}`, "gu")) ?? [];

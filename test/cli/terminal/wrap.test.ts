@@ -7,7 +7,7 @@ it.each([
   ["within a word that is longer than a line", "abcdefgh ij", 3, ["abc", "def", "gh", "ij"]],
   ["at line feeds", "a\n\nb", 5, ["a", "", "b"]],
   ["wide characters by their cells", "東京都 x", 4, ["東京", "都 x"]],
-])("breaks %s", (_name, text, cells, lines) => {
+])("a line breaks: %s", (_name, text, cells, lines) => {
   expect(wrapped(text, cells)).toEqual(lines);
 });
 

@@ -6,6 +6,6 @@ it.each([
   ["data of several lines", "event: delta\ndata: a\ndata:b", { event: "delta", data: "a\nb" }],
   ["an event without a name", "data: a", { event: "message", data: "a" }],
   ["a comment", ": still working", undefined],
-])("reads %s", (_name, block, event) => {
+])("a stream of events is read: %s", (_name, block, event) => {
   expect(readEvent(block)).toEqual(event);
 });

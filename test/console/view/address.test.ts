@@ -8,7 +8,7 @@ it.each([
   ["#/documents/a%2Fb", ["documents", "a/b"], {}],
   ["#/search?q=a+%26+b&min=0.5", ["search"], { q: "a & b", min: "0.5" }],
   ["#/bad%", ["bad%"], {}],
-])("reads %s", (hash, path, query) => {
+])("an address is read: %s", (hash, path, query) => {
   const place = readPlace(hash);
   expect([place.path, Object.fromEntries(place.query)]).toEqual([path, query]);
 });

@@ -78,7 +78,7 @@ it("the second model answers where the first failed, and the answer names the fi
   expect(outcome).toMatchObject({ text: "Hi", fallback: true, firstAttemptError: busy.message });
 });
 
-it("where both fail the message names both failures, and the code is the second one's", async () => {
+it("when both models fail, the message names both failures, and the code is the second one's", async () => {
   const late = new ModelFailure("late", { code: "model_timeout", subject: "second", kind: "unreachable" });
   const { outcome } = await askTwo(busy, late);
   expect(outcome).toMatchObject({ code: "model_timeout", message: `${busy.message}; then late` });

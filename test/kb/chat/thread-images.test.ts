@@ -76,7 +76,7 @@ describe("the images of a thread", () => {
     });
   });
 
-  it("count once, however often they were sent", async () => {
+  it("the images of a thread count once, however often they were sent", async () => {
     const again = linked(file("copy", 10, "own"), file("new"), file("other", 10, "new"));
     expect((await add([own("own")], again)).images).toEqual([
       ["new", 1],

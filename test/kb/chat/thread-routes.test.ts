@@ -77,7 +77,7 @@ describe("threads", () => {
     expect((await turnsOf(name.thread_id)).json.data.turns).toHaveLength(1);
   });
 
-  it("open to a key with the scope chat that knows their id; their list needs admin", async () => {
+  it("threads open to a key with the scope chat that knows their id; their list needs admin", async () => {
     await say("known", "Hello?");
     const chat = await running.issueKey("local", ["chat"]);
     expect((await turnsOf("known", {}, chat)).status).toBe(200);
@@ -95,7 +95,7 @@ describe("threads", () => {
     ["no thread", "/turns", { agent_id: "default" }, "thread_id"],
     ["a cursor in words", "/turns", { agent_id: "default", thread_id: "t", cursor: "x" }, "cursor"],
     ["a long id", "/turns", { agent_id: "default", thread_id: "t".repeat(257) }, "thread_id"],
-  ])("refuse %s with its field", async (_name, path, query, field) => {
+  ])("a request for threads is refused for %s, with its field", async (_name, path, query, field) => {
     expect(await send("GET", path, query)).toMatchObject({ status: 400, json: { error: { field } } });
   });
 });

@@ -98,7 +98,10 @@ describe("the cookie", () => {
     expect(hasSessionCookie({ cookie })).toBe(true);
   });
 
-  it.each([undefined, "", "session=1", "xkbsync-7700=a", "kbsync-7700="])("%s is none", (cookie) => {
-    expect(hasSessionCookie({ ...(cookie !== undefined && { cookie }) })).toBe(false);
-  });
+  it.each([undefined, "", "session=1", "xkbsync-7700=a", "kbsync-7700="])(
+    "a cookie header holds no session: %s",
+    (cookie) => {
+      expect(hasSessionCookie({ ...(cookie !== undefined && { cookie }) })).toBe(false);
+    },
+  );
 });

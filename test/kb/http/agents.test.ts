@@ -137,7 +137,7 @@ describe("agents", () => {
     ["an unknown tier", "POST", "", { name: "A", knowledge: [{ tier: "slow" }] }, 400, "invalid_field"],
     ["top_k of 51", "POST", "", { name: "A", knowledge: [{ top_k: 51 }] }, 400, "invalid_field"],
     ["a score of 1.1", "POST", "", { name: "A", knowledge: [{ score: 1.1 }] }, 400, "invalid_field"],
-  ])("refuses %s", async (_name, method, path, body, status, code) => {
+  ])("an agent is refused with %s", async (_name, method, path, body, status, code) => {
     expect(await send(method, path, body)).toMatchObject({
       status,
       json: { success: false, error: { code } },

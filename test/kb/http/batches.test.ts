@@ -29,7 +29,7 @@ const countOf = async (ownerId: string): Promise<number> => {
 };
 
 describe("batches", () => {
-  it("delete documents after the answer, each once, and count those that are gone as done", async () => {
+  it("a batch deletes documents after the answer, each once, and counts those that are gone as done", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => create("many")));
     await running.send("DELETE", `/api/rag/resource/${ids[3]}`);
     const accepted = await start("delete", [...ids, ids[0] ?? "", "f".repeat(24)]);
@@ -119,7 +119,7 @@ describe("batches", () => {
     ["too many", { kind: "delete", ids: Array.from({ length: 5001 }, () => "a".repeat(24)) }, "ids"],
     ["what is no id", { kind: "delete", ids: ["../x"] }, "ids[0]"],
     ["another kind", { kind: "erase", ids: ["a".repeat(24)] }, "kind"],
-  ])("refuse %s with the field", async (_what, body, field) => {
+  ])("a batch is refused for %s, with the field", async (_what, body, field) => {
     expect(await running.send("POST", "/v1/batches", { body })).toMatchObject({
       status: 400,
       json: { error: { field } },

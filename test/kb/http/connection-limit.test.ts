@@ -23,7 +23,7 @@ it.each([
   ["one /64 of IPv6", ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::1"], true],
   ["adjacent IPv6 networks", ["2001:db8:1:2::1", "2001:db8:1:3::1", "2001:db8:1:4::1"], false],
   ["connections that are closed already", [undefined, undefined, undefined], false],
-] as const)("of %s a third connection where two may be open", (_name, addresses, isRefused) => {
+] as const)("a limit of two connections of %s closes the third", (_name, addresses, isRefused) => {
   const { connect, refused } = openLimited(2);
   const sockets = addresses.map((address) => connect(address));
   expect(sockets.map((socket) => socket.destroyed)).toEqual([false, false, isRefused]);

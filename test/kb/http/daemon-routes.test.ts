@@ -29,7 +29,7 @@ it("reach the daemon with an admin key of its own account", async () => {
   expect(asked).toEqual(["rescan"]);
 });
 
-it("are refused to other keys of the account, and unknown to other accounts", async () => {
+it("the operations of the daemon are refused to other keys of the account, and unknown to other accounts", async () => {
   asked = [];
   expect(await rescan(await running.issueKey("local", ["read", "write", "chat"]))).toEqual([
     403,
@@ -39,7 +39,7 @@ it("are refused to other keys of the account, and unknown to other accounts", as
   expect(asked).toEqual([]);
 });
 
-it("are declared in /v1/me to those who may use them", async () => {
+it("the operations of the daemon are declared in /v1/me to those who may use them", async () => {
   const may = async (account: string, scope: "read" | "admin"): Promise<boolean> => {
     const key = await running.issueKey(account, [scope]);
     return (await running.send("GET", "/v1/me", { key })).json.data.daemon;

@@ -43,7 +43,7 @@ function dataOf(text: string, name: string) {
 }
 
 describe("the events of an account", () => {
-  it("begin with its numbers, and follow every change of its documents alone", async () => {
+  it("the events of an account begin with its numbers, and follow every change of its documents alone", async () => {
     const [key, other] = [
       await running.issueKey("events", ["read", "write"]),
       await running.issueKey("elsewhere"),
@@ -68,7 +68,7 @@ describe("the events of an account", () => {
     stream.stop();
   });
 
-  it("continue after the last event that a client received", async () => {
+  it("the events of an account continue after the last event that a client received", async () => {
     const key = await running.issueKey("resumed", ["read", "write"]);
     await create(key);
     const cursor = (await running.send("GET", "/v1/changes?cursor=now", { key })).json.data.cursor;
@@ -79,13 +79,13 @@ describe("the events of an account", () => {
     stream.stop();
   });
 
-  it("refuse an id that is not known here, and a key without the scope", async () => {
+  it("the events of an account refuse an id that is not known here, and a key without the scope", async () => {
     const key = await running.issueKey("refused", ["read"]);
     expect((await openStream(key, { "last-event-id": "9-000000000000" })).statusCode).toBe(410);
     expect((await openStream(await running.issueKey("refused", ["chat"]))).statusCode).toBe(403);
   });
 
-  it("refuse HEAD, and answer HEAD of the changes, instead of sending nothing without end", async () => {
+  it("the events of an account refuse HEAD, and answer HEAD of the changes, instead of sending nothing without end", async () => {
     const headers = { accept: "text/event-stream" };
     expect((await running.send("HEAD", "/v1/events", { headers })).status).toBe(405);
     expect((await running.send("HEAD", "/v1/changes", { headers })).status).toBe(200);

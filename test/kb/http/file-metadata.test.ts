@@ -57,7 +57,7 @@ it("states author and pages of a PDF as metadata, for filters and facets", async
   expect(facets.json.data.facets[0].values).toContainEqual({ value: "Ann Moor", count: 1 });
 });
 
-it("keeps them when other metadata is replaced, and lets that override them", async () => {
+it("keeps a file's own metadata when other metadata is replaced, and lets that override it", async () => {
   const id = await create(await upload(["The tides."], "Ann Moor"));
   await change(id, { metadata: { author: "A. Moor" } });
   expect(await metadataOf(id)).toEqual({ author: "A. Moor", pages: 1, status: "chunked" });
@@ -67,7 +67,7 @@ it("keeps them when other metadata is replaced, and lets that override them", as
   expect(await found(id, { author: "Ann Moor" })).toEqual([id]);
 });
 
-it("replaces them with those of the next file, in the update that names it", async () => {
+it("replaces a file's own metadata with that of the next file, in the update that names it", async () => {
   const id = await create(await upload(["The tides.", "Two."], "Ann Moor"), { metadata: { lang: "en" } });
   await change(id, { url: await upload(["The tides again."]) });
   expect(await metadataOf(id)).toEqual({ lang: "en", pages: 1, status: "chunked" });
@@ -75,7 +75,7 @@ it("replaces them with those of the next file, in the update that names it", asy
   expect(await found(id, { pages: 1, lang: "en" })).toEqual([id]);
 });
 
-it("states them of a PDF that is read after the answer", async () => {
+it("states a PDF's own metadata when it is read after the answer", async () => {
   const id = await create(await upload(["The tides."], "Ann Moor"), {}, { prefer: "respond-async, wait=20" });
   await expect.poll(() => metadataOf(id)).toMatchObject({ author: "Ann Moor", pages: 1, status: "chunked" });
 });

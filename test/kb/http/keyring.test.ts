@@ -66,7 +66,7 @@ describe("check", () => {
     ["a key of an administrator", { scopes: ["admin"] }, undefined],
     ["a record of another hash", { sha256: hashKey("other") }, "key_unknown"],
     ["a record of a longer hash", { sha256: `${hashKey("other")}00` }, "key_unknown"],
-  ])("judges %s", async (_name, change, refusal) => {
+  ])("the keyring judges %s", async (_name, change, refusal) => {
     const record = issue("kb_a", change);
     const outcome = await check("kb_a").catch((error: { refusal: string }) => error.refusal);
     expect(outcome).toEqual(refusal ?? record);

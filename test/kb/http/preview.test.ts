@@ -66,7 +66,7 @@ describe("a preview of chunks", () => {
       "settings.chunkOverlap",
     ],
     ["an address that this service did not issue", { url: "/files/x/y" }, "url"],
-  ])("refuses %s", async (_name, body, field) => {
+  ])("a preview of chunks refuses %s", async (_name, body, field) => {
     const { status, json } = await preview(body);
     expect([status, json.error.field]).toEqual([400, field]);
   });

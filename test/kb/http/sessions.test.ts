@@ -76,7 +76,7 @@ describe("signing in", () => {
     ["an unknown link", { link: "unknown" }, 401, "sign_in_link_ended"],
     ["neither key nor link", {}, 400, "invalid_field"],
     ["both a key and a link", { key: "a", link: "b" }, 400, "invalid_field"],
-  ])("refuses %s", async (_name, body, status, code) => {
+  ])("signing in refuses %s", async (_name, body, status, code) => {
     const answer = await signIn(body);
     expect({ status: answer.status, code: answer.json.error.code }).toEqual({ status, code });
     expect(answer.headers["set-cookie"]).toBeUndefined();
@@ -152,7 +152,7 @@ describe("a session", () => {
     ["a write without the console's header", "POST", { "x-kbsync-console": "" }, "cross_site"],
     ["a write without an origin", "POST", { origin: "" }, "cross_site"],
     ["a name that was made to lead here", "GET", { host: "evil.example" }, "host_refused"],
-  ])("refuses %s", async (_name, method, headers, code) => {
+  ])("a session refuses %s", async (_name, method, headers, code) => {
     const cookie = await cookieFor({ key });
     const answer = await ask(cookie, "/v1/keys", { method, headers, body: { name: "x", scopes: ["read"] } });
     expect(answer.json.error.code).toBe(code);

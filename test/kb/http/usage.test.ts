@@ -85,7 +85,7 @@ describe("the use of an account over time", () => {
   });
 
   it.each([["?count=0"], ["?count=169"], ["?step=day&count=91"], ["?step=week"]])(
-    "refuses %s",
+    "the use of an account refuses %s",
     async (query) => {
       const { status, json } = await running.send("GET", `/v1/usage${query}`, { key: admin });
       expect([status, json.error.code]).toEqual([400, "invalid_field"]);

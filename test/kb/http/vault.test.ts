@@ -280,7 +280,7 @@ describe("GET /api/rag/facets", () => {
     ["an empty field", { fields: "a,,b" }, "fields[1]"],
     ["too many fields", { fields: Array.from({ length: 51 }, (_, at) => `f${at}`).join() }, "fields"],
     ["no owner", { ownerId: "" }, "ownerId"],
-  ])("refuses %s", async (_name, query, field) => {
+  ])("GET /api/rag/facets refuses %s", async (_name, query, field) => {
     const search = new URLSearchParams({ collectionId, ownerId: OWNER, ...query });
     const answer = await running.send("GET", `/api/rag/facets?${search.toString()}`);
     expect(answer).toMatchObject({ status: 400, json: { error: { code: "invalid_field", field } } });

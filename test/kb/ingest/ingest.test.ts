@@ -123,7 +123,7 @@ describe("settings that would make chunks without bound are refused", () => {
     expect(spans.length).toBeGreaterThan(3000);
   });
 
-  it("few chunks of much text", async () => {
+  it("settings that would make few chunks of much text are refused", async () => {
     const settings = { strategy: "recursive", chunkSize: 4000, chunkOverlap: 3990 } as const;
     const refused = open().chunk("abcdefghi ".repeat(90_000), settings, "fastest");
     await expect(refused).rejects.toMatchObject({ code: "too_many_chunks" });

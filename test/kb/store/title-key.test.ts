@@ -6,12 +6,12 @@ it.each([
   ["without regard to case", ["apple", "Bee", "cod"]],
   ["whatever the encoding of an accent", ["u\u0308ber 1", "\u00dcber 2", "u\u0308ber 3"]],
   ["numbers before letters", ["a 1", "a 99999999999999999999999999", "a b"]],
-])("sorts %s", (_what, titles) => {
+])("a title key sorts %s", (_what, titles) => {
   const keyed = titles.toReversed().toSorted((a, b) => (titleKeyOf(a) < titleKeyOf(b) ? -1 : 1));
   expect(keyed).toEqual(titles);
 });
 
-it("is short and well formed", () => {
+it("a title key is short and well formed", () => {
   for (const title of ["x".repeat(2000), "1 ".repeat(1000), `${"x".repeat(199)}\u{1F600}`]) {
     const key = titleKeyOf(title);
     expect(key.length).toBeLessThanOrEqual(200);

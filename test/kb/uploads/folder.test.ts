@@ -36,7 +36,7 @@ it("removes at the next start what a crash left in a folder of one process, howe
   expect(await namesIn(folder)).toEqual(["recorded"]);
 });
 
-it("does not remove what its own process works on", async () => {
+it("a folder of uploads does not remove what its own process works on", async () => {
   const store = await openFolder({ folder });
   await store.receive("one", bytesOf("words"), 100, tooLarge);
   expect(await store.recover(async () => false)).toBe(0);

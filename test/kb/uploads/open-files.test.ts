@@ -14,7 +14,7 @@ const log = { error: () => undefined };
 const receive = (store: Awaited<ReturnType<typeof openFiles>>) =>
   store.receive("one", bytesOf("words"), 100, () => new Error("too large"));
 
-it("has the state folder to itself, and shares a folder of its own", async () => {
+it("uploads have the state folder to themselves, and share a folder of its own", async () => {
   const own = await openFiles(undefined, folder, log);
   await receive(own);
   expect(await (await openFiles(undefined, folder, log)).recover(async () => false)).toBe(1);

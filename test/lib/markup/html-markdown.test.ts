@@ -105,7 +105,7 @@ describe("the readable part", () => {
     ["<meta property=og:title content='Shared'><h1>C</h1>", "Shared"],
     ["<h1>C <em>d</em></h1>", "C d"],
     ["<p>x</p>", undefined],
-  ])("title of %s", (html, title) => {
+  ])("the readable part has the title of %s", (html, title) => {
     expect(htmlToMarkdown(html).title).toBe(title);
   });
 });

@@ -89,7 +89,7 @@ describe("a notebook", () => {
     ["keys without values", `{"nbformat":4,${'"image/png":['.repeat(100_000)}`],
     ["fences", JSON.stringify({ nbformat: 4, cells: [{ cell_type: "raw", source: "`".repeat(1_000_000) }] })],
     ["odd cells", '{"nbformat":4,"cells":[1,null,{"cell_type":"code","source":{},"outputs":[[],7]}]}'],
-  ])("made to be hard (%s) costs no more than its length", (_name, text) => {
+  ])("a notebook made to be hard (%s) costs no more than its length", (_name, text) => {
     const before = process.cpuUsage();
     notebookMarkdown(text);
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(5000);

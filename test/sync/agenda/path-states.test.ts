@@ -165,7 +165,7 @@ describe("the transitions of a path", () => {
 });
 
 describe("files found during a pause", () => {
-  it("count by their rows, as files with jobs do", () => {
+  it("files found during a pause count by their rows, as files with jobs do", () => {
     const states = openPathStates(SETTLE_MS);
     const found = [
       candidate("a"),
@@ -189,7 +189,7 @@ describe("files found during a pause", () => {
     expect(states.counts(noRow, true)).toEqual({ agreed: 1, trouble: 0, nothing: 1 });
   });
 
-  it("include those that are held back, which count by themselves otherwise", () => {
+  it("files found during a pause include those that are held back, which count by themselves otherwise", () => {
     const states = openPathStates(SETTLE_MS);
     for (let times = 0; times < 8; times += 1) states.torn("a", 0);
     expect(states.rested(at("a"), 1000, false)).toBe(false);

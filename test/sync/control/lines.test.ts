@@ -24,7 +24,7 @@ it.each([
   ["too many bytes in several pieces", ["123", "456"], ["too long"]],
   ["too many bytes with its end", ["123", "456\n"], ["too long"]],
   ["too many bytes after a line", ["1\n", "123456\n"], ["1", "too long"]],
-])("splits %s", async (_what, pieces, lines) => {
+])("a stream is split into lines: %s", async (_what, pieces, lines) => {
   expect(await split(...pieces)).toEqual(lines);
 });
 

@@ -7,7 +7,7 @@ beforeEach(async () => {
 });
 afterEach(async () => world.end());
 
-it("is idle only when a replaced resource has been deleted too", async () => {
+it("a daemon is idle only when a replaced resource has been deleted too", async () => {
   world.write("a.txt", "one");
   await world.sync();
   const sources = [world.source({ settings: { chunkSize: 300 } })];

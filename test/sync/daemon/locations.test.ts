@@ -57,7 +57,7 @@ it("holds a text with locations back until the service declares whether it takes
   expect(world.service.requests.at(-1)?.body).toMatchObject({ locations: expect.any(Array) as unknown });
 });
 
-it("does not ask for a text without locations whether they are taken", async () => {
+it("asks whether locations are taken only for a text that has some", async () => {
   world.write("a.md", "# A\n");
   await world.sync();
   const asked = world.service.count("collections");

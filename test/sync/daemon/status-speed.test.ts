@@ -6,7 +6,7 @@ beforeEach(() => {
   speed = openSpeed();
 });
 
-it("has no speed before anything was done", () => {
+it("a status has no speed before anything was done", () => {
   expect(speed.perSecond(0)).toBeUndefined();
   speed.sample(5, 0);
   expect(speed.perSecond(0)).toBeUndefined();
@@ -31,7 +31,7 @@ it("computes the speed of the last fifteen seconds, and has none when nothing wa
   expect(speed.perSecond(31_000)).toBeUndefined();
 });
 
-it("has a speed again after a rest", () => {
+it("a status has a speed again after a rest", () => {
   for (let atMs = 0; atMs <= 100_000; atMs += 1000) speed.sample(7, atMs);
   expect(speed.perSecond(100_000)).toBeUndefined();
   speed.sample(8, 101_000);

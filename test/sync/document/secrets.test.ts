@@ -20,7 +20,7 @@ describe("findSecret", () => {
     ],
     ["the first of two", `${TOKEN}\n${KEY}`, { rule: "github: GITHUB_TOKEN", line: 1 }],
   ];
-  it.each(cases)("finds %s", async (_name, text, found) => {
+  it.each(cases)("findSecret finds %s", async (_name, text, found) => {
     expect(await findSecret(text)).toEqual(found);
   });
 

@@ -119,7 +119,7 @@ describe("decodeText", () => {
       "吾輩は猫である。名前はまだ無い。\n".repeat(8),
     ],
   ];
-  it.each(cases)("decodes %s", (_, bytes, text) => {
+  it.each(cases)("decodeText decodes %s", (_, bytes, text) => {
     expect(textOf(bytes)).toBe(text);
   });
 

@@ -110,7 +110,7 @@ async function prepare(): Promise<void> {
 }
 
 describe("an operation of the daemon and the same operation on its ledger", () => {
-  it("list files that are not in agreement, all of them, of a state, and below a path", async () => {
+  it("operations list files that are not in agreement, all of them, of a state, and below a path", async () => {
     await prepare();
     const refused = { source: world.root, path: "bad.txt", state: "failed", docId: null, message: "too odd" };
     const held = { source: world.root, path: "d/10.txt", state: "held", code: "held" };
@@ -130,21 +130,21 @@ describe("an operation of the daemon and the same operation on its ledger", () =
     expect(below?.files.map(({ path }) => path)).toEqual(all?.files.slice(1).map(({ path }) => path));
   });
 
-  it("list files that are left out, with the rule", async () => {
+  it("operations list files that are left out, with the rule", async () => {
     await prepare();
     const [all, below] = await answersOf("skipped", { limit: 10 }, { limit: 10, path: at("d") });
     expect(all).toEqual({ files: [{ source: world.root, path: "empty.txt", reason: "the file is empty" }] });
     expect(below).toEqual({ files: [] });
   });
 
-  it("list what an approval would cover, with the same token", async () => {
+  it("operations list what an approval would cover, with the same token", async () => {
     await prepare();
     const [held] = await answersOf("held", {});
     expect(held?.held).toMatchObject([{ source: world.root, held: 30 }]);
     expect(held?.held[0]?.token).toMatch(/^\w{8}$/);
   });
 
-  it("explain a file in agreement, a refused, a held and a missing one", async () => {
+  it("operations explain a file in agreement, a refused, a held and a missing one", async () => {
     await prepare();
     const paths = ["agreed.txt", "bad.txt", "d/10.txt", "never.txt", ""];
     const requests = paths.map((path) => ({ path: at(path) }));
@@ -165,7 +165,7 @@ describe("an operation of the daemon and the same operation on its ledger", () =
     expect(offline).toEqual(live.map((found) => Object.assign({}, found, { daemon: null })));
   });
 
-  it("list saved texts, and restore them", async () => {
+  it("operations list saved texts, and restore them", async () => {
     await prepare();
     const [all, one, none] = await answersOf(
       "trash",
@@ -193,7 +193,7 @@ describe("an operation of the daemon and the same operation on its ledger", () =
     ["trash", { path: "/elsewhere" }, "outside_sources"],
     ["undelete", { path: "/elsewhere" }, "outside_sources"],
     ["held", { folder: "/elsewhere" }, "source_unknown"],
-  ])("refuse a path that is in no source: %s", async (name, request, code) => {
+  ])("operations refuse a path that is in no source: %s", async (name, request, code) => {
     world.write("a.txt", "a");
     await start();
     await expect(ask("live", name, request)).rejects.toMatchObject({ code });

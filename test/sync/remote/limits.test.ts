@@ -148,7 +148,7 @@ describe("requests per minute", () => {
     expect(Math.min(times.content, times.control)).toBeGreaterThanOrEqual(20);
   });
 
-  it("let a delete leave while documents have used up their share, and the reverse", () => {
+  it("requests per minute let a delete leave while documents have used up their share, and the reverse", () => {
     for (const [first, second] of [
       ["content", "control"],
       ["control", "content"],

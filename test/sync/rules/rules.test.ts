@@ -53,7 +53,7 @@ describe("names that are never documents", () => {
     ["an Opera download", "paper.pdf.opdownload", "download"],
     ["any partial download", "paper.pdf.PARTIAL", "download"],
   ];
-  it.each(cases)("excludes %s", (_, path, reason) => {
+  it.each(cases)("the rules exclude %s", (_, path, reason) => {
     expect(reasonFor(rulesFor(), path)).toContain(reason);
   });
 
@@ -68,7 +68,7 @@ describe("names that are never documents", () => {
     "temp.md",
     "a.b.c",
   ];
-  it.each(wanted)("wants %s", (path) => {
+  it.each(wanted)("the rules include %s", (path) => {
     expect(rulesFor().wants(path)).toEqual({ wanted: true });
   });
 });

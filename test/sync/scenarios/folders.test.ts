@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 
 describe("folders that come fast", () => {
-  it("50 times removed and made again: files that come later are seen, and nothing is left over", async () => {
+  it("a folder removed and made again 50 times: files that come later are seen, and nothing is left over", async () => {
     followed = await openFollowed(
       { "keep.txt": "keep", ...smallFiles(20, "d") },
       { settings: { holdDeletesPercent: 100 }, timing: SINGLE_DELETES },
@@ -29,7 +29,7 @@ describe("folders that come fast", () => {
 });
 
 describe("renames", () => {
-  it("in a ring, of folders among each other, and by case alone keep every id", async () => {
+  it("renames in a ring, of folders among each other, and by case alone keep every id", async () => {
     // Longer than a busy machine takes to report them all: each name that is seen in between costs an update.
     followed = await openFollowed(
       { "a.txt": "1", "b.txt": "2", "c.txt": "3", ...smallFiles(20, "p"), ...smallFiles(20, "q") },
@@ -102,7 +102,7 @@ describe("the source's own folder", () => {
   const missing = (): boolean =>
     followed.daemon.status().sources[0]?.holdReason?.includes("missing") === true;
 
-  it("removed and made again with another file in it deletes nothing until a person agrees", async () => {
+  it("a source removed and made again with another file in it deletes nothing until a person agrees", async () => {
     followed = await openFollowed(smallFiles(60, "d"));
     const { world, sent, agrees, daemon } = followed;
     rmSync(world.root, { recursive: true });
@@ -123,7 +123,7 @@ describe("the source's own folder", () => {
     await agrees(() => ({ "new.txt": "new", "later.txt": "later" }));
   });
 
-  it("renamed away and back sends nothing, and is watched again", async () => {
+  it("a source renamed away and back sends nothing, and is watched again", async () => {
     followed = await openFollowed(smallFiles(60, "d"));
     const { world, sent, agrees } = followed;
     renameSync(world.root, `${world.root}-away`);
@@ -152,7 +152,7 @@ describe("the source's own folder", () => {
     expect(sources()).toMatchObject({ held: 0, holdReason: null });
   });
 
-  it("replaced by another one in a blink holds every delete until the first is back", async () => {
+  it("a source replaced by another folder in a blink holds every delete until the first is back", async () => {
     followed = await openFollowed(smallFiles(60, "d"));
     const { world, sent, agrees, ids, daemon } = followed;
     const before = ids();

@@ -140,7 +140,7 @@ describe("symbolic links", () => {
     expect(sent()).toEqual({ update: 1 });
   });
 
-  it("into a hidden folder that is taken away and comes back are followed on", async () => {
+  it("links into a hidden folder that is taken away and comes back are followed on", async () => {
     const { at, agrees } = await openLinked({ "o.txt": "o", ".h/d/a.txt": "one" }, { f: ".h/d" });
     await agrees(() => ({ "o.txt": "o", "f/a.txt": "one" }));
     renameSync(at(".h"), at(".away"));

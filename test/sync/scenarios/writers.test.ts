@@ -112,7 +112,7 @@ describe("a file that changes while it is sent", () => {
 });
 
 describe("files that come and go faster than they are read", () => {
-  it("trouble nobody: what is left in the end is what the service has", async () => {
+  it("files that come and go faster than they are read trouble nobody: what is left in the end is what the service has", async () => {
     // Those that were quick enough to be sent are deleted again, which is many within a short time.
     followed = await openFollowed(
       { "keep.txt": "keep" },

@@ -27,7 +27,7 @@ it("rewrites each chunk once for each factor of eight while runs of one size com
   expect(most).toBeLessThanOrEqual(7 * 4);
 });
 
-it("has few runs and rewrites little in whatever sizes runs come in", () => {
+it("a merge plan has few runs and rewrites little in whatever sizes runs come in", () => {
   const size = fc.oneof(fc.integer({ min: 1, max: 300 }), fc.constantFrom(128, 4096, 16_384, 40_000));
   fc.assert(
     fc.property(fc.array(size, { maxLength: 600 }), fc.nat(4), (sizes, repeats) => {

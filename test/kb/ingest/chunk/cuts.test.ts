@@ -86,14 +86,17 @@ function meaningOf(seed: number): { readonly vectors: Float32Array; readonly dim
 
 // Cuts change only on purpose: chunks that move are embedded again, in every store, and earlier measurements of recall no longer hold.
 describe("sample documents are cut where they were cut before", () => {
-  it.each(SIZES)("into chunks of %i with an overlap of %i", async (size, overlap) => {
-    const asked = settings(size, overlap);
-    const found = Array.from({ length: DOCUMENTS }, (_, seed) => {
-      const text = documentOf(seed);
-      return `document ${seed} of ${recorded(text, chunkRecursive(text, asked))}`;
-    });
-    await expect(`${found.join("\n")}\n`).toMatchFileSnapshot(`cuts/recursive-${size}.txt`);
-  });
+  it.each(SIZES)(
+    "sample documents are cut where they were before, into chunks of %i with an overlap of %i",
+    async (size, overlap) => {
+      const asked = settings(size, overlap);
+      const found = Array.from({ length: DOCUMENTS }, (_, seed) => {
+        const text = documentOf(seed);
+        return `document ${seed} of ${recorded(text, chunkRecursive(text, asked))}`;
+      });
+      await expect(`${found.join("\n")}\n`).toMatchFileSnapshot(`cuts/recursive-${size}.txt`);
+    },
+  );
 
   it("sample documents are cut by meaning where they were cut before", async () => {
     const found = Array.from({ length: DOCUMENTS }, (_, seed) => {

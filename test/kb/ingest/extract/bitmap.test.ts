@@ -111,7 +111,7 @@ it.each<[name: string, bytes: Buffer]>([
     "runs of nibbles",
     build("0003 0210 0000 0110 0202 0001", { bits: 4, compression: 2, table: PALETTE.padEnd(16 * 8, "0") }),
   ],
-])("decodes %s", (_name, bytes) => {
+])("a bitmap is decoded: %s", (_name, bytes) => {
   expect(rowsOf(bytes)).toEqual(PICTURE);
 });
 

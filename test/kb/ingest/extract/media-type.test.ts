@@ -76,7 +76,7 @@ describe("detectMediaType", () => {
       Buffer.concat([latin1("MM\0*"), Buffer.from([0, 0, 0, 8]), Buffer.alloc(32)]),
       "image/tiff",
     ],
-  ])("takes %s", async (_name, bytes, expected) => {
+  ])("detectMediaType takes %s", async (_name, bytes, expected) => {
     expect(await detectMediaType(await write(bytes))).toBe(expected);
   });
 

@@ -44,6 +44,6 @@ it.each<[name: string, bytes: Uint8Array, page: number, message: RegExp]>([
   ["a page that is not there", buildPdf([textPage(["typed"])]), 2, /cannot read page 2/],
   ["an empty file", Buffer.alloc(0), 1, /cannot open it: code 3/],
   ["a file that is cut off", Buffer.from("%PDF-1.7\n1 0 obj"), 1, /cannot open it: code 3/],
-])("refuses %s", async (_name, bytes, page, message) => {
+])("recognition refuses %s", async (_name, bytes, page, message) => {
   await expect(draw(bytes, page)).rejects.toThrow(message);
 });

@@ -27,7 +27,7 @@ describe.skipIf(isSkipped())("merges of the index of words in PostgreSQL", () =>
       while (await database.run("write", "", (tx) => mergeScope(tx, of)));
   };
 
-  it("change no result, and drop what was removed", async () => {
+  it("merges in PostgreSQL change no result, and drop what was removed", async () => {
     const ids: string[] = [];
     for (let at = 0; at < SEGMENTS_MERGED; at++) {
       const { id } = await fixture.create(`tide ${at % 7} moon\n\nsea ${at} ${"wave ".repeat(at % 5)}`);

@@ -57,7 +57,7 @@ describe.skipIf(isSkipped())("the stores in SQLite and in PostgreSQL", () => {
     for (const { store } of sides) await store.close();
   });
 
-  it("return the same results with the same scores after any writes", async () => {
+  it("both stores return the same results with the same scores after any writes", async () => {
     const seed = randomBytes(4).readUInt32LE();
     const random = randomOf(seed);
     const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)] as T; // never empty

@@ -23,7 +23,7 @@ function git(...args: readonly string[]): void {
 }
 
 describe.skipIf(!hasGit)("git (skipped where it is not installed)", () => {
-  it("checkout of branches with thousands of files: what differs is sent, and no more", async () => {
+  it("a checkout of branches with thousands of files sends what differs, and no more", async () => {
     followed = await openFollowed({}, { settleMs: 150, patienceMs: LONG_PATIENCE_MS });
     const { world, at, agrees, sent, ids } = followed;
     git("init", "-q", "-b", "main");
@@ -59,7 +59,7 @@ describe.skipIf(!hasGit)("git (skipped where it is not installed)", () => {
     expect(Object.entries(ids()).filter(old)).toEqual(Object.entries(second).filter(old));
   });
 
-  it("writing every file anew with the same text sends nothing", async () => {
+  it("rewriting every file with the same text sends nothing", async () => {
     followed = await openFollowed({}, { settleMs: 150, patienceMs: LONG_PATIENCE_MS });
     const { world, agrees, sent, daemon } = followed;
     git("init", "-q", "-b", "main");

@@ -55,7 +55,7 @@ describe.skipIf(isSkipped())("a copy of a store", { timeout: 240_000 }, () => {
   it.each([
     ["of many documents and searches", indexPath],
     ["of all kinds of records", path],
-  ])("%s is equal in PostgreSQL, and again in SQLite", async (_, file) => {
+  ])("a copied store is equal in PostgreSQL, and again in SQLite: %s", async (_, file) => {
     const before = readFileSync(file);
     url = await newDatabase();
     const moved = await moveToPostgres(file, url);

@@ -38,7 +38,7 @@ describe.skipIf(isSkipped())("announcements between processes", () => {
     process.missed.mockClear();
   };
 
-  it("arrive at the others within a second, and not at the process that sent them", async () => {
+  it("announcements arrive at the other processes within a second, and not at the process that sent them", async () => {
     const [one, two, three] = [open(), open(), open()];
     await Promise.all([one, two, three].map(live));
     one.notices.announce("ingest", "a");

@@ -58,7 +58,7 @@ describe.skipIf(isSkipped())("turns of two processes", () => {
     expect(await turnsOf(1).run("held", wait, async () => "free")).toBe("free");
   });
 
-  it("fail with their work, and leave the name free", async () => {
+  it("turns fail with their work, and leave the name free", async () => {
     await expect(turnsOf(0).run("failing", wait, () => Promise.reject(new Error("no")))).rejects.toThrow(
       "no",
     );
@@ -82,7 +82,7 @@ describe.skipIf(isSkipped())("turns of two processes", () => {
     expect(await turnsOf(0).sweep(10)).toBeGreaterThanOrEqual(1);
   });
 
-  it("let one process at a time do the housekeeping", async () => {
+  it("turns let one process at a time do the housekeeping", async () => {
     const begun = Promise.withResolvers<undefined>();
     const mayEnd = Promise.withResolvers<undefined>();
     const swept: number[] = [];

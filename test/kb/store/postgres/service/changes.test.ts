@@ -40,7 +40,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     }
   });
 
-  it("split the text that a document has", async () => {
+  it("two processes that change one document split the text that it has", async () => {
     const path = await create();
     for (let round = 1; round <= ROUNDS; round += 1) {
       const content = `# Round ${round}\n\n${"The moon pulls the sea. ".repeat(30 * round)}`;
@@ -53,7 +53,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     }
   });
 
-  it("count each change of a document, and never two under one version", async () => {
+  it("two processes count each change of a document, and never two under one version", async () => {
     const path = await create();
     const versions = await Promise.all(
       Array.from({ length: 2 * ROUNDS }, async (_, at) => {
@@ -100,7 +100,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     }
   });
 
-  it("answer the questions of a thread one after another, each with the one before", async () => {
+  it("two processes answer the questions of a thread one after another, each with the one before", async () => {
     let running = 0;
     let most = 0;
     model.behave = async () => {
@@ -142,7 +142,7 @@ describe.skipIf(isSkipped())("two processes that change the same", () => {
     }
   });
 
-  it("complete a batch at which both look", async () => {
+  it("two processes complete a batch that both work on", async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, async () => (await create()).split("/").at(-1)));
     const { json } = await send(0, "POST", "/v1/batches", { body: { kind: "delete", ids } });
     // Both look for work at once.

@@ -60,7 +60,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
   };
   const started = (count: number) => vi.waitFor(() => expect(waiting).toHaveLength(count), { timeout: 5000 });
 
-  it("create one resource, and all get the same answer", async () => {
+  it("requests of one Idempotency-Key create one resource, and all get the same answer", async () => {
     const answers = await race("POST", "/api/rag/resource", "create", {
       body: createBody({ owner_id: "one" }),
     });
@@ -69,7 +69,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("one")).toBe(1);
   });
 
-  it("change a resource once", async () => {
+  it("requests of one Idempotency-Key change a resource once", async () => {
     const { json } = await send(0, "POST", "/api/rag/resource", { body: createBody() });
     const path = `/api/rag/resource/${json.data._id}`;
     const answers = await race("PUT", path, "update", { body: { content: "New words." } });
@@ -77,7 +77,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect((await send(1, "GET", `${path}/chunks`)).json.data.version).toBe(2);
   });
 
-  it("queue one job", async () => {
+  it("requests of one Idempotency-Key queue one job", async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
         send(at, "POST", "/api/rag/resource", {
@@ -90,7 +90,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("queued")).toBe(1);
   });
 
-  it("create one resource of each line of a bulk create", async () => {
+  it("bulk creates of one Idempotency-Key create one resource of each line", async () => {
     const body = Array.from({ length: 20 }, (_, at) =>
       JSON.stringify({
         ...createBody({ owner_id: "bulk" }),
@@ -111,7 +111,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("bulk")).toBe(20);
   });
 
-  it("store one file", async () => {
+  it("uploads of one Idempotency-Key store one file", async () => {
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
         send(at, "POST", "/image/processing/upload", {
@@ -126,7 +126,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(new Set(tokens).size).toBe(1);
   });
 
-  it("accept one batch", async () => {
+  it("requests of one Idempotency-Key start one batch", async () => {
     const { json } = await send(0, "POST", "/api/rag/resource", { body: createBody() });
     const answers = await race("POST", "/v1/batches", "batch", {
       body: { kind: "delete", ids: [json.data._id] },
@@ -159,7 +159,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await countOf("stopped")).toBe(1);
   });
 
-  it("refuse another request under the key, also while the first is in progress", async () => {
+  it("another request under an Idempotency-Key is refused, also while the first is in progress", async () => {
     const first = createLink(0, "other", "other");
     await started(1);
     const second = createLink(1, "other", "another");
@@ -168,7 +168,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(await second).toMatchObject({ status: 409, json: { error: { code: "idempotency_conflict" } } });
   });
 
-  it("allow the key of a refused request again, in any process", async () => {
+  it("the Idempotency-Key of a refused request may be used again, in any process", async () => {
     const refused = await send(0, "POST", "/api/rag/resource", {
       body: createBody({ title: "" }),
       headers: { "idempotency-key": "refused" },
@@ -181,7 +181,7 @@ describe.skipIf(isSkipped())("two processes with requests of one Idempotency-Key
     expect(again.status).toBe(201);
   });
 
-  it("answer 409 and Retry-After if the first takes too long, and wait for no process that has crashed", async () => {
+  it("requests of one Idempotency-Key get 409 and Retry-After if the first takes too long, and wait for no process that has crashed", async () => {
     const store = await openPostgresStore(services.url);
     const request = { accountId: "a", key: "late", sha256: "s" };
     const idempotencyOf = (holder: string) => {

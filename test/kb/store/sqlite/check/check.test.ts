@@ -215,7 +215,7 @@ describe("a damaged store", () => {
       "store-queue",
     ],
     ["a document of an unknown file", "UPDATE resource SET file_token = 'x' WHERE number = 1", "store-files"],
-  ])("finds %s", (_name, sql, check) => {
+  ])("the check of a damaged store finds %s", (_name, sql, check) => {
     const findings = checkStore(damagedBy(sql))?.findings ?? [];
     expect(findings.map((finding) => finding.check)).toContain(check);
     for (const { message, remedy, level } of findings) {
