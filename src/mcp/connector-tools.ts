@@ -6,14 +6,15 @@ import type { Reached } from "./caller.ts";
 import { linkOf } from "./document-link.ts";
 import { duplicatesAmong } from "./duplicates.ts";
 import type { KnownFiles } from "./known-files.ts";
-import { readDocument } from "./read-tool.ts";
-import { byRank } from "./search-tool.ts";
+import { readDocument, type ReadOutput } from "./read-tool.ts";
+import { answerReceipt, AnswerReceipt } from "./receipt.ts";
+import { askTargets, byRank, targetOf } from "./search-tool.ts";
 import { findSources } from "./sources.ts";
 import type { ToolOutput } from "./tool-result.ts";
 
 /*
  * The tools `search` and `fetch` have the inputs and results that ChatGPT (apps, company knowledge, deep research) requires of
- * a server. ChatGPT checks that their inputs have exactly these fields, reads the result as structured content and as JSON in a
+ * a server. ChatGPT checks that their inputs have exactly these fields (results may have more), reads the result as structured content and as JSON in a
  * single text, and cites only what has a `url`:
  * https://platform.openai.com/docs/mcp and
  * https://developers.openai.com/apps-sdk/build/mcp-server#company-knowledge-compatibility (both as of June 2026).
@@ -43,6 +44,7 @@ export const FindOutput = z.object({
       url: z.string().describe("Address for citations."),
     }),
   ),
+  receipt: AnswerReceipt,
 });
 export type FindOutput = z.infer<typeof FindOutput>;
 
@@ -55,12 +57,16 @@ export async function findDocuments(
 ): Promise<ToolOutput<FindOutput>> {
   const { service } = reached;
   const sources = await findSources(reached, files, {}, signal);
-  const answers = await Promise.all(
-    sources.map(({ collection_id, owner_id }) =>
-      service.search({ query, top_k: PASSAGES_MAX, collection_id, owner_id }, signal),
-    ),
+  const { answer: searched, receipt } = await askTargets(
+    reached,
+    sources.map(targetOf),
+    { waitSeconds: undefined, signal },
+    async (target) => ({
+      target,
+      answer: await service.search({ query, top_k: PASSAGES_MAX, ...target }, signal),
+    }),
   );
-  const passages = answers.flatMap(({ results }) => results).toSorted(byRank);
+  const passages = searched.flatMap(({ answer }) => answer.results).toSorted(byRank);
   const titles = new Map<string, string | undefined>();
   const duplicates = duplicatesAmong(passages);
   for (const { id, payload } of passages) {
@@ -76,7 +82,7 @@ export async function findDocuments(
       return [{ id, title: cutText(name, TITLE_CHARS_MAX), url: linkOf({ id, url: record.url }, files) }];
     }),
   );
-  const data = { results: [...fitting(found.flat())] };
+  const data = { results: [...fitting(found.flat())], receipt: answerReceipt(receipt) };
   return { data, text: JSON.stringify(data) };
 }
 
@@ -109,9 +115,17 @@ export const FetchOutput = z.object({
   url: z.string().describe("Address for citations."),
   metadata: z
     .record(z.string(), z.string())
-    .describe("path, folder, updated_at, characters, and next_id if the text goes on."),
+    .describe(
+      "path, folder, updated_at, characters, next_id if the text goes on, and how fresh it is: current, as_of (as in a receipt).",
+    ),
 });
 export type FetchOutput = z.infer<typeof FetchOutput>;
+
+function noteOf({ file_changed: isChanged, receipt }: ReadOutput): string | undefined {
+  if (isChanged) return "Its file has changed since this text was taken from it.";
+  if (receipt.folders_unknown !== true) return undefined;
+  return "No daemon answers here: whether its file was changed since is unknown.";
+}
 
 /** Returns a document's text, or a part of it: `ID#N` is the part from character N on. */
 export async function fetchDocument(
@@ -123,7 +137,7 @@ export async function fetchDocument(
   const [, document = id, offset = "0"] = /^(.+)#(\d{1,9})$/.exec(id) ?? [];
   const part = { document, offset: Number(offset), limit: TEXT_CHARS_MAX };
   const { data: read } = await readDocument(reached, files, part, signal);
-  const { document_id, path, folder, updated_at, total_chars, next_offset, status, message } = read;
+  const { document_id, path, folder, updated_at, total_chars, next_offset, status, message, receipt } = read;
   const nextId = next_offset === null ? undefined : `${document_id}#${next_offset}`;
   const facts = {
     path,
@@ -131,7 +145,9 @@ export async function fetchDocument(
     updated_at,
     characters: String(total_chars),
     next_id: nextId,
-    note: read.file_changed ? "Its file has changed since this text was taken from it." : undefined,
+    current: String(receipt.current),
+    as_of: receipt.as_of,
+    note: noteOf(read),
     problem: status === "error" ? (message ?? "Its text could not be read.") : undefined,
   };
   const data = {

@@ -27,12 +27,24 @@ export const AnswerReceipt = z.object({
   documents_waiting: Count.optional().describe("Documents that are being read."),
   documents_failed: Count.optional(),
   chunks_without_vectors: Count.optional().describe("Passages not found by meaning yet."),
+  folders_unknown: z
+    .literal(true)
+    .optional()
+    .describe(
+      "No daemon answers: whether files were changed since is unknown, and current does not speak of it.",
+    ),
   gave_up: z.enum(["timeout", "busy"]).optional().describe("Why freshness current waited no longer."),
 });
 export type AnswerReceipt = z.infer<typeof AnswerReceipt>;
 
 /** Returns the short form of a receipt. */
-export function answerReceipt({ current, folders, documents, gaveUp }: Receipt): AnswerReceipt {
+export function answerReceipt({
+  current,
+  folders,
+  foldersUnknown,
+  documents,
+  gaveUp,
+}: Receipt): AnswerReceipt {
   const sum = (count: "pending" | "failed" | "held" | "unreadable"): number =>
     folders.reduce((total, each) => total + each[count], 0);
   // ISO times sort as text.
@@ -50,6 +62,7 @@ export function answerReceipt({ current, folders, documents, gaveUp }: Receipt):
     current,
     as_of: oldest ?? null,
     ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+    ...(foldersUnknown && { folders_unknown: true }),
     ...(gaveUp !== undefined && { gave_up: gaveUp }),
   };
 }
@@ -66,6 +79,7 @@ export function joinReceipts(receipts: readonly (Receipt | undefined)[]): Receip
     folders: [
       ...new Map(known.flatMap(({ folders }) => folders).map((each) => [each.folder, each])).values(),
     ],
+    ...(known.some(({ foldersUnknown }) => foldersUnknown) && { foldersUnknown: true }),
     documents: { waiting: sum("waiting"), failed: sum("failed"), withoutVectors: sum("withoutVectors") },
     changed: [...new Set(known.flatMap(({ changed }) => changed))],
     ...(gaveUp !== undefined && { gaveUp }),
@@ -114,11 +128,16 @@ export async function askWithReceipt<T>(
   const isLate = !current && waitSeconds !== undefined && spentSeconds >= waitSeconds;
   const gaveUp = receipt?.gaveUp ?? (isLate ? "timeout" : undefined);
   const changed = [...(after?.changed ?? [])];
-  return { answer, receipt: { ...receipt, current, folders, changed, ...(gaveUp && { gaveUp }) } };
+  const { foldersUnknown: _, ...rest } = receipt ?? {};
+  // A ledger knows its folders without a daemon, and says of each that none runs.
+  const isUnknown = here === undefined && (receipt === undefined || receipt.foldersUnknown === true);
+  const unknown = isUnknown && { foldersUnknown: true as const };
+  return { answer, receipt: { ...rest, current, folders, ...unknown, changed, ...(gaveUp && { gaveUp }) } };
 }
 
 /** States what is wrong with the freshness of an answer, each in a few words; empty if nothing is. */
-function receiptWords({ current, folders, documents, changed, gaveUp }: Receipt, isFresh: boolean): string[] {
+function receiptWords(receipt: Receipt, isFresh: boolean): string[] {
+  const { current, folders, foldersUnknown, documents, changed, gaveUp } = receipt;
   const sum = (count: "pending" | "failed" | "held" | "unreadable"): number =>
     folders.reduce((total, each) => total + each[count], 0);
   const { waiting = 0, failed = 0, withoutVectors = 0 } = documents ?? {};
@@ -138,6 +157,9 @@ function receiptWords({ current, folders, documents, changed, gaveUp }: Receipt,
     ...(has("paused") ? ["a folder is paused"] : []),
     ...(has("halted") ? ["a folder is halted: see `kbsync status`"] : []),
     ...(isFresh && !current && has("stopped") ? ["no daemon runs, so newer changes are unknown"] : []),
+    ...(isFresh && foldersUnknown
+      ? ["no daemon answers here, so changes of synced folders are unknown"]
+      : []),
     ...(gaveUp === "timeout" ? ["the wait was too short"] : []),
     ...(gaveUp === "busy" ? ["too many questions wait already"] : []),
   ];

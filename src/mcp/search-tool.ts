@@ -80,7 +80,7 @@ export async function searchPassages(
 }
 
 /** Searches targets, and completes the joined receipt of the answers. */
-function askTargets(
+export function askTargets(
   { askLedger }: Reached,
   targets: readonly SearchTarget[],
   fresh: Pick<FreshQuestion, "waitSeconds" | "signal">,
@@ -175,9 +175,11 @@ export function byRank(a: SearchResult, b: SearchResult): number {
   return b.score - a.score || (a.id < b.id ? -1 : 1);
 }
 
-type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
+/** What one search covers. */
+export type SearchTarget = Pick<SearchRequest, "doc_id" | "collection_id" | "owner_id">;
 
-function targetOf({ collection_id, owner_id }: McpSource): SearchTarget {
+/** Returns the target that is all of a source. */
+export function targetOf({ collection_id, owner_id }: McpSource): SearchTarget {
   return { collection_id, owner_id };
 }
 

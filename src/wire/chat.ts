@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { AGENT_ID_CHARS_MAX } from "./agent.ts";
+import { ContextFields } from "./context.ts";
 import { Location } from "./location.ts";
 import { Count, Id, NumberRange } from "./primitives.ts";
 import { FreshnessFields, Receipt } from "./receipt.ts";
@@ -67,6 +68,9 @@ export const ChatBody = z
       })
       .optional(),
     ...FreshnessFields,
+    /** How much is read around each passage that the agent finds, and of all passages together. */
+    expand: ContextFields.expand,
+    max_tokens: ContextFields.max_tokens,
     settings: z
       .object({
         response_format: z

@@ -75,6 +75,12 @@ export const Receipt = z
     folders: z
       .array(FolderReceipt)
       .describe("Synced folders in what was asked. Empty: no folder is known, so only documents are judged."),
+    foldersUnknown: z
+      .literal(true)
+      .optional()
+      .describe(
+        "No daemon answers here: whether files of synced folders were changed since is unknown, and current does not speak of it.",
+      ),
     documents: DocumentReceipt.optional(),
     changed: z
       .array(z.string())

@@ -15,7 +15,13 @@ const FOLDER: FolderReceipt = {
   noticing: "watched",
 };
 const NONE = { waiting: 0, failed: 0, withoutVectors: 0 };
-const OF_SERVICE: Receipt = { current: true, folders: [], documents: NONE, changed: [] };
+const OF_SERVICE: Receipt = {
+  current: true,
+  folders: [],
+  foldersUnknown: true,
+  documents: NONE,
+  changed: [],
+};
 const { signal } = new AbortController();
 
 /** A ledger that knows this folder, and what it was asked. */
@@ -70,6 +76,12 @@ describe("an answer of a service that knows no folder", () => {
     expect((await ask(ledger({}).ask, { ...OF_SERVICE, current: false })).receipt.current).toBe(false);
   });
 
+  it("says that folders are unknown only where neither a daemon nor a ledger answers", async () => {
+    expect((await ask(undefined, OF_SERVICE)).receipt.foldersUnknown).toBe(true);
+    expect((await ask(undefined, undefined)).receipt.foldersUnknown).toBe(true);
+    expect((await ask(ledger({}).ask, OF_SERVICE)).receipt).not.toHaveProperty("foldersUnknown");
+  });
+
   it("leaves the receipt of a service alone that knows its folders", async () => {
     const receipt = { ...OF_SERVICE, folders: [FOLDER], changed: ["d"] };
     const { ask: known, asked } = ledger({ failed: 1 });
@@ -84,6 +96,7 @@ it("joins receipts: the counts are added, folders are listed once", () => {
   expect(joinReceipts([one, other])).toEqual({
     current: false,
     folders: [FOLDER],
+    foldersUnknown: true,
     documents: { ...NONE, waiting: 2 },
     changed: ["a", "b"],
     gaveUp: "timeout",
@@ -111,6 +124,13 @@ it.each<[string, Partial<Receipt>, boolean, string | undefined]>([
     true,
     "no daemon runs, so newer changes are unknown",
   ],
+  ["nothing of unknown folders that nobody asked to wait", { foldersUnknown: true }, false, undefined],
+  [
+    "that folders are unknown without a daemon",
+    { foldersUnknown: true },
+    true,
+    "no daemon answers here, so changes of synced folders are unknown",
+  ],
   [
     "what was late",
     { current: false, documents: { ...NONE, waiting: 2, withoutVectors: 3 }, gaveUp: "timeout" },
@@ -118,6 +138,7 @@ it.each<[string, Partial<Receipt>, boolean, string | undefined]>([
     "2 documents are being read, 3 passages are not found by meaning yet, the wait was too short",
   ],
 ])("says in a line: %s", (_title, change, isFresh, words) => {
-  const line = receiptLine({ ...OF_SERVICE, ...change }, isFresh);
+  const { foldersUnknown: _, ...known } = OF_SERVICE;
+  const line = receiptLine({ ...known, ...change }, isFresh);
   expect(line).toBe(words && `Not everything here is up to date: ${words}.`);
 });

@@ -12,7 +12,7 @@ import {
   ANSWER_TOKENS_DEFAULT,
   ANSWER_TOKENS_MAX,
   ANSWER_TOKENS_MIN,
-  Expand,
+  type Expand,
   NEIGHBOURS_MAX,
 } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
@@ -36,6 +36,7 @@ import {
   addFreshOptions,
   type CommonOptions,
   configRequest,
+  expandOption,
   filterOption,
   type FreshOptions,
   waitSecondsOf,
@@ -292,11 +293,4 @@ function scoreOption(text: string): number {
   const value = Number(text);
   if (/^[\d.]+$/.test(text) && value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError("expected a number from 0 to 1");
-}
-
-/** Parses what to show around a hit. */
-function expandOption(text: string): Expand {
-  const expand = Expand.safeParse(text);
-  if (expand.success) return expand.data;
-  throw new InvalidArgumentError(`expected section, neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
 }

@@ -1,6 +1,7 @@
 import { GlobText } from "../../config/schema.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
+import { Expand, NEIGHBOURS_MAX } from "../../wire/context.ts";
 import { Tier } from "../../wire/primitives.ts";
 import { FRESH_SECONDS_DEFAULT, FRESH_SECONDS_MAX } from "../../wire/receipt.ts";
 import type { Context } from "./context.ts";
@@ -106,6 +107,13 @@ export function filterOption(text: string): object {
     // Reported below, with what is expected.
   }
   throw new InvalidArgumentError('expected conditions as JSON, such as {"tags": "draft"}');
+}
+
+/** Parses what to read around a hit. */
+export function expandOption(text: string): Expand {
+  const expand = Expand.safeParse(text);
+  if (expand.success) return expand.data;
+  throw new InvalidArgumentError(`expected section, neighbours, or a number from 1 to ${NEIGHBOURS_MAX}`);
 }
 
 /** Adds a glob to those before it. */

@@ -1,5 +1,7 @@
 import { firstOfEach } from "../../lib/near-duplicates.ts";
+import { countTokens } from "../../lib/tokens.ts";
 import type { KnowledgePart } from "../../wire/agent.ts";
+import { ANSWER_TOKENS_DEFAULT, type SearchContext } from "../../wire/context.ts";
 import { joinFallbacks, QUERY_CHARS_MAX, type SearchFallback } from "../../wire/search.ts";
 import type { KnowledgeBase } from "../resources/knowledge-base.ts";
 import { queryResources } from "../resources/query.ts";
@@ -28,33 +30,55 @@ export async function findParts(
   });
 }
 
+/** A question, and how much to read for it. */
+export interface PassagesRequest extends Pick<SearchContext, "expand" | "max_tokens"> {
+  readonly question: string;
+}
+
 /**
  * Searches parts of the knowledge base for a question. Best passage first, numbered from 1. Of passages with nearly the same text, the
- * best one: copies would take the place of others.
+ * best one: copies would take the place of others. With `expand`, each is the text around its hits. All have `max_tokens` together.
  */
 export async function findPassages(
   kb: KnowledgeBase,
   accountId: string,
   parts: readonly SearchedPart[],
-  question: string,
+  { question, expand, max_tokens: tokensMax }: PassagesRequest,
 ): Promise<{ readonly passages: readonly Passage[]; readonly fallback: SearchFallback | undefined }> {
   const query = question.slice(0, QUERY_CHARS_MAX).trim();
   if (query === "") return { passages: [], fallback: undefined };
+  const around = {
+    expand,
+    max_tokens: tokensMax ?? (expand === undefined ? undefined : ANSWER_TOKENS_DEFAULT),
+  };
   const outcomes = await Promise.all(
     parts
       .filter(({ isEmpty }) => !isEmpty)
-      .map((part) => queryResources(kb, accountId, part, { ...part, query, collapse: true })),
+      .map((part) => queryResources(kb, accountId, part, { ...part, query, collapse: true, ...around })),
   );
-  const found = outcomes.flatMap(({ results, chunks }): readonly Omit<Passage, "number">[] =>
-    chunks.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
+  const found = outcomes.flatMap(
+    ({ results, chunks, passages = chunks }): readonly Omit<Passage, "number">[] =>
+      passages.map((chunk, at) => Object.assign(chunk, { score: results[at]?.score ?? 0 })),
   );
   // Parts of an agent's knowledge may overlap.
   const ranked = [...new Map(found.map((passage) => [passage.id, passage])).values()].toSorted(
     (a, b) => b.score - a.score || (a.id < b.id ? -1 : 1),
   );
   const firsts = firstOfEach(ranked.map(({ text }) => text));
-  const passages = ranked
-    .filter((_, at) => firsts[at] === at)
-    .map((passage, at) => Object.assign(passage, { number: at + 1 }));
+  const unique = ranked.filter((_, at) => firsts[at] === at);
+  const passages = withinTokens(unique, around.max_tokens ?? Infinity).map((passage, at) =>
+    Object.assign(passage, { number: at + 1 }),
+  );
   return { passages, fallback: joinFallbacks(outcomes) };
+}
+
+/** Returns the passages that fit, best first. The searches of several parts have the whole number of tokens each. */
+function withinTokens<P extends Pick<Passage, "text">>(
+  passages: readonly P[],
+  tokensMax: number,
+): readonly P[] {
+  if (tokensMax === Infinity) return passages;
+  let tokens = 0;
+  const over = passages.findIndex(({ text }) => (tokens += countTokens(text)) > tokensMax);
+  return over === -1 ? passages : passages.slice(0, over);
 }

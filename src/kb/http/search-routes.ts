@@ -29,7 +29,7 @@ export function addSearchRoutes(server: FastifyInstance, parts: HttpParts): void
       const body = readBody(SearchBody, request.body);
       const { during } = parts.urgent;
       const answered = await queryWithReceipt(parts.kb, accountId, body, disconnected(), during);
-      const { chunks: _, bases: _bases, ...found } = answered;
+      const { chunks: _, bases: _bases, passages: _passages, ...found } = answered;
       return { status: 200, body: { success: true, ...found } } as const;
     },
   });

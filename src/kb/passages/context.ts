@@ -32,6 +32,8 @@ export interface ContextRequest {
 
 export interface ContextOutcome extends SearchOutcome {
   readonly budget: Budget;
+  /** The results as chunks: the best hit of each, with the text around it. */
+  readonly passages: readonly FoundChunk[];
 }
 
 /** Characters read on each side of a hit: a section of that length has some 2,000 tokens. */
@@ -97,6 +99,7 @@ export async function withContext(
     text,
     results: fitted.map((each, at) => resultWith(each, scoreOf(each, fitted[at + 1]), expand !== undefined)),
     chunks: fitted.map((each) => each.hits[0].chunk),
+    passages: fitted.map(chunkWith),
     budget: {
       tokenizer: TOKENIZER,
       tokens: countTokens(text),
@@ -184,6 +187,15 @@ function resultWith(
   const { source } = pieces;
   const whole = { ...source, end: source.start + source.text.length };
   return { ...result, payload: { ...payload, content, ...positionOf(whole, { start, end }), ...additions } };
+}
+
+/** Returns the best hit with the whole text of the result. */
+function chunkWith({ hits, pieces, chunk, start, end, content }: Fitted): FoundChunk {
+  const { before: _before, after: _after, ...best } = hits[0].chunk;
+  if (chunk !== undefined) return chunk;
+  const { source } = pieces;
+  const { lines } = positionOf({ ...source, end: source.start + source.text.length }, { start, end });
+  return { ...best, text: content, start, end, line: lines?.first, locations: source.locations };
 }
 
 function hitWithin({ chunk, score }: Hit, start: number, end: number) {

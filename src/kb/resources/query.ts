@@ -20,7 +20,7 @@ export async function queryWithReceipt(
   body: SearchBody,
   signal: AbortSignal,
   during: <T>(search: () => Promise<T>) => Promise<T>,
-): Promise<SearchOutcome & { readonly receipt: Receipt }> {
+): Promise<(SearchOutcome & Partial<ContextOutcome>) & { readonly receipt: Receipt }> {
   const searched = await findSearched(kb, accountId, body);
   const before = await readBefore(kb, accountId, [searched], body, signal);
   const outcome = await during(async () => {
@@ -43,7 +43,7 @@ export async function queryResources(
   accountId: string,
   { scope: whole, tier }: Searched,
   body: Pick<SearchBody, "filter" | "query" | "score" | "top_k" | keyof typeof ContextFields>,
-): Promise<SearchOutcome | ContextOutcome> {
+): Promise<SearchOutcome & Partial<ContextOutcome>> {
   const startMs = performance.now();
   const scope = body.filter === undefined ? whole : { ...whole, filter: body.filter };
   const model = tier === "fastest" ? undefined : await kb.embedderFor(scope);

@@ -1,12 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Tier } from "../../wire/primitives.ts";
-import {
-  CITED_MAX,
-  type DocumentReceipt,
-  type FolderReceipt,
-  FRESH_SECONDS_DEFAULT,
-  type Receipt,
-} from "../../wire/receipt.ts";
+import { CITED_MAX, type DocumentReceipt, FRESH_SECONDS_DEFAULT, type Receipt } from "../../wire/receipt.ts";
 import type { SearchFallback } from "../../wire/search.ts";
 import type { Scope, Unfinished } from "../store/search-index.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
@@ -33,7 +27,7 @@ export interface Freshness {
 }
 
 /** What was known before a search, so that its receipt claims no more than the search could see. */
-export type KnownBefore = Pick<Receipt, "current" | "folders" | "documents" | "gaveUp">;
+export type KnownBefore = Pick<Receipt, "current" | "folders" | "foldersUnknown" | "documents" | "gaveUp">;
 
 /**
  * Reads how fresh the answers of searches will be. With `freshness`, waits before for everything that was saved by now, as long
@@ -69,10 +63,10 @@ export async function receiptOf(
 }
 
 async function knownNow(kb: KnowledgeBase, searched: readonly Searched[]): Promise<KnownBefore> {
-  const [folders, states] = await Promise.all([foldersOf(kb, searched), unfinished(kb, searched)]);
+  const [known, states] = await Promise.all([foldersOf(kb, searched), unfinished(kb, searched)]);
   const documents = documentsOf(states);
   const isDone = documents.waiting === 0 && documents.failed === 0 && documents.withoutVectors === 0;
-  return { current: isDone && folders.every(({ current }) => current), folders, documents };
+  return { current: isDone && known.folders.every(({ current }) => current), ...known, documents };
 }
 
 async function wait(
@@ -83,7 +77,7 @@ async function wait(
 ): Promise<KnownBefore> {
   const endMs = performance.now() + seconds * 1000;
   // First the folders: they send documents that are waited for next.
-  const folders = await foldersOf(kb, searched, seconds, signal);
+  const known = await foldersOf(kb, searched, seconds, signal);
   let states = await unfinished(kb, searched);
   const upToJob = Math.max(0, ...states.map(({ lastJob }) => lastJob));
   let isOlderWaiting = states.some(({ waiting }) => waiting > 0);
@@ -98,9 +92,9 @@ async function wait(
   }
   const documents = documentsOf(states);
   const isDone = !isOlderWaiting && documents.failed === 0 && documents.withoutVectors === 0;
-  const current = isDone && folders.every((folder) => folder.current);
+  const current = isDone && known.folders.every((folder) => folder.current);
   const isOver = !current && performance.now() >= endMs;
-  return { current, folders, documents, ...(isOver && { gaveUp: "timeout" }) };
+  return { current, ...known, documents, ...(isOver && { gaveUp: "timeout" }) };
 }
 
 async function foldersOf(
@@ -108,8 +102,8 @@ async function foldersOf(
   searched: readonly Searched[],
   waitSeconds?: number,
   signal?: AbortSignal,
-): Promise<FolderReceipt[]> {
-  if (searched.length === 0) return [];
+): Promise<Pick<KnownBefore, "folders" | "foldersUnknown">> {
+  if (searched.length === 0) return { folders: [] };
   const scopes = searched.map(({ scope }) =>
     "resourceId" in scope
       ? { documentId: scope.resourceId }
@@ -119,7 +113,7 @@ async function foldersOf(
     { scopes, cited: [], ...(waitSeconds !== undefined && { waitSeconds }) },
     signal,
   );
-  return [...(known?.folders ?? [])];
+  return known === undefined ? { folders: [], foldersUnknown: true } : { folders: [...known.folders] };
 }
 
 /** Reads what is unfinished in each scope. */

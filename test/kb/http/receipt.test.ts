@@ -89,6 +89,7 @@ describe("the receipt of a search", () => {
     expect(json.receipt).toEqual({
       current: true,
       folders: [],
+      foldersUnknown: true,
       documents: { waiting: 0, failed: 0, withoutVectors: 0 },
       changed: [],
     });
