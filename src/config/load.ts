@@ -65,18 +65,22 @@ export interface NamedFolder {
   readonly exclude?: readonly string[];
 }
 
-/** Settings of the command line and the environment. */
-export interface ConfigRequest {
+/** Where to find the configuration file. */
+export interface FileRequest {
   /** `--config`. */
   readonly file?: string | undefined;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Settings of the command line and the environment. */
+export interface ConfigRequest extends FileRequest {
   /** `--state-dir`. */
   readonly stateDir?: string | undefined;
   /** Folders on the command line, which become the only sources. */
   readonly folders?: readonly NamedFolder[] | undefined;
   /** `--port` of the embedded service. */
   readonly port?: number | undefined;
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /**
@@ -157,7 +161,11 @@ function checkFolders({
   sources,
   stateDir,
   service,
-}: Pick<Config, "sources" | "stateDir" | "service">): void {
+}: {
+  readonly sources: readonly { readonly absolutePath: string }[];
+  readonly stateDir: string;
+  readonly service: ServiceConfig;
+}): void {
   const files = filesOf(service);
   const roots = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
   const realState = realPath(stateDir);
@@ -223,7 +231,7 @@ function expectedKeys(path: string): string {
 }
 
 /** Returns the configuration file that a request means, which may be missing if it is named; undefined: there is none. */
-export function findConfigFile(request: ConfigRequest): string | undefined {
+export function findConfigFile(request: FileRequest): string | undefined {
   const named = request.file ?? request.env["KBSYNC_CONFIG"];
   if (named !== undefined && named !== "") return resolve(request.cwd, named);
   const here = join(request.cwd, CONFIG_FILE_NAME);
@@ -314,7 +322,7 @@ function leavesMachine({ service, kb }: Pick<ConfigFile, "service" | "kb">): boo
 function withDatabase(
   parsed: ConfigFile,
   name: string,
-  { KBSYNC_DATABASE: given = "" }: ConfigRequest["env"],
+  { KBSYNC_DATABASE: given = "" }: FileRequest["env"],
 ): ConfigFile {
   const { service } = parsed;
   if (!("embedded" in service)) return parsed;
@@ -365,7 +373,7 @@ function servicePort(
  */
 function environmentPort(
   written: unknown,
-  { KBSYNC_PORT: port = "" }: ConfigRequest["env"],
+  { KBSYNC_PORT: port = "" }: FileRequest["env"],
 ): number | undefined {
   if (port === "") return undefined;
   if (/^\d{1,5}$/.test(port) && Number(port) <= 65_535) {

@@ -28,7 +28,7 @@ const HOST_DEFAULT = "127.0.0.1";
 /** Default port of the embedded service. */
 export const PORT_DEFAULT = 7411;
 
-const httpUrl = z
+const HttpUrl = z
   .url({ protocol: /^https?$/, error: "expected an http or https address" })
   .transform((text) => text.replace(/\/+$/, ""));
 
@@ -67,7 +67,6 @@ export const GlobText = z
     const message = globProblem(text);
     if (message !== undefined) context.addIssue({ code: "custom", message });
   });
-const glob = GlobText;
 
 /** Explains why a glob can match nothing, or not what it seems to; undefined if it can. */
 function globProblem(text: string): string | undefined {
@@ -83,7 +82,7 @@ function globProblem(text: string): string | undefined {
 }
 
 const rule = z.strictObject({
-  match: glob.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
+  match: GlobText.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
   settings: settings.optional().describe("Chunking of the files that match."),
   title: z
     .string()
@@ -114,7 +113,7 @@ function fixedProblem(name: string, value: z.infer<typeof fixedValue>): string |
 }
 
 const metadataRule = z.strictObject({
-  glob: glob.describe("Glob over the path below the source, for example `contracts/**`."),
+  glob: GlobText.describe("Glob over the path below the source, for example `contracts/**`."),
   set: z
     .record(z.string(), fixedValue)
     .superRefine((set, context) => {
@@ -128,7 +127,7 @@ const metadataRule = z.strictObject({
     ),
 });
 
-const source = z.strictObject({
+const SourceEntry = z.strictObject({
   path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
   ownerId: z
     .string()
@@ -149,13 +148,17 @@ const source = z.strictObject({
     .describe("The collection's id at the service, if known. Saves a request after the ledger was lost."),
   settings: settings.prefault({}).describe("Chunking of this source's files."),
   include: z
-    .array(glob)
+    .array(GlobText)
     .max(1000)
     .default([])
     .describe("Only files that match one of these globs. Default: every file of a known kind."),
-  exclude: z.array(glob).max(1000).default([]).describe("Files that match one of these globs are left out."),
+  exclude: z
+    .array(GlobText)
+    .max(1000)
+    .default([])
+    .describe("Files that match one of these globs are left out."),
   allowSecrets: z
-    .array(glob)
+    .array(GlobText)
     .max(1000)
     .default([])
     .describe(
@@ -192,7 +195,7 @@ const source = z.strictObject({
     ),
 });
 
-const embedded = z.strictObject({
+const EmbeddedService = z.strictObject({
   embedded: z.literal(true).describe("Run the service in this process."),
   host: z
     .string()
@@ -203,11 +206,9 @@ const embedded = z.strictObject({
       "Address to listen on. One that is not loopback opens the service to other machines, `0.0.0.0` to all that reach this one. Then publicUrl and kb.resources.requireKey are required, and keys and documents travel unencrypted unless a proxy adds TLS.",
     ),
   port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
-  publicUrl: httpUrl
-    .optional()
-    .describe(
-      "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: kb.resources.requireKey is required. Default: the address it listens on.",
-    ),
+  publicUrl: HttpUrl.optional().describe(
+    "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: kb.resources.requireKey is required. Default: the address it listens on.",
+  ),
   modelDir: z
     .string()
     .min(1)
@@ -242,8 +243,10 @@ const embedded = z.strictObject({
     ),
   s3: z
     .strictObject({
-      endpoint: httpUrl
-        .refine((text) => URL.parse(text)?.password === "", "expected an address without a password")
+      endpoint: HttpUrl.refine(
+        (text) => URL.parse(text)?.password === "",
+        "expected an address without a password",
+      )
         .optional()
         .describe(
           "Address of an S3-compatible service, such as `http://minio.example:9000`. Default: $AWS_ENDPOINT_URL_S3, else the one in the AWS configuration files, else Amazon S3.",
@@ -267,23 +270,23 @@ const embedded = z.strictObject({
     .describe("How the bucket of service.files is reached. Credentials come from where AWS tools find them."),
 });
 
-const price = z.number().min(0).max(1_000_000);
+const Price = z.number().min(0).max(1_000_000);
 
-const hosted = z.strictObject({
-  apiUrl: httpUrl.describe("Main host: uploads and search."),
-  dbUrl: httpUrl.describe("Host that stores resources."),
-  resourcesUrl: httpUrl.describe("Host that serves uploaded files."),
+const HostedService = z.strictObject({
+  apiUrl: HttpUrl.describe("Main host: uploads and search."),
+  dbUrl: HttpUrl.describe("Host that stores resources."),
+  resourcesUrl: HttpUrl.describe("Host that serves uploaded files."),
   pauthkeyFile: z
     .string()
     .min(1)
     .optional()
     .describe("File that holds the key. The environment variable KBSYNC_PAUTHKEY is used instead when set."),
-  price: price
-    .optional()
-    .describe("Price of a million tokens that the service embeds, for the estimate of `kbsync sync -n`."),
+  price: Price.optional().describe(
+    "Price of a million tokens that the service embeds, for the estimate of `kbsync sync -n`.",
+  ),
 });
 
-const sync = z.strictObject({
+const SyncSection = z.strictObject({
   settleMs: z
     .int()
     .min(0)
@@ -356,7 +359,7 @@ const sync = z.strictObject({
     ),
 });
 
-const allowed = z
+const AllowEntry = z
   .string()
   .min(1)
   .max(300)
@@ -371,13 +374,11 @@ const apiKeyFile = z
     "File that holds the service's key, sent as a bearer token; relative to the configuration file. Default: no key is sent.",
   );
 
-const embedding = z
+const EmbeddingModel = z
   .strictObject({
-    baseUrl: httpUrl
-      .optional()
-      .describe(
-        "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document in `moderate` and `high_accuracy` is sent there. Default: the local model, and nothing leaves the machine.",
-      ),
+    baseUrl: HttpUrl.optional().describe(
+      "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document in `moderate` and `high_accuracy` is sent there. Default: the local model, and nothing leaves the machine.",
+    ),
     model: modelName.optional(),
     apiKeyFile,
     dimensions: z
@@ -388,31 +389,31 @@ const embedding = z
       .describe(
         "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
       ),
-    price: price
-      .optional()
-      .describe("Price of a million tokens, for the budget and the estimate of `kbsync sync -n`."),
+    price: Price.optional().describe(
+      "Price of a million tokens, for the budget and the estimate of `kbsync sync -n`.",
+    ),
   })
   .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
     error: "expected baseUrl and model together, or neither",
   });
 
-const reranker = z.strictObject({
-  url: httpUrl.describe(
+const RerankerModel = z.strictObject({
+  url: HttpUrl.describe(
     "Whole address of a reranking model in the form of Jina, Cohere, vLLM and TEI, for example `https://api.jina.ai/v1/rerank`. Queries and the best 50 chunks of each search in `high_accuracy` are sent there.",
   ),
   model: modelName,
   apiKeyFile,
 });
 
-const languageModel = z.strictObject({
-  baseUrl: httpUrl.describe(
+const LanguageModel = z.strictObject({
+  baseUrl: HttpUrl.describe(
     "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. Questions are sent there, with the passages and images that belong to them, and the text of every document with strategy `agentic`.",
   ),
   model: modelName,
   apiKeyFile,
 });
 
-const chat = z.strictObject({
+const ChatSection = z.strictObject({
   contextTokens: z
     .int()
     .min(1024)
@@ -437,41 +438,33 @@ const chat = z.strictObject({
           .max(10_000_000)
           .optional()
           .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
-        inputPrice: price.default(0).describe("Price of a million tokens of input, for usage.cost."),
-        cachedInputPrice: price
-          .optional()
-          .describe(
-            "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
-          ),
-        outputPrice: price.default(0).describe("Price of a million tokens of output."),
+        inputPrice: Price.default(0).describe("Price of a million tokens of input, for usage.cost."),
+        cachedInputPrice: Price.optional().describe(
+          "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
+        ),
+        outputPrice: Price.default(0).describe("Price of a million tokens of output."),
       }),
     )
     .default({})
     .describe("Windows and prices of models, by name."),
 });
 
-const kb = z.strictObject({
-  embedding: embedding
-    .prefault({})
-    .describe("The model that turns text into vectors for `moderate` and `high_accuracy`."),
-  reranker: reranker
-    .optional()
-    .describe(
-      "A model that reranks the best hits of `high_accuracy`. Default: none; the embedding model compares sentences.",
-    ),
-  languageModel: languageModel
-    .optional()
-    .describe(
-      "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
-    ),
+const KbSection = z.strictObject({
+  embedding: EmbeddingModel.prefault({}).describe(
+    "The model that turns text into vectors for `moderate` and `high_accuracy`.",
+  ),
+  reranker: RerankerModel.optional().describe(
+    "A model that reranks the best hits of `high_accuracy`. Default: none; the embedding model compares sentences.",
+  ),
+  languageModel: LanguageModel.optional().describe(
+    "The model that answers questions, and divides documents with strategy `agentic`. Default: none; the builtin agent answers, and documents are divided by meaning.",
+  ),
   budget: z
     .strictObject({
-      perDay: price
-        .optional()
-        .describe(
-          "Most that models of other services may cost a day (UTC), in the currency of the prices. Default: any.",
-        ),
-      perMonth: price.optional().describe("Most that they may cost a month (UTC). Default: any."),
+      perDay: Price.optional().describe(
+        "Most that models of other services may cost a day (UTC), in the currency of the prices. Default: any.",
+      ),
+      perMonth: Price.optional().describe("Most that they may cost a month (UTC). Default: any."),
     })
     .prefault({})
     .describe(
@@ -485,11 +478,11 @@ const kb = z.strictObject({
       error: "expected agents with different ids",
     })
     .describe("Agents that every account has and the API cannot change."),
-  chat: chat.prefault({}),
+  chat: ChatSection.prefault({}),
   fetch: z
     .strictObject({
       allow: z
-        .array(allowed)
+        .array(AllowEntry)
         .max(1000)
         .default([])
         .describe(
@@ -532,7 +525,7 @@ const kb = z.strictObject({
   webhooks: z
     .strictObject({
       allow: z
-        .array(allowed)
+        .array(AllowEntry)
         .max(1000)
         .default([])
         .describe(
@@ -619,7 +612,7 @@ const kb = z.strictObject({
     .prefault({}),
 });
 
-const metrics = z.strictObject({
+const MetricsSection = z.strictObject({
   host: z
     .string()
     .min(1)
@@ -638,7 +631,7 @@ const metrics = z.strictObject({
     ),
 });
 
-const notify = z.strictObject({
+const NotifySection = z.strictObject({
   command: z
     .array(z.string().max(4096))
     .min(1)
@@ -672,7 +665,9 @@ export const CONCURRENCY_HOSTED = 16;
 export const ConfigFile = z
   .strictObject({
     $schema: z.string().optional(),
-    service: z.union([embedded, hosted]).default({ embedded: true, host: HOST_DEFAULT, port: PORT_DEFAULT }),
+    service: z
+      .union([EmbeddedService, HostedService])
+      .default({ embedded: true, host: HOST_DEFAULT, port: PORT_DEFAULT }),
     stateDir: z
       .string()
       .min(1)
@@ -680,11 +675,11 @@ export const ConfigFile = z
       .describe(
         "Folder for the key, the ledger and the embedded service's data; relative to the configuration file. Default: $STATE_DIRECTORY, else $XDG_STATE_HOME/kbsync, else ~/.local/state/kbsync.",
       ),
-    sources: z.array(source).max(1000).default([]),
-    sync: sync.prefault({}),
-    kb: kb.prefault({}),
-    metrics: metrics.prefault({}),
-    notify: notify.prefault({}),
+    sources: z.array(SourceEntry).max(1000).default([]),
+    sync: SyncSection.prefault({}),
+    kb: KbSection.prefault({}),
+    metrics: MetricsSection.prefault({}),
+    notify: NotifySection.prefault({}),
   })
   .superRefine(({ kb: { budget, embedding: text, languageModel: language, chat: talk } }, problems) => {
     if (budget.perDay === undefined && budget.perMonth === undefined) return;
