@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
-import { CONCURRENCY_EMBEDDED, ConfigFile, type SyncConfig } from "../src/config/schema.ts";
+import { CONCURRENCY_EMBEDDED } from "../src/config/schema/sync.ts";
+import { ConfigFile, type SyncConfig } from "../src/config/schema.ts";
 import { openLedger, type Ledger } from "../src/sync/ledger/ledger.ts";
 import type { Observed } from "../src/sync/ledger/files/observed.ts";
 import { rulesKeyOf } from "../src/sync/pass/rules-key.ts";

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import { CONCURRENCY_EMBEDDED } from "../src/config/schema.ts";
+import { CONCURRENCY_EMBEDDED } from "../src/config/schema/sync.ts";
 import { openBenchDaemon } from "./daemon.ts";
 import { openPlainService } from "./plain-service.ts";
 import { printTable } from "./report.ts";

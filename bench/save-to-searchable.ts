@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseConfig } from "../src/config/load.ts";
+import { parseConfig } from "../src/config/config-file.ts";
 import { search, startUp, statusOf, stop, temporaryFolder, until } from "../test/e2e/program.ts";
 import { printTable, quantile } from "./report.ts";
 import { writeTree } from "./tree.ts";

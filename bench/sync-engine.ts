@@ -10,7 +10,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Pool } from "undici";
-import { CONCURRENCY_EMBEDDED } from "../src/config/schema.ts";
+import { CONCURRENCY_EMBEDDED } from "../src/config/schema/sync.ts";
 import { openPlainService } from "./plain-service.ts";
 import { openBenchDaemon } from "./daemon.ts";
 import { median, printTable } from "./report.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { parseConfig } from "../src/config/load.ts";
+import { parseConfig } from "../src/config/config-file.ts";
 import { table, wholeProgram } from "./cli/manual/program.ts";
 import { DOCUMENTS, FENCE } from "./shown-commands.ts";
 

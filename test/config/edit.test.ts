@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { withoutComments } from "../../src/config/comments.ts";
 import { withModelDir, withoutSource, withSource } from "../../src/config/edit.ts";
-import { parseConfig } from "../../src/config/load.ts";
+import { parseConfig } from "../../src/config/config-file.ts";
 import { configText } from "../../src/config/template.ts";
 
 const paths = (text: string): string[] => parseConfig(text, "c.json").sources.map(({ path }) => path);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { configJsonSchema, knownKeys } from "../../src/config/json-schema.ts";
-import { parseConfig } from "../../src/config/load.ts";
+import { parseConfig } from "../../src/config/config-file.ts";
 
 it("kbsync.schema.json matches the program's schema (npx vitest run -u updates it)", async () => {
   await expect(`${JSON.stringify(configJsonSchema(), undefined, 2)}\n`).toMatchFileSnapshot(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseConfig } from "../../src/config/load.ts";
+import { parseConfig } from "../../src/config/config-file.ts";
 
 const parse = (kb: object) => parseConfig(JSON.stringify({ kb }), "kbsync.config.json").kb;
 

@@ -1,9 +1,10 @@
-import { filesOf } from "../../src/config/files.ts";
+import { filesOf } from "../../src/config/schema/files.ts";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadConfig, parseConfig } from "../../src/config/load.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { parseConfig } from "../../src/config/config-file.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { buildPdf, textPage } from "../kb/ingest/extract/pdf-fixture.ts";
-import { CONCURRENCY_HOSTED } from "../../src/config/schema.ts";
+import { CONCURRENCY_HOSTED } from "../../src/config/schema/sync.ts";
 import { type Started, stop, until } from "../e2e/program.ts";
 import { openChance, wholeNumberOf } from "./chance.ts";
 import { fill } from "./edits.ts";

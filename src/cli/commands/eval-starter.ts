@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { dirname, relative } from "node:path";
-import { type Config, sourceAround } from "../../config/load.ts";
+import type { Config } from "../../config/load.ts";
+import { sourceAround } from "../../config/folders.ts";
 import { KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { ResourceLookup } from "../../sync/operator/resource-lookup.ts";
 import { openSearchClient, searchScopes } from "../../sync/operator/search.ts";

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
-import { CONFIG_FILE_NAME } from "../../config/load.ts";
+import { CONFIG_FILE_NAME } from "../../config/config-file.ts";
 import { configText, type Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Tier } from "../../wire/primitives.ts";

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
-import { PORT_DEFAULT } from "../../config/schema.ts";
+import { PORT_DEFAULT } from "../../config/schema/service.ts";
 import type { Wishes } from "../../config/template.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";

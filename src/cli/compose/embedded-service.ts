@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import { filesOf } from "../../config/files.ts";
+import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
 import { ALL_SCOPES, generateKey, hashKey, LOCAL_ACCOUNT, OWN_KEY_NAME } from "../../kb/keys/keys.ts";
 import type { AskFolders } from "../../kb/resources/knowledge-base.ts";

@@ -1,4 +1,4 @@
-import { filesOf, filesWords } from "../../config/files.ts";
+import { filesOf, filesWords } from "../../config/schema/files.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
 import { checkPlace } from "../../kb/uploads/check-place.ts";
 import { KbsyncError } from "../../lib/failure.ts";

@@ -1,4 +1,4 @@
-import { GlobText } from "../../config/schema.ts";
+import { GlobText } from "../../config/schema/source.ts";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { ConfigRequest, NamedFolder } from "../../config/load.ts";
 import { Expand, NEIGHBOURS_MAX } from "../../wire/context.ts";

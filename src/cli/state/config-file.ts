@@ -9,7 +9,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { CONFIG_FILE_NAME, loadConfig, parseConfig } from "../../config/load.ts";
+import { CONFIG_FILE_NAME, parseConfig } from "../../config/config-file.ts";
+import { loadConfig } from "../../config/load.ts";
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
 import type { Context } from "../output/context.ts";
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { findConfigFile, loadConfig } from "../../config/load.ts";
+import { findConfigFile } from "../../config/config-file.ts";
+import { loadConfig } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";

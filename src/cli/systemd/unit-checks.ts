@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
-import { filesOf } from "../../config/files.ts";
-import { type Config, parseConfig } from "../../config/load.ts";
+import { filesOf } from "../../config/schema/files.ts";
+import type { Config } from "../../config/load.ts";
+import { parseConfig } from "../../config/config-file.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { isCovered, isShared } from "../../system/unit.ts";
 import type { CommonOptions } from "../output/options.ts";

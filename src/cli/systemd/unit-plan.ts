@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { filesOf } from "../../config/files.ts";
+import { filesOf } from "../../config/schema/files.ts";
 import type { Config } from "../../config/load.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { instanceUnit, type Program, systemUnit, userUnit, type Credential } from "../../system/unit.ts";

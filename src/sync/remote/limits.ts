@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Limit, limitAt, type LimitsConfig, WEEK_MINUTES, type WallTime } from "../../config/limits.ts";
+import {
+  type Limit,
+  limitAt,
+  type LimitsConfig,
+  WEEK_MINUTES,
+  type WallTime,
+} from "../../config/schema/limits.ts";
 import { type Fifo, openFifo } from "../../lib/fifo.ts";
 import type { LimitState } from "../../wire/daemon.ts";
 import type { ExchangeRequest } from "./exchange.ts";

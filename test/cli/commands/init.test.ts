@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { askAll } from "../../../src/cli/commands/interview.ts";
 import { bestTier, thisMachine } from "../../../src/cli/commands/tier-choice.ts";
 import { buildProgram } from "../../../src/cli/program.ts";
-import { loadConfig, parseConfig } from "../../../src/config/load.ts";
+import { loadConfig } from "../../../src/config/load.ts";
+import { parseConfig } from "../../../src/config/config-file.ts";
 import { configText, type Wishes } from "../../../src/config/template.ts";
 import { cliContext, outputTo } from "../context.ts";
 

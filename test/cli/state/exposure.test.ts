@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { filesOfOneProcess, openWithoutTls } from "../../../src/cli/state/exposure.ts";
-import { parseConfig } from "../../../src/config/load.ts";
+import { parseConfig } from "../../../src/config/config-file.ts";
 
 const service = (more: object) =>
   parseConfig(

@@ -1,9 +1,9 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
-import { recoverLedger } from "../../../src/sync/daemon.ts";
-import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
+import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
+import { ConfigFile } from "../../../src/config/schema.ts";
+import { recoverLedger, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeOptions } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";
 

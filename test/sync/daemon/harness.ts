@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { DaemonActivity, Explanation } from "../../../src/wire/daemon-files.ts";
 import { explain } from "../../../src/sync/why/explain.ts";
-import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
+import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
+import { ConfigFile } from "../../../src/config/schema.ts";
 import { openDaemon, type Daemon, type DaemonOptions } from "../../../src/sync/daemon.ts";
 import { type Commands, openCommands } from "../../../src/sync/operator/commands.ts";
 import {

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CONCURRENCY_HOSTED, ConfigFile } from "../../../src/config/schema.ts";
+import { CONCURRENCY_HOSTED } from "../../../src/config/schema/sync.ts";
+import { ConfigFile } from "../../../src/config/schema.ts";
 import { proveAgreement, type ProofSums } from "../../../src/sync/operator/proof.ts";
 import type { ProvenFile } from "../../../src/sync/operator/file-proof.ts";
 import { openWorld, type World } from "../daemon/harness.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LimitsConfig, type WallTime } from "../../../src/config/limits.ts";
+import { LimitsConfig, type WallTime } from "../../../src/config/schema/limits.ts";
 import { type Departure, type Limits, openLimits } from "../../../src/sync/remote/limits.ts";
 import type { ExchangeRequest } from "../../../src/sync/remote/exchange.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Pool } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { delayMs } from "../../../src/sync/plan/retry.ts";
-import { LimitsConfig } from "../../../src/config/limits.ts";
+import { LimitsConfig } from "../../../src/config/schema/limits.ts";
 import { openLimits } from "../../../src/sync/remote/limits.ts";
 import { openPacer, type Pacer } from "../../../src/sync/remote/pacer.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../../../src/sync/remote/remote.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { limitAt, LimitsConfig } from "../../src/config/limits.ts";
-import { parseConfig } from "../../src/config/load.ts";
+import { limitAt, LimitsConfig } from "../../../src/config/schema/limits.ts";
+import { parseConfig } from "../../../src/config/config-file.ts";
 
 const [SUN, MON, FRI, SAT] = [0, 1, 5, 6];
 const at = (day: number, time: string): { day: number; minute: number } => ({

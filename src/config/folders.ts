@@ -1,0 +1,76 @@
+import { realpathSync } from "node:fs";
+import { basename, dirname, join, sep } from "node:path";
+import { KbsyncError } from "../lib/failure.ts";
+import { pathBelow } from "../lib/path-below.ts";
+import { filesOf } from "./schema/files.ts";
+import type { ServiceConfig } from "./schema.ts";
+
+/**
+ * Throws `source_overlap` if two sources overlap, or if a source contains the state folder or the one of uploaded files, whose writes
+ * would be synced for ever.
+ */
+export function checkFolders({
+  sources,
+  stateDir,
+  service,
+}: {
+  readonly sources: readonly { readonly absolutePath: string }[];
+  readonly stateDir: string;
+  readonly service: ServiceConfig;
+}): void {
+  const files = filesOf(service);
+  const roots = sources.map(({ absolutePath }) => ({ path: absolutePath, real: realPath(absolutePath) }));
+  const realState = realPath(stateDir);
+  for (const [index, { path, real }] of roots.entries()) {
+    const other = roots.find(
+      (root, at) =>
+        at < index && (pathBelow(root.real, real) !== undefined || pathBelow(real, root.real) !== undefined),
+    );
+    if (other !== undefined) {
+      throw new KbsyncError(`the sources ${other.path} and ${path} overlap`, {
+        code: "source_overlap",
+        subject: path,
+        hint: "List the outer folder alone, or exclude the inner one there and watch it from another configuration.",
+      });
+    }
+    if (liesIn(realState, real)) {
+      throw new KbsyncError(`the state folder ${stateDir} lies inside the source ${path}`, {
+        code: "source_overlap",
+        subject: stateDir,
+        hint: "Choose a stateDir elsewhere, or one whose name begins with a dot.",
+      });
+    }
+    if (files?.kind === "folder" && liesIn(realPath(files.path), real)) {
+      throw new KbsyncError(`the folder of uploaded files ${files.path} lies inside the source ${path}`, {
+        code: "source_overlap",
+        subject: files.path,
+        hint: "Choose a folder elsewhere in service.files.",
+      });
+    }
+  }
+}
+
+/**
+ * Returns the source folder that contains a path, existing or not: what is written there becomes documents. Undefined for
+ * a path outside all sources or below a hidden folder, which is never synced. All paths are absolute.
+ */
+export function sourceAround(path: string, folders: readonly string[]): string | undefined {
+  const real = realPath(path);
+  return folders.find((folder) => liesIn(real, realPath(folder)));
+}
+
+/** Whether a scan of a folder covers a path: inside it, and in no hidden folder. Both without symbolic links. */
+function liesIn(path: string, folder: string): boolean {
+  const below = pathBelow(folder, path);
+  return below !== undefined && !below.split(sep).some((part) => part.startsWith("."));
+}
+
+/** Resolves symbolic links as far as the path exists, so that two spellings of one folder become equal. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(realPath(parent), basename(path));
+  }
+}

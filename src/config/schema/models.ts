@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { HttpUrl, Price } from "./values.ts";
+
+const modelName = z.string().min(1).max(200).describe("Name of the model at that service.");
+const apiKeyFile = z
+  .string()
+  .min(1)
+  .optional()
+  .describe(
+    "File that holds the service's key, sent as a bearer token; relative to the configuration file. Default: no key is sent.",
+  );
+
+export const EmbeddingModel = z
+  .strictObject({
+    baseUrl: HttpUrl.optional().describe(
+      "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. The text of every document in `moderate` and `high_accuracy` is sent there. Default: the local model, and nothing leaves the machine.",
+    ),
+    model: modelName.optional(),
+    apiKeyFile,
+    dimensions: z
+      .int()
+      .min(1)
+      .max(8192)
+      .optional()
+      .describe(
+        "Vector length to request from a model that can shorten its vectors; shorter ones take less memory. Default: the model's own.",
+      ),
+    price: Price.optional().describe(
+      "Price of a million tokens, for the budget and the estimate of `kbsync sync -n`.",
+    ),
+  })
+  .refine(({ baseUrl, model }) => (baseUrl === undefined) === (model === undefined), {
+    error: "expected baseUrl and model together, or neither",
+  });
+
+export const RerankerModel = z.strictObject({
+  url: HttpUrl.describe(
+    "Whole address of a reranking model in the form of Jina, Cohere, vLLM and TEI, for example `https://api.jina.ai/v1/rerank`. Queries and the best 50 chunks of each search in `high_accuracy` are sent there.",
+  ),
+  model: modelName,
+  apiKeyFile,
+});
+
+export const LanguageModel = z.strictObject({
+  baseUrl: HttpUrl.describe(
+    "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. Questions are sent there, with the passages and images that belong to them, and the text of every document with strategy `agentic`.",
+  ),
+  model: modelName,
+  apiKeyFile,
+});
+
+export const ChatSection = z.strictObject({
+  contextTokens: z
+    .int()
+    .min(1024)
+    .max(10_000_000)
+    .default(8192)
+    .describe(
+      "Window in tokens of a model that `models` does not list: passages, images, earlier messages and the answer share it.",
+    ),
+  timeoutSeconds: z
+    .int()
+    .min(1)
+    .max(3600)
+    .default(120)
+    .describe("Longest wait for a model's answer, all tries together, and for each piece of a streamed one."),
+  models: z
+    .record(
+      z.string().min(1).max(200),
+      z.strictObject({
+        contextTokens: z
+          .int()
+          .min(1024)
+          .max(10_000_000)
+          .optional()
+          .describe("Window of this model in tokens. Default: kb.chat.contextTokens."),
+        inputPrice: Price.default(0).describe("Price of a million tokens of input, for usage.cost."),
+        cachedInputPrice: Price.optional().describe(
+          "Price of a million tokens of input read from the endpoint's cache. Default: inputPrice.",
+        ),
+        outputPrice: Price.default(0).describe("Price of a million tokens of output."),
+      }),
+    )
+    .default({})
+    .describe("Windows and prices of models, by name."),
+});

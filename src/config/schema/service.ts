@@ -1,0 +1,97 @@
+import { z } from "zod";
+import { filesProblem } from "./files.ts";
+import { HttpUrl, Price } from "./values.ts";
+
+/** Default address of the embedded service, reachable from this machine only. */
+export const HOST_DEFAULT = "127.0.0.1";
+/** Default port of the embedded service. */
+export const PORT_DEFAULT = 7411;
+
+export const EmbeddedService = z.strictObject({
+  embedded: z.literal(true).describe("Run the service in this process."),
+  host: z
+    .string()
+    .min(1)
+    .max(255)
+    .default(HOST_DEFAULT)
+    .describe(
+      "Address to listen on. One that is not loopback opens the service to other machines, `0.0.0.0` to all that reach this one. Then publicUrl and kb.resources.requireKey are required, and keys and documents travel unencrypted unless a proxy adds TLS.",
+    ),
+  port: z.int().min(0).max(65535).default(PORT_DEFAULT).describe("0 takes any free port."),
+  publicUrl: HttpUrl.optional().describe(
+    "Address by which clients reach the service, for example that of a proxy; addresses of uploaded files begin with it. One that is not loopback means that other machines reach the service: kb.resources.requireKey is required. Default: the address it listens on.",
+  ),
+  modelDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder of the local embedding model. Default: the packaged model."),
+  // `environment.ts` checks the address: a message of the schema would quote it, and it may contain a password.
+  database: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "Address of a PostgreSQL database for the records and the index, without a password: `postgres://kbsync@db.example/kbsync`. Several processes may use one database. Default: an SQLite file in stateDir. The environment variable KBSYNC_DATABASE is used instead when set.",
+    ),
+  databasePasswordFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "File that holds the password of the database; relative to the configuration file. Default: no password, or the one of PGPASSWORD or ~/.pgpass.",
+    ),
+  files: z
+    .string()
+    .min(1)
+    .max(4096)
+    .superRefine((text, context) => {
+      const message = filesProblem(text);
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    })
+    .optional()
+    .describe(
+      "Where uploaded files are: a folder, relative to the configuration file, or an S3-compatible bucket, `s3://bucket/prefix`. Several processes may use one place. Default: a folder in stateDir.",
+    ),
+  s3: z
+    .strictObject({
+      endpoint: HttpUrl.refine(
+        (text) => URL.parse(text)?.password === "",
+        "expected an address without a password",
+      )
+        .optional()
+        .describe(
+          "Address of an S3-compatible service, such as `http://minio.example:9000`. Default: $AWS_ENDPOINT_URL_S3, else the one in the AWS configuration files, else Amazon S3.",
+        ),
+      region: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .describe(
+          "Region of the bucket. Default: $AWS_REGION, else the one in the AWS configuration files; `us-east-1` with an endpoint.",
+        ),
+      pathStyle: z
+        .boolean()
+        .optional()
+        .describe(
+          "Whether requests name the bucket in the path instead of the host. Default: true with an endpoint.",
+        ),
+    })
+    .optional()
+    .describe("How the bucket of service.files is reached. Credentials come from where AWS tools find them."),
+});
+
+export const HostedService = z.strictObject({
+  apiUrl: HttpUrl.describe("Main host: uploads and search."),
+  dbUrl: HttpUrl.describe("Host that stores resources."),
+  resourcesUrl: HttpUrl.describe("Host that serves uploaded files."),
+  pauthkeyFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File that holds the key. The environment variable KBSYNC_PAUTHKEY is used instead when set."),
+  price: Price.optional().describe(
+    "Price of a million tokens that the service embeds, for the estimate of `kbsync sync -n`.",
+  ),
+});

@@ -1,0 +1,186 @@
+import picomatch from "picomatch";
+import { z } from "zod";
+import { messageOf } from "../../lib/failure.ts";
+import {
+  CHUNK_CHARS_DEFAULT,
+  CHUNK_CHARS_MAX,
+  CHUNK_CHARS_MIN,
+  OVERLAP_CHARS_DEFAULT,
+  Strategy,
+  Tier,
+} from "../../wire/primitives.ts";
+import {
+  DESCRIPTION_CHARS_MAX,
+  OWNER_CHARS_MAX,
+  TITLE_CHARS_MAX,
+  UPLOAD_BYTES_MAX,
+} from "../../wire/constants.ts";
+import {
+  FILE_METADATA_KEYS,
+  keyProblem,
+  METADATA_STRING_CHARS_MAX,
+  METADATA_VALUES_MAX,
+} from "../../wire/metadata.ts";
+
+const settings = z
+  .strictObject({
+    strategy: Strategy.default("recursive").describe("How a document is split into chunks."),
+    chunkSize: z
+      .int()
+      .min(CHUNK_CHARS_MIN)
+      .max(CHUNK_CHARS_MAX)
+      .default(CHUNK_CHARS_DEFAULT)
+      .describe("Longest chunk, in characters."),
+    chunkOverlap: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        "Characters that consecutive chunks share; below chunkSize. Default: 100, or a tenth of a small chunkSize.",
+      ),
+  })
+  .transform(({ chunkOverlap, ...rest }) => ({
+    ...rest,
+    chunkOverlap: chunkOverlap ?? Math.min(OVERLAP_CHARS_DEFAULT, Math.floor(rest.chunkSize / 10)),
+  }))
+  .refine(({ chunkSize, chunkOverlap }) => chunkOverlap < chunkSize, {
+    error: "expected a number below chunkSize",
+    path: ["chunkOverlap"],
+  });
+
+/** A glob over paths below a source. */
+export const GlobText = z
+  .string()
+  .min(1)
+  .max(1000)
+  .superRefine((text, context) => {
+    const message = globProblem(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+
+/** Explains why a glob can match nothing, or not what it seems to; undefined if it can. */
+function globProblem(text: string): string | undefined {
+  if (text.startsWith("!"))
+    return "expected a glob without `!`, which negates nothing here: use include and exclude, or a .kbsyncignore (a name that begins with it is `[!]…`)";
+  if (text.split("/").includes("..")) return "expected a path below the source, without `..`";
+  try {
+    picomatch.makeRe(text, { strictBrackets: true });
+    return undefined;
+  } catch (error) {
+    return `expected a glob: ${messageOf(error)}`;
+  }
+}
+
+const rule = z.strictObject({
+  match: GlobText.describe("Glob over the path below the source, for example `manuals/**/*.pdf`."),
+  settings: settings.optional().describe("Chunking of the files that match."),
+  title: z
+    .string()
+    .min(1)
+    .max(TITLE_CHARS_MAX)
+    .optional()
+    .describe("Title of the files that match; {path}, {name} and {title} are filled in."),
+  description: z
+    .string()
+    .max(DESCRIPTION_CHARS_MAX)
+    .optional()
+    .describe("Description of the files that match; {path}, {name} and {title} are filled in."),
+});
+
+const fixedValue = z.union([
+  z.string().max(METADATA_STRING_CHARS_MAX),
+  z.number(),
+  z.boolean(),
+  z.array(z.string().min(1).max(METADATA_STRING_CHARS_MAX)).max(METADATA_VALUES_MAX / 4),
+]);
+
+/** Returns why a rule cannot set this metadata, or undefined. */
+function fixedProblem(name: string, value: z.infer<typeof fixedValue>): string | undefined {
+  if (name !== "tags" && FILE_METADATA_KEYS.has(name))
+    return `expected another name: kbsync sends ${name} itself`;
+  if (name !== "tags" && Array.isArray(value)) return "expected a string, a number, true or false";
+  return keyProblem(name, 1);
+}
+
+const metadataRule = z.strictObject({
+  glob: GlobText.describe("Glob over the path below the source, for example `contracts/**`."),
+  set: z
+    .record(z.string(), fixedValue)
+    .superRefine((set, context) => {
+      for (const [name, value] of Object.entries(set)) {
+        const problem = fixedProblem(name, value);
+        if (problem !== undefined) context.addIssue({ code: "custom", path: [name], message: problem });
+      }
+    })
+    .describe(
+      "Metadata of the files that match: strings, numbers, true and false by name. `tags` is a list, which joins the file's own.",
+    ),
+});
+
+export const SourceEntry = z.strictObject({
+  path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
+  ownerId: z
+    .string()
+    .min(1)
+    .max(OWNER_CHARS_MAX)
+    .optional()
+    .describe(
+      "Owner of this source's resources, which collection searches name. Default: the folder's name and a short hash of its path.",
+    ),
+  collection: Tier.default("fastest").describe(
+    "Retrieval tier. `fastest` searches words, `moderate` adds the local language model.",
+  ),
+  collectionId: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe("The collection's id at the service, if known. Saves a request after the ledger was lost."),
+  settings: settings.prefault({}).describe("Chunking of this source's files."),
+  include: z
+    .array(GlobText)
+    .max(1000)
+    .default([])
+    .describe("Only files that match one of these globs. Default: every file of a known kind."),
+  exclude: z
+    .array(GlobText)
+    .max(1000)
+    .default([])
+    .describe("Files that match one of these globs are left out."),
+  allowSecrets: z
+    .array(GlobText)
+    .max(1000)
+    .default([])
+    .describe(
+      "Files that match one of these globs are sent although a secret may be in them; see sync.blockSecrets.",
+    ),
+  rules: z
+    .array(rule)
+    .max(1000)
+    .default([])
+    .describe("Other settings, title or description by glob; a later rule overrides an earlier one."),
+  metadata: z
+    .array(metadataRule)
+    .max(1000)
+    .default([])
+    .describe(
+      "Metadata for filters by glob, for services that take it; a later rule overrides an earlier one.",
+    ),
+  descriptions: z
+    .record(z.string().max(4096), z.string().min(1).max(METADATA_STRING_CHARS_MAX))
+    .default({})
+    .describe(
+      "What the files of a folder are about, by its path below the source; `` is the source itself. Applies below it too, and is returned with hits. A file `.kbsync.md` in the folder replaces it.",
+    ),
+  maxFileBytes: z
+    .int()
+    .min(1)
+    .default(UPLOAD_BYTES_MAX)
+    .describe("Larger files are not read but reported. Default: 32 MB, the service's limit."),
+  followSymlinks: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Follow symbolic links whose target lies inside this folder; files keep the link's path. Default: links are left out.",
+    ),
+});
