@@ -23,10 +23,11 @@ export interface FileRequest {
 
 /** Parses and checks a configuration file, JSON with comments. Messages quote `name`. */
 export function parseConfig(text: string, name: string): ConfigFile {
-  return checked(jsonOf(text, name), name);
+  return checkConfig(parseJson(text, name), name);
 }
 
-export function jsonOf(text: string, name: string): unknown {
+/** Parses JSON with comments. Throws `config_invalid`, which quotes `name`. */
+export function parseJson(text: string, name: string): unknown {
   try {
     return JSON.parse(withoutComments(text));
   } catch (error) {
@@ -38,7 +39,8 @@ export function jsonOf(text: string, name: string): unknown {
   }
 }
 
-export function checked(value: unknown, name: string): ConfigFile {
+/** Checks a configuration and adds the defaults. Throws `config_invalid`, which quotes `name`. */
+export function checkConfig(value: unknown, name: string): ConfigFile {
   const result = ConfigFile.safeParse(value);
   if (result.success) return result.data;
   const lines = schemaProblems(result.error, value).map(({ path, message }) => {
@@ -69,7 +71,8 @@ export function findConfigFile(request: FileRequest): string | undefined {
   return existsSync(here) ? here : undefined;
 }
 
-export function readFile(file: string): string {
+/** Reads the text of a configuration file. Throws `config_not_found`, `config_unreadable` and `config_invalid`. */
+export function readConfigFile(file: string): string {
   try {
     const bytes = readFileSync(file);
     if (bytes.length > CONFIG_BYTES_MAX) {

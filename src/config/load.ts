@@ -15,7 +15,7 @@ import {
   type SourceConfig,
   type SyncConfig,
 } from "./schema.ts";
-import { type FileRequest, findConfigFile, jsonOf, readFile, checked } from "./config-file.ts";
+import { type FileRequest, findConfigFile, parseJson, readConfigFile, checkConfig } from "./config-file.ts";
 import { withDatabase, servicePort, environmentPort } from "./environment.ts";
 import { absoluteService, absoluteKb, absolutePathOf } from "./paths.ts";
 import { checkFolders } from "./folders.ts";
@@ -68,8 +68,12 @@ export interface ConfigRequest extends FileRequest {
  */
 export function loadConfig(request: ConfigRequest): Config {
   const file = findConfigFile(request);
-  const written = file === undefined ? {} : jsonOf(readFile(file), file);
-  const parsed = withDatabase(checked(written, file ?? "the defaults"), file ?? "the defaults", request.env);
+  const written = file === undefined ? {} : parseJson(readConfigFile(file), file);
+  const parsed = withDatabase(
+    checkConfig(written, file ?? "the defaults"),
+    file ?? "the defaults",
+    request.env,
+  );
   const folder = file === undefined ? request.cwd : dirname(file);
   const configured = parsed.sources.map((source) => resolveSource(source, folder));
   const sources =
@@ -141,7 +145,7 @@ function folderSource(
   const configured = sources.find((source) => source.absolutePath === path);
   const globs = { ...(include && { include }), exclude: [...(configured?.exclude ?? []), ...exclude] };
   const asked = { path, ...named, ...globs };
-  const [source] = checked({ sources: [asked] }, "the command line").sources;
+  const [source] = checkConfig({ sources: [asked] }, "the command line").sources;
   if (source === undefined) throw new Error("unreachable: one source went in");
   if (configured === undefined) return resolveSource(source, "/");
   return { ...configured, ...named, ...(include && { include: source.include }), exclude: source.exclude };

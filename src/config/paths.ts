@@ -3,6 +3,7 @@ import { homeFolder } from "../lib/home.ts";
 import { isBucket } from "./schema/files.ts";
 import type { KbConfig, ServiceConfig } from "./schema.ts";
 
+/** Makes the paths of the service absolute. `folder` is that of the configuration file. */
 export function absoluteService(service: ServiceConfig, folder: string): ServiceConfig {
   if ("embedded" in service) {
     const { modelDir, databasePasswordFile: passwordFile, files } = service;
@@ -17,6 +18,7 @@ export function absoluteService(service: ServiceConfig, folder: string): Service
   return { ...service, pauthkeyFile: absolutePathOf(folder, service.pauthkeyFile) };
 }
 
+/** Makes the paths of `kb` absolute. `folder` is that of the configuration file. */
 export function absoluteKb(kb: KbConfig, folder: string): KbConfig {
   const { dataDir } = kb.ocr;
   const ocr = dataDir === undefined ? kb.ocr : { ...kb.ocr, dataDir: resolve(folder, dataDir) };

@@ -3,6 +3,7 @@ import { AgentConfig } from "../../wire/agent.ts";
 import { EmbeddingModel, RerankerModel, LanguageModel, ChatSection } from "./models.ts";
 import { Price, AllowEntry } from "./values.ts";
 
+/** Schema of `kb` in the configuration: the rules of the embedded service. */
 export const KbSection = z.strictObject({
   embedding: EmbeddingModel.prefault({}).describe(
     "The model that turns text into vectors for `moderate` and `high_accuracy`.",

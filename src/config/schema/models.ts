@@ -10,6 +10,7 @@ const apiKeyFile = z
     "File that holds the service's key, sent as a bearer token; relative to the configuration file. Default: no key is sent.",
   );
 
+/** Schema of `kb.embedding` in the configuration. */
 export const EmbeddingModel = z
   .strictObject({
     baseUrl: HttpUrl.optional().describe(
@@ -33,6 +34,7 @@ export const EmbeddingModel = z
     error: "expected baseUrl and model together, or neither",
   });
 
+/** Schema of `kb.reranker` in the configuration. */
 export const RerankerModel = z.strictObject({
   url: HttpUrl.describe(
     "Whole address of a reranking model in the form of Jina, Cohere, vLLM and TEI, for example `https://api.jina.ai/v1/rerank`. Queries and the best 50 chunks of each search in `high_accuracy` are sent there.",
@@ -41,6 +43,7 @@ export const RerankerModel = z.strictObject({
   apiKeyFile,
 });
 
+/** Schema of `kb.languageModel` in the configuration. */
 export const LanguageModel = z.strictObject({
   baseUrl: HttpUrl.describe(
     "Address of an OpenAI-compatible service up to the version, for example `https://api.openai.com/v1`. Questions are sent there, with the passages and images that belong to them, and the text of every document with strategy `agentic`.",
@@ -49,6 +52,7 @@ export const LanguageModel = z.strictObject({
   apiKeyFile,
 });
 
+/** Schema of `kb.chat` in the configuration. */
 export const ChatSection = z.strictObject({
   contextTokens: z
     .int()

@@ -1,5 +1,6 @@
 import { z } from "zod";
 
+/** Schema of `metrics` in the configuration. */
 export const MetricsSection = z.strictObject({
   host: z
     .string()
@@ -19,6 +20,7 @@ export const MetricsSection = z.strictObject({
     ),
 });
 
+/** Schema of `notify` in the configuration. */
 export const NotifySection = z.strictObject({
   command: z
     .array(z.string().max(4096))

@@ -7,6 +7,7 @@ export const HOST_DEFAULT = "127.0.0.1";
 /** Default port of the embedded service. */
 export const PORT_DEFAULT = 7411;
 
+/** Schema of a `service` that runs in this process. */
 export const EmbeddedService = z.strictObject({
   embedded: z.literal(true).describe("Run the service in this process."),
   host: z
@@ -82,6 +83,7 @@ export const EmbeddedService = z.strictObject({
     .describe("How the bucket of service.files is reached. Credentials come from where AWS tools find them."),
 });
 
+/** Schema of a `service` elsewhere. */
 export const HostedService = z.strictObject({
   apiUrl: HttpUrl.describe("Main host: uploads and search."),
   dbUrl: HttpUrl.describe("Host that stores resources."),

@@ -117,6 +117,7 @@ const metadataRule = z.strictObject({
     ),
 });
 
+/** Schema of an entry of `sources`. */
 export const SourceEntry = z.strictObject({
   path: z.string().min(1).describe("The folder to watch; relative to the configuration file."),
   ownerId: z

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LimitsConfig } from "./limits.ts";
 
+/** Schema of `sync` in the configuration. */
 export const SyncSection = z.strictObject({
   settleMs: z
     .int()
