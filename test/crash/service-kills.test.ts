@@ -1,14 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { checkUploads } from "../../src/kb/uploads/check-files.ts";
 import { generateKey } from "../../src/kb/keys/keys.ts";
 import { sqliteMaintenance } from "../../src/kb/store/sqlite/maintenance.ts";
+import { killProcess, launchProcess, startProcess } from "../kb/service/process.ts";
 import { type Chance, openChance, wholeNumberOf } from "./chance.ts";
 import { actOn, type KillClient, openKillClient, OWNER, UnexpectedAnswer } from "./kill-client.ts";
 import { editionIn, markerOf, openSlots, paragraphsOf, type Slot, textOf, TOP_K } from "./slots.ts";
@@ -16,7 +16,6 @@ import { editionIn, markerOf, openSlots, paragraphsOf, type Slot, textOf, TOP_K 
 /** `npm run test:kills` asks for 500. */
 const KILLS = wholeNumberOf("KBSYNC_SERVICE_KILLS", 4);
 const SEED = wholeNumberOf("KBSYNC_SEED", 1);
-const PROGRAM = join(import.meta.dirname, "killed-kb.ts");
 /** Clients that write, each to slots of its own, and clients that look. */
 const WRITERS = 8;
 const LOOKERS = 3;
@@ -56,7 +55,7 @@ describe(`a service that is killed ${KILLS} times, seed ${SEED}`, () => {
       const { child, client } = await start();
       await expectKnown(client);
       await client.close();
-      await end(child);
+      await killProcess(child);
       expect(await problems()).toEqual([]);
       notify();
     },
@@ -68,33 +67,16 @@ function notify(): void {
   process.stdout.write(`${JSON.stringify(sums)}\n`);
 }
 
-function launch(): ChildProcess {
-  return spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
-}
-
 async function start(): Promise<{ child: ChildProcess; client: KillClient }> {
-  const child = launch();
-  if (child.stdout === null) throw new Error("no output to read");
-  const ended = once(child, "exit").then(() => {
-    throw new Error("the service ended before it was there");
-  });
-  const line = once(createInterface(child.stdout), "line"); // it prints nothing else
-  const [url] = (await Promise.race([line, ended])) as [string];
-  ended.catch(() => undefined);
+  const { child, url } = await startProcess({ stateDir, key, isBuilt: true });
   return { child, client: openKillClient(url, key, WRITERS + LOOKERS) };
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const gone = once(child, "exit");
-  child.kill("SIGKILL");
-  await gone;
 }
 
 /** A kill while the service starts: it may be reading its log, or be about to go on with queued work. */
 async function killInStart(): Promise<void> {
-  const child = launch();
+  const child = launchProcess({ stateDir, key, isBuilt: true });
   await delay(chance.below(2500));
-  await end(child);
+  await killProcess(child);
   sums.kills += 1;
   sums.inStart += 1;
 }

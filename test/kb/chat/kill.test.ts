@@ -1,20 +1,16 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { request } from "undici";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
-import { openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { ENDPOINT_KEY, openModelEndpoint, type ModelEndpoint } from "../../fakes/model-endpoint.ts";
+import { killProcess, startProcess } from "../service/process.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
 import { ask, CHAT, openAsking } from "./asking.ts";
 
 /** Generous: three programs are started, on a machine that may have other work. */
 const WAIT = { timeout: 120_000, interval: 50 };
-const PROGRAM = fileURLToPath(new URL("../service/killed-service.ts", import.meta.url));
 
 let endpoint: ModelEndpoint;
 let receiver: Receiver;
@@ -32,13 +28,8 @@ describe("an answer by webhook", () => {
   it("kill -9 during the model's answer, and between answer and delivery, loses no answer by webhook", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-chat-kill-"));
     const key = generateKey();
-    const start = async () => {
-      const child = spawn(process.execPath, [PROGRAM, stateDir, key, endpoint.url], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-      return { child, url, kill: async () => (child.kill("SIGKILL"), await once(child, "exit")) };
-    };
+    const languageModel = { baseUrl: endpoint.url, model: "seeing", apiKey: ENDPOINT_KEY };
+    const start = () => startProcess({ stateDir, key, languageModel });
     let ready = false;
     try {
       let service = await start();
@@ -57,7 +48,7 @@ describe("an answer by webhook", () => {
       const asked = endpoint.requests.length;
       const first = await post("/stalled");
       await vi.waitFor(() => expect(endpoint.requests.length).toBe(asked + 1), WAIT);
-      await service.kill();
+      await killProcess(service.child);
       // Answered, but the message is not delivered yet.
       ready = true;
       receiver.answer = () => new Promise<never>(() => undefined);
@@ -67,7 +58,7 @@ describe("an answer by webhook", () => {
         expect(messagesTo("/stalled").length).toBeGreaterThan(0);
         expect(messagesTo("/late").length).toBeGreaterThan(0);
       }, WAIT);
-      await service.kill();
+      await killProcess(service.child);
       const before = endpoint.requests.length;
       receiver.answer = () => ({ status: 204 });
       service = await start();
@@ -76,7 +67,7 @@ describe("an answer by webhook", () => {
         expect(messagesTo("/stalled").length).toBeGreaterThan(seen.stalled);
         expect(messagesTo("/late").length).toBeGreaterThan(seen.late);
       }, WAIT);
-      await service.kill();
+      await killProcess(service.child);
       const ids = (path: string) => new Set(messagesTo(path).map(({ id }) => id));
       expect([ids("/stalled"), ids("/late")]).toEqual([
         new Set([`msg_${first}`]),

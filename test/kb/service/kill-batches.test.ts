@@ -1,20 +1,15 @@
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { request } from "undici";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
 import type { Batch, BatchKind } from "../../../src/wire/batch.ts";
 import { openWeb, type Page, type Web } from "../fetch/web.ts";
+import { killProcess, type ServiceProcess, startProcess } from "./process.ts";
 import { createBody } from "./running.ts";
 
-const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
 const WAIT = { timeout: 30_000, interval: 20 };
 const OWNER = "killed";
 /** Enough groups of a batch for several kills. */
@@ -26,8 +21,7 @@ const DOWNLOADS = 32;
 
 let stateDir: string;
 let key: string;
-let child: ChildProcess | undefined;
-let url: string;
+let service: ServiceProcess | undefined;
 let web: Web | undefined;
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-batch-"));
@@ -41,21 +35,16 @@ afterEach(async () => {
 });
 
 async function start(): Promise<void> {
-  child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
-  if (child.stdout === null) throw new Error("the service has no output");
-  [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
+  service = await startProcess({ stateDir, key });
 }
 
 async function kill(): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const gone = once(child, "exit");
-  child.kill("SIGKILL");
-  await gone;
+  if (service !== undefined) await killProcess(service.child);
 }
 
 /** Sends a request, and returns the data of its answer. */
 async function call<T>(method: "GET" | "POST", path: string, body?: object, headers?: object): Promise<T> {
-  const answer = await request(url + path, {
+  const answer = await request(`${service?.url}${path}`, {
     method,
     headers: { pauthkey: key, "content-type": "application/json", ...headers },
     body: body === undefined ? null : JSON.stringify(body),

@@ -1,18 +1,15 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { request } from "undici";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { canaryWord, findCanaries } from "../../canaries.ts";
+import { startProcess } from "./process.ts";
 import { createBody, openRunning } from "./running.ts";
 
-const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
 const KILLS = 8;
 const DOCUMENTS = 60;
 
@@ -23,12 +20,6 @@ beforeEach(async () => {
   key = generateKey();
 });
 afterEach(() => rm(stateDir, { recursive: true }));
-
-async function startService(): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
-  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-  return { child, url };
-}
 
 it("leaves no word of a document when an erasure that was killed at any moment is repeated", async () => {
   const owner = canaryWord();
@@ -47,7 +38,7 @@ it("leaves no word of a document when an erasure that was killed at any moment i
   await running.close();
 
   for (let kill = 0; kill < KILLS; kill++) {
-    const { child, url } = await startService();
+    const { child, url } = await startProcess({ stateDir, key });
     const gone = once(child, "exit");
     const erasing = request(`${url}/api/rag/erase/owner`, {
       method: "POST",

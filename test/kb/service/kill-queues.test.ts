@@ -1,21 +1,17 @@
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Pool, request } from "undici";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { openWeb, type Page } from "../fetch/web.ts";
 import { openReceiver, type Receiver } from "../webhooks/receiver.ts";
+import { startProcess } from "./process.ts";
 import { createBody, openRunning } from "./running.ts";
 import type { Running } from "./running.ts";
 
-const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
 /** Five starts of the service, one after the other, take half a minute on a busy machine. */
 const WAIT = { timeout: 90_000, interval: 100 };
 const LANES = 8;
@@ -37,16 +33,9 @@ afterEach(async () => {
   await rm(stateDir, { recursive: true });
 });
 
-async function startService(modelUrl?: string): Promise<{ child: ChildProcess; url: string }> {
-  const given = modelUrl === undefined ? [stateDir, key] : [stateDir, key, modelUrl];
-  const child = spawn(process.execPath, [PROGRAM, ...given], { stdio: ["ignore", "pipe", "inherit"] });
-  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-  return { child, url };
-}
-
 /** Sends creates, several at once, until the service is killed after so many answers; each with a key of its own. */
 async function createUntilKilled(round: number, answers: number, headers: object, endpoint: boolean) {
-  const { child, url } = await startService();
+  const { child, url } = await startProcess({ stateDir, key });
   const pool = new Pool(url, { connections: LANES });
   const post = async (path: string, body: object, more: object) => {
     const answer = await pool.request({
@@ -124,12 +113,12 @@ describe("kill -9, then a start", () => {
   });
 
   it("gives up the document that crashes the process, and none that ran at the same time", async () => {
-    let service = await startService();
+    let service = await startProcess({ stateDir, key });
     let isDeadly = false;
     let ends = 0;
     const startNext = async (): Promise<void> => {
       ends += 1;
-      service = await startService();
+      service = await startProcess({ stateDir, key });
       if (isDeadly) service.child.once("exit", startAgain);
       else service.child.kill("SIGKILL");
     };

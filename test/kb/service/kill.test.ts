@@ -1,23 +1,11 @@
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { type FormData, Pool } from "undici";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
+import { startProcess } from "./process.ts";
 import { createBody, fileForm, openRunning } from "./running.ts";
-
-const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
-
-async function startService(stateDir: string, key: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [PROGRAM, stateDir, key], { stdio: ["ignore", "pipe", "inherit"] });
-  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-  return { child, url };
-}
 
 /** Creates and uploads until the service is gone; returns what was acknowledged. */
 async function work(url: string, key: string, onAnswer: () => void) {
@@ -56,7 +44,7 @@ describe("kill -9 in the middle of creates and uploads", () => {
   it("kill -9 during creates and uploads loses nothing acknowledged, leaves nothing partial, and the next start is clean", async () => {
     const stateDir = await mkdtemp(join(tmpdir(), "kbsync-kill-"));
     const key = generateKey();
-    const { child, url } = await startService(stateDir, key);
+    const { child, url } = await startProcess({ stateDir, key });
     let answers = 0;
     const { resources, files } = await work(url, key, () => {
       answers += 1;

@@ -1,26 +1,23 @@
-import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
 import { FormData, request } from "undici";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { generateKey } from "../../../src/kb/keys/keys.ts";
 import { dashedPdf } from "../ingest/extract/pdf-fixture.ts";
+import { type ServiceProcess, startProcess } from "./process.ts";
 import { createBody, fileForm } from "./running.ts";
 
-const PROGRAM = fileURLToPath(new URL("./killed-service.ts", import.meta.url));
 const WAIT = { timeout: 30_000, interval: 50 };
 /** One more than the crashes that a document may cause. */
 const STOPS = 5;
 
 let stateDir: string;
 const key = generateKey();
-let service: { child: ChildProcess; url: string } | undefined;
+let service: ServiceProcess | undefined;
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "kbsync-stop-"));
 });
@@ -30,13 +27,8 @@ afterEach(async () => {
 });
 
 /** In a process group of its own, to which signals go as those of a terminal do. */
-async function start(): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [PROGRAM, stateDir, key], {
-    stdio: ["ignore", "pipe", "inherit"],
-    detached: true,
-  });
-  const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-  service = { child, url };
+async function start(): Promise<ServiceProcess> {
+  service = await startProcess({ stateDir, key }, { detached: true });
   return service;
 }
 

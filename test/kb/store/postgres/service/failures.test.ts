@@ -1,21 +1,17 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { generateKey } from "../../../../../src/kb/keys/keys.ts";
 import { migratePostgres } from "../../../../../src/kb/store/postgres/open.ts";
 import { openRandom, type Random } from "../../../../simulate/virtual/random.ts";
+import { type ServiceProcess, startProcess } from "../../../service/process.ts";
 import { openReceiver, type Receiver } from "../../../webhooks/receiver.ts";
 import type { Cluster } from "../cluster.ts";
 import { isSkipped, newCluster } from "../databases.ts";
 import { openClient, OWNER, startLoad, type Client, type Known } from "./load.ts";
 
-const PROGRAM = fileURLToPath(new URL("./process.ts", import.meta.url));
 const DATABASE = "kbsync";
 const PROCESSES = 4;
 const CLIENTS = 6;
@@ -29,13 +25,11 @@ describe.skipIf(isSkipped())("four processes on one database", () => {
   let receiver: Receiver;
   let client: Client;
   const key = generateKey();
-  const processes: { child: ChildProcess; url: string }[] = [];
+  const processes: ServiceProcess[] = [];
 
   const start = async (at: number): Promise<void> => {
-    const given = [join(stateDir, String(at)), cluster.url(DATABASE), key];
-    const child = spawn(process.execPath, [PROGRAM, ...given], { stdio: ["ignore", "pipe", "inherit"] });
-    const [url] = (await once(createInterface(child.stdout), "line")) as [string]; // it prints nothing else
-    processes[at] = { child, url };
+    const own = join(stateDir, String(at));
+    processes[at] = await startProcess({ stateDir: own, key, database: cluster.url(DATABASE) });
   };
   beforeAll(async () => {
     stateDir = await mkdtemp(join(tmpdir(), "kbsync-processes-"));

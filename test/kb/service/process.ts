@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const PROGRAM = fileURLToPath(new URL("./process-main.ts", import.meta.url));
+
+/** A service that runs in a process of its own, which a test may kill or stop. */
+export interface ServiceProcess {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+/** What the process runs. */
+export interface ProcessOptions {
+  readonly stateDir: string;
+  /** A key of all scopes of the account `local`. */
+  readonly key: string;
+  /** Address of the database; undefined: the store is a file in the state folder. */
+  readonly database?: string;
+  readonly languageModel?: { readonly baseUrl: string; readonly model: string; readonly apiKey: string };
+  /** Whether the built service runs, which starts in a third of the time, with an embedder of the tests. */
+  readonly isBuilt?: boolean;
+}
+
+/** Starts a service, and waits until it answers. `detached`: in a process group of its own. */
+export async function startProcess(
+  options: ProcessOptions,
+  spawning?: { readonly detached?: boolean },
+): Promise<ServiceProcess> {
+  const child = launchProcess(options, spawning);
+  if (child.stdout === null) throw new Error("the service has no output to read");
+  const ended = once(child, "exit").then(() => {
+    throw new Error("the service ended before it answered");
+  });
+  const line = once(createInterface(child.stdout), "line"); // it prints nothing else
+  const [url] = (await Promise.race([line, ended])) as [string];
+  ended.catch(() => undefined);
+  return { child, url };
+}
+
+/** Starts a service without waiting. */
+export function launchProcess(
+  options: ProcessOptions,
+  spawning?: { readonly detached?: boolean },
+): ChildProcess {
+  return spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
+    stdio: ["ignore", "pipe", "inherit"],
+    ...spawning,
+  });
+}
+
+/** Kills a service, and waits until it is gone. */
+export async function killProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.kill("SIGKILL");
+  await gone;
+}
