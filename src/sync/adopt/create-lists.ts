@@ -6,13 +6,8 @@ import { labelOf } from "../actions/observe.ts";
 import type { CreateIntent } from "../ledger/intents/creates.ts";
 import { isAsStored } from "../plan/audit.ts";
 import { delayMs } from "../plan/retry.ts";
-import {
-  startSettling,
-  type CandidateResource,
-  type OpenCreate,
-  type Settlement,
-  type StoredForms,
-} from "../plan/settlement.ts";
+import { startSettling, type Settlement, type StoredForms } from "../plan/settlement.ts";
+import type { CandidateResource, OpenCreate } from "../plan/create-likeness.ts";
 import { compareWithService, type Listed } from "../reconcile-service/compare.ts";
 import { twinKey } from "./doubted-resources.ts";
 import { serviceAgeMs } from "./doubts.ts";

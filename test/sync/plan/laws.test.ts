@@ -14,12 +14,8 @@ import { followMoves, pairByHash, sameIdentity } from "../../../src/sync/plan/mo
 import { reconcile } from "../../../src/sync/plan/reconcile.ts";
 import { scopeTest } from "../../../src/sync/plan/scope.ts";
 import { DELAY_MS_MAX, delayMs, narrow, parkMs, widen } from "../../../src/sync/plan/retry.ts";
-import {
-  type CandidateResource,
-  type OpenCreate,
-  type Settlement,
-  startSettling,
-} from "../../../src/sync/plan/settlement.ts";
+import type { CandidateResource, OpenCreate } from "../../../src/sync/plan/create-likeness.ts";
+import { type Settlement, startSettling } from "../../../src/sync/plan/settlement.ts";
 import { findSourceMoves, type LostSource, type NewSource } from "../../../src/sync/plan/source-moves.ts";
 import { openChecks } from "../../../src/sync/agenda/checks.ts";
 import { CEILING_MS } from "../../../src/sync/plan/timing.ts";

@@ -1,11 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  startSettling,
-  type CandidateResource,
-  type OpenCreate,
-  type Settlement,
-  type StoredForms,
-} from "../../../src/sync/plan/settlement.ts";
+import { startSettling, type Settlement, type StoredForms } from "../../../src/sync/plan/settlement.ts";
+import type { CandidateResource, OpenCreate } from "../../../src/sync/plan/create-likeness.ts";
 
 const SETTINGS = { strategy: "recursive", chunkSize: 1000, chunkOverlap: 100 } as const;
 
