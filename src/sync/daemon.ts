@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AuditReport } from "../wire/daemon.ts";
+import type { AuditReport } from "../wire/daemon-audit.ts";
 import { openOperations, type Operations } from "./daemon/operations.ts";
 import type { DaemonOptions } from "./daemon/options.ts";
 import type { AdoptReport } from "./adopt/adopt-source.ts";

@@ -13,6 +13,9 @@ import { OWNER_CHARS_MAX } from "./constants.ts";
 import { ErasureReport } from "./erasure.ts";
 import { Failure } from "./failure.ts";
 import { LedgerReceipt, LedgerReceiptRequest } from "./receipt.ts";
+import { record, list } from "./records.ts";
+import { PaceState, LiveStatus, FileActivity } from "./daemon-status.ts";
+import { AuditReport } from "./daemon-audit.ts";
 
 /**
  * The API of a running daemon: HTTP over the Unix socket in its state folder. A GET takes its request from the query, a
@@ -30,157 +33,11 @@ export const FILES_MAX = 10_000;
 /** Number of files listed by default. */
 const FILES_DEFAULT = 1000;
 
-const record = <S extends z.ZodRawShape>(shape: S) => z.object(shape).readonly();
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
-
 /** Absolute, so that it does not depend on the daemon's working folder. File systems allow no NUL. */
 const Path = z.string().regex(/^\/[^\0]*$/, "an absolute path");
 
 /** Unix time that a Date can represent (ECMA-262, 21.4.1.1). */
 const TimeMs = z.number().min(-8.64e15).max(8.64e15);
-
-/** Limits of the configuration on what is sent. */
-const LimitState = record({
-  kind: z.literal("limited"),
-  /** Bytes of documents per second; 0: none are sent. Undefined: no limit. */
-  uploadRate: z.number().optional(),
-  requestsPerMinute: z.number().optional(),
-  /** Unix time from which other limits hold; undefined: never. */
-  untilMs: z.number().optional(),
-});
-export type LimitState = z.infer<typeof LimitState>;
-
-/** State of sending to the service. */
-export const PaceState = z.discriminatedUnion("kind", [
-  record({ kind: z.literal("open") }),
-  /** The service does not answer, or answers wrongly. */
-  record({
-    kind: z.literal("waiting"),
-    /** Unix time of the next try. */
-    untilMs: z.number(),
-    reason: z.string(),
-    /** What a person can do, if waiting does not help. */
-    hint: z.string().optional(),
-    /** Unix time at which the daemon gives up; undefined: never. */
-    givesUpMs: z.number().optional(),
-  }),
-  record({ kind: z.literal("key_refused"), untilMs: z.number(), reason: z.string() }),
-  /** The service answers, and limits of the configuration hold. */
-  LimitState,
-]);
-export type PaceState = z.infer<typeof PaceState>;
-/** State of the service as its answers show it. */
-export type GateState = Exclude<PaceState, LimitState>;
-
-/** Progress of the work found since the daemon started. */
-const Progress = record({
-  done: z.number(),
-  total: z.number(),
-  /** Done files that caused a request. A file that was only touched causes none. */
-  sent: z.number(),
-  /** Done files that the service refused or that could not be read. */
-  failed: z.number(),
-  /** Bytes of the done files. */
-  bytes: z.number(),
-  /** Files that are being sent, and deletes. */
-  inFlight: z.number(),
-  /** Those of the files that are sent as they are, PDFs and images. They take far longer than a text. */
-  documents: record({ done: z.number(), total: z.number() }),
-});
-export type Progress = z.infer<typeof Progress>;
-
-/** A mount below a source that changed. Nothing below it is sent or deleted. */
-const MountTrouble = record({
-  path: z.string(),
-  reason: z.string(),
-  /** What a person can do, in a sentence. */
-  remedy: z.string(),
-});
-export type MountTrouble = z.infer<typeof MountTrouble>;
-
-/** Status of one source. Counts are of files. */
-const SourceStatus = record({
-  path: z.string(),
-  ownerId: z.string(),
-  /** Null until the service has reported it. */
-  collectionId: z.string().nullable(),
-  /** Existing wanted files: in agreement, waiting or failed. */
-  files: z.number(),
-  /**
-   * Whether the whole folder has been compared with the ledger since the daemon started, or was before it ended. False:
-   * more files may wait than these counts include.
-   */
-  compared: z.boolean(),
-  inAgreement: z.number(),
-  waiting: z.number(),
-  /** Files that the service refuses, and deletes that it refuses; the latter are not among `files`. */
-  failed: z.number(),
-  /** Skipped files, empty or of an unsupported kind; not among `files`. */
-  skipped: z.number(),
-  /** Files in agreement that the service read only in part; `kbsync why FILE` lists which parts. */
-  readInPart: z.number(),
-  /** Deletes that wait for approval. */
-  held: z.number(),
-  /** Why deletes are held or the whole source is halted; null if neither. */
-  holdReason: z.string().nullable(),
-  /** Nothing is sent, because the folder is missing or another one. */
-  halted: z.boolean(),
-  /** What a person can do about the hold reason, in one sentence; null without one. */
-  remedy: z.string().nullable(),
-  /** Identifies exactly what an approval would cover now; null if there is nothing to approve. */
-  approvalToken: z.string().nullable(),
-  /** Folders and files that could not be read. */
-  unreadable: z.number(),
-  /** The first of them, "" for the source's folder; empty if the ledger alone is the source, which has only the count. */
-  unreadablePaths: list(z.string()),
-  /** Changed mounts below the folder, which also count as unreadable; empty without a running daemon. */
-  mounts: list(MountTrouble),
-  /** Why some changes are found late; null while events report all. */
-  degraded: z.string().nullable(),
-  /** A person paused the source. */
-  paused: z.boolean(),
-});
-export type SourceStatus = z.infer<typeof SourceStatus>;
-
-/** A source that left the configuration. Its resources stay until a person approves their deletion. */
-const RemovedStatus = record({
-  path: z.string(),
-  ownerId: z.string(),
-  collectionId: z.string().nullable(),
-  /** Resources that it still has at the service. */
-  resources: z.number(),
-  /** A person has approved their deletion. */
-  approved: z.boolean(),
-  /** Identifies exactly what an approval would cover now. */
-  approvalToken: z.string(),
-});
-export type RemovedStatus = z.infer<typeof RemovedStatus>;
-
-const LiveStatus = record({
-  pid: z.int(),
-  version: z.string(),
-  startedMs: z.number(),
-  service: PaceState,
-  sources: list(SourceStatus),
-  removed: list(RemovedStatus),
-  progress: Progress,
-  /** Recent files per second; null while there is nothing to do. */
-  filesPerSecond: z.number().nullable(),
-  secondsLeft: z.number().nullable(),
-  /** Whether all known work is done. */
-  idle: z.boolean(),
-});
-/** Current status of a running daemon. */
-export type LiveStatus = z.infer<typeof LiveStatus>;
-
-const FileActivity = record({
-  /** Work is left: the file is in flight, or will be compared again. */
-  pending: z.boolean(),
-  /** The file is queued, or being read, sent or deleted. */
-  underWay: z.boolean(),
-});
-/** Current work on a file, which the ledger does not record. */
-export type FileActivity = z.infer<typeof FileActivity>;
 
 /** What a person approves. */
 const Approval = record({
@@ -208,58 +65,6 @@ const Retried = record({
   deletes: z.number(),
 });
 export type Retried = z.infer<typeof Retried>;
-
-/** Result of an audit for one source. */
-const AuditedSource = record({
-  path: z.string(),
-  /** Compared resources; excludes those sent very recently. */
-  resources: z.number(),
-  missing: z.number(),
-  altered: z.number(),
-  /** Resources too new to be judged by a list that may be stale. */
-  unjudged: z.number(),
-  /** Why nothing is sent again although much is missing or altered; null if repairs proceed. */
-  lost: z.string().nullable(),
-  /** False: not listed, because the service has not reported the collection's id yet. */
-  listed: z.boolean(),
-});
-export type AuditedSource = z.infer<typeof AuditedSource>;
-
-/** A difference between the service's list and the ledger. */
-const Finding = record({
-  /** Folder of the source; one of them if several share collection and owner. */
-  source: z.string(),
-  /** Empty for a resource that belongs to no file. */
-  path: z.string(),
-  docId: z.string(),
-  title: z.string(),
-  /**
-   * `missing`, `altered`: a file's resource. `twice`: a duplicate of ours. `same`: equal to one of ours, but perhaps of
-   * another origin. `returned`: a resource that we deleted exists again. `foreign`: of unknown origin.
-   */
-  kind: z.enum(["missing", "altered", "twice", "same", "returned", "foreign"]),
-  /** Description for people. */
-  what: z.string(),
-  /** Whether it is being repaired; a foreign resource never is. */
-  repaired: z.boolean(),
-});
-export type Finding = z.infer<typeof Finding>;
-
-/** Result of an audit. */
-const AuditReport = record({
-  sources: list(AuditedSource),
-  /** At most 10,000, with only the first few foreign resources. */
-  findings: list(Finding),
-  /** Findings beyond those listed, foreign resources excluded. */
-  unnamed: z.number(),
-  /** Resources of unknown origin. They are never touched. */
-  foreign: z.number(),
-  /** Whether every file's resource exists as acknowledged, without duplicates. */
-  agrees: z.boolean(),
-  /** Findings that are not repaired, foreign resources excluded. */
-  left: z.number(),
-});
-export type AuditReport = z.infer<typeof AuditReport>;
 
 /** Why a file, or a whole source (empty path), is not in agreement. */
 const WaitReason = record({ source: z.string(), path: z.string(), code: z.string(), message: z.string() });

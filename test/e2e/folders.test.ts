@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { LiveStatus } from "../../src/wire/daemon.ts";
+import type { LiveStatus } from "../../src/wire/daemon-status.ts";
 import {
   agreed as agreedIn,
   type Ended,

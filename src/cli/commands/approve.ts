@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { Approval, SourceStatus } from "../../wire/daemon.ts";
+import type { Approval } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import { absoluteFolder, openOperator, printJson } from "../state/ask.ts";
 import type { Context } from "../output/context.ts";

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import { FILES_MAX, type RemovedStatus, type SourceStatus } from "../../wire/daemon.ts";
+import { FILES_MAX } from "../../wire/daemon.ts";
+import type { RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import type { Daemon, DaemonStatus } from "../../sync/daemon.ts";
 import type { DaemonActivity, TroubledFile } from "../../wire/daemon-files.ts";
 import { shellWord } from "../../lib/shell-word.ts";

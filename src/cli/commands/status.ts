@@ -1,12 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
-import {
-  FILES_MAX,
-  type LiveStatus,
-  type PaceState,
-  type RemovedStatus,
-  type SourceStatus,
-} from "../../wire/daemon.ts";
+import { FILES_MAX } from "../../wire/daemon.ts";
+import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";
 import { readStatus } from "../../sync/operator/status.ts";

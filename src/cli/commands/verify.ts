@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Command } from "commander";
-import type { AuditReport, Finding } from "../../wire/daemon.ts";
+import type { AuditReport, Finding } from "../../wire/daemon-audit.ts";
 import { absoluteFolder, openOperator, printJson, nothingSynced } from "../state/ask.ts";
 import { reachService } from "../compose/reached-service.ts";
 import { daemonOptions, openConfiguredDaemon } from "../compose/configured-daemon.ts";

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { type PaceState, WAIT_SECONDS_MAX, type WaitAnswer } from "../../wire/daemon.ts";
+import type { PaceState } from "../../wire/daemon-status.ts";
+import { WAIT_SECONDS_MAX, type WaitAnswer } from "../../wire/daemon.ts";
 import { locatedPath, openOperator, printJson } from "../state/ask.ts";
 import { withFolder } from "./activity.ts";
 import type { Context } from "../output/context.ts";

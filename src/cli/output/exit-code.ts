@@ -1,4 +1,4 @@
-import type { SourceStatus } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
 
 /** What the exit status of every command means. */

@@ -1,4 +1,4 @@
-import type { LimitState, PaceState } from "../../wire/daemon.ts";
+import type { LimitState, PaceState } from "../../wire/daemon-status.ts";
 import { localTime, thousands } from "./progress.ts";
 
 /** Whether the configuration sends no documents now. */

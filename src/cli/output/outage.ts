@@ -1,4 +1,4 @@
-import type { PaceState } from "../../wire/daemon.ts";
+import type { PaceState } from "../../wire/daemon-status.ts";
 import { outageWords } from "../../sync/remote/pacer.ts";
 import { localTime } from "./progress.ts";
 import type { Context } from "./context.ts";

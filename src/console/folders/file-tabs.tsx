@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { Approval, SourceStatus } from "../../wire/daemon.ts";
+import type { Approval } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { TrashedText } from "../../wire/daemon-files.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { bytes, counted, moment } from "../view/format.ts";

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { LiveStatus, SourceStatus } from "../../wire/daemon.ts";
+import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { count, counted, duration, lastName } from "../view/format.ts";
 import { State } from "../parts/notice.tsx";
 import { addressOf } from "../view/address.ts";

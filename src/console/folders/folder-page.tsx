@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { AuditReport, LiveStatus, SourceStatus } from "../../wire/daemon.ts";
+import type { AuditReport } from "../../wire/daemon-audit.ts";
+import type { LiveStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { counted, lastName } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import type { LiveStatus, RemovedStatus } from "../../wire/daemon.ts";
+import type { LiveStatus, RemovedStatus } from "../../wire/daemon-status.ts";
 import { askDaemon } from "../client/daemon.ts";
 import { counted } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import type { SourceStatus } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { TroubledFile } from "../../wire/daemon-files.ts";
 import type { DocumentsAnswer } from "../../wire/documents.ts";
 import { ROUTES } from "../../wire/routes.ts";

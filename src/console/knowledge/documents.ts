@@ -1,12 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { LiveStatus } from "../../wire/daemon.ts";
+import type { LiveStatus } from "../../wire/daemon-status.ts";
 import type { DocumentsAnswer } from "../../wire/documents.ts";
 import type { OwnerEntry, OwnersAnswer } from "../../wire/owners.ts";
 import { ROUTES } from "../../wire/routes.ts";
 import { ask } from "../client/api.ts";
 import { me } from "../client/session.ts";
-import { listed, WIRE_STATUS } from "./listed-document.ts";
-import type { ListedDocument, Status } from "./listed-document.ts";
+import { listed, WIRE_STATUS, type ListedDocument, type Status } from "./listed-document.ts";
 
 /** One owner's part of a collection. */
 export type Scope = Pick<OwnerEntry, "collectionId" | "ownerId">;

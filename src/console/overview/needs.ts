@@ -1,4 +1,4 @@
-import type { LiveStatus } from "../../wire/daemon.ts";
+import type { LiveStatus } from "../../wire/daemon-status.ts";
 import type { Disk } from "../../wire/disk.ts";
 import type { QueuesAnswer } from "../../wire/webhook.ts";
 import { bytes, count, counted, duration, lastName } from "../view/format.ts";

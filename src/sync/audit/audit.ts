@@ -1,4 +1,4 @@
-import type { AuditReport } from "../../wire/daemon.ts";
+import type { AuditReport } from "../../wire/daemon-audit.ts";
 import { openNumberSet } from "../../lib/number-set.ts";
 import { openTurns } from "../../lib/turns.ts";
 import type { ActionContext } from "../actions/context.ts";

@@ -1,4 +1,4 @@
-import type { AuditReport, AuditedSource, Finding } from "../../wire/daemon.ts";
+import type { AuditReport, AuditedSource, Finding } from "../../wire/daemon-audit.ts";
 import type { Claimed } from "../plan/audit.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { driftWords } from "../reconcile-service/loss.ts";

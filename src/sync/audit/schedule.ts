@@ -1,4 +1,4 @@
-import type { AuditReport } from "../../wire/daemon.ts";
+import type { AuditReport } from "../../wire/daemon-audit.ts";
 
 /** Periodic audits while a daemon runs. */
 export interface AuditSchedule {

@@ -1,4 +1,4 @@
-import type { AuditReport } from "../../wire/daemon.ts";
+import type { AuditReport } from "../../wire/daemon-audit.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Parts } from "./parts.ts";
 import type { SourceSync } from "../source/source.ts";

@@ -1,7 +1,8 @@
 import type { DaemonActivity } from "../../wire/daemon-files.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KbsyncError } from "../../lib/failure.ts";
-import type { AnswerOf, FileActivity, RequestOf } from "../../wire/daemon.ts";
+import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
+import type { FileActivity } from "../../wire/daemon-status.ts";
 import { erase } from "../operator/erase.ts";
 import { openServiceEraser } from "../remote/erasure.ts";
 import { type Commands, openCommands, type WakeUps } from "../operator/commands.ts";

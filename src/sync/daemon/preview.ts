@@ -1,4 +1,4 @@
-import type { SourceStatus } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { freshRow } from "../ledger/sources/rows.ts";
 import { movedSources } from "../source/moved-sources.ts";
 import { previewOf, removalsOf, type PlannedAction } from "../operator/preview.ts";

@@ -1,4 +1,4 @@
-import type { PaceState } from "../../wire/daemon.ts";
+import type { PaceState } from "../../wire/daemon-status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";
 import { paceOf } from "./status.ts";

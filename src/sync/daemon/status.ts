@@ -1,4 +1,4 @@
-import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import type { LiveStatus, PaceState, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { removedOf, statusOf } from "../operator/status.ts";
 import type { Parts } from "./parts.ts";
 import type { DaemonSources } from "./sources.ts";

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import type { SourceStatus } from "../../wire/daemon.ts";
+import type { SourceStatus } from "../../wire/daemon-status.ts";
 import type { FolderReceipt, LedgerReceipt, LedgerReceiptRequest } from "../../wire/receipt.ts";
 import type { Files } from "../ledger/files/files.ts";
 import type { SourceRow } from "../ledger/sources/rows.ts";

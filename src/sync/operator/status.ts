@@ -1,4 +1,4 @@
-import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon.ts";
+import type { MountTrouble, RemovedStatus, SourceStatus } from "../../wire/daemon-status.ts";
 import { approvalsOf } from "./approve.ts";
 import { openForReading, type OperatorLedger } from "./offline.ts";
 import type { SkippedFile, TroubledFile } from "../../wire/daemon-files.ts";

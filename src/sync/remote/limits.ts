@@ -7,7 +7,7 @@ import {
   type WallTime,
 } from "../../config/schema/limits.ts";
 import { type Fifo, openFifo } from "../../lib/fifo.ts";
-import type { LimitState } from "../../wire/daemon.ts";
+import type { LimitState } from "../../wire/daemon-status.ts";
 import type { ExchangeRequest } from "./exchange.ts";
 
 /** `content` carries a document. Lists, reads, deletes and changes of a title are `control`. */

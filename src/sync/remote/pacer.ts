@@ -1,4 +1,4 @@
-import type { GateState } from "../../wire/daemon.ts";
+import type { GateState } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import { delayMs, narrow, widen } from "../plan/retry.ts";
 import type { Later } from "./answer.ts";

@@ -1,4 +1,4 @@
-import type { MountTrouble } from "../../wire/daemon.ts";
+import type { MountTrouble } from "../../wire/daemon-status.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { RelativePath, Unreadable } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";

@@ -1,4 +1,4 @@
-import type { MountTrouble } from "../../wire/daemon.ts";
+import type { MountTrouble } from "../../wire/daemon-status.ts";
 import { prepareFile, type Prepared } from "../actions/prepare.ts";
 import { dropCreate } from "../actions/create.ts";
 import { send } from "../actions/send.ts";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { Progress } from "../../wire/daemon.ts";
+import type { Progress } from "../../wire/daemon-status.ts";
 import type { Prepared } from "../actions/prepare.ts";
 import type { Activity } from "../ledger/activity.ts";
 import type { Ledger } from "../ledger/ledger.ts";

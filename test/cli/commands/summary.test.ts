@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { SourceStatus } from "../../../src/wire/daemon.ts";
+import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import { exitCodeOfPass } from "../../../src/cli/output/exit-code.ts";
 import { vectorLine } from "../../../src/cli/commands/sync.ts";
 import { passSummary, troubleLines } from "../../../src/cli/commands/follow.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AuditReport } from "../../../src/wire/daemon.ts";
+import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import { recoverText } from "../../../src/cli/commands/recover.ts";
 import { auditText } from "../../../src/cli/commands/verify.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { needsOf, sentenceOf } from "../../../src/console/overview/needs.ts";
-import type { Whole } from "../../../src/console/overview/needs.ts";
-import type { LiveStatus, SourceStatus } from "../../../src/wire/daemon.ts";
+import { needsOf, sentenceOf, type Whole } from "../../../src/console/overview/needs.ts";
+import type { LiveStatus, SourceStatus } from "../../../src/wire/daemon-status.ts";
 
 const SOURCE: SourceStatus = {
   path: "/home/ann/docs",

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuditReport } from "../../../src/wire/daemon.ts";
+import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import type { FakeResource } from "../../fakes/knowledge-service.ts";

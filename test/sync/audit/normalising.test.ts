@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AuditReport } from "../../../src/wire/daemon.ts";
+import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import type { DaemonOptions } from "../../../src/sync/daemon.ts";
 import type { FakeOptions } from "../../fakes/knowledge-service.ts";
 import { openWorld, type World } from "../daemon/harness.ts";

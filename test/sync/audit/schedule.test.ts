@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { AuditReport } from "../../../src/wire/daemon.ts";
+import type { AuditReport } from "../../../src/wire/daemon-audit.ts";
 import { auditWords, scheduleAudits, type AuditSchedule } from "../../../src/sync/audit/schedule.ts";
 
 const NOTHING: AuditReport = { sources: [], findings: [], unnamed: 0, foreign: 0, agrees: true, left: 0 };

@@ -1,7 +1,7 @@
 import { appendFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { SourceStatus } from "../../../src/wire/daemon.ts";
+import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import { readStatus } from "../../../src/sync/operator/status.ts";
 import { openFollowed } from "../scenarios/followed.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmdirSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { SourceStatus } from "../../../src/wire/daemon.ts";
+import type { SourceStatus } from "../../../src/wire/daemon-status.ts";
 import type { Daemon, DaemonOptions } from "../../../src/sync/daemon.ts";
 import { REAL_WORLD } from "../../../src/sync/daemon/options.ts";
 import { openWorld, until, type World } from "../daemon/harness.ts";
