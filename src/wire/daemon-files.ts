@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { ResourceSettings } from "./answers.ts";
 import { Tier } from "./primitives.ts";
+import { list, record } from "./records.ts";
 
 /** Files in the answers of a running daemon. */
-
-const record = <S extends z.ZodRawShape>(shape: S) => z.object(shape).readonly();
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 /**
  * State of a file. `agreed`: the service acknowledged what the ledger says. `unsure`: an update was sent and no answer

@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { OWNER_CHARS_MAX } from "./constants.ts";
 import { Tier } from "./primitives.ts";
+import { list, record } from "./records.ts";
 
 /** The operations of a daemon that change which folders it syncs. */
-
-const record = <S extends z.ZodRawShape>(shape: S) => z.object(shape).readonly();
-const list = <T extends z.ZodType>(item: T) => z.array(item).readonly();
 
 /** Longest path of Linux (PATH_MAX). */
 const PATH_CHARS_MAX = 4096;

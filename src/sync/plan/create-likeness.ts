@@ -44,6 +44,7 @@ export function isUnready(create: OpenCreate, resource: CandidateResource): bool
   return isHidden && isSameDescription(create, resource);
 }
 
+/** Reports whether a resource is what the create sent, and searchable. */
 export function isExact(create: OpenCreate, resource: CandidateResource): boolean {
   if (resource.isUnfinished === true || !isSameDescription(create, resource)) return false;
   if (!hasSettings(create, resource.settings)) return false;
@@ -52,6 +53,7 @@ export function isExact(create: OpenCreate, resource: CandidateResource): boolea
   return isSameTitle && (create.unique || isSameText(create, resource));
 }
 
+/** Both have the same text, or the same address. */
 export function isSameText(create: OpenCreate, resource: CandidateResource): boolean {
   return isSameKind(create, resource) && resource.digest === create.digest;
 }
@@ -61,6 +63,7 @@ export function isSameKind(create: OpenCreate, { url }: CandidateResource): bool
   return spelledAddress(url) === spelledAddress(create.url);
 }
 
+/** Reports whether title and description are those of the create, whatever the service made of its title. */
 export function isSameDescription(
   create: OpenCreate,
   { label, labelUnder = () => label }: CandidateResource,
@@ -68,20 +71,24 @@ export function isSameDescription(
   return labelUnder(create.title) === create.label;
 }
 
-export function keyOf(create: OpenCreate): string {
+/** Returns the key under which the resources of a create are collected. Equal creates share one. */
+export function createKey(create: OpenCreate): string {
   if (!create.unique) return sharedKey(create);
   // A create without the address of its upload has not been sent: no resource can be its own.
   return create.url === undefined ? `n\n${create.id}` : uniqueKey(create.url);
 }
 
+/** Returns the key of an upload, whose address nobody else has. */
 export function uniqueKey(url: string): string {
   return `u\n${spelledAddress(url) ?? ""}`;
 }
 
+/** Returns the key of what has this title, address and text. */
 export function sharedKey(resource: { title: string; url: string | undefined; digest: string }): string {
   return `s\n${resource.title}\n${spelledAddress(resource.url) ?? ""}\n${resource.digest}`;
 }
 
+/** Orders resources from the oldest to the newest. */
 export function byAge(a: CandidateResource, b: CandidateResource): number {
   return (a.createdMs ?? 0) - (b.createdMs ?? 0) || (a.docId < b.docId ? -1 : 1);
 }

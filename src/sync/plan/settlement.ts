@@ -5,7 +5,7 @@ import { indexTitles } from "./resemblance.ts";
 import {
   type CandidateResource,
   type OpenCreate,
-  keyOf,
+  createKey,
   sharedKey,
   isSameText,
   isSameKind,
@@ -77,7 +77,7 @@ export interface StoredForms {
  * differed then must have our description. No more resources are taken than attempts were made.
  */
 export function startSettling(creates: readonly OpenCreate[], isTaken: (docId: string) => boolean): Settling {
-  const groups = Map.groupBy(creates, keyOf);
+  const groups = Map.groupBy(creates, createKey);
   const urls = new Set(creates.filter(({ unique }) => unique).map(({ url }) => spelledAddress(url)));
   const titles = indexTitles(
     creates.filter(({ unique }) => !unique),
