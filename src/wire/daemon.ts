@@ -111,6 +111,53 @@ const Reloaded = record({
 });
 export type Reloaded = z.infer<typeof Reloaded>;
 
+/** What a pass would do to a file, or to a whole source (empty path). */
+const PlannedAction = record({
+  source: z.string(),
+  path: z.string(),
+  from: z.string().optional(),
+  docId: z.string().optional(),
+  action: z.enum([
+    "create",
+    "update",
+    "retitle",
+    "move",
+    "replace",
+    "delete",
+    "discard",
+    "refuse",
+    "skip",
+    "hold",
+    "halt",
+  ]),
+  reason: z.string().optional(),
+  /** What would leave, if a text or a file does: bytes of the file, and characters of its text unless the service reads it. */
+  sends: record({ bytes: z.number(), chars: z.number().optional() }).optional(),
+});
+
+/** What a pass would send. */
+const PlanEstimate = record({
+  documents: z.number(),
+  /** Of their files. */
+  bytes: z.number(),
+  /** Of the texts that are sent as such, at four characters each. */
+  tokens: z.number(),
+  /** Documents whose text only the service will know, such as PDFs. */
+  unknown: z.number(),
+  /** Price of embedding these tokens; absent without a price in the configuration. */
+  cost: z.number().optional(),
+});
+
+/** What a pass would do now. */
+const PassPlan = record({
+  /** The first of them. */
+  planned: list(PlannedAction),
+  /** How many there are of each action, of all. */
+  counts: z.record(z.string(), z.number()),
+  estimate: PlanEstimate,
+});
+export type PassPlan = z.infer<typeof PassPlan>;
+
 /** What an erasure removed. */
 const Erased = record({
   /** Records of files in the ledger. */
@@ -170,6 +217,12 @@ export const DAEMON_API = {
   reload: { method: "POST", request: z.strictObject({}), answer: Reloaded, restarts: true },
   /** What would be taken of a folder that is not synced yet. */
   preview: { method: "POST", request: NewFolder, answer: FolderPreview },
+  /** What a pass would do now, and what it would send: reads files, but sends and changes nothing. */
+  plan: {
+    method: "POST",
+    request: z.strictObject({ limit: z.int().min(0).max(FILES_MAX).default(FILES_DEFAULT) }),
+    answer: PassPlan,
+  },
   /** Adds a folder to the configuration and reads that again. */
   add: { method: "POST", request: NewFolder, answer: FolderAdded, restarts: true },
   /** Removes a folder from the configuration and reads that again. */

@@ -7,6 +7,7 @@ import type { Control } from "../../sync/control/server.ts";
 import type { Daemon } from "../../sync/daemon.ts";
 import type { ProgressSample } from "../../system/progress.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { openPlanning } from "../compose/plan-pass.ts";
 import type { DaemonBridge } from "../compose/daemon-bridge.ts";
 import type { Context } from "../output/context.ts";
 import { answerStop, followDaemon, openLoggedFailures } from "./follow.ts";
@@ -97,7 +98,15 @@ export async function runDaemon(ground: Ground, run: DaemonRun): Promise<void> {
   });
   notifier.use(ground.config.notify);
   const reloads = openReloads({ context, log, supervisor, ground, read: run.read });
-  const program = programOf(run, reloads, () => current.config);
+  const plan = openPlanning(
+    state,
+    () => current.config,
+    (copy) =>
+      openConfiguredDaemon(inUnit(current.config), copy, current.service, log, {
+        levelOfDone: () => "debug",
+      }),
+  );
+  const program = programOf(run, reloads, () => current.config, plan);
   const followed = follow();
   const endAnswer = answerStop(context, () => daemon.status());
   const registration = registerInstance(context.env, facts(ground), (words) => log.warn(words));
@@ -169,11 +178,17 @@ interface RunProgram extends DaemonProgram {
   takeRemoved(): readonly string[];
 }
 
-function programOf({ edits }: DaemonRun, reloads: Reloads, config: () => Config): RunProgram {
+function programOf(
+  { edits }: DaemonRun,
+  reloads: Reloads,
+  config: () => Config,
+  plan: DaemonProgram["plan"],
+): RunProgram {
   let removed: string[] = [];
   const reload = async (): Promise<ConfigChange> => reloads.reload();
   return {
     reload,
+    plan,
     ...openFolderChanges({ ...edits, config, reload, onDelete: (folder) => removed.push(folder) }),
     takeRemoved: () => {
       const taken = removed;

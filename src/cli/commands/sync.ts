@@ -1,22 +1,19 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Command } from "commander";
 import type { Daemon, PassResult } from "../../sync/daemon.ts";
 import type { Config } from "../../config/load.ts";
 import { FILES_MAX } from "../../wire/daemon.ts";
 import type { SourceStatus } from "../../wire/daemon-status.ts";
 import { codeOf } from "../../lib/failure.ts";
-import { copyLiveLedger } from "../../sync/operator/offline.ts";
 import { searchOnce } from "../../sync/operator/search.ts";
 import { readStatus } from "../../sync/operator/status.ts";
 import type { SearchQuery } from "../../sync/remote/remote.ts";
 import { reachService } from "../compose/reached-service.ts";
 import type { ReachedService } from "../compose/embedded-service.ts";
 import { openConfiguredDaemon } from "../compose/configured-daemon.ts";
+import { openOnCopy, planEstimate } from "../compose/plan-pass.ts";
 import type { Context } from "../output/context.ts";
 import { EXIT, exitCodeOfPass } from "../output/exit-code.ts";
-import { type Estimate, estimateLine, estimateOf } from "../output/estimate.ts";
+import { estimateLine } from "../output/estimate.ts";
 import {
   answerStop,
   FILES_SHOWN,
@@ -32,7 +29,7 @@ import { addSourceOptions, type SourceOptions, wholeNumber } from "../output/opt
 import { counted, thousands } from "../output/progress.ts";
 import { startProgress } from "../terminal/pass-progress.ts";
 import { unbroken } from "../terminal/prose.ts";
-import { makeStateFolder, type StateFolder, stateFolder } from "../state/state-folder.ts";
+import { makeStateFolder, type StateFolder } from "../state/state-folder.ts";
 import { loadSources } from "../state/sources.ts";
 
 interface SyncOptions extends SourceOptions {
@@ -80,7 +77,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         const failures = daemon.troubled({ limit: Number.MAX_SAFE_INTEGER });
         const skipped = daemon.skipped({ limit: FILES_MAX });
         const { planned } = result;
-        const plan = planned && { planned, estimate: estimate(config, planned) };
+        const plan = planned && { planned, estimate: planEstimate(config, planned) };
         const outcome = { sources, changes: progress.sent, failures, skipped, ...plan };
         context.stdout.write(`${JSON.stringify(outcome, undefined, 2)}\n`);
       } else if (result.planned === undefined) {
@@ -92,7 +89,7 @@ async function sync(context: Context, dirs: readonly string[], options: SyncOpti
         context.stdout.write(troubleLines(troubled, FILES_SHOWN));
       } else {
         context.stdout.write(planLines(result.planned));
-        context.stdout.write(estimateLine(estimate(config, result.planned)));
+        context.stdout.write(estimateLine(planEstimate(config, result.planned)));
       }
       context.exitCode =
         result.planned === undefined ? exitCodeOfPass(sources) : exitCodeOfPlan(result.planned);
@@ -119,24 +116,7 @@ function openPass(
     if (!dryRun || codeOf(error) !== "state_locked") throw error;
   }
   context.stderr.write("kbsync: a daemon is running, which does the following by itself\n");
-  const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
-  const discard = (): void => rmSync(copy, { recursive: true, force: true });
-  try {
-    copyLiveLedger(state.path, copy);
-    const daemon = open(stateFolder(copy));
-    return { daemon, close: async () => daemon.close().finally(discard) };
-  } catch (error) {
-    discard();
-    throw error;
-  }
-}
-
-function estimate({ service, kb, sources }: Config, planned: NonNullable<PassResult["planned"]>): Estimate {
-  const price = "embedded" in service ? kb.embedding.price : service.price;
-  const wordsOnly = new Set(
-    sources.filter(({ collection }) => collection === "fastest").map(({ absolutePath }) => absolutePath),
-  );
-  return estimateOf(planned, price, (source) => !wordsOnly.has(source));
+  return openOnCopy(state, open);
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   type DaemonOperation,
   type LineOf,
   LOG_LINES_MAX,
+  type PassPlan,
   type Reloaded,
   type RequestOf,
 } from "../../wire/daemon.ts";
@@ -46,6 +47,8 @@ export interface DaemonFacts {
 
 /** What the daemon's program does for it. */
 export interface DaemonProgram extends FolderChanges {
+  /** Plans a pass. Throws `plan_busy` while another is planned. */
+  plan(request: RequestOf<"plan">, signal: AbortSignal): Promise<PassPlan>;
   /** Reads the configuration again. Throws the KbsyncError of one that is refused. */
   reload(): Promise<Reloaded>;
 }
@@ -80,6 +83,7 @@ export function operationsOf(daemon: Daemon, facts: DaemonFacts, program: Daemon
       const found = await program.preview(request, signal);
       return { ...found, documents: daemon.documents(found.path) };
     },
+    plan: async (request, { signal }) => program.plan(request, signal),
     add: async (request, { signal }) => program.add(request, signal),
     remove: async (request) => {
       const documents = daemon.documents(request.folder);

@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Config } from "../../config/load.ts";
+import { KbsyncError } from "../../lib/failure.ts";
+import type { DaemonProgram } from "../../sync/control/operations.ts";
+import type { Daemon, PassResult } from "../../sync/daemon.ts";
+import { copyLiveLedger } from "../../sync/operator/offline.ts";
+import { type Estimate, estimateOf } from "../output/estimate.ts";
+import { type StateFolder, stateFolder } from "../state/state-folder.ts";
+
+/** The actions of a pass, in no order. */
+export type Planned = NonNullable<PassResult["planned"]>;
+
+/** Opens a daemon on a copy of a ledger that another daemon works on, to plan a pass. Its `close` removes the copy. */
+export function openOnCopy(
+  state: StateFolder,
+  open: (state: StateFolder) => Daemon,
+): { readonly daemon: Daemon; readonly close: () => Promise<void> } {
+  const copy = mkdtempSync(join(tmpdir(), "kbsync-plan-"));
+  const discard = (): void => rmSync(copy, { recursive: true, force: true });
+  try {
+    copyLiveLedger(state.path, copy);
+    const daemon = open(stateFolder(copy));
+    return { daemon, close: async () => daemon.close().finally(discard) };
+  } catch (error) {
+    discard();
+    throw error;
+  }
+}
+
+/** Sums up what a plan would send, at the configured price of embedding. */
+export function planEstimate({ service, kb, sources }: Config, planned: Planned): Estimate {
+  const price = "embedded" in service ? kb.embedding.price : service.price;
+  const wordsOnly = new Set(
+    sources.filter(({ collection }) => collection === "fastest").map(({ absolutePath }) => absolutePath),
+  );
+  return estimateOf(planned, price, (source) => !wordsOnly.has(source));
+}
+
+/**
+ * Plans passes beside the daemon that runs, as `kbsync sync --dry-run` does: on a copy of its ledger. One at a time, because a plan
+ * reads every file that it would send.
+ */
+export function openPlanning(
+  state: StateFolder,
+  config: () => Config,
+  open: (state: StateFolder) => Daemon,
+): DaemonProgram["plan"] {
+  let isPlanning = false;
+  return async ({ limit }, signal) => {
+    if (isPlanning) {
+      throw new KbsyncError("a pass is being planned already", {
+        code: "plan_busy",
+        retryable: true,
+        hint: "Try again when that has answered.",
+      });
+    }
+    isPlanning = true;
+    try {
+      const { daemon, close } = openOnCopy(state, open);
+      try {
+        const { planned = [] } = await daemon.syncOnce({ dryRun: true, signal });
+        const counts: Record<string, number> = {};
+        for (const { action } of planned) counts[action] = (counts[action] ?? 0) + 1;
+        const sorted = planned.toSorted((a, b) => (a.path < b.path ? -1 : Number(a.path > b.path)));
+        return { planned: sorted.slice(0, limit), counts, estimate: planEstimate(config(), planned) };
+      } finally {
+        await close();
+      }
+    } finally {
+      isPlanning = false;
+    }
+  };
+}
