@@ -26,7 +26,7 @@ import { addKeyRoutes } from "./key-routes.ts";
 import { addHealthRoute, type Health } from "./health-route.ts";
 import { addMonitoringRoutes, type MetricsText } from "./monitoring-routes.ts";
 import type { HttpParts } from "./operation.ts";
-import { addOpenApiRoute } from "./openapi-route.ts";
+import { addOpenApiRoute } from "./openapi.ts";
 import { addPreviewRoutes } from "./preview-routes.ts";
 import { addResourceRoutes } from "./resource-routes.ts";
 import { addUsageRoutes } from "./usage-routes.ts";

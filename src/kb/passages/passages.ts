@@ -1,7 +1,6 @@
 import type { Expand } from "../../wire/context.ts";
 import type { FoundChunk, Surroundings } from "../store/search-index.ts";
-import { mergeTouching } from "./merge.ts";
-import { holds, piecesOf, piecesWithin, type PieceRange, type Pieces } from "./pieces.ts";
+import { holds, joinRanges, piecesOf, piecesWithin, type PieceRange, type Pieces } from "./pieces.ts";
 import { sectionAround } from "./section.ts";
 
 /** A chunk that a search found. */
@@ -77,6 +76,18 @@ export function mergedPassages(pieces: Pieces, hits: readonly PlacedHit[]): Pass
     const [best, ...others] = byScore.filter(({ own }) => holds(range, own));
     return best === undefined ? [] : [{ hits: [best, ...others], pieces, range }];
   });
+}
+
+/** Merges ranges that overlap or touch. The order does not matter; the result ascends. Pure. */
+function mergeTouching(ranges: readonly PieceRange[]): PieceRange[] {
+  const merged: PieceRange[] = [];
+  for (const range of ranges.toSorted((a, b) => a.first - b.first || a.last - b.last)) {
+    const last = merged.at(-1);
+    if (last !== undefined && range.first <= last.last + 1)
+      merged[merged.length - 1] = joinRanges(last, range);
+    else merged.push(range);
+  }
+  return merged;
 }
 
 /** Orders passages as the search orders their best hits. */

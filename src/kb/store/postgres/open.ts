@@ -7,7 +7,7 @@ import { migrate, readVersions, refuseUnfit, refuseUnknown, type Versions } from
 import { refuseUnfinished } from "./database/unfinished.ts";
 import { openClaims } from "./queue/claims.ts";
 import { openTokenBuckets } from "./queue/token-buckets.ts";
-import { operationsOn, type Operations } from "./operations.ts";
+import { operationsOn } from "./operations.ts";
 import { makeIndexCaches } from "./search/caches.ts";
 import { openNotices } from "./notices/notices.ts";
 import { openMerging } from "./words/merging.ts";
@@ -38,7 +38,7 @@ export async function openPostgresStore(url: string, listener?: DatabaseListener
       );
     const record = isWrite(method.kind) ? recordOf(given[0]) : undefined;
     return record === undefined ? run() : turns.run(record, run);
-  }) as unknown as Operations; // every method of the ports has one of the kinds
+  }) as unknown as Ports; // every method of the ports has one of the kinds
   const merging = openMerging(database);
   const notices = openNotices(url, database);
   return {

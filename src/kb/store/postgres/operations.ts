@@ -25,9 +25,6 @@ export function operationsOn(tx: Transaction, caches: IndexCaches): Ports {
   return { records: recordsOn(tx), queue: queueOn(tx), index: indexOn(tx, caches) };
 }
 
-/** The methods of this store. */
-export type Operations = Ports;
-
 function recordsOn(tx: Transaction): Records {
   const newId = (): string => newHexId(Date.now());
   return {

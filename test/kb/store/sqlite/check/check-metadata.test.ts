@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sumWith } from "../../../../../src/kb/store/sqlite/check/check-sums.ts";
+import { sumWith } from "../../../../../src/kb/store/sqlite/check/check-metadata.ts";
 
 const sumOf = (items: readonly string[]): number => items.reduce(sumWith, 0);
 
