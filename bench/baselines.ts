@@ -3,14 +3,14 @@
  * Ranks whole documents, or chunks where the chunks of a set are ranked.
  */
 import Database from "better-sqlite3";
-import type { FoundPlace } from "./judged-sets.ts";
+import type { FoundSpan } from "./judged-sets.ts";
 
 /** Units that each list contributes to the mean. */
 const DEPTH = 100;
 
 /** What a baseline ranks: a document, or a chunk. */
 export interface Unit {
-  readonly place: FoundPlace;
+  readonly span: FoundSpan;
   readonly text: string;
   /** Vectors of its chunks: the nearest one counts. Empty without a model. */
   readonly vectors: readonly Float32Array[];
@@ -38,18 +38,17 @@ export function openBaselines(units: readonly Unit[]) {
     const match = words.map((word) => `"${word}"`).join(" OR ");
     return find.all(match, DEPTH).map(({ rowid, score }) => [rowid - 1, score]);
   };
-  const placesOf = (scored: readonly Scored[]): FoundPlace[] =>
-    scored.flatMap(([at]) => units[at]?.place ?? []);
+  const spansOf = (scored: readonly Scored[]): FoundSpan[] => scored.flatMap(([at]) => units[at]?.span ?? []);
   return {
     /** Ranks by BM25. */
-    words: (query: string): FoundPlace[] => placesOf(byWords(query)),
+    words: (query: string): FoundSpan[] => spansOf(byWords(query)),
     /** Ranks by the mean of BM25 and cosine, each stretched to [0, 1]; a unit that a list lacks has 0 there. */
-    fusion: (query: string, vector: Float32Array): FoundPlace[] => {
+    fusion: (query: string, vector: Float32Array): FoundSpan[] => {
       const fused = new Map<number, number>();
       for (const list of [byWords(query), byCosine(units, vector)]) {
         for (const [at, share] of stretched(list)) fused.set(at, (fused.get(at) ?? 0) + share / 2);
       }
-      return placesOf([...fused].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]));
+      return spansOf([...fused].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]));
     },
     close: () => db.close(),
   };

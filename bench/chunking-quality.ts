@@ -20,15 +20,15 @@ export interface ChunkingFigures {
 }
 
 /** A chunk of one of the texts. */
-export interface PlacedSpan extends Span {
+export interface CorpusSpan extends Span {
   readonly corpus: string;
 }
 
 /** Embeds the chunks as `textOf` gives them and retrieves for every question among the chunks of all texts. */
 export async function measureChunking(
   { questions }: ChunkingData,
-  spans: readonly PlacedSpan[],
-  textOf: (span: PlacedSpan) => string,
+  spans: readonly CorpusSpan[],
+  textOf: (span: CorpusSpan) => string,
   embedder: Embedder,
 ): Promise<ChunkingFigures> {
   const vectors = await embedder.embed(spans.map(textOf));
@@ -54,7 +54,7 @@ export async function measureChunking(
 }
 
 /** Retrieved text counts once for recall and as often as it was retrieved for precision and overlap, as Chroma counts. */
-function figuresOf({ corpus, passages }: Question, retrieved: readonly PlacedSpan[]): ChunkingFigures {
+function figuresOf({ corpus, passages }: Question, retrieved: readonly CorpusSpan[]): ChunkingFigures {
   const wanted = new Set<number>();
   for (const { begin, end } of passages) for (let at = begin; at < end; at++) wanted.add(at);
   const found = new Set<number>();

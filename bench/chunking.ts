@@ -23,7 +23,7 @@ import { measureShapes } from "./chunk-shape.ts";
 import { readChunkingData } from "./chunking-data.ts";
 import type { ChunkingData, Passage } from "./chunking-data.ts";
 import { measureChunking } from "./chunking-quality.ts";
-import type { PlacedSpan } from "./chunking-quality.ts";
+import type { CorpusSpan } from "./chunking-quality.ts";
 import { median, printTable } from "./report.ts";
 import { splitAtSeparators } from "./separators.ts";
 import { writeTree } from "./tree.ts";
@@ -254,12 +254,12 @@ async function printQuality(data: ChunkingData): Promise<void> {
       if (overlap === 0) chunkers.unshift(["separators", async (text) => splitAtSeparators(text, size)]);
       for (const [name, split] of chunkers) {
         if (!options.chunkers.split(",").includes(name)) continue;
-        const spans: PlacedSpan[] = [];
+        const spans: CorpusSpan[] = [];
         for (const [corpus, text] of data.corpora) {
           for (const { start, end, headings } of await split(text))
             spans.push({ start, end, headings, corpus });
         }
-        const textOf = ({ corpus, start, end }: PlacedSpan): string =>
+        const textOf = ({ corpus, start, end }: CorpusSpan): string =>
           data.corpora.get(corpus)?.slice(start, end) ?? "";
         const { recall, precision, iou } = await measureChunking(data, spans, textOf, embedder);
         const length = spans.reduce((sum, { start, end }) => sum + end - start, 0) / spans.length;

@@ -17,7 +17,7 @@ import { openSqliteStore } from "../src/kb/store/sqlite/open.ts";
 import type { ChunkRef } from "../src/kb/store/records.ts";
 import type { Evidence, FoundChunk } from "../src/kb/store/search-index.ts";
 import { documentationSet } from "./docs-sample.ts";
-import { judgedSets, type FoundPlace, type JudgedQuery, type JudgedSet } from "./judged-sets.ts";
+import { judgedSets, type FoundSpan, type JudgedQuery, type JudgedSet } from "./judged-sets.ts";
 import { fill } from "./judged-store.ts";
 import { mean, qualityOf } from "./ranking-quality.ts";
 import { printTable } from "./report.ts";
@@ -105,11 +105,11 @@ function measure<T>(set: JudgedSet, found: readonly Found[], { choices, inUse, r
   return [...choices, inUse].map((choice) =>
     mean(
       found.map((each) => {
-        const places = rank(each, choice).flatMap(({ ref }): FoundPlace[] => {
+        const spans = rank(each, choice).flatMap(({ ref }): FoundSpan[] => {
           const chunk = each.chunks.get(ref);
           return chunk === undefined ? [] : [chunk];
         });
-        return qualityOf(set, each.query, places).ndcg;
+        return qualityOf(set, each.query, spans).ndcg;
       }),
     ),
   );

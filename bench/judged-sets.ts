@@ -16,7 +16,7 @@ export interface JudgedDocument {
 }
 
 /** A chunk as a search found it. */
-export interface FoundPlace {
+export interface FoundSpan {
   readonly resourceId: string;
   readonly start: number;
   readonly end: number;
@@ -25,7 +25,7 @@ export interface FoundPlace {
 export interface JudgedQuery {
   readonly text: string;
   /** Which of the things to be found a chunk counts for, as their numbers; empty: it is not relevant. */
-  readonly relevance: (place: FoundPlace) => readonly number[];
+  readonly relevance: (span: FoundSpan) => readonly number[];
   /** Things to be found. */
   readonly wanted: number;
 }
@@ -126,7 +126,7 @@ function readPassages(): JudgedSet | undefined {
   const queries = data.questions.map(({ text, passages }) => ({
     text,
     wanted: passages.length,
-    relevance: ({ resourceId, start, end }: FoundPlace) =>
+    relevance: ({ resourceId, start, end }: FoundSpan) =>
       passages.flatMap((passage, at) => {
         const shared = Math.min(end, passage.end) - Math.max(start, passage.begin);
         const isHeld = shared >= ANSWER_SHARE * (passage.end - passage.begin);

@@ -6,11 +6,11 @@ import { embedSentences } from "../src/kb/ingest/sentence-vectors.ts";
 import type { Scope } from "../src/kb/store/search-index.ts";
 import type { Store } from "../src/kb/store/store.ts";
 import { DEFAULT_SETTINGS } from "../src/wire/primitives.ts";
-import type { FoundPlace, JudgedDocument } from "./judged-sets.ts";
+import type { FoundSpan, JudgedDocument } from "./judged-sets.ts";
 
 /** A chunk of the set. */
 export interface StoredChunk {
-  readonly place: FoundPlace;
+  readonly span: FoundSpan;
   readonly text: string;
   /** Undefined without a model. */
   readonly vector: Float32Array | undefined;
@@ -66,7 +66,7 @@ export async function fill(
     const stored = await store.records.chunks({ accountId: account.id, id });
     for (const [at, { id: chunkId, start, end }] of (stored?.chunks ?? []).entries()) {
       chunks.set(chunkId, {
-        place: { resourceId: id, start, end },
+        span: { resourceId: id, start, end },
         text: plain[at] ?? "",
         vector: vectors?.[at],
       });

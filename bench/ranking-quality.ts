@@ -1,5 +1,5 @@
 /** What rankings of a judged set are worth. */
-import type { FoundPlace, JudgedQuery, JudgedSet } from "./judged-sets.ts";
+import type { FoundSpan, JudgedQuery, JudgedSet } from "./judged-sets.ts";
 
 /** Results of a query that count for nDCG. */
 const DEPTH = 10;
@@ -16,16 +16,16 @@ export interface Quality {
 export function qualityOf(
   { ranked }: Pick<JudgedSet, "ranked">,
   { relevance, wanted }: JudgedQuery,
-  places: readonly FoundPlace[],
+  spans: readonly FoundSpan[],
 ): Quality {
   const found = new Set<number>();
   const documents = new Set<string>();
   let rank = 0;
   let gained = 0;
-  for (const place of places) {
-    if (ranked === "documents" && documents.has(place.resourceId)) continue;
-    documents.add(place.resourceId);
-    const fresh = relevance(place).filter((number) => !found.has(number));
+  for (const span of spans) {
+    if (ranked === "documents" && documents.has(span.resourceId)) continue;
+    documents.add(span.resourceId);
+    const fresh = relevance(span).filter((number) => !found.has(number));
     for (const number of fresh) found.add(number);
     if (fresh.length > 0 && rank < DEPTH) gained += 1 / Math.log2(rank + 2);
     rank++;

@@ -27,7 +27,7 @@ import { DEFAULT_SETTINGS, Tier } from "../src/wire/primitives.ts";
 import { openBaselines, type Unit } from "./baselines.ts";
 import { documentationSet } from "./docs-sample.ts";
 import { judgedSets } from "./judged-sets.ts";
-import type { FoundPlace, JudgedQuery, JudgedSet } from "./judged-sets.ts";
+import type { FoundSpan, JudgedQuery, JudgedSet } from "./judged-sets.ts";
 import { fill, type Filled } from "./judged-store.ts";
 import { mean, qualityOf, type Quality } from "./ranking-quality.ts";
 import { printTable } from "./report.ts";
@@ -136,7 +136,7 @@ async function measureSet(
       const answers = await answerAll(store, filled, tier, embedder, reranker, queries);
       measured.set(
         tier,
-        answers.map((places, at) => qualityOf(set, queries[at] as JudgedQuery, places)),
+        answers.map((spans, at) => qualityOf(set, queries[at] as JudgedQuery, spans)),
       );
     }
     for (const each of await measureBaselines(set, queries, filled, embedder)) measured.set(...each);
@@ -153,12 +153,12 @@ async function answerAll(
   embedder: Embedder | undefined,
   reranker: Reranker | undefined,
   queries: readonly JudgedQuery[],
-): Promise<FoundPlace[][]> {
-  const answers: FoundPlace[][] = [];
+): Promise<FoundSpan[][]> {
+  const answers: FoundSpan[][] = [];
   for (const { text } of queries) {
     const request = { scope, tier, query: text, topK: TOP_K, scoreMin: undefined };
     const { results } = await search(store.index, embedder, request, reranker);
-    answers.push(results.flatMap(({ id }) => chunks.get(id)?.place ?? []));
+    answers.push(results.flatMap(({ id }) => chunks.get(id)?.span ?? []));
   }
   return answers;
 }
@@ -192,10 +192,10 @@ function unitsOf({ ranked, documents }: JudgedSet, { chunks }: Filled): Unit[] {
   const vectorsOf = (each: (typeof all)[number]): Float32Array[] =>
     each.vector === undefined ? [] : [each.vector];
   if (ranked === "chunks")
-    return all.map((chunk) => ({ place: chunk.place, text: chunk.text, vectors: vectorsOf(chunk) }));
-  const byDocument = Map.groupBy(all, ({ place }) => place.resourceId);
+    return all.map((chunk) => ({ span: chunk.span, text: chunk.text, vectors: vectorsOf(chunk) }));
+  const byDocument = Map.groupBy(all, ({ span }) => span.resourceId);
   return documents.map(({ id, content }) => ({
-    place: { resourceId: id, start: 0, end: content.length },
+    span: { resourceId: id, start: 0, end: content.length },
     text: content,
     vectors: (byDocument.get(id) ?? []).flatMap(vectorsOf),
   }));

@@ -11,7 +11,7 @@ import { ErrorNotice } from "./parts/notice.tsx";
 import { Page } from "./parts/page.tsx";
 import { Toasts } from "./parts/toast.tsx";
 import { addressOf } from "./view/address.ts";
-import { place } from "./view/router.ts";
+import { route } from "./view/router.ts";
 import { lostSinceMs } from "./client/live.ts";
 import { may, me, signOut } from "./client/session.ts";
 import { SignInAgain, SignInPage } from "./sign-in.tsx";
@@ -110,7 +110,7 @@ export function App({ start }: { readonly start: () => Promise<void> }): JSX.Ele
   }
   if (me.value === undefined) return null;
   if (me.value === null) return <SignInPage />;
-  const name = place.value.path[0] ?? ENTRIES.find((each) => each.isShown())?.name ?? "";
+  const name = route.value.path[0] ?? ENTRIES.find((each) => each.isShown())?.name ?? "";
   const entry = FURTHER[name] ?? ENTRIES.find((each) => each.name === name && each.isShown());
   return (
     <div class="shell">

@@ -16,14 +16,14 @@ import type { AskFolders } from "./resources/knowledge-base.ts";
 import type { Retention } from "./resources/housekeeping.ts";
 import type { RerankerOptions } from "./search/reranker.ts";
 import type { Store } from "./store/store.ts";
-import type { FilesPlace } from "./uploads/open-files.ts";
+import type { FileStorage } from "./uploads/open-files.ts";
 
 /** Options of the service. */
 export interface ServiceOptions {
   /** Folder of the state. Created if missing. */
   readonly stateDir: string;
   /** Where uploaded files are. Default: in `uploads/` of the state folder. */
-  readonly files?: FilesPlace | undefined;
+  readonly files?: FileStorage | undefined;
   /** Closed by the service. */
   readonly store: Store;
   /** Default 127.0.0.1. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { placeWords, rangeWords } from "../wire/location.ts";
+import { locationWords, rangeWords } from "../wire/location.ts";
 import type { SearchResult } from "../wire/search.ts";
 import { cutText } from "./budget.ts";
 import type { KnownFiles } from "./known-files.ts";
@@ -60,12 +60,12 @@ export function resultText({ results, next_offset }: Pick<SearchOutput, "results
       result;
     const name = path ?? title;
     const where = name === null ? `document ${document_id}` : `${name} (document ${document_id})`;
-    const places = locations === undefined ? rangeWords("line", lines) : [placeWords(locations)];
+    const within = locations === undefined ? rangeWords("line", lines) : [locationWords(locations)];
     // Once for all passages of a folder.
     const about = described.has(folder_description) ? "" : `\nFolder: ${folder_description}`;
     described.add(folder_description);
     const others = duplicates === undefined ? [] : [`${duplicates} more with nearly this text`];
-    return `[${score.toFixed(2)}] ${[where, ...places, ...others].join(", ")}${about}\n${text}`;
+    return `[${score.toFixed(2)}] ${[where, ...within, ...others].join(", ")}${about}\n${text}`;
   });
   if (next_offset !== null) passages.push(`[More passages: offset ${next_offset}.]`);
   return passages.join("\n\n");

@@ -8,7 +8,7 @@ import { QUERY_CHARS_MAX, SearchFallback, TOP_K_DEFAULT, TOP_K_MAX } from "../wi
 import { ANSWER_TOKENS } from "./budget.ts";
 import { AnswerReceipt } from "./receipt.ts";
 
-/** Fewest and most tokens of an answer: a passage with its place, and what Claude Code takes of a tool. */
+/** Fewest and most tokens of an answer: a passage with its location, and what Claude Code takes of a tool. */
 const TOKENS_MIN = 1000;
 const TOKENS_MAX = 25_000;
 
@@ -105,7 +105,7 @@ export const SearchOutput = z.object({
       owner_id: z.string(),
       collection_id: z.string(),
       chunk_id: z.string(),
-      version: z.number().describe("Of the document's text; the places below are right for this one."),
+      version: z.number().describe("Of the document's text; the locations below are right for this one."),
       ...Place.shape,
       file_changed: z.boolean().optional().describe("Its file was changed or deleted since."),
       text: z.string(),

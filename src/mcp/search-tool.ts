@@ -21,7 +21,7 @@ import type { ToolOutput } from "./tool-result.ts";
 import { SearchInput, SearchOutput } from "./search-schema.ts";
 import { hitIds, resultText, type Found, foundAt } from "./found-passages.ts";
 
-/** Part of an answer that is the text of its passages. JSON and the places take the rest. */
+/** Part of an answer that is the text of its passages. JSON and the locations take the rest. */
 const TEXT_SHARE = 0.6;
 
 /** Searches the selected sources concurrently and returns the best results of all, as many as fit into an answer. */

@@ -46,11 +46,11 @@ export const Location = z
   .meta({ id: "Location", description: "In the file from which the text was extracted." });
 export type Location = z.infer<typeof Location>;
 
-/** Most places that are named for a person. */
+/** Most locations that are named for a person. */
 const PLACES_NAMED = 3;
 
-/** Names places for a person: `sheet "Q1", rows 12–30`. */
-export function placeWords(locations: readonly Location[]): string {
+/** Names locations for a person: `sheet "Q1", rows 12–30`. */
+export function locationWords(locations: readonly Location[]): string {
   const named = locations
     .slice(0, PLACES_NAMED)
     .map(({ part, sheet, pages, slides, rows }) =>

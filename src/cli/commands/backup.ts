@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import type { BackupReport } from "../../backup/make.ts";
 import { noteBackup } from "../../backup/known-backups.ts";
-import { filesOf, filesWords, type FilesPlace } from "../../config/schema/files.ts";
+import { filesOf, filesWords, type FileStorage } from "../../config/schema/files.ts";
 import { loadConfig } from "../../config/load.ts";
 import { sourceAround } from "../../config/folders.ts";
 import { KbsyncError } from "../../lib/failure.ts";
@@ -91,7 +91,7 @@ function refuseWatched(target: string, folders: readonly string[]): void {
   });
 }
 
-function filesElsewhere(files: FilesPlace): string {
+function filesElsewhere(files: FileStorage): string {
   return `not in it: uploaded files, which are in ${filesWords(files)}; back them up there\n`;
 }
 

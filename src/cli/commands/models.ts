@@ -18,7 +18,7 @@ interface ModelsOptions extends CommonOptions {
   readonly json?: boolean;
 }
 
-/** `kbsync models`: the embedding model in use and those that can take its place. */
+/** `kbsync models`: the embedding model in use and those that can replace it. */
 export function addModels(program: Command, context: Context): void {
   program
     .command("models")
@@ -27,7 +27,7 @@ export function addModels(program: Command, context: Context): void {
     )
     .argument("[name]", "the model to switch to")
     .option(
-      "--from <place>",
+      "--from <origin>",
       "folder or address of a folder with the model's files (default: the public model hub, or $HF_ENDPOINT)",
     )
     .option("--json", "print the models as JSON")
@@ -155,7 +155,7 @@ async function getModel(
   const dispatcher = openAgent({ headersTimeout: 30_000, bodyTimeout: 60_000 }, env);
   try {
     const source = await openSource(download, from, { dispatcher, signal }, { env, cwd });
-    stdout.write(`getting ${name} from ${source.place}\n`);
+    stdout.write(`getting ${name} from ${source.origin}\n`);
     await installModel(download, source, folder, 384, ({ doneBytes, totalBytes }) => {
       const total = totalBytes === undefined ? "" : ` of ${megabytes(totalBytes)}`;
       if (stdout.isTTY) stdout.bar(`${megabytes(doneBytes)}${total} MB`);
@@ -168,7 +168,7 @@ async function getModel(
   }
 }
 
-/** Opens the place that has the files. Throws `model_download` with what a person can do if it does not answer. */
+/** Opens the origin that has the files. Throws `model_download` with what a person can do if it does not answer. */
 async function openSource(
   { hubId }: Download,
   from: string | undefined,
@@ -184,10 +184,10 @@ async function openSource(
     return await (from === undefined ? openHub(hub, hubId, reach) : openWebFolder(from, reach));
   } catch (cause) {
     reach.signal.throwIfAborted();
-    const place = from ?? `${hub}/${hubId}`;
-    throw new KbsyncError(`cannot get the model from ${place}: ${causeOf(cause)}`, {
+    const origin = from ?? `${hub}/${hubId}`;
+    throw new KbsyncError(`cannot get the model from ${origin}: ${causeOf(cause)}`, {
       code: "model_download",
-      subject: place,
+      subject: origin,
       retryable: true,
       hint:
         from === undefined

@@ -1,6 +1,6 @@
 import { filesOf, filesWords } from "../../config/schema/files.ts";
 import { checkUploads } from "../../kb/uploads/check-files.ts";
-import { checkPlace } from "../../kb/uploads/check-place.ts";
+import { checkStorage } from "../../kb/uploads/check-storage.ts";
 import { KbsyncError } from "../../lib/failure.ts";
 import type { Finding } from "../../lib/finding.ts";
 import { isThere } from "../../lib/is-there.ts";
@@ -108,7 +108,7 @@ function openFile(file: string): Finding[] {
   ];
 }
 
-/** Checks that the place of uploaded files can be used, and the files in it that the store refers to. */
+/** Checks that the storage of uploaded files can be used, and the files in it that the store refers to. */
 export const uploadsCheck: Check = {
   name: "uploads",
   run: async ({ config: { service }, state, quick, signal }) => {
@@ -124,7 +124,7 @@ export const uploadsCheck: Check = {
     const seen = known === undefined ? "" : `${counted(known.length, "file")} in `;
     return {
       seen: `${seen}${filesWords(files)}`,
-      findings: await checkPlace(files, known, { quick, signal }),
+      findings: await checkStorage(files, known, { quick, signal }),
     };
   },
 };

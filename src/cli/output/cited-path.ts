@@ -1,18 +1,18 @@
 import { kindOfName } from "../../sync/document/kinds.ts";
-import { placeWords } from "../../wire/location.ts";
+import { locationWords } from "../../wire/location.ts";
 import type { SearchResult } from "../../wire/search.ts";
 
 /** Formats whose files are sent as they are: lines of their text are lines of the file. */
 const AS_WRITTEN: ReadonlySet<string> = new Set(["markdown", "asciidoc", "org", "rst", "plain"]);
 
-/** Returns the path of a file with the places in it that are cited, else with the first line; alone if neither is known. */
+/** Returns the path of a file with the cited locations, else with the first line; alone if neither is known. */
 export function citedPath(
   path: string,
   { lines, pages, locations }: Pick<SearchResult["payload"], "lines" | "pages" | "locations">,
 ): string {
   // A service of an older release names pages only.
-  const places = locations ?? (pages === undefined ? [] : [{ pages }]);
-  if (places.length > 0) return `${path} (${placeWords(places)})`;
+  const cited = locations ?? (pages === undefined ? [] : [{ pages }]);
+  if (cited.length > 0) return `${path} (${locationWords(cited)})`;
   const named = kindOfName(path);
   const isAsWritten = named.kind === "content" && AS_WRITTEN.has(named.format);
   return lines !== undefined && isAsWritten ? `${path}:${lines.first}` : path;

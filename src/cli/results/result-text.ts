@@ -72,7 +72,7 @@ function oneResult(
     ...nonEmpty(highlighted),
     ...nonEmpty(wrapped(others, cells)).map(style.faint),
   ].map((line) => `${INDENT}${line}\n`);
-  return `${String(number).padStart(2)}  ${scoreBar(score, style)}  ${place(result, style)}\n${below.join("")}`;
+  return `${String(number).padStart(2)}  ${scoreBar(score, style)}  ${locationText(result, style)}\n${below.join("")}`;
 }
 
 function nonEmpty(lines: readonly string[]): readonly string[] {
@@ -85,7 +85,7 @@ function trailOf({ title, headings, path }: Found): readonly string[] {
   return [...new Set(names)];
 }
 
-function place({ path, source, docId, position }: Found, style: Style): string {
+function locationText({ path, source, docId, position }: Found, style: Style): string {
   if (path === null || source === null) return style.plain(`resource ${docId}`);
   return style.fileLink(citedPath(path, position), join(source, path));
 }

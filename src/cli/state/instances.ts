@@ -77,12 +77,12 @@ export function matchingInstances(
   cwd: string,
   paths: readonly string[],
 ): readonly Instance[] {
-  const places = [cwd, ...paths.map((path) => resolve(cwd, path))].map(realPath);
+  const around = [cwd, ...paths.map((path) => resolve(cwd, path))].map(realPath);
   const depths = instances.map(({ folders }) =>
     Math.max(
       0,
       ...folders.map(realPath).map((folder) => {
-        const isAround = places.some((place) => pathBelow(folder, place) !== undefined);
+        const isAround = around.some((path) => pathBelow(folder, path) !== undefined);
         return isAround ? folder.length : 0;
       }),
     ),

@@ -15,12 +15,12 @@ export interface KnownPaths {
 
 /**
  * Returns the absolute path that a person means, who may have typed it or copied it from an answer: absolute, relative to the
- * working folder or to a source, with or without a place such as `:12` or ` (page 3)` after it. What exists comes first. Throws
+ * working folder or to a source, with or without a location such as `:12` or ` (page 3)` after it. What exists comes first. Throws
  * `usage` if several sources have it.
  */
 export function locatePath(typed: string, known: KnownPaths): string {
   const { cwd, folders } = known;
-  for (const name of [typed, withoutPlace(typed)]) {
+  for (const name of [typed, withoutLocation(typed)]) {
     const here = resolve(cwd, name);
     if (known.isKnown(here)) return here;
     const found = [...new Set(folders.map((folder) => resolve(folder, name)))].filter(known.isKnown);
@@ -45,7 +45,7 @@ export function isOnDisk(path: string): boolean {
 }
 
 /** `notes.md` of `notes.md:12`, `notes.md:12-14` and `notes.md (page 3)`. */
-function withoutPlace(typed: string): string {
+function withoutLocation(typed: string): string {
   return typed.replace(/(?::\d+(?:[-–:]\d+)?| \([^()]*(?:\([^()]*\))?[^()]*\))$/, "");
 }
 

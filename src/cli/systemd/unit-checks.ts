@@ -95,7 +95,7 @@ function foldersAbove(path: string): string[] {
 }
 
 /** The unit is shown the folder of its configuration: that must not be one with all that people have. Throws `usage`. */
-export function checkPlace(file: string, sources: readonly string[]): void {
+export function checkConfigFolder(file: string, sources: readonly string[]): void {
   const folder = dirname(file);
   // Both ways to write it: a mount goes where a link leads.
   const paths = [folder, realpathSync(folder)];

@@ -16,7 +16,7 @@ import { credentialOf } from "../compose/models.ts";
 import {
   type UnitRequest,
   checkForOtherUser,
-  checkPlace,
+  checkConfigFolder,
   closedFolders,
   missing,
   topFolders,
@@ -130,12 +130,12 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
   const { runAs: user, group: groups = [] } = request;
   const file = configFile(config);
   const sources = config.sources.map(({ absolutePath }) => absolutePath);
-  checkPlace(file, sources);
+  checkConfigFolder(file, sources);
   checkForOtherUser(file, config, user, paths.stateDir, groups);
   const program = thisProgram();
   const args = argsOf(config, request);
   const credentials = credentialsOf(config);
-  const filesPlace = filesOf(config.service);
+  const fileStorage = filesOf(config.service);
   const text = systemUnit(template("kbsync.service"), {
     program,
     args,
@@ -148,7 +148,7 @@ function planSystem(context: Context, request: UnitRequest, paths: UnitPaths): U
     topFolders: topFolders(),
     ...(user !== undefined && { user }),
     ...(config.stateDir !== paths.stateDir && { stateDir: config.stateDir }),
-    ...(filesPlace?.kind === "folder" && { filesDir: filesPlace.path }),
+    ...(fileStorage?.kind === "folder" && { filesDir: fileStorage.path }),
   });
   return {
     ...paths,

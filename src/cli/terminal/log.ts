@@ -31,7 +31,7 @@ function oneOf(words: readonly string[], name: string, word: string): string {
 
 /** How log lines look. */
 export interface LogStyle {
-  readonly place: "terminal" | "file" | "journal";
+  readonly target: "terminal" | "file" | "journal";
   readonly isColoured: boolean;
   /** Width of the terminal. */
   readonly cells?: number;
@@ -51,7 +51,7 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Inv
     redact: [KEY_HEADER, `*.${KEY_HEADER}`, `req.headers.${KEY_HEADER}`, `*.*.${KEY_HEADER}`],
   };
   const isText = logFormat(env) === "text";
-  const place = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
+  const target = isTTY ? "terminal" : isJournal(env, 2) ? "journal" : "file";
   const isColoured = hasColours(env, isTTY);
   const cells = (): number => process.stderr.columns ?? 80;
   // Lines of a terminal keep their order with the bar and with what else is written there.
@@ -62,8 +62,8 @@ export function openLog(env: NodeJS.ProcessEnv, isTTY: boolean, invocation?: Inv
     // Set by pino before each line, for it asks the stream for its wishes by this symbol.
     lastLevel: pino.levels.values["info"] ?? 30,
     write: (line) => {
-      const text = isText ? logText(line, { place, isColoured, cells: cells(), invocation }) : line;
-      output.write(place === "journal" ? withPriority(text, priorityOf(stream.lastLevel)) : text);
+      const text = isText ? logText(line, { target, isColoured, cells: cells(), invocation }) : line;
+      output.write(target === "journal" ? withPriority(text, priorityOf(stream.lastLevel)) : text);
     },
     flush: (done) => output.flush(done),
   };
@@ -91,7 +91,10 @@ interface LogRecord {
  * `2026-11-22T13:12:19Z WARN  papers/x.pdf was refused: …`, of a line of JSON. The journal knows time and level itself. A terminal
  * gets the local time, and lines that are wrapped to its width. Only what nobody expected has a stack. Pure.
  */
-export function logText(line: string, { place, isColoured, cells = Infinity, invocation }: LogStyle): string {
+export function logText(
+  line: string,
+  { target, isColoured, cells = Infinity, invocation }: LogStyle,
+): string {
   const { level, time, msg = "", hint, path, err } = JSON.parse(line) as LogRecord; // pino wrote it
   const cause = err?.message === undefined || msg.includes(err.message) ? "" : `: ${err.message}`;
   const advice = hint === undefined || msg.includes(hint) ? "" : ` (${hint})`;
@@ -100,9 +103,9 @@ export function logText(line: string, { place, isColoured, cells = Infinity, inv
   const isDefect = level >= 50 && err?.stack !== undefined && err.code === undefined;
   const stack = isDefect ? (err.stack ?? "").split("\n").slice(1) : [];
   const after = stack.map((each) => `${visibleLine(each)}\n`).join("");
-  if (place === "journal") return `${words}\n${after}`;
+  if (target === "journal") return `${words}\n${after}`;
   const name = (pino.levels.labels[level] ?? "info").toUpperCase().padEnd(5);
-  const isTerminal = place === "terminal";
+  const isTerminal = target === "terminal";
   const at = isTerminal ? localTime(time).slice(-8) : `${new Date(time).toISOString().slice(0, 19)}Z`;
   const head = `${at} ${name} `;
   const shown = isTerminal ? hanging(words, cells, head.length, path) : words;

@@ -1,5 +1,5 @@
 /** Where uploaded files are, as configured. */
-export type FilesPlace =
+export type FileStorage =
   | { readonly kind: "folder"; readonly path: string }
   | {
       readonly kind: "bucket";
@@ -26,7 +26,7 @@ export interface FilesSettings {
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, and characters that need no escape in a key. */
 const BUCKET = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9!_.*'()/-]{0,512}))?$/;
 
-/** Returns why a text names no place for files; undefined if it does. */
+/** Returns why a text names no storage for files; undefined if it does. */
 export function filesProblem(text: string): string | undefined {
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text)) return undefined;
   const prefix = BUCKET.exec(text)?.[2] ?? "";
@@ -43,7 +43,7 @@ export function isBucket(files: string | undefined): boolean {
 }
 
 /** Returns where an embedded service has uploaded files; undefined: in the state folder. */
-export function filesOf(service: FilesSettings | object): FilesPlace | undefined {
+export function filesOf(service: FilesSettings | object): FileStorage | undefined {
   const { files, s3 } = service as FilesSettings; // a hosted service has neither
   if (files === undefined) return undefined;
   const [, bucket, path = ""] = BUCKET.exec(files) ?? [];
@@ -52,7 +52,7 @@ export function filesOf(service: FilesSettings | object): FilesPlace | undefined
   return { kind: "bucket", bucket, prefix, ...s3 };
 }
 
-/** Describes a place for people. */
-export function filesWords(place: FilesPlace): string {
-  return place.kind === "folder" ? place.path : `s3://${place.bucket}/${place.prefix}`;
+/** Describes a storage for people. */
+export function filesWords(storage: FileStorage): string {
+  return storage.kind === "folder" ? storage.path : `s3://${storage.bucket}/${storage.prefix}`;
 }

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
 import { useCurrentInView } from "../view/current-in-view.ts";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { AgentsTab } from "./agents-tab.tsx";
 import { KeysTab } from "./keys-tab.tsx";
 import { UsageTab } from "./usage-tab.tsx";
@@ -14,7 +14,7 @@ const CONTENT = { keys: KeysTab, webhooks: WebhooksTab, agents: AgentsTab, usage
 
 /** Who and what may use the account: keys, endpoints for events, agents. */
 export function AccessPage(): JSX.Element {
-  const chosen = TABS.find((each) => each === place.value.query.get("tab")) ?? "keys";
+  const chosen = TABS.find((each) => each === route.value.query.get("tab")) ?? "keys";
   const Content = CONTENT[chosen];
   const tabs = useCurrentInView<HTMLElement>(chosen);
   return (

@@ -6,7 +6,7 @@ import { ask } from "../client/api.ts";
 import { Show } from "../parts/notice.tsx";
 import { count, dayOf, moment } from "../view/format.ts";
 import { useLoad } from "../view/load.ts";
-import { place, refine } from "../view/router.ts";
+import { route, refine } from "../view/router.ts";
 import { Chart, type ChartPoint } from "./chart.tsx";
 
 type Step = "hour" | "day";
@@ -30,7 +30,7 @@ const RELOAD_MS = 30_000;
 export function UsageTab(): JSX.Element {
   // Beyond a change of the span, which loads the table anew.
   const [isOpen, setIsOpen] = useState(false);
-  const id = place.value.query.get("span") ?? "24h";
+  const id = route.value.query.get("span") ?? "24h";
   const span = SPANS.find((each) => each.id === id) ?? SPANS[0];
   const { step, count: length } = span ?? { step: "hour" as const, count: 24 };
   const loaded = useLoad(

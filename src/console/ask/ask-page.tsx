@@ -7,7 +7,7 @@ import { Field } from "../parts/fields.tsx";
 import { Bones, Empty, ErrorNotice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { useLoad } from "../view/load.ts";
-import { place, refine } from "../view/router.ts";
+import { route, refine } from "../view/router.ts";
 import { useSubmit } from "../view/submit.ts";
 import { loadOlder, openThread, running, thread } from "./conversation.ts";
 import type { Thread } from "./conversation.ts";
@@ -38,10 +38,10 @@ export function AskPage(): JSX.Element {
 }
 
 function Conversation({ agents }: { readonly agents: readonly AgentRecord[] }): JSX.Element {
-  const wanted = place.value.query.get("agent") ?? thread.value?.agent ?? "default";
+  const wanted = route.value.query.get("agent") ?? thread.value?.agent ?? "default";
   const agent = agents.find(({ _id }) => _id === wanted) ?? agents[0];
   const current = thread.value?.agent === agent?._id ? thread.value : undefined;
-  const id = place.value.query.get("thread");
+  const id = route.value.query.get("thread");
   const shown = id === null || current?.id === id ? current : undefined;
   const remembered = shown?.turns.some(({ response, stored }) => response ?? stored) ? shown.id : undefined;
   useEffect(() => {

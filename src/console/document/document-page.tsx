@@ -14,7 +14,7 @@ import { Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
-import { go, place } from "../view/router.ts";
+import { go, route } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { ChunkedText } from "../chunks/chunked-text.tsx";
@@ -36,7 +36,7 @@ const SHOWN_CHARS = 100_000;
 
 /** One document: its text with the boundaries of its chunks, what is known about it, and its changes. */
 export function DocumentPage(): JSX.Element {
-  const id = place.value.path[1] ?? "";
+  const id = route.value.path[1] ?? "";
   const loaded = useLoad(`document ${id}`, (signal) => loadDocument(id, signal), undefined, liveTurn);
   const title = loaded.value?.record.title ?? "Document";
   const waits = loaded.value?.record.metadata?.status === "queued";
@@ -172,7 +172,7 @@ function Text({
   readonly content: string;
   readonly chunks: Chunks["chunks"];
 }): JSX.Element {
-  const named = place.value.query.get("chunk") ?? "";
+  const named = route.value.query.get("chunk") ?? "";
   const byId = chunks.findIndex(({ id }) => id === named);
   const wanted = byId === -1 ? Number(named === "" ? Number.NaN : named) - 1 : byId;
   if (content === "") return <p class="muted">This document has no text.</p>;

@@ -11,7 +11,7 @@ import { Words } from "../parts/words.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { countsOf, FolderBar, FolderState, rateOf } from "./folder-cards.tsx";
 import { ActivityTab } from "./activity-tab.tsx";
 import { RemoveFolder } from "./remove-folder.tsx";
@@ -59,7 +59,7 @@ function Folder({
   readonly status: LiveStatus;
   readonly reload: () => void;
 }): JSX.Element {
-  const chosen = TABS.find((each) => each === place.value.query.get("tab")) ?? "activity";
+  const chosen = TABS.find((each) => each === route.value.query.get("tab")) ?? "activity";
   const { path, holdReason, remedy, degraded, unreadable, unreadablePaths } = source;
   return (
     <>

@@ -8,7 +8,7 @@ import { Confirm } from "../parts/dialog.tsx";
 import { Empty, Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { Icon } from "../parts/icons.tsx";
 import { addressOf } from "../view/address.ts";
 import { AddFolderPage } from "./add-folder-page.tsx";
@@ -20,7 +20,7 @@ const ADD_FOLDER = addressOf(["folders"], { new: "1" });
 
 /** The watched folders, or one of them. */
 export function FoldersPage(): JSX.Element {
-  const { query } = place.value;
+  const { query } = route.value;
   if (query.has("new")) return <AddFolderPage />;
   const path = query.get("path");
   return path === null ? <AllFolders /> : <FolderPage key={path} path={path} />;

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { bytes, counted } from "../view/format.ts";
 import { Choices, Field } from "../parts/fields.tsx";
 import { Page } from "../parts/page.tsx";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { me } from "../client/session.ts";
 import { Advanced } from "./advanced.tsx";
 import { documentsOf, EMPTY, METHODS, problemsOf, titleOf } from "./draft.ts";
@@ -14,7 +14,7 @@ import { addToTray } from "./tray.ts";
 
 /** Adds documents by an address, by files or by text. */
 export function AddPage(): JSX.Element {
-  const owner = place.value.query.get("owner") ?? "";
+  const owner = route.value.query.get("owner") ?? "";
   const [draft, setDraft] = useState<Draft>({ ...EMPTY, owner: owner === me.value?.accountId ? "" : owner });
   const [problems, setProblems] = useState<Problems>({});
   const form = useRef<HTMLFormElement>(null);

@@ -5,7 +5,7 @@ import { useLoad } from "../view/load.ts";
 import { Bones, Empty, ErrorNotice } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { batchEnds } from "./batches.ts";
@@ -17,7 +17,7 @@ import { ownerWords } from "./owner-words.ts";
 
 /** The documents of one owner in a collection: filter, sort, select, delete and retry. */
 export function DocumentsPage(scope: Scope): JSX.Element {
-  const { query } = place.value;
+  const { query } = route.value;
   const sort = sortOf(query.get("sort"));
   const filter: Filter = {
     text: query.get("q") ?? "",

@@ -5,7 +5,7 @@ import { useLoad } from "../view/load.ts";
 import { Empty, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { addressOf } from "../view/address.ts";
-import { place } from "../view/router.ts";
+import { route } from "../view/router.ts";
 import { liveTurn } from "../client/live.ts";
 import { may } from "../client/session.ts";
 import { DocumentsPage } from "./documents-page.tsx";
@@ -18,7 +18,7 @@ const EVERY_MS = 30_000;
 
 /** Collections and owners, or the documents of one. */
 export function KnowledgePage(): JSX.Element {
-  const { query } = place.value;
+  const { query } = route.value;
   const [collectionId, ownerId] = [query.get("collection"), query.get("owner")];
   if (collectionId !== null && ownerId !== null)
     return <DocumentsPage key={`${collectionId} ${ownerId}`} collectionId={collectionId} ownerId={ownerId} />;

@@ -15,7 +15,7 @@ import { Empty, Notice, Show } from "../parts/notice.tsx";
 import { Page } from "../parts/page.tsx";
 import { toast } from "../parts/toast.tsx";
 import { addressOf } from "../view/address.ts";
-import { place, refine } from "../view/router.ts";
+import { route, refine } from "../view/router.ts";
 import { may } from "../client/session.ts";
 import { asCurl, asMcp } from "./copies.ts";
 import type { SearchRequest } from "./copies.ts";
@@ -55,7 +55,7 @@ export function SearchPage(): JSX.Element {
 }
 
 function Search({ owners }: { readonly owners: readonly OwnerEntry[] }): JSX.Element {
-  const { query } = place.value;
+  const { query } = route.value;
   const ids = [...new Set(owners.map((each) => each.ownerId))];
   const ownerId = query.get("owner") ?? ids[0] ?? "";
   const question = query.get("q") ?? "";

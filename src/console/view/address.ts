@@ -1,12 +1,12 @@
 /** An address of the console: a page, and what it shows. Both are in the part after `#`, which browsers do not send. */
-export interface Place {
+export interface Route {
   /** Names of the path: `["documents", "65f…"]`. */
   readonly path: readonly string[];
   readonly query: URLSearchParams;
 }
 
 /** Reads the part of an address after `#`. */
-export function readPlace(hash: string): Place {
+export function readRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const names = path.split("/").filter((name) => name !== "");
   return { path: names.map(decoded), query: new URLSearchParams(query) };

@@ -1,12 +1,12 @@
 import { signal } from "@preact/signals";
-import { addressOf, readPlace } from "./address.ts";
-import type { Place } from "./address.ts";
+import { addressOf, readRoute } from "./address.ts";
+import type { Route } from "./address.ts";
 
 /** The present address. */
-export const place = signal<Place>(readPlace(location.hash));
+export const route = signal<Route>(readRoute(location.hash));
 
 addEventListener("hashchange", () => {
-  place.value = readPlace(location.hash);
+  route.value = readRoute(location.hash);
 });
 
 /** Goes to an address. */
@@ -17,11 +17,11 @@ export function go(address: string): void {
 /** Goes to an address without a new entry in the history. */
 export function replaceAddress(address: string): void {
   history.replaceState(null, "", address);
-  place.value = readPlace(address);
+  route.value = readRoute(address);
 }
 
 /** Changes the query of the present address, as filters do while they are typed. */
 export function refine(change: Readonly<Record<string, string | undefined>>): void {
-  const { path, query } = place.peek();
+  const { path, query } = route.peek();
   replaceAddress(addressOf(path, { ...Object.fromEntries(query), ...change }));
 }

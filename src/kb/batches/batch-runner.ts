@@ -12,7 +12,7 @@ const WIDTH = 4;
 const TOGETHER = 8;
 /** Groups after which another batch of the account gets its turn. */
 const GROUPS = 25;
-/** Longest pause of a batch that has to wait, for a place in the queue for example. */
+/** Longest pause of a batch that has to wait, for a slot in the queue for example. */
 const PAUSE_SECONDS_MAX = 10;
 /** Time until a batch on which another process works is looked at again: that process may have ended. */
 const ELSEWHERE_MS = 5000;

@@ -1,5 +1,5 @@
 import { newStops, nextSentenceEnd } from "../ingest/chunk/sentences.ts";
-import { termPlaces, type QueryWords } from "../lexical/word-match.ts";
+import { termOccurrences, type QueryWords } from "../lexical/word-match.ts";
 
 /** White space and the marker of a list item or quotation at the start of a line. */
 const MARK = /^\s*(?:(?:[-*+>]|\d{1,3}[.)])\s+)*/;
@@ -133,7 +133,7 @@ export function bestSentence(text: string, words: QueryWords, title: string): Ra
 }
 
 function termsIn(words: QueryWords, text: string): ReadonlySet<number> {
-  return new Set(termPlaces(words, text).places.map(({ term }) => term));
+  return new Set(termOccurrences(words, text).occurrences.map(({ term }) => term));
 }
 
 function shareOf({ weights, total }: QueryWords, terms: ReadonlySet<number>): number {

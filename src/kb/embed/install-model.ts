@@ -60,24 +60,24 @@ export async function installModel(
     await copyFile(source, path, file, join(part, path), count);
   }
   await writeCard(part, download);
-  await tryModel(part, dimensions, source.place);
+  await tryModel(part, dimensions, source.origin);
   await rm(folder, { recursive: true, force: true });
   await rename(part, folder);
 }
 
 /** Returns the paths to copy: what every model needs, what the source has of the rest, and one file of weights. */
-function pathsOf({ weightsFile }: ModelDownload, { files, place }: ModelSource): readonly string[] {
+function pathsOf({ weightsFile }: ModelDownload, { files, origin }: ModelSource): readonly string[] {
   const missing = NEEDED.find((path) => !files.has(path));
-  if (missing !== undefined) throw unavailable(place, `it has no ${missing}`);
+  if (missing !== undefined) throw unavailable(origin, `it has no ${missing}`);
   const weights = [weightsFile, ...WEIGHTS.map((each) => each.weightsFile)].find((path) => files.has(path));
-  if (weights === undefined) throw unavailable(place, `it has no ${weightsFile}`);
+  if (weights === undefined) throw unavailable(origin, `it has no ${weightsFile}`);
   return [...NEEDED, ...[...OPTIONAL, weights, `${weights}_data`].filter((path) => files.has(path))];
 }
 
-function unavailable(place: string, problem: string, cause?: unknown): KbsyncError {
-  return new KbsyncError(`cannot get the model from ${place}: ${problem}`, {
+function unavailable(origin: string, problem: string, cause?: unknown): KbsyncError {
+  return new KbsyncError(`cannot get the model from ${origin}: ${problem}`, {
     code: "model_download",
-    subject: place,
+    subject: origin,
     retryable: true,
     cause,
   });
@@ -123,7 +123,7 @@ async function copyFile(
     await rename(partPath, target);
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOSPC") throw cause;
-    throw unavailable(source.place, `${path}: ${causeOf(cause)}`, cause);
+    throw unavailable(source.origin, `${path}: ${causeOf(cause)}`, cause);
   } finally {
     await rm(partPath, { force: true });
   }
@@ -153,11 +153,11 @@ async function writeCard(folder: string, { tokensMax, prompts }: ModelDownload):
 }
 
 /** Turns a text into a vector. */
-async function tryModel(folder: string, dimensions: number, place: string): Promise<void> {
+async function tryModel(folder: string, dimensions: number, origin: string): Promise<void> {
   const unusable = (problem: string, cause?: unknown): KbsyncError =>
-    new KbsyncError(`the model from ${place} does not work here: ${problem}`, {
+    new KbsyncError(`the model from ${origin} does not work here: ${problem}`, {
       code: "model_unusable",
-      subject: place,
+      subject: origin,
       hint: "Nothing was changed. The folder needs an ONNX model that pools by the mean, with its tokenizer.json.",
       cause,
     });

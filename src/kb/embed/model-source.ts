@@ -29,10 +29,10 @@ export interface SourceFile {
   readonly checksum?: Checksum;
 }
 
-/** A place that has the files of a model. */
+/** An origin that has the files of a model. */
 export interface ModelSource {
   /** Address or folder, for messages. */
-  readonly place: string;
+  readonly origin: string;
   /** By path. */
   readonly files: ReadonlyMap<string, SourceFile>;
   read(path: string): Promise<AsyncIterable<Uint8Array>>;
@@ -89,17 +89,17 @@ export async function openFolder(folder: string, paths: readonly string[]): Prom
     if (!existsSync(join(folder, path))) continue;
     files.set(path, { ...sums.get(path), sizeBytes: (await stat(join(folder, path))).size });
   }
-  return { place: folder, files, read: async (path) => createReadStream(join(folder, path)) };
+  return { origin: folder, files, read: async (path) => createReadStream(join(folder, path)) };
 }
 
 function httpSource(
-  place: string,
+  origin: string,
   base: string,
   files: ReadonlyMap<string, SourceFile>,
   { dispatcher, signal }: Reach,
 ): ModelSource {
   return {
-    place,
+    origin,
     files,
     read: async (path) =>
       bodyOf(`${base}/${path}`, dispatcher, [signal, AbortSignal.timeout(FILE_TIMEOUT_MS)]),

@@ -193,9 +193,9 @@ function openChunker(full: () => Error) {
   // No guests: they would wait for the one thread, which takes a second for 32 MB. Accounts take turns at it.
   const long = openGate({ width: 1, lineMax: LONG_LINE_MAX, shareMax: LONG_SHARE_MAX, full });
   const either =
-    <I extends ChunkInput, T>(inPlace: (input: I) => T, inWorker: (input: I) => Promise<T>) =>
+    <I extends ChunkInput, T>(inline: (input: I) => T, inWorker: (input: I) => Promise<T>) =>
     async (input: I, options: WorkOptions): Promise<T> =>
-      input.text.length <= INLINE_CHARS_MAX ? inPlace(input) : long.run(() => inWorker(input), options);
+      input.text.length <= INLINE_CHARS_MAX ? inline(input) : long.run(() => inWorker(input), options);
   return {
     recursive: either(CHUNK_METHODS.recursive, (input) => worker.call("recursive", input)),
     units: either(CHUNK_METHODS.units, (input) => worker.call("units", input)),

@@ -1,4 +1,4 @@
-import { termPlaces, type QueryWords } from "./word-match.ts";
+import { termOccurrences, type QueryWords } from "./word-match.ts";
 
 /** Words of a window: a clause. On five judged sets 10 was better than 20 and 40. */
 const WINDOW_WORDS = 10;
@@ -10,15 +10,19 @@ const WINDOW_WORDS = 10;
 export function closeness(query: QueryWords, text: string): number {
   const { weights, total } = query;
   if (total <= 0) return 0;
-  const { places } = termPlaces(query, text);
+  const { occurrences } = termOccurrences(query, text);
   const counts = weights.map(() => 0);
   let first = 0;
   let sum = 0;
   let best = 0;
-  for (const { term, at } of places) {
+  for (const { term, at } of occurrences) {
     if (counts[term] === 0) sum += weights[term] ?? 0;
     counts[term] = (counts[term] ?? 0) + 1;
-    for (let left = places[first]; left !== undefined && at - left.at >= WINDOW_WORDS; left = places[first]) {
+    for (
+      let left = occurrences[first];
+      left !== undefined && at - left.at >= WINDOW_WORDS;
+      left = occurrences[first]
+    ) {
       counts[left.term] = (counts[left.term] ?? 0) - 1;
       if (counts[left.term] === 0) sum -= weights[left.term] ?? 0;
       first += 1;

@@ -61,14 +61,14 @@ const ONE_LETTER_CHARS = 5;
 
 /** Matches any text as `matchOf` matches a chunk. Pure. */
 export function matchText(query: QueryWords, text: string): WordMatch {
-  const { places, words } = termPlaces(query, text);
+  const { occurrences, words } = termOccurrences(query, text);
   const counts = query.terms.map(() => 0);
-  for (const { term } of places) counts[term] = (counts[term] ?? 0) + 1;
+  for (const { term } of occurrences) counts[term] = (counts[term] ?? 0) + 1;
   return matchOf(query.weights, counts, words);
 }
 
 /** An occurrence of a term of a query in a text. */
-export interface TermPlace {
+export interface TermOccurrence {
   /** Index of the term in the query. */
   readonly term: number;
   /** Number of words before it. */
@@ -79,16 +79,16 @@ export interface TermPlace {
  * Finds the terms of a query in any text, except those that weigh nothing. Returns the occurrences in order, and the number of
  * words of the text. Stems only words that may be words of the query. Pure.
  */
-export function termPlaces(
+export function termOccurrences(
   { terms, weights }: QueryWords,
   text: string,
-): { readonly places: readonly TermPlace[]; readonly words: number } {
+): { readonly occurrences: readonly TermOccurrence[]; readonly words: number } {
   // A function word adds nothing to a match.
   const numbers = new Map(
     [...terms.entries()].flatMap(([at, term]) => ((weights[at] ?? 0) > 0 ? [[term, at] as const] : [])),
   );
   const begins = new Set([...numbers.keys()].map(beginOf));
-  const places: TermPlace[] = [];
+  const occurrences: TermOccurrence[] = [];
   let words = 0;
   const seen = new Map<string, { readonly words: number; readonly terms: readonly number[] }>();
   for (const word of readWords(text)) {
@@ -106,10 +106,10 @@ export function termPlaces(
       read = readWord(word, numbers);
       seen.set(word, read);
     }
-    for (const term of read.terms) places.push({ term, at: words });
+    for (const term of read.terms) occurrences.push({ term, at: words });
     words += read.words;
   }
-  return { places, words };
+  return { occurrences, words };
 }
 
 /** The first two letters of a term as a number; a term of one letter has 0 for the second. */

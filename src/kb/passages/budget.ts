@@ -1,5 +1,5 @@
 import { countTokens } from "../../lib/tokens.ts";
-import { byBest, byRank, mergedPassages, type Passage, type PlacedHit } from "./passages.ts";
+import { byBest, byRank, mergedPassages, type Passage, type LocatedHit } from "./passages.ts";
 import { holds, offsetsOf, textOf, tokensOf, type PieceRange, type Pieces } from "./pieces.ts";
 import { grow } from "./section.ts";
 
@@ -140,7 +140,7 @@ function remainders({ hits, pieces, range }: Passage, part: PieceRange): Passage
     { first: part.last + 1, last: range.last },
   ];
   return sides.flatMap((side) => {
-    const inside = hits.flatMap((hit): PlacedHit[] => {
+    const inside = hits.flatMap((hit): LocatedHit[] => {
       const own = common(hit.own, side);
       const wanted = common(hit.wanted, side);
       const isInside = own !== undefined && wanted !== undefined && !holds(part, hit.own);

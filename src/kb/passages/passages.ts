@@ -12,7 +12,7 @@ export interface Hit {
 }
 
 /** A hit in the pieces of its document. */
-export interface PlacedHit extends Hit {
+export interface LocatedHit extends Hit {
   readonly own: PieceRange;
   /** What the search returns of the text around it; holds `own`. */
   readonly wanted: PieceRange;
@@ -20,7 +20,7 @@ export interface PlacedHit extends Hit {
 
 /** A part of a document with the hits in it, best first; at least one. */
 export interface Passage {
-  readonly hits: readonly [PlacedHit, ...PlacedHit[]];
+  readonly hits: readonly [LocatedHit, ...LocatedHit[]];
   readonly pieces: Pieces;
   readonly range: PieceRange;
   /** Set for a single chunk as the search found it: with what the chunk repeats, and cut where it is. */
@@ -53,24 +53,24 @@ export function expandHits(
     const within = new Set(source.chunks.map(({ ref }) => ref));
     const inside = hits.filter(({ chunk }) => within.has(chunk.ref));
     const pieces = piecesOf(source);
-    const places = clues.flatMap((clue) => (within.has(clue.ref) ? (piecesWithin(pieces, clue) ?? []) : []));
-    const placed = inside.flatMap((hit): PlacedHit[] => {
+    const spans = clues.flatMap((clue) => (within.has(clue.ref) ? (piecesWithin(pieces, clue) ?? []) : []));
+    const located = inside.flatMap((hit): LocatedHit[] => {
       const own = piecesWithin(pieces, hit.chunk);
       if (own === undefined) return [];
       rest.delete(hit.chunk.ref);
       const wanted =
         expand === "section"
-          ? sectionAround(pieces, own, places, tokensMax)
+          ? sectionAround(pieces, own, spans, tokensMax)
           : neighboursOf(source, pieces, own, hit.chunk, expand === "neighbours" ? 1 : expand);
       return [{ ...hit, own, wanted }];
     });
-    return mergedPassages(pieces, placed);
+    return mergedPassages(pieces, located);
   });
   return byBest([...passages, ...[...rest.values()].map(passageOf)]);
 }
 
 /** Returns passages of hits in one text, those whose wanted texts overlap or touch as one. Pure. */
-export function mergedPassages(pieces: Pieces, hits: readonly PlacedHit[]): Passage[] {
+export function mergedPassages(pieces: Pieces, hits: readonly LocatedHit[]): Passage[] {
   const byScore = hits.toSorted(byRank);
   return mergeTouching(hits.map(({ wanted }) => wanted)).flatMap((range) => {
     const [best, ...others] = byScore.filter(({ own }) => holds(range, own));

@@ -3,7 +3,7 @@ import { outlineOf } from "../ingest/chunk/outline.ts";
 import { sizesOf } from "../ingest/chunk/pieces.ts";
 import type { Surroundings } from "../store/search-index.ts";
 
-/** A part of a document's text as its sentences, lines and headings: the places where a passage may begin and end. */
+/** A part of a document's text as its sentences, lines and headings: where a passage may begin and end. */
 export interface Pieces {
   readonly source: Pick<Surroundings, "start" | "text" | "line" | "locations">;
   /** Offsets in the content of the resource, ascending; between `ends[i]` and `begins[i + 1]` is only white space. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { DocumentsAnswer, DocumentsQuery } from "../../wire/documents.ts";
-import type { DocumentPlace, Statuses } from "../store/search-index.ts";
+import type { ListPosition, Statuses } from "../store/search-index.ts";
 import type { KnowledgeBase } from "./knowledge-base.ts";
 import { noCollection } from "./list.ts";
 import { invalidField, shown } from "./refusal.ts";
@@ -19,7 +19,7 @@ export async function listDocuments(
     ...query,
     scope: filter === undefined ? whole : { ...whole, filter },
     descending: order === "desc",
-    after: from?.place,
+    after: from?.position,
   });
   // The counts of the first page travel in the cursor: other pages cost what they show.
   const statuses = from?.statuses ?? page.statuses ?? { queued: 0, chunked: 0, error: 0 };
@@ -34,10 +34,10 @@ export async function listDocuments(
 }
 
 const count = z.int().min(0);
-/** The contents of a cursor: the order, the place of the last document, and the counts. */
+/** The contents of a cursor: the order, the position of the last document, and the counts. */
 const Cursor = z.tuple([z.string(), z.string(), z.string().regex(/^[0-9a-f]{24}$/), count, count, count]);
 
-function writeCursor(sort: string, { key, id }: DocumentPlace, { queued, chunked, error }: Statuses): string {
+function writeCursor(sort: string, { key, id }: ListPosition, { queued, chunked, error }: Statuses): string {
   const contents: z.infer<typeof Cursor> = [sort, key, id, queued, chunked, error];
   return Buffer.from(JSON.stringify(contents)).toString("base64url");
 }
@@ -45,12 +45,12 @@ function writeCursor(sort: string, { key, id }: DocumentPlace, { queued, chunked
 function readCursor(
   cursor: string,
   wanted: string,
-): { readonly place: DocumentPlace; readonly statuses: Statuses } {
+): { readonly position: ListPosition; readonly statuses: Statuses } {
   const read = Cursor.safeParse(jsonOf(Buffer.from(cursor, "base64url").toString()));
   if (!read.success || read.data[0] !== wanted)
     throw invalidField("cursor", `expected the nextCursor of the same query, got ${shown(cursor)}`);
   const [, key, id, queued, chunked, error] = read.data;
-  return { place: { key, id }, statuses: { queued, chunked, error } };
+  return { position: { key, id }, statuses: { queued, chunked, error } };
 }
 
 /** Returns undefined for what is no JSON. */

@@ -29,7 +29,7 @@ export function positionOf(
   /** Line of an offset; NaN for a chunk that an older release stored. */
   const lineAt = (offset: number): number =>
     (line ?? NaN) + countNewlines(text, before.length, before.length + offset - chunk.start);
-  const locations = placesOf(locationsWithin(chunk.locations, start, end), { start, end }, lineAt);
+  const locations = joinedLocations(locationsWithin(chunk.locations, start, end), { start, end }, lineAt);
   const [first] = locations;
   return {
     start,
@@ -40,27 +40,27 @@ export function positionOf(
   };
 }
 
-/** Returns the places of a text in order. Neighbours in the same part and sheet are one. */
-function placesOf(
+/** Returns the locations of a text in order. Neighbours in the same part and sheet are one. */
+function joinedLocations(
   starts: readonly StoredLocation[],
   { start, end }: Pick<Position, "start" | "end">,
   lineAt: (offset: number) => number,
 ): Location[] {
-  const places: Location[] = [];
+  const locations: Location[] = [];
   for (const [at, location] of starts.entries()) {
     const from = Math.max(start, location.start);
     const to = Math.min(end, starts[at + 1]?.start ?? end);
-    const place = placeOf(location, lineAt(from), lineAt(to - 1));
-    const last = places.at(-1);
-    if (last !== undefined && last.part === place.part && last.sheet === place.sheet)
-      places[places.length - 1] = joined(last, place);
-    else if (Object.keys(place).length > 0) places.push(place);
+    const here = locationOf(location, lineAt(from), lineAt(to - 1));
+    const last = locations.at(-1);
+    if (last !== undefined && last.part === here.part && last.sheet === here.sheet)
+      locations[locations.length - 1] = joined(last, here);
+    else if (Object.keys(here).length > 0) locations.push(here);
   }
-  return places;
+  return locations;
 }
 
-/** Returns the place of the lines from `first` to `last`. */
-function placeOf(
+/** Returns the location of the lines from `first` to `last`. */
+function locationOf(
   { part, page, slide, sheet, rows, line }: StoredLocation,
   first: number,
   last: number,

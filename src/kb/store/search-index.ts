@@ -261,13 +261,13 @@ export interface DocumentsQuery {
   readonly path?: string | undefined;
   readonly sort: "created" | "updated" | "title";
   readonly descending: boolean;
-  /** Starts after this place. Undefined: at the first. */
-  readonly after: DocumentPlace | undefined;
+  /** Starts after this position. Undefined: at the first. */
+  readonly after: ListPosition | undefined;
   readonly limit: number;
 }
 
-/** The place of a document in a list. It stays a place when the document is changed or deleted. */
-export interface DocumentPlace {
+/** The position of a document in a list. It stays valid when the document is changed or deleted. */
+export interface ListPosition {
   /** What the list is sorted by. */
   readonly key: string;
   readonly id: string;
@@ -275,8 +275,8 @@ export interface DocumentPlace {
 
 export interface DocumentsPage {
   readonly documents: readonly DocumentEntry[];
-  /** Place of the last one, if there are documents after it. */
-  readonly next: DocumentPlace | undefined;
+  /** Position of the last one, if there are documents after it. */
+  readonly next: ListPosition | undefined;
   /** Documents that match, whatever the status that was asked for. Undefined after the first page: counting costs more than a page. */
   readonly statuses: Statuses | undefined;
 }

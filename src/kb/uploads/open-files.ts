@@ -6,7 +6,7 @@ import type { FileStore } from "./file-store.ts";
 import { openFolder } from "./folder.ts";
 
 /** Where uploaded files are. */
-export type FilesPlace =
+export type FileStorage =
   | { readonly kind: "folder"; readonly path: string }
   | (BucketOptions & { readonly kind: "bucket" });
 
@@ -15,17 +15,17 @@ const REPORT_EVERY_MS = 60_000;
 
 /**
  * Opens the store of uploaded files. Default: the folder `uploads` of the state folder, which this process alone uses; others may use a
- * place of its own.
+ * storage of its own.
  */
 export async function openFiles(
-  place: FilesPlace | undefined,
+  storage: FileStorage | undefined,
   stateDir: string,
   log: Pick<Logger, "error">,
   steadyMs: () => number = () => performance.now(),
 ): Promise<FileStore> {
-  if (place === undefined) return openFolder({ folder: join(stateDir, "uploads") });
-  if (place.kind === "folder") {
-    const folder = place.path;
+  if (storage === undefined) return openFolder({ folder: join(stateDir, "uploads") });
+  if (storage.kind === "folder") {
+    const folder = storage.path;
     return openFolder({ folder, isShared: true }).catch((error: unknown) => {
       throw new KbsyncError(`the folder of uploaded files ${folder} cannot be used: ${messageOf(error)}`, {
         code: "state_unusable",
@@ -38,12 +38,12 @@ export async function openFiles(
   const { openS3 } = await import("./s3.ts");
   let reportedMs = Number.NEGATIVE_INFINITY;
   return openS3({
-    ...place,
+    ...storage,
     cacheFolder: join(stateDir, "file-cache"),
     onProblem: (error) => {
       if (steadyMs() - reportedMs < REPORT_EVERY_MS) return;
       reportedMs = steadyMs();
-      log.error({ err: error, bucket: place.bucket }, "the bucket of uploaded files fails");
+      log.error({ err: error, bucket: storage.bucket }, "the bucket of uploaded files fails");
     },
   });
 }

@@ -2,7 +2,7 @@ import { oneLine } from "../one-line.ts";
 
 /**
  * Where a part of a text begins, and where the source file has it. The fields hold up to the next start. Without fields: the
- * text from here on is at no place of the file.
+ * text from here on is at no location of the file.
  */
 export interface LocationStart {
   /** UTF-16 offset in the text. */
@@ -22,7 +22,7 @@ export interface LocationStart {
 /** A text, and where the source file has its parts. */
 export interface LocatedText {
   readonly text: string;
-  /** Ascending. Text before the first start is at no place of the file. Default: unknown. */
+  /** Ascending. Text before the first start is at no location of the file. Default: unknown. */
   readonly locations?: readonly LocationStart[] | undefined;
 }
 
@@ -45,9 +45,9 @@ export function joinLocated(texts: readonly LocatedText[]): LocatedText {
   return { text: parts.join(PART_BREAK), ...(locations.length > 0 && { locations }) };
 }
 
-/** Locates a whole text at one place. */
-export function locatedAt(text: string, place: Omit<LocationStart, "start">): LocatedText {
-  return { text, locations: [{ start: 0, ...place }] };
+/** Locates a whole text at one location. */
+export function locatedAt(text: string, location: Omit<LocationStart, "start">): LocatedText {
+  return { text, locations: [{ start: 0, ...location }] };
 }
 
 /** Removes the white space around a text. */
@@ -72,7 +72,10 @@ export interface RowLine {
 const RUNS_MAX = 1000;
 
 /** Joins the lines of a table by line feeds. */
-export function joinRows(lines: readonly RowLine[], place: Pick<LocationStart, "sheet"> = {}): LocatedText {
+export function joinRows(
+  lines: readonly RowLine[],
+  location: Pick<LocationStart, "sheet"> = {},
+): LocatedText {
   const runs: { start: number; rows: { first: number; last: number } }[] = [];
   let start = 0;
   let isOpen = false;
@@ -90,7 +93,7 @@ export function joinRows(lines: readonly RowLine[], place: Pick<LocationStart, "
   return {
     text,
     locations:
-      runs.length > RUNS_MAX ? [{ start: 0, ...place }] : runs.map((run) => Object.assign(run, place)),
+      runs.length > RUNS_MAX ? [{ start: 0, ...location }] : runs.map((run) => Object.assign(run, location)),
   };
 }
 
@@ -98,6 +101,6 @@ export function joinRows(lines: readonly RowLine[], place: Pick<LocationStart, "
 const NAME_CHARS_MAX = 200;
 
 /** Makes the name of a part or sheet one short line. */
-export function placeName(name: string): string {
+export function locationName(name: string): string {
   return oneLine(name).slice(0, NAME_CHARS_MAX).toWellFormed();
 }

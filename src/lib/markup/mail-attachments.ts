@@ -1,5 +1,11 @@
 import { oneLine } from "../one-line.ts";
-import { joinLocated, locatedAt, type LocatedText, type LocationStart, placeName } from "./located-text.ts";
+import {
+  joinLocated,
+  locatedAt,
+  type LocatedText,
+  type LocationStart,
+  locationName,
+} from "./located-text.ts";
 
 /** A file attached to a mail. */
 export interface MailAttachment {
@@ -44,9 +50,9 @@ export function mailMarkdown(
 const MESSAGE = { part: "message" };
 
 function underHeading(name: string, { text, locations }: LocatedText): LocatedText {
-  const part = placeName(name);
+  const part = locationName(name);
   const partOf = (inner: string | undefined): string =>
-    inner === undefined || inner === MESSAGE.part ? part : placeName(`${part}/${inner}`);
+    inner === undefined || inner === MESSAGE.part ? part : locationName(`${part}/${inner}`);
   const own: readonly LocationStart[] =
     locations?.map((each) => ({ ...each, part: partOf(each.part) })) ?? [];
   const located = { text, locations: own[0]?.start === 0 ? own : [{ start: 0, part }, ...own] };

@@ -95,7 +95,7 @@ export function openOperations(parts: Parts, sources: DaemonSources): Operations
 const REST_MS_MAX = 60_000;
 const REST_CHECK_MS = 50;
 
-/** The places of an erasure in configured sources. */
+/** The subtrees of an erasure in configured sources. */
 function targetsOfErasure(
   { ledger }: Parts,
   all: readonly SourceSync[],
@@ -108,8 +108,8 @@ function targetsOfErasure(
       return below === undefined ? [] : [{ source, below: below === "" ? undefined : below }];
     });
   }
-  const places = document === undefined ? [] : ledger.erasures.placesOf(document);
-  return places.flatMap(({ source: id, below }) =>
+  const subtrees = document === undefined ? [] : ledger.erasures.subtreesOf(document);
+  return subtrees.flatMap(({ source: id, below }) =>
     all.filter((source) => source.id === id).map((source) => ({ source, below })),
   );
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 
-/** A place in a text that a rule takes for a secret. Never contains the secret. */
+/** A match in a text that a rule takes for a secret. Never contains the secret. */
 export interface FoundSecret {
   /** The rule set's name of the rule and of what it found, such as `github: GITHUB_TOKEN`. */
   readonly rule: string;

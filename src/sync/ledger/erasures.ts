@@ -3,7 +3,7 @@ import type { RelativePath } from "../plan/model.ts";
 import type { Sqlite } from "./database/open.ts";
 
 /** A file or a folder of a source; without a path the whole source. */
-export interface ErasedPlace {
+export interface ErasedSubtree {
   readonly source: number;
   readonly below: RelativePath | undefined;
 }
@@ -21,25 +21,25 @@ export interface ErasedRows {
   readonly activities: number;
 }
 
-/** Finds and removes everything that the ledger holds of places. Changes are plain statements: run them inside a group commit. */
+/** Finds and removes everything that the ledger holds of subtrees. Changes are plain statements: run them inside a group commit. */
 export interface LedgerErasures {
   /** Where the files of a resource are or were, as far back as the log of activities goes. */
-  placesOf(docId: string): ErasedPlace[];
+  subtreesOf(docId: string): ErasedSubtree[];
   /** Sources of an owner, with their folders, whether configured or not. */
   sourcesOf(ownerId: string): { readonly id: number; readonly path: string; readonly active: boolean }[];
-  /** Files at a place that the ledger knows. */
-  paths(place: ErasedPlace): RelativePath[];
+  /** Files at a subtree that the ledger knows. */
+  paths(subtree: ErasedSubtree): RelativePath[];
   /**
-   * Resources that files at a place have or had. Leaves out those of files that were moved elsewhere. Known as far back as the log of
+   * Resources that files at a subtree have or had. Leaves out those of files that were moved elsewhere. Known as far back as the log of
    * activities and the trash go.
    */
-  resources(place: ErasedPlace): string[];
-  /** Reports whether a create at a place has no answer yet, so that it may have made a resource of unknown id. */
-  hasOpenCreates(place: ErasedPlace): boolean;
-  /** Saved texts at a place, or of resources. */
-  texts(place: ErasedPlace | undefined, docIds: readonly string[]): SavedText[];
-  /** Removes the rows of a place and of resources, which become tombstones. */
-  remove(place: ErasedPlace | undefined, docIds: readonly string[]): ErasedRows;
+  resources(subtree: ErasedSubtree): string[];
+  /** Reports whether a create at a subtree has no answer yet, so that it may have made a resource of unknown id. */
+  hasOpenCreates(subtree: ErasedSubtree): boolean;
+  /** Saved texts at a subtree, or of resources. */
+  texts(subtree: ErasedSubtree | undefined, docIds: readonly string[]): SavedText[];
+  /** Removes the rows of a subtree and of resources, which become tombstones. */
+  remove(subtree: ErasedSubtree | undefined, docIds: readonly string[]): ErasedRows;
   /** Removes a source that left the configuration and has nothing left. */
   removeSource(id: number): void;
   /** Rewrites the file without its free space, and empties its log. Throws `erase_busy`. */
@@ -48,7 +48,7 @@ export interface LedgerErasures {
 
 /** Prepares the statements. */
 export function openErasures(db: Sqlite): LedgerErasures {
-  const places = db.prepare<{ docId: string }, { source: number; below: string }>(`
+  const subtrees = db.prepare<{ docId: string }, { source: number; below: string }>(`
     SELECT source, path AS below FROM files WHERE doc_id = @docId
     UNION SELECT source, path FROM trash WHERE doc_id = @docId
     UNION SELECT source, path FROM intents WHERE doc_id = @docId`);
@@ -97,15 +97,15 @@ export function openErasures(db: Sqlite): LedgerErasures {
       AND id NOT IN (SELECT shape FROM intents WHERE shape IS NOT NULL)`);
 
   return {
-    placesOf: (docId) => places.all({ docId }),
+    subtreesOf: (docId) => subtrees.all({ docId }),
     sourcesOf: (ownerId) =>
       sources.all(ownerId).map(({ id, path, active }) => ({ id, path, active: active === 1 })),
-    paths: (place) => paths.all(selected(place)),
-    resources: (place) => resources.all(selected(place)),
-    hasOpenCreates: (place) => openCreates.get(selected(place)) !== undefined,
-    texts: (place, docIds) => texts.all(selected(place, docIds)),
-    remove: (place, docIds) => {
-      const selection = selected(place, docIds);
+    paths: (subtree) => paths.all(selected(subtree)),
+    resources: (subtree) => resources.all(selected(subtree)),
+    hasOpenCreates: (subtree) => openCreates.get(selected(subtree)) !== undefined,
+    texts: (subtree, docIds) => texts.all(selected(subtree, docIds)),
+    remove: (subtree, docIds) => {
+      const selection = selected(subtree, docIds);
       const counts = { files: 0, texts: 0, activities: 0, others: 0 };
       for (const [name, list] of prepared) {
         for (const statement of list) counts[name as keyof typeof counts] += statement.run(selection).changes; // its keys
@@ -134,7 +134,7 @@ export function openErasures(db: Sqlite): LedgerErasures {
 
 /** Parameters of the statements. */
 interface Selected {
-  /** Null: no place. */
+  /** Null: no subtree. */
   readonly source: number | null;
   /** Null: the whole source. */
   readonly below: RelativePath | null;
@@ -142,13 +142,13 @@ interface Selected {
   readonly docIds: string;
 }
 
-function selected(place: ErasedPlace | undefined, docIds: readonly string[] = []): Selected {
-  return { source: place?.source ?? null, below: place?.below ?? null, docIds: JSON.stringify(docIds) };
+function selected(subtree: ErasedSubtree | undefined, docIds: readonly string[] = []): Selected {
+  return { source: subtree?.source ?? null, below: subtree?.below ?? null, docIds: JSON.stringify(docIds) };
 }
 
 const IS_OF = "doc_id IN (SELECT value FROM json_each(@docIds))";
 
-/** True of a row at or below the place. "0" follows "/" in byte order. */
+/** True of a row at or below the subtree. "0" follows "/" in byte order. */
 function at(path: string, source = "source"): string {
   return `(${source} = @source AND (@below IS NULL OR ${path} = @below OR (${path} >= @below || '/' AND ${path} < @below || '0')))`;
 }

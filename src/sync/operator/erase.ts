@@ -5,7 +5,7 @@ import { pathBelow } from "../../lib/path-below.ts";
 import { shellWord } from "../../lib/shell-word.ts";
 import type { AnswerOf, RequestOf } from "../../wire/daemon.ts";
 import { outsideSources } from "../disk/source-path.ts";
-import type { ErasedPlace, ErasedRows } from "../ledger/erasures.ts";
+import type { ErasedSubtree, ErasedRows } from "../ledger/erasures.ts";
 import { trashFolder } from "../ledger/trash.ts";
 import type { RelativePath } from "../plan/model.ts";
 import { addReports, type ServiceEraser } from "../remote/erasure.ts";
@@ -40,12 +40,12 @@ export async function erase(
   ledger.flush();
   const { path, document, owner } = request;
   if (owner !== undefined) return eraseOwner(parts, owner, signal);
-  const places = path === undefined ? ledger.erasures.placesOf(document ?? "") : [placeOf(parts, path)];
-  for (const place of places) refuseSynced(parts, place, request);
-  const found = places.flatMap((place) => ledger.erasures.resources(place));
+  const subtrees = path === undefined ? ledger.erasures.subtreesOf(document ?? "") : [subtreeOf(parts, path)];
+  for (const subtree of subtrees) refuseSynced(parts, subtree, request);
+  const found = subtrees.flatMap((subtree) => ledger.erasures.resources(subtree));
   const docIds = [...new Set([...(document === undefined ? [] : [document]), ...found])];
   const report = await service.resources(docIds, signal);
-  const rows = await removeHere(parts, places.length === 0 ? [undefined] : places, docIds);
+  const rows = await removeHere(parts, subtrees.length === 0 ? [undefined] : subtrees, docIds);
   return { ...rows, service: report };
 }
 
@@ -63,13 +63,13 @@ async function eraseOwner(parts: ErasureParts, owner: string, signal: AbortSigna
       },
     );
   }
-  const places = sources.map(({ id }): ErasedPlace => ({ source: id, below: undefined }));
-  for (const place of places) refuseOpenCreates(parts, place);
-  const docIds = [...new Set(places.flatMap((place) => ledger.erasures.resources(place)))];
+  const subtrees = sources.map(({ id }): ErasedSubtree => ({ source: id, below: undefined }));
+  for (const subtree of subtrees) refuseOpenCreates(parts, subtree);
+  const docIds = [...new Set(subtrees.flatMap((subtree) => ledger.erasures.resources(subtree)))];
   const report = await service.owner(owner, signal);
   // A service may hold resources of these sources under another owner, from before a change of the configuration.
   const others = docIds.length === 0 ? undefined : await service.resources(docIds, signal);
-  const rows = await removeHere(parts, places, docIds);
+  const rows = await removeHere(parts, subtrees, docIds);
   await ledger.write(() => {
     for (const { id } of sources) ledger.erasures.removeSource(id);
   });
@@ -80,17 +80,17 @@ async function eraseOwner(parts: ErasureParts, owner: string, signal: AbortSigna
 /** Removes what the ledger and the trash hold. */
 async function removeHere(
   { ledger, stateDir }: ErasureParts,
-  places: readonly (ErasedPlace | undefined)[],
+  subtrees: readonly (ErasedSubtree | undefined)[],
   docIds: readonly string[],
 ): Promise<ErasedRows> {
   const sum = { files: 0, texts: 0, activities: 0 };
-  for (const place of places) {
+  for (const subtree of subtrees) {
     // The files first: without a row they would stay, and a note without a text would restore its row.
-    for (const { name } of ledger.erasures.texts(place, docIds))
+    for (const { name } of ledger.erasures.texts(subtree, docIds))
       for (const each of [`${name}${NOTE}`, name])
         await rm(join(trashFolder(stateDir), each), { force: true });
     await ledger.write(() => {
-      const rows = ledger.erasures.remove(place, docIds);
+      const rows = ledger.erasures.remove(subtree, docIds);
       sum.files += rows.files;
       sum.texts += rows.texts;
       sum.activities += rows.activities;
@@ -102,15 +102,19 @@ async function removeHere(
 }
 
 /** Throws for files that would be sent again. */
-function refuseSynced(parts: ErasureParts, place: ErasedPlace, { path, document }: RequestOf<"erase">): void {
+function refuseSynced(
+  parts: ErasureParts,
+  subtree: ErasedSubtree,
+  { path, document }: RequestOf<"erase">,
+): void {
   const words = path === undefined ? `--document ${shellWord(document ?? "")}` : shellWord(path);
-  const row = parts.ledger.sources.get(place.source);
+  const row = parts.ledger.sources.get(subtree.source);
   const source = parts.sources.find(({ absolutePath }) => row.active && absolutePath === row.path);
-  refuseOpenCreates(parts, place);
+  refuseOpenCreates(parts, subtree);
   if (source === undefined) return;
   const rules = openRules(source);
-  const known = parts.ledger.erasures.paths(place);
-  for (const each of new Set([...(place.below === undefined ? [] : [place.below]), ...known])) {
+  const known = parts.ledger.erasures.paths(subtree);
+  for (const each of new Set([...(subtree.below === undefined ? [] : [subtree.below]), ...known])) {
     if (!rules.wants(each).wanted) continue;
     if (inspectPath(source.absolutePath).kind !== "folder") throw rootMissing(source.absolutePath);
     const { kind } = inspectPath(join(source.absolutePath, each));
@@ -120,8 +124,8 @@ function refuseSynced(parts: ErasureParts, place: ErasedPlace, { path, document 
 }
 
 /** Throws while it is unknown which resource a create made. */
-function refuseOpenCreates({ ledger }: ErasureParts, place: ErasedPlace): void {
-  if (!ledger.erasures.hasOpenCreates(place)) return;
+function refuseOpenCreates({ ledger }: ErasureParts, subtree: ErasedSubtree): void {
+  if (!ledger.erasures.hasOpenCreates(subtree)) return;
   throw new KbsyncError(
     "a document was sent, and its answer was lost: the service may have it under an unknown id",
     {
@@ -151,8 +155,8 @@ function stillSynced(rules: Rules, path: RelativePath, words: string): KbsyncErr
   });
 }
 
-/** The place of an absolute path, also in a source that left the configuration. Throws `outside_sources`. */
-function placeOf({ ledger }: ErasureParts, path: string): ErasedPlace {
+/** The subtree of an absolute path, also in a source that left the configuration. Throws `outside_sources`. */
+function subtreeOf({ ledger }: ErasureParts, path: string): ErasedSubtree {
   const folders = [...ledger.sources.folders()];
   for (const [source, folder] of folders) {
     const below = pathBelow(folder, path);

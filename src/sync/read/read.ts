@@ -84,7 +84,7 @@ function readSmall(request: ReadRequest): ReadOutcome | Enclosed | undefined {
   try {
     const before = fstatSync(fd);
     if (!before.isFile()) return { kind: "gone" };
-    if (!isInPlace(request, fd)) return { kind: "gone" };
+    if (!isWithinSource(request, fd)) return { kind: "gone" };
     if (before.size > SMALL_BYTES) return undefined;
     let filled = 0;
     while (filled < before.size) {
@@ -108,7 +108,7 @@ async function readLarge(
   try {
     const before = await handle.stat();
     if (!before.isFile()) return { kind: "gone" };
-    if (!isInPlace(request, handle.fd)) return { kind: "gone" };
+    if (!isWithinSource(request, handle.fd)) return { kind: "gone" };
     const refused = refuseBySize(request, before.size);
     if (refused !== undefined) return refused;
 
@@ -150,7 +150,7 @@ async function fill(handle: FileHandle, buffer: Buffer, position: number): Promi
   return filled;
 }
 
-function isInPlace({ entry: { path, link }, rules }: ReadRequest, fd: number): boolean {
+function isWithinSource({ entry: { path, link }, rules }: ReadRequest, fd: number): boolean {
   const root = rules.source.absolutePath;
   return liesInside(fd, { root, realRoot: rules.realRoot, path, ...(link !== undefined && { link }) });
 }

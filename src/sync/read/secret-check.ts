@@ -27,9 +27,9 @@ export async function secretReason(
   const inNames = found === undefined ? await findSecret(names) : undefined;
   const rule = (found ?? inNames)?.rule;
   if (rule === undefined) return undefined;
-  const place = found === undefined ? "its title, description or metadata" : `line ${found.line}`;
+  const where = found === undefined ? "its title, description or metadata" : `line ${found.line}`;
   const allowed = JSON.stringify([`/${path}`]);
-  return `${place} looks like a secret (${rule}), so it is not sent; remove it, or allow the file in its source of the configuration: "allowSecrets": ${allowed}`;
+  return `${where} looks like a secret (${rule}), so it is not sent; remove it, or allow the file in its source of the configuration: "allowSecrets": ${allowed}`;
 }
 
 async function textOf(absolutePath: string, document: SourceDocument): Promise<string> {

@@ -77,8 +77,8 @@ it("says what to do without access to the hub, and changes nothing", async () =>
 
 it.each<[string, object, string[], RegExp]>([
   ["an unknown model", {}, ["gpt"], /there is no model gpt; known are all-MiniLM-L6-v2/],
-  ["a place without a model", {}, ["--from", "usb"], /expected the name of a model/],
-  ["a place of the packaged model", {}, ["all-MiniLM-L6-v2", "--from", "usb"], /needs no --from/],
+  ["an origin without a model", {}, ["--from", "usb"], /expected the name of a model/],
+  ["an origin of the packaged model", {}, ["all-MiniLM-L6-v2", "--from", "usb"], /needs no --from/],
   [
     "a hosted service",
     { service: { apiUrl: "http://a.example", dbUrl: "http://a.example", resourcesUrl: "http://a.example" } },

@@ -96,7 +96,7 @@ it("shows cause and advice once, and a stack only of what nobody expected", () =
   const err = { message: "the disk is full", stack: "Error: the disk is full\n    at write (a.ts:1:1)" };
   const text = (record: object): string =>
     logText(JSON.stringify({ time: Date.UTC(2026, 10, 22, 13, 12, 19), ...record }), {
-      place: "file",
+      target: "file",
       isColoured: false,
     });
   expect(text({ level: 40, msg: "a.md was refused: it is empty", hint: "write something" })).toBe(
@@ -113,7 +113,7 @@ it("shows cause and advice once, and a stack only of what nobody expected", () =
 it("wraps a line to the width of a terminal, and keeps commands and paths whole", () => {
   const text = (record: object): string =>
     logText(JSON.stringify({ time: 0, level: 40, ...record }), {
-      place: "terminal",
+      target: "terminal",
       isColoured: false,
       cells: 50,
       invocation: { program: "kbsync", options: "--state-dir /s" },

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { ago, bytes, counted, duration } from "../../../src/console/view/format.ts";
-import { addressOf, readPlace } from "../../../src/console/view/address.ts";
+import { addressOf, readRoute } from "../../../src/console/view/address.ts";
 
 it.each([
   ["#/", [], {}],
@@ -9,14 +9,14 @@ it.each([
   ["#/search?q=a+%26+b&min=0.5", ["search"], { q: "a & b", min: "0.5" }],
   ["#/bad%", ["bad%"], {}],
 ])("an address is read: %s", (hash, path, query) => {
-  const place = readPlace(hash);
+  const place = readRoute(hash);
   expect([place.path, Object.fromEntries(place.query)]).toEqual([path, query]);
 });
 
 it("writes an address that it reads again, without what is empty", () => {
   const address = addressOf(["folders"], { path: "/home/ann/a & b", tab: "", state: undefined });
   expect(address).toBe("#/folders?path=%2Fhome%2Fann%2Fa+%26+b");
-  expect(readPlace(address).query.get("path")).toBe("/home/ann/a & b");
+  expect(readRoute(address).query.get("path")).toBe("/home/ann/a & b");
 });
 
 it.each([

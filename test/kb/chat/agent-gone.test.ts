@@ -82,7 +82,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
   });
 
   /** What the receiver gets; the service has nothing more to do then. */
-  const expectTold = async (path: string): Promise<void> => {
+  const expectNotified = async (path: string): Promise<void> => {
     await vi.waitFor(() => expect(reported(path)).toHaveLength(1), WAIT);
     expect(reported(path)).toMatchObject([{ success: false, error: GONE, variables: {} }]);
     expect(await running.store.queue.figures("chat", undefined)).toMatchObject({ waiting: 0 });
@@ -98,7 +98,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     };
     const webhook = { url: `${receiver.url}/answering` };
     expect((await ask(running, { ...question("/answering"), webhook })).status).toBe(202);
-    await expectTold("/answering");
+    await expectNotified("/answering");
   });
 
   it("a webhook receives the failure if the agent is deleted while its question waits", async () => {
@@ -116,7 +116,7 @@ describe("an agent that is deleted", { timeout: 120_000 }, () => {
     await remove();
     held.resolve();
     expect((await first).json.error).toMatchObject(GONE);
-    await expectTold("/waiting");
+    await expectNotified("/waiting");
   });
 
   it("deleting `default` restores its configuration, and its threads, answers and uploads stay", async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { DocumentPlace, DocumentsQuery } from "../../../src/kb/store/search-index.ts";
+import type { ListPosition, DocumentsQuery } from "../../../src/kb/store/search-index.ts";
 import { LATER, type StoreFixture } from "./store-fixture.ts";
 
 /** Lists of documents without their texts. */
@@ -87,7 +87,7 @@ export function documentListContract(fixture: StoreFixture): void {
         for (const descending of [false, true]) {
           const all = await titles({ sort, descending });
           const paged: string[] = [];
-          let after: DocumentPlace | undefined;
+          let after: ListPosition | undefined;
           do {
             const { documents, next, statuses } = await ask({ sort, descending, after, limit: 1 });
             expect(statuses === undefined).toBe(after !== undefined);
@@ -145,7 +145,7 @@ export function documentListContract(fixture: StoreFixture): void {
             const { statuses } = await ask({ ...part, ...more });
             expect(statuses?.["status" in more ? more.status : "queued"]).toBe(expected.length);
             const found: string[] = [];
-            let after: DocumentPlace | undefined;
+            let after: ListPosition | undefined;
             do {
               const page = await ask({ ...part, ...more, after });
               found.push(...page.documents.map(({ title }) => title));

@@ -4,11 +4,11 @@ import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LEFTOVER_MS, type FileKey, type FileStore } from "../../../src/kb/uploads/file-store.ts";
 
-/** A place for files that several processes use. */
-export interface Place {
-  /** Opens the place as another process does. Its clock is `aheadMs` ahead. */
+/** A storage for files that several processes use. */
+export interface Storage {
+  /** Opens the storage as another process does. Its clock is `aheadMs` ahead. */
   open(aheadMs?: number): Promise<FileStore>;
-  /** Names of all that the place holds for all processes: files, and the marks of what is in flight. */
+  /** Names of all that the storage holds for all processes: files, and the marks of what is in flight. */
   names(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -35,18 +35,18 @@ export const readText = (store: FileStore, file: FileKey): Promise<string> =>
   store.use(file, (path) => readFile(path, "utf8"));
 
 /** The contract suite of the port `FileStore`, for every implementation. */
-export function fileStoreContract(name: string, openPlace: () => Promise<Place>): void {
+export function fileStoreContract(name: string, openStorage: () => Promise<Storage>): void {
   describe(`${name}: the contract of a file store`, () => {
-    let place: Place;
+    let storage: Storage;
     let store: FileStore;
     beforeEach(async () => {
-      place = await openPlace();
-      store = await place.open();
+      storage = await openStorage();
+      store = await storage.open();
     });
-    afterEach(() => place.close());
+    afterEach(() => storage.close());
 
-    /** Opens the place a day later, when nothing of today is in flight. */
-    const tomorrow = (): Promise<FileStore> => place.open(LEFTOVER_MS + 1000);
+    /** Opens the storage a day later, when nothing of today is in flight. */
+    const tomorrow = (): Promise<FileStore> => storage.open(LEFTOVER_MS + 1000);
 
     describe("a received file", () => {
       it("a received file has the size and the digest of all its bytes", async () => {
@@ -67,7 +67,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
           })(),
         );
         await expect(store.receive("one", broken, 100, tooLarge)).rejects.toThrow("gone");
-        expect(await place.names()).toEqual([]);
+        expect(await storage.names()).toEqual([]);
         await put(store, "one");
       });
 
@@ -84,14 +84,14 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         await put(store, "two");
         await store.discard("two");
         await store.discard("never");
-        expect(await place.names()).toEqual(["two"]);
+        expect(await storage.names()).toEqual(["two"]);
       });
     });
 
     describe("a kept file", () => {
       it("a kept file is read by every process", async () => {
         const file = await put(store, "one");
-        const other = await place.open();
+        const other = await storage.open();
         expect(await readText(store, file)).toBe("words");
         expect(await readText(other, file)).toBe("words");
         expect([await other.holds("one"), await other.holds("two")]).toEqual([true, false]);
@@ -100,7 +100,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
       it("a kept file may be kept again, by any process", async () => {
         const file = await put(store, "one");
         await store.keep("one");
-        const other = await place.open();
+        const other = await storage.open();
         await other.keep("one");
         expect(await readText(other, file)).toBe("words");
         await expect(other.keep("never")).rejects.toMatchObject({ code: "ENOENT" });
@@ -122,19 +122,19 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         resolve(true);
         expect(await first).toBe(true);
         expect(await store.holds("one")).toBe(false);
-        expect(await place.names()).toEqual([]);
+        expect(await storage.names()).toEqual([]);
       });
 
       it("lets every process read the file until its row is gone, and leaves it if the row stays", async () => {
         const file = await put(store, "one");
-        const other = await place.open();
+        const other = await storage.open();
         const seen: string[] = [];
         const removed = await store.remove("one", async () => {
           seen.push(await readText(other, file));
           return false;
         });
         expect([removed, ...seen, await readText(store, file)]).toEqual([false, "words", "words"]);
-        expect(await place.names()).toEqual(["one"]);
+        expect(await storage.names()).toEqual(["one"]);
         expect(await store.remove("one", async () => true)).toBe(true);
       });
 
@@ -166,7 +166,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         expect(await readText(store, file)).toBe("words");
         expect(await store.remove("one", async () => true)).toBe(true);
         expect(await store.remove("never", async () => true)).toBe(true);
-        expect(await place.names()).toEqual([]);
+        expect(await storage.names()).toEqual([]);
       });
     });
 
@@ -180,7 +180,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
           );
         const later = await tomorrow();
         expect(await later.recover(async (token) => token === "stays")).toBe(2);
-        expect(await place.names()).toEqual(["stays"]);
+        expect(await storage.names()).toEqual(["stays"]);
         expect(await readText(later, file)).toBe("words");
         expect(await later.recover(async () => true)).toBe(0);
       });
@@ -192,7 +192,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         }
         const later = await tomorrow();
         expect(await later.recover(async (token) => token === "recorded")).toBe(2);
-        expect(await place.names()).toEqual(["recorded"]);
+        expect(await storage.names()).toEqual(["recorded"]);
         expect(await readText(later, keyOf("recorded", "words"))).toBe("words");
       });
 
@@ -201,7 +201,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         await store.receive("saved", bytesOf("words"), 100, tooLarge);
         await store.save("saved");
         await put(store, "removed");
-        const other = await place.open();
+        const other = await storage.open();
         await store.remove("removed", async () => {
           await other.recover(async () => false);
           return false;
@@ -216,7 +216,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
       it("keeps a recorded file while the process that received it does, too", async () => {
         await store.receive("one", bytesOf("words"), 100, tooLarge);
         await store.save("one");
-        const other = await place.open();
+        const other = await storage.open();
         await other.recover(async () => true);
         await store.keep("one");
         expect(await readText(store, keyOf("one", "words"))).toBe("words");
@@ -233,7 +233,7 @@ export function fileStoreContract(name: string, openPlace: () => Promise<Place>)
         await store.discard("discarded");
         const later = await tomorrow();
         await later.recover(async (token) => token === "recorded");
-        expect(await place.names()).toEqual(["recorded"]);
+        expect(await storage.names()).toEqual(["recorded"]);
         expect(await readText(later, keyOf("recorded", "words"))).toBe("words");
       });
     });

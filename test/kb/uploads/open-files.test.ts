@@ -18,10 +18,10 @@ it("uploads have the state folder to themselves, and share a folder of its own",
   const own = await openFiles(undefined, folder, log);
   await receive(own);
   expect(await (await openFiles(undefined, folder, log)).recover(async () => false)).toBe(1);
-  const place = { kind: "folder", path: join(folder, "files") } as const;
-  const shared = await openFiles(place, folder, log);
+  const storage = { kind: "folder", path: join(folder, "files") } as const;
+  const shared = await openFiles(storage, folder, log);
   await receive(shared);
-  expect(await (await openFiles(place, folder, log)).recover(async () => false)).toBe(0);
+  expect(await (await openFiles(storage, folder, log)).recover(async () => false)).toBe(0);
   expect(await readdir(join(folder, "files", "incoming"))).toEqual(["one"]);
 });
 

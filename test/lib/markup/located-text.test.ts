@@ -4,7 +4,7 @@ import {
   joinRows,
   locatedAt,
   type LocationStart,
-  placeName,
+  locationName,
   trimLocated,
 } from "../../../src/lib/markup/located-text.ts";
 
@@ -72,6 +72,6 @@ it("removes the white space around a text and shifts its locations", () => {
 });
 
 it("makes the name of a place one short line", () => {
-  expect(placeName("  a\nb  ")).toBe("a b");
-  expect(placeName("x".repeat(1000))).toHaveLength(200);
+  expect(locationName("  a\nb  ")).toBe("a b");
+  expect(locationName("x".repeat(1000))).toHaveLength(200);
 });

@@ -54,7 +54,7 @@ export function watchBehind(
   /** Of two files of one owner at the same place nobody can say whose resource is whose. */
   const isAlone = (path: string): boolean =>
     conditions.second !== "same-owner" ||
-    !expectations.all().some((each) => each.path !== path && placeAt(each.path) === placeAt(path));
+    !expectations.all().some((each) => each.path !== path && folderAt(each.path) === folderAt(path));
   let behindSince = new Map<string, { readonly sinceMs: number; readonly writtenMs: number | undefined }>();
   return () => {
     const isSeen = (path: string): boolean => !isSpoilt(path) && !isAway(path) && isAlone(path);
@@ -77,7 +77,7 @@ export function watchBehind(
 export const NOTICED_MS = 10_000;
 
 /** The path within its source. */
-function placeAt(path: string): string {
+function folderAt(path: string): string {
   return path.startsWith(SECOND) ? path.slice(SECOND.length) : path;
 }
 

@@ -93,7 +93,7 @@ export interface JudgeOptions {
   /** Whether what a lost ledger knew can always be found. */
   readonly findsLost: boolean;
   /** Whether the service lists the ids of its collections, and does not only show them in answers to creates. */
-  readonly tellsCollections: boolean;
+  readonly reportsCollections: boolean;
   /** Whether the daemon's ledger has the id of a collection, without which there is no list. */
   readonly knowsCollection: () => boolean;
   /** The resources that the daemon's ledger has for the files of a place. */
@@ -226,7 +226,7 @@ export function openJudge(options: JudgeOptions): Judge {
   /** Resources whose create was answered with their id. */
   const reported = new Set<string>();
   /** Whether one was answered since the ledger was last lost. */
-  let isTold = false;
+  let isNotified = false;
   /**
    * When each source last said that its file of a path has a resource: with one owner several have files at one place. A
    * file that came since, under the name of one that went, has had none.
@@ -258,16 +258,16 @@ export function openJudge(options: JudgeOptions): Judge {
     () => service.version(),
     (): readonly Resource[] => service.resources().filter(({ foreign, deleted }) => !foreign && !deleted),
   );
-  const placeIn = (resource: Resource): string => placeOf(resource, options.owners);
+  const locationIn = (resource: Resource): string => placeOf(resource, options.owners);
   const isSame = (a: Resource, b: Resource): boolean =>
-    a.title === b.title && placeIn(a) === placeIn(b) && bodyOf(a, service) === bodyOf(b, service);
+    a.title === b.title && locationIn(a) === locationIn(b) && bodyOf(a, service) === bodyOf(b, service);
 
   service.onWrite = (what, resource) => {
     const { title, id } = resource;
     if (resource.foreign) fail("foreign", `${what} of ${id}, a resource of others: ${title}`);
     if (what !== "delete") return;
-    const place = placeIn(resource);
-    const left = ours().filter((each) => placeIn(each) === place && each.id !== id);
+    const place = locationIn(resource);
+    const left = ours().filter((each) => locationIn(each) === place && each.id !== id);
     const files = expectations.countAt(place);
     const wanted = Math.max(1, files > 1 ? Math.min(files, countServed(place)) : files);
     if (left.length >= wanted) return;
@@ -320,10 +320,10 @@ export function openJudge(options: JudgeOptions): Judge {
     chunkSizeOf(before) === chunkSizeOf(resource) &&
     (before.url === undefined) === (resource.url === undefined) &&
     bodyOf(before, service) === bodyOf(resource, service) &&
-    (expectations.thereSinceMs(placeIn(resource)) ?? Infinity) <= lostMs;
+    (expectations.thereSinceMs(locationIn(resource)) ?? Infinity) <= lostMs;
 
   service.onCreate = (resource, { begunMs }) => {
-    const place = placeIn(resource);
+    const place = locationIn(resource);
     const before = lost.get(place);
     if (before !== undefined && isMadeAgain(resource, before)) {
       remade += 1;
@@ -341,9 +341,9 @@ export function openJudge(options: JudgeOptions): Judge {
     }
     if (resource.late || !options.isListTrue || forgotten > 0) return;
     // Without the collection's id there is no list.
-    if (!options.knowsCollection() && !options.tellsCollections) return;
+    if (!options.knowsCollection() && !options.reportsCollections) return;
     // It takes the place of one that the ledger has; whether there is yet another one is for doubts to find out.
-    if (options.ownedBy(placeIn(resource)).length > 0) return;
+    if (options.ownedBy(locationIn(resource)).length > 0) return;
     // The create is in doubt then, and the extra one goes.
     if ((denials.get(resource.process) ?? 0) >= DENIALS_BELIEVED) return;
     // Of two sources each may send its first file before an answer to either shows the collection's id.
@@ -408,12 +408,12 @@ export function openJudge(options: JudgeOptions): Judge {
   const isForgiven = (stray: Resource, kept: readonly Resource[]): boolean => {
     if (options.findsLost) return false;
     // No answer showed the ledger in force a collection's id, so there is no list that shows it.
-    if (!isTold && !options.tellsCollections && !options.knowsCollection()) return true;
+    if (!isNotified && !options.reportsCollections && !options.knowsCollection()) return true;
     if (stray.process > forgotten) return isMistaken(stray);
     // Made after the loss by a request from before it: no ledger ever knew of it.
     if (stray.late || service.madeMs(stray.id) > forgottenMs) return true;
     if (stray.url !== undefined && unfetched.has(new URL(stray.url).pathname)) return true;
-    const sinceMs = expectations.thereSinceMs(placeIn(stray)) ?? Infinity;
+    const sinceMs = expectations.thereSinceMs(locationIn(stray)) ?? Infinity;
     // One with other settings would have been replaced: without its ledger that is nobody's to know.
     const isDouble = (each: Resource): boolean =>
       isSame(each, stray) && JSON.stringify(each.settings) === JSON.stringify(stray.settings);
@@ -458,7 +458,7 @@ export function openJudge(options: JudgeOptions): Judge {
       return (
         made !== undefined &&
         outlivesLoss(id, made) &&
-        placeIn(made) === placeIn(stray) &&
+        locationIn(made) === locationIn(stray) &&
         (made.url === undefined) !== (stray.url === undefined)
       );
     });
@@ -471,7 +471,7 @@ export function openJudge(options: JudgeOptions): Judge {
     strays
       .map((stray) => unknownOf(stray, kept))
       .filter((stray) => !isForgiven(stray, kept) && !denied.has(stray.id))
-      .map((stray) => `${stray.id} of ${placeIn(stray)} is too many`);
+      .map((stray) => `${stray.id} of ${locationIn(stray)} is too many`);
 
   /** The metadata of a resource and of its file, as text. */
   const metadataWords = (file: Expected, resource: Resource): readonly [found: string, wanted: string] => {
@@ -488,7 +488,7 @@ export function openJudge(options: JudgeOptions): Judge {
     readonly taken: ReadonlyMap<Expected, Resource | undefined>;
     readonly extra: readonly Resource[];
   } => {
-    const left = Map.groupBy(ours(), placeIn);
+    const left = Map.groupBy(ours(), locationIn);
     // The newest first: it is the one the daemon knows, should a lost ledger have left others.
     for (const group of left.values()) group.sort((a, b) => b.process - a.process);
     const taken = new Map<Expected, Resource | undefined>();
@@ -639,7 +639,7 @@ export function openJudge(options: JudgeOptions): Judge {
         making.delete(madeBy(request));
         if (id !== "") {
           reported.add(id);
-          isTold = true;
+          isNotified = true;
           if (!options.knowsCollection()) learnedMs.set(process, clock.nowMs());
         }
       }
@@ -715,9 +715,9 @@ export function openJudge(options: JudgeOptions): Judge {
       if (isBlank || (forgotten > 0 && !options.isLedgerOpen())) return;
       // What the service was still working on was never acknowledged, and is on its way.
       // One whose file is gone, too, is not missed: its delete is held.
-      const isThere = (each: Resource): boolean => expectations.bodyAt(placeIn(each)) !== undefined;
+      const isThere = (each: Resource): boolean => expectations.bodyAt(locationIn(each)) !== undefined;
       const acknowledgedMs = (each: Resource): number =>
-        Math.max(...(acknowledged.get(placeIn(each))?.values() ?? []), -Infinity);
+        Math.max(...(acknowledged.get(locationIn(each))?.values() ?? []), -Infinity);
       const isKnown = (each: Resource): boolean =>
         options.isLedgerOpen() ? options.isOwned(each.id) : acknowledgedMs(each) >= service.madeMs(each.id);
       const known = gone.filter((each) => each.queued.length === 0 && isKnown(each));
@@ -728,7 +728,7 @@ export function openJudge(options: JudgeOptions): Judge {
       const min = LOSS_MIN + REMADE_MAX + options.concurrency;
       const served = before - (known.length - missed.length);
       if (missed.length >= min && 2 * missed.length > served) {
-        lost = new Map(missed.map((each) => [placeIn(each), each]));
+        lost = new Map(missed.map((each) => [locationIn(each), each]));
         lostMs = clock.nowMs();
         loss = { missed: missed.length, before: served };
       }
@@ -744,7 +744,7 @@ export function openJudge(options: JudgeOptions): Judge {
       forgotten = process;
       forgottenMs = clock.nowMs();
       isBlank = true;
-      isTold = false;
+      isNotified = false;
       // Nobody remembers what was held.
       held = new Set();
       lost = new Map();
@@ -768,7 +768,7 @@ export function openJudge(options: JudgeOptions): Judge {
     differences: (but) => {
       const words = ours()
         .filter(({ queued }) => queued.length > 0)
-        .map((each) => `${each.id} of ${placeIn(each)} is not taken in yet`);
+        .map((each) => `${each.id} of ${locationIn(each)} is not taken in yet`);
       const { taken, extra } = paired();
       /** Files that keep whatever resource they had, under whatever name, and show none of their own name. */
       let keepers = 0;

@@ -97,7 +97,7 @@ export function openWorld({ seed, conditions, happenings }: History, report: (li
     takesMetadata: conditions.metadataFromMs !== undefined,
     isListTrue,
     findsLost: conditions.findsLost === true,
-    tellsCollections: conditions.collections,
+    reportsCollections: conditions.collections,
     knowsCollection: () => knowsCollection(stage.process),
     ownedBy: (place) => ownedBy(stage.process, place, owners),
     isLedgerOpen: () => isLedgerOpen(stage.process),

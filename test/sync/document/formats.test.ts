@@ -35,7 +35,7 @@ async function content(path: string, bytes: string | Buffer): Promise<{ title: s
 }
 
 /** The places of a converted file, by the first line of their text. */
-async function placesOf(path: string, bytes: string | Buffer): Promise<object> {
+async function locationsOf(path: string, bytes: string | Buffer): Promise<object> {
   const outcome = await read(path, bytes);
   if (outcome.kind !== "document" || outcome.document.kind !== "content") throw new Error("expected content");
   const { content: text, locations = [] } = outcome.document;
@@ -185,7 +185,7 @@ describe("the text of a document", () => {
 
   it("names the sheet and rows of an XLSX, with the empty rows that its text omits", async () => {
     const book = xlsx({ Prices: [[], ["Item"], ["Bolt"], [], ["Nut"], ["Screw"]], " ": [["x"]] });
-    expect(await placesOf("b.xlsx", book)).toEqual([
+    expect(await locationsOf("b.xlsx", book)).toEqual([
       ["## Prices", { sheet: "Prices" }],
       ["| Item |", { sheet: "Prices", rows: { first: 2, last: 2 } }],
       ["| Bolt |", { sheet: "Prices", rows: { first: 3, last: 3 } }],
@@ -197,13 +197,13 @@ describe("the text of a document", () => {
 
   it("names the slides of a presentation", async () => {
     const slides = [shape(["Welcome"], "title"), shape(["no title here"])];
-    expect(await placesOf("t.pptx", pptx(slides))).toEqual([
+    expect(await locationsOf("t.pptx", pptx(slides))).toEqual([
       ["## Slide 1: Welcome", { slide: 1 }],
       ["## Slide 2", { slide: 2 }],
     ]);
     const page =
       "<draw:page><draw:frame><draw:text-box><text:p>Hello</text:p></draw:text-box></draw:frame></draw:page>";
-    expect(await placesOf("t.odp", openDocument("presentation", page + page))).toEqual([
+    expect(await locationsOf("t.odp", openDocument("presentation", page + page))).toEqual([
       ["## Slide 1", { slide: 1 }],
       ["## Slide 2", { slide: 2 }],
     ]);
@@ -216,7 +216,7 @@ describe("the text of a document", () => {
       `<table:table table:name="${name}">${rows}</table:table>`;
     const prices = `<table:table-header-rows>${row("", 4)}${row("Item")}</table:table-header-rows>${row("Bolt")}${row("", 1_000_000)}${row("Nut", 2)}${row("Screw")}`;
     const book = openDocument("spreadsheet", sheet("Prices", prices) + sheet("Next", row("x")));
-    expect(await placesOf("t.ods", book)).toEqual([
+    expect(await locationsOf("t.ods", book)).toEqual([
       ["## Prices", { sheet: "Prices" }],
       ["| Item |", { sheet: "Prices", rows: { first: 5, last: 5 } }],
       ["| Bolt |", { sheet: "Prices", rows: { first: 6, last: 6 } }],
@@ -235,7 +235,7 @@ describe("the text of a document", () => {
   });
 
   it("names the rows of a table of text", async () => {
-    expect(await placesOf("t.csv", "Item,Price\nBolt,1\n\nNut,2\n")).toEqual([
+    expect(await locationsOf("t.csv", "Item,Price\nBolt,1\n\nNut,2\n")).toEqual([
       ["Item: Bolt; Price: 1", { rows: { first: 2, last: 2 } }],
       ["Item: Nut; Price: 2", { rows: { first: 4, last: 4 } }],
     ]);
@@ -371,7 +371,7 @@ describe("the text of a document", () => {
       ["inner.eml", "message/rfc822", inner],
     ]);
     const rows = { part: "sales.xlsx", sheet: "Q1" };
-    expect(await placesOf("m.eml", mail)).toMatchObject([
+    expect(await locationsOf("m.eml", mail)).toMatchObject([
       [expect.any(String), { part: "message" }],
       ["Attachments:", { part: "message" }],
       ["## Attachment: sales.xlsx", { part: "sales.xlsx" }],

@@ -312,11 +312,15 @@ it("runs jobs pushed as last before other owners' jobs have ended", async () => 
 it.each([
   {
     name: "a queue does not send fewer jobs because the service processes them for long after accepting them",
-    goesAside: true,
+    yieldsSlot: true,
     most: 8,
   },
-  { name: "a queue sends fewer jobs at once, down to one, if requests take long", goesAside: false, most: 1 },
-])("$name", async ({ goesAside, most }) => {
+  {
+    name: "a queue sends fewer jobs at once, down to one, if requests take long",
+    yieldsSlot: false,
+    most: 1,
+  },
+])("$name", async ({ yieldsSlot, most }) => {
   let clockMs = 0;
   const underWay = new Set<() => void>();
   const queue = openQueue<number>({
@@ -331,7 +335,7 @@ it.each([
         underWay.add(resolve);
         await promise;
         underWay.delete(resolve);
-        if (goesAside) await yieldSlot(() => Promise.resolve());
+        if (yieldsSlot) await yieldSlot(() => Promise.resolve());
       };
       return jobs.map(() => ({ bytes: 1, run, drop: () => undefined }));
     },

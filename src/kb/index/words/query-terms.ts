@@ -18,7 +18,7 @@ export interface WordSnapshot {
 
 /** A word of a query with its posting lists. */
 export interface QueryTerm {
-  /** Place among the words of the query. */
+  /** Index among the words of the query. */
   readonly at: number;
   /** Factor from its occurrences in the query. */
   readonly factor: number;

@@ -83,7 +83,7 @@ function byRank(a: Ranked, b: Ranked): number {
 }
 
 function makeTopScores(limit: number, known: readonly number[]): TopScores {
-  /** A binary heap with the least score on top; places without a score have 0. */
+  /** A binary heap with the least score on top; slots without a score have 0. */
   const heap = new Float64Array(limit);
   const add = (score: number): void => {
     let at = 0;

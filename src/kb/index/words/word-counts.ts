@@ -21,7 +21,7 @@ export function matchWords(
 
 /** Occurrences of terms in a chunk, and its words. */
 export interface ChunkCounts {
-  /** By place of the term in the query. */
+  /** By index of the term in the query. */
   readonly counts: readonly number[];
   readonly words: number;
 }

@@ -199,12 +199,12 @@ async function readPage(tx: Transaction, table: Table, after: Position | undefin
   const columns = Object.entries(table.columns).map(([name, type]) =>
     type === "ids" ? `array_to_json(t."${name}")::text AS "${name}"` : `t."${name}"`,
   );
-  const places = key.map(({ sql }, at) => `${sql} AS "key ${at}"`);
+  const keyColumns = key.map(({ sql }, at) => `${sql} AS "key ${at}"`);
   const keys = key.map(({ sql }) => sql).join(", ");
   const limits = after === undefined ? [] : behind(key, indexed);
   const parameters = Object.fromEntries((after ?? []).map((value, at) => [`key${at}`, value]));
   const found = await tx.all<Record<string, Value>>(
-    `SELECT ${[...columns, ...places].join(", ")} FROM ${table.name} AS t
+    `SELECT ${[...columns, ...keyColumns].join(", ")} FROM ${table.name} AS t
     ${limits.length === 0 ? "" : `WHERE ${limits.join(" AND ")}`} ORDER BY ${keys} LIMIT ${table.pageRows}`,
     parameters,
   );

@@ -10,7 +10,7 @@ import type { SearchTarget } from "./search-target.ts";
 const DOCUMENT_CHUNKS_MAX = 8;
 
 /** A document, and where its chunks are. */
-export interface PlacedDocument {
+export interface IndexedDocument {
   readonly number: number;
   readonly firstRow: number;
   readonly chunks: number;
@@ -21,7 +21,7 @@ export function scoreDocuments(
   snapshot: WordSnapshot,
   target: SearchTarget,
   words: QueryWords,
-  documentOf: ReadonlyMap<number, PlacedDocument>,
+  documentOf: ReadonlyMap<number, IndexedDocument>,
 ): DocumentMatch[] {
   const known = scoredTerms(queryTerms(snapshot, words));
   const documents = new Map<number, WholeDocument>();

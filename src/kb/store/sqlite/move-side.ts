@@ -143,11 +143,11 @@ function lastNumber(db: Database.Database, table: string, isKept: boolean): numb
 function readPage(db: Database.Database, table: Table, after: Position | undefined): Page {
   const { join, key, select } = table.sqlite;
   const columns = Object.keys(table.columns).map((name) => `${select[name] ?? `t."${name}"`} AS "${name}"`);
-  const places = key.map(({ sql }, at) => `${sql} AS "key ${at}"`);
+  const keyColumns = key.map(({ sql }, at) => `${sql} AS "key ${at}"`);
   const keys = key.map(({ sql }) => sql).join(", ");
   const where = after === undefined ? "" : `WHERE (${keys}) > (${key.map(() => "?").join(", ")})`;
   const statement = db.prepare<unknown[], Record<string, Value>>(
-    `SELECT ${[...columns, ...places].join(", ")} FROM ${table.name} AS t ${join} ${where}
+    `SELECT ${[...columns, ...keyColumns].join(", ")} FROM ${table.name} AS t ${join} ${where}
     ORDER BY ${keys} LIMIT ${PAGE_ROWS}`,
   );
   const rows: Row[] = [];

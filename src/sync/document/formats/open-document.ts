@@ -3,7 +3,7 @@ import {
   joinRows,
   locatedAt,
   type LocatedText,
-  placeName,
+  locationName,
 } from "../../../lib/markup/located-text.ts";
 import { toMarkdown } from "../../../lib/markup/markdown.ts";
 import { numberedLines, type TableRow } from "../../../lib/markup/table.ts";
@@ -60,8 +60,8 @@ function partsOf(node: MarkupNode, progress: Progress): LocatedText[] {
 
 /** Converts a sheet to a table under its name. A repeated row counts as often as it is repeated. */
 function sheetOf(sheet: MarkupElement, progress: Progress): LocatedText[] {
-  const name = placeName(sheet.attributes["table:name"] ?? "");
-  const place = name === "" ? {} : { sheet: name };
+  const name = locationName(sheet.attributes["table:name"] ?? "");
+  const location = name === "" ? {} : { sheet: name };
   const rows: TableRow[] = [];
   let row = 1;
   let isCut = false;
@@ -76,9 +76,9 @@ function sheetOf(sheet: MarkupElement, progress: Progress): LocatedText[] {
     row += count;
   }
   if (rows.length === 0) return [];
-  const head = name === "" ? [] : [locatedAt(`## ${name}`, place)];
-  const rest = isCut ? [locatedAt(`(More rows of the sheet ${name} are left out.)`, place)] : [];
-  return [...head, joinRows(numberedLines(rows), place), ...rest];
+  const head = name === "" ? [] : [locatedAt(`## ${name}`, location)];
+  const rest = isCut ? [locatedAt(`(More rows of the sheet ${name} are left out.)`, location)] : [];
+  return [...head, joinRows(numberedLines(rows), location), ...rest];
 }
 
 interface Progress {

@@ -4,7 +4,7 @@ import {
   joinRows,
   locatedAt,
   type LocatedText,
-  placeName,
+  locationName,
 } from "../../../lib/markup/located-text.ts";
 import { tableLines } from "../../../lib/markup/table.ts";
 import { type Archive, refuseBombs } from "./archive.ts";
@@ -23,13 +23,13 @@ export async function readXlsx(bytes: Buffer, archive: Archive): Promise<Reading
   for (const { sheet, data } of sheets) {
     const taken = data.slice(0, rowsLeft);
     rowsLeft -= taken.length;
-    const name = placeName(sheet);
-    const place = name === "" ? {} : { sheet: name };
-    const table = joinRows(tableLines(taken.map((row) => row.map(cellText))), place);
+    const name = locationName(sheet);
+    const location = name === "" ? {} : { sheet: name };
+    const table = joinRows(tableLines(taken.map((row) => row.map(cellText))), location);
     const leftOut = data.length - taken.length;
-    if (table.text !== "") parts.push(locatedAt(`## ${sheet.trim()}`, place), table);
+    if (table.text !== "") parts.push(locatedAt(`## ${sheet.trim()}`, location), table);
     if (leftOut > 0)
-      parts.push(locatedAt(`(${leftOut} more rows of the sheet ${sheet.trim()} are left out.)`, place));
+      parts.push(locatedAt(`(${leftOut} more rows of the sheet ${sheet.trim()} are left out.)`, location));
   }
   return { title: await packageTitle(archive), ...joinLocated(parts) };
 }

@@ -17,7 +17,7 @@ import { addWords, encodeWords, removeWords, type EncodedWords } from "../words/
 /** Title and label: what all chunks of a resource are found by. */
 type Names = Pick<ResourceRow, "title" | "label">;
 /** A resource as its chunks are written. */
-type Place = Pick<ResourceRow, "account_id" | "scope" | "number">;
+type ResourceRange = Pick<ResourceRow, "account_id" | "scope" | "number">;
 
 /** Chunks that are not written yet. */
 export interface NewChunks {
@@ -37,7 +37,7 @@ export function encodeChunks(names: Names, parts: readonly Part[], chunking: Chu
 /** Writes chunks to rows that are reserved. */
 export async function writeChunks(
   tx: Transaction,
-  { account_id: accountId, scope, number }: Place,
+  { account_id: accountId, scope, number }: ResourceRange,
   { parts, headings, words, chunking }: NewChunks,
   firstRow: number,
 ): Promise<void> {

@@ -189,8 +189,8 @@ async function update(
   const text = change.content ?? (await readContent(tx, before));
   const columns = changedColumns(before, change, chunking, text);
   const status = await statusOf(tx, change, columns.statusMessage);
-  const place = await reindex(tx, before, columns, text, chunking);
-  await updateRow(tx, change.accountId, { ...columns, status, ...place });
+  const indexed = await reindex(tx, before, columns, text, chunking);
+  await updateRow(tx, change.accountId, { ...columns, status, ...indexed });
   await releaseFile(tx, before, columns.fileToken, change.nowIso);
   const written = await readWritten(tx, change);
   if (written.metadata !== before.metadata || written.file_metadata !== before.file_metadata) {

@@ -1,7 +1,7 @@
 import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
 import { metadataOf } from "../../rows/records.ts";
-import type { DocumentPlace, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
+import type { ListPosition, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
 import { folded } from "../../title-key.ts";
 import type { Transaction } from "../database/connections.ts";
 import { findTarget } from "./target.ts";
@@ -12,8 +12,8 @@ const STEP = 500;
 
 type Status = DocumentEntry["status"];
 
-/** What of a document decides about its place in a list, with the texts that words are looked for in. */
-interface Placed extends DocumentPlace {
+/** What of a document decides about its position in a list, with the texts that words are looked for in. */
+interface Sorted extends ListPosition {
   readonly number: number;
   readonly status: Status;
   readonly title: string;
@@ -86,9 +86,9 @@ async function walk(
   tx: Transaction,
   { where, parameters }: Selected,
   { sort, descending, status, limit, after: start }: DocumentsQuery,
-  hasWords: ((document: Placed) => boolean) | undefined,
+  hasWords: ((document: Sorted) => boolean) | undefined,
   isCounting: boolean,
-): Promise<{ readonly found: readonly Placed[]; readonly counted: Statuses }> {
+): Promise<{ readonly found: readonly Sorted[]; readonly counted: Statuses }> {
   const key = KEYS[sort];
   const [isAfter, order] = descending ? ["<", "DESC"] : [">", "ASC"];
   const isFiltering = status !== undefined && !isCounting;
@@ -98,10 +98,10 @@ async function walk(
       ? "'' AS title, '' AS whole"
       : `title, title || chr(10) || description || chr(10) || coalesce(url, '') || chr(10) || metadata || chr(10)
         || file_metadata AS whole`;
-  const found: Placed[] = [];
+  const found: Sorted[] = [];
   const counted = { ...NO_STATUSES };
   for (let after = start; ;) {
-    const rows = await tx.all<Placed>(
+    const rows = await tx.all<Sorted>(
       `SELECT number, id, ${key} AS key, status, ${whole} FROM resource
       WHERE ${where} ${isFiltering ? "AND status = @status" : ""}
         ${after === undefined ? "" : `AND (${key}, id) ${isAfter} (@key, @id)`}
@@ -122,7 +122,7 @@ async function walk(
 function wordFilter({
   title,
   text,
-}: Pick<DocumentsQuery, "title" | "text">): ((document: Placed) => boolean) | undefined {
+}: Pick<DocumentsQuery, "title" | "text">): ((document: Sorted) => boolean) | undefined {
   if (title === undefined && text === undefined) return undefined;
   const part = folded(title ?? "");
   const words = folded(text ?? "")
@@ -162,7 +162,7 @@ type EntryRow = Omit<DocumentEntry, "path"> & {
 async function readEntries(
   tx: Transaction,
   accountId: string,
-  shown: readonly Placed[],
+  shown: readonly Sorted[],
 ): Promise<DocumentEntry[]> {
   if (shown.length === 0) return [];
   const rows = await tx.all<EntryRow>(

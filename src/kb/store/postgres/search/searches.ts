@@ -6,7 +6,7 @@ import {
   type FoundDocumentRow,
   type FoundRow,
 } from "../../rows/chunks.ts";
-import { scoreDocuments, type PlacedDocument } from "../../search/document-words.ts";
+import { scoreDocuments, type IndexedDocument } from "../../search/document-words.ts";
 import { matchedTerms, matchRows, searchLexical } from "../../search/lexical.ts";
 import { noEvidence } from "../../search/search-target.ts";
 import type { Evidence, EvidenceQuery, FoundChunk, Index } from "../../search-index.ts";
@@ -107,9 +107,9 @@ async function documentsOf(
   tx: Transaction,
   { accountId, range }: Target,
   rows: readonly number[],
-): Promise<ReadonlyMap<number, PlacedDocument>> {
+): Promise<ReadonlyMap<number, IndexedDocument>> {
   const wanted = rows.filter((row) => row >= range.first && row <= range.last);
-  const found = await tx.all<PlacedDocument & { readonly row: number }>(
+  const found = await tx.all<IndexedDocument & { readonly row: number }>(
     `SELECT row, number, first_row AS "firstRow", chunks
     FROM chunk JOIN resource ON resource.account_id = chunk.account_id AND resource.number = chunk.resource
     WHERE chunk.account_id = @accountId AND row = ANY (@wanted::bigint[])`,

@@ -29,8 +29,8 @@ export async function noteRanges(
   const before = noted.newest - ranges.length;
   await tx.run(
     `INSERT INTO vector_change (account_id, scope, number, first_row, last_row)
-    SELECT @accountId, @scope, @before::bigint + place, first, last
-    FROM unnest(@firsts::bigint[], @lasts::bigint[]) WITH ORDINALITY AS new (first, last, place)`,
+    SELECT @accountId, @scope, @before::bigint + nth, first, last
+    FROM unnest(@firsts::bigint[], @lasts::bigint[]) WITH ORDINALITY AS new (first, last, nth)`,
     {
       accountId,
       scope,

@@ -122,7 +122,7 @@ async function writeMerged(tx: Transaction, of: PartsOf, parts: readonly MarkedP
   const write = async (): Promise<void> => {
     await tx.run(
       `INSERT INTO word_page (account_id, run, page, data)
-      SELECT @accountId, @number, @page::integer + place - 1, data FROM unnest(@waiting::bytea[]) WITH ORDINALITY AS new (data, place)`,
+      SELECT @accountId, @number, @page::integer + nth - 1, data FROM unnest(@waiting::bytea[]) WITH ORDINALITY AS new (data, nth)`,
       { accountId: of.accountId, number, page, waiting },
     );
     page += waiting.length;

@@ -1,6 +1,6 @@
 import { DESCRIPTION_CHARS } from "../../../../wire/constants.ts";
 import type { DocumentEntry } from "../../../../wire/documents.ts";
-import type { DocumentPlace, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
+import type { ListPosition, DocumentsPage, DocumentsQuery, Statuses } from "../../search-index.ts";
 import { folded } from "../../title-key.ts";
 import type { Connection } from "../database/connection.ts";
 import { queryOf } from "./filters.ts";
@@ -13,8 +13,8 @@ const FEW = 1000;
 
 type Status = DocumentEntry["status"];
 
-/** What of a document decides about its place in a list. */
-interface Placed extends DocumentPlace {
+/** What of a document decides about its position in a list. */
+interface Sorted extends ListPosition {
   readonly number: number;
   readonly status: Status;
 }
@@ -61,10 +61,10 @@ export function prepareDocumentList(
     const counted = { queued: 0, chunked: 0, error: 0 };
     const isCounting = isFirst && known === undefined;
     const read = walk(scope, query, fewest(matching, count.unfinished(scope, status, isCounting)));
-    const found: Placed[] = [];
+    const found: Sorted[] = [];
     let { after } = query;
 
-    const look = (each: Placed): void => {
+    const look = (each: Sorted): void => {
       const isWanted = status === undefined || each.status === status;
       if (!isCounting && !isWanted) return;
       if (matching?.has(each.number) === false || hasWords?.(each.number) === false) return;
@@ -74,8 +74,8 @@ export function prepareDocumentList(
     return {
       step: () => {
         const rows = read(after, isCounting ? STEP : Math.min(STEP, Math.max(limit + 1, found.length)));
-        for (const row of rows.placed) look(row);
-        after = rows.placed.at(-1) ?? after;
+        for (const row of rows.sorted) look(row);
+        after = rows.sorted.at(-1) ?? after;
         return !rows.isLast && (isCounting || found.length <= limit);
       },
       page: () => {
@@ -85,7 +85,7 @@ export function prepareDocumentList(
             const entry = selectEntry.get(number);
             return entry === undefined ? [] : [entryOf(entry)];
           }),
-          next: found.length > limit ? placeOf(shown.at(-1)) : undefined,
+          next: found.length > limit ? positionOf(shown.at(-1)) : undefined,
           statuses: isCounting ? counted : known,
         };
       },
@@ -93,7 +93,7 @@ export function prepareDocumentList(
   };
 }
 
-function placeOf(last: Placed | undefined): DocumentPlace | undefined {
+function positionOf(last: Sorted | undefined): ListPosition | undefined {
   return last === undefined ? undefined : { key: last.key, id: last.id };
 }
 
@@ -106,11 +106,11 @@ function fewest(
   return smaller !== undefined && smaller.size <= FEW ? smaller : undefined;
 }
 
-/** Reads documents in an order, after a place. */
+/** Reads documents in an order, after a position. */
 type Walk = (
-  after: DocumentPlace | undefined,
+  after: ListPosition | undefined,
   max: number,
-) => { readonly placed: readonly Placed[]; readonly isLast: boolean };
+) => { readonly sorted: readonly Sorted[]; readonly isLast: boolean };
 
 /** Prepares walks along the indexes. `few`: all numbers that may match, which are read instead and sorted. */
 function prepareWalk(
@@ -131,10 +131,10 @@ function prepareWalk(
     const numbers = few === undefined ? {} : { few: JSON.stringify([...few]) };
     return (after, most) => {
       const max = few === undefined ? most : FEW;
-      const placed = db
-        .prepare<object, Placed>(sql(after !== undefined))
+      const sorted = db
+        .prepare<object, Sorted>(sql(after !== undefined))
         .all({ scope, max, ...numbers, ...after });
-      return { placed, isLast: few !== undefined || placed.length < max };
+      return { sorted, isLast: few !== undefined || sorted.length < max };
     };
   };
 }

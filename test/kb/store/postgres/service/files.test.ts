@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { FilesPlace } from "../../../../../src/kb/uploads/open-files.ts";
+import type { FileStorage } from "../../../../../src/kb/uploads/open-files.ts";
 import { createBody, fileForm } from "../../../service/running.ts";
 import { stubCredentials } from "../../../uploads/bucket-fixture.ts";
 import { BUCKET, openS3Server, type S3Server } from "../../../uploads/s3-server.ts";
@@ -28,7 +28,7 @@ describe.skipIf(isSkipped())("two processes with one place for uploaded files", 
     vi.unstubAllEnvs();
   });
 
-  const places: Record<string, () => FilesPlace> = {
+  const places: Record<string, () => FileStorage> = {
     folder: () => ({ kind: "folder", path: folder }),
     bucket: () => ({ kind: "bucket", bucket: BUCKET, prefix: "", endpoint: server.endpoint }),
   };

@@ -4,27 +4,27 @@ import type { KnownUpload } from "../store/maintenance.ts";
 import { openBucket, type Bucket } from "./bucket.ts";
 import { checkUploads, NAMED_MAX, SEND_AGAIN, type FileCheckOptions } from "./check-files.ts";
 import { probeFolder } from "./folder.ts";
-import type { FilesPlace } from "./open-files.ts";
+import type { FileStorage } from "./open-files.ts";
 import { probeBucket } from "./s3.ts";
 
 /** Most objects whose sizes are compared. The rest is compared when it is read. */
 const OBJECTS_MAX = 1_000_000;
 
 /**
- * Checks a place of uploaded files by writing, reading and removing a small file, and compares the files there with those that the
+ * Checks a storage of uploaded files by writing, reading and removing a small file, and compares the files there with those that the
  * store knows. Undefined: they are not compared.
  */
-export async function checkPlace(
-  place: FilesPlace,
+export async function checkStorage(
+  storage: FileStorage,
   known: readonly KnownUpload[] | undefined,
   options: FileCheckOptions,
 ): Promise<readonly Finding[]> {
   try {
-    if (place.kind === "folder") {
-      await probeFolder(place.path);
-      return known === undefined ? [] : await checkUploads(place.path, known, options);
+    if (storage.kind === "folder") {
+      await probeFolder(storage.path);
+      return known === undefined ? [] : await checkUploads(storage.path, known, options);
     }
-    const bucket = await openBucket(place);
+    const bucket = await openBucket(storage);
     try {
       await probeBucket(bucket);
       return known === undefined || options.quick === true ? [] : await checkObjects(bucket, known);
@@ -33,7 +33,7 @@ export async function checkPlace(
     }
   } catch (error) {
     options.signal.throwIfAborted();
-    return [unusable(place, error)];
+    return [unusable(storage, error)];
   }
 }
 
@@ -56,16 +56,16 @@ async function checkObjects(bucket: Bucket, known: readonly KnownUpload[]): Prom
   return findings;
 }
 
-function unusable(place: FilesPlace, error: unknown): Finding {
-  const subject = place.kind === "folder" ? place.path : `s3://${place.bucket}/${place.prefix}`;
+function unusable(storage: FileStorage, error: unknown): Finding {
+  const subject = storage.kind === "folder" ? storage.path : `s3://${storage.bucket}/${storage.prefix}`;
   const cause = error instanceof Error && error.cause !== undefined ? ` (${messageOf(error.cause)})` : "";
   return {
-    check: "uploads-place",
+    check: "uploads-storage",
     level: "failure",
     subject,
     message: `uploaded files cannot be written to and read from ${subject}: ${messageOf(error)}${cause}`,
     remedy:
-      place.kind === "folder"
+      storage.kind === "folder"
         ? "Check service.files, and that the folder is mounted and may be written."
         : "Check service.files and service.s3, the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or what AWS tools use), and that they allow s3:PutObject, GetObject, DeleteObject, ListBucket, ListBucketMultipartUploads and AbortMultipartUpload.",
   };

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { checkPlace } from "../../../src/kb/uploads/check-place.ts";
-import type { FilesPlace } from "../../../src/kb/uploads/open-files.ts";
+import { checkStorage } from "../../../src/kb/uploads/check-storage.ts";
+import type { FileStorage } from "../../../src/kb/uploads/open-files.ts";
 import { stubCredentials } from "./bucket-fixture.ts";
 import { BUCKET, openS3Server, type S3Server } from "./s3-server.ts";
 
@@ -11,11 +11,11 @@ const { signal } = new AbortController();
 const known = (token: string, sizeBytes: number) => ({ token, name: `${token}.txt`, sizeBytes, sha256: "0" });
 
 let server: S3Server;
-let place: FilesPlace;
+let storage: FileStorage;
 beforeEach(async () => {
   stubCredentials();
   server = await openS3Server();
-  place = { kind: "bucket", bucket: BUCKET, prefix: "kb/", endpoint: server.endpoint };
+  storage = { kind: "bucket", bucket: BUCKET, prefix: "kb/", endpoint: server.endpoint };
 });
 afterEach(async () => {
   await server.close();
@@ -24,7 +24,7 @@ afterEach(async () => {
 
 describe("the check of a bucket", () => {
   it("finds nothing wrong with one that can be used, and leaves nothing in it", async () => {
-    expect(await checkPlace(place, undefined, { signal })).toEqual([]);
+    expect(await checkStorage(storage, undefined, { signal })).toEqual([]);
     expect(server.objects.size).toBe(0);
     expect(server.requests.map(({ method }) => method)).toEqual(["PUT", "GET", "GET", "DELETE"]);
   });
@@ -35,9 +35,9 @@ describe("the check of a bucket", () => {
     ["DELETE", "AccessDenied"],
   ])("reports that %s is refused, with its cause and a remedy", async (refused, code) => {
     server.fault = ({ method }) => (method === refused ? { kind: "status", status: 403, code } : undefined);
-    expect(await checkPlace(place, undefined, { signal })).toMatchObject([
+    expect(await checkStorage(storage, undefined, { signal })).toMatchObject([
       {
-        check: "uploads-place",
+        check: "uploads-storage",
         level: "failure",
         subject: "s3://bucket/kb/",
         message: expect.stringContaining(code),
@@ -50,26 +50,26 @@ describe("the check of a bucket", () => {
     server.setObject("kb/one", "words");
     server.setObject("kb/two", "word");
     const files = [known("one", 5), known("two", 5), known("three", 5)];
-    const findings = await checkPlace(place, files, { signal });
+    const findings = await checkStorage(storage, files, { signal });
     expect(findings.map(({ message }) => message)).toEqual([
       "the uploaded file two.txt has 4 bytes, expected 5",
       "the uploaded file three.txt is missing",
     ]);
-    expect(await checkPlace(place, files, { signal, quick: true })).toEqual([]);
+    expect(await checkStorage(storage, files, { signal, quick: true })).toEqual([]);
   });
 });
 
 describe("the check of a folder", () => {
   it("reports one that cannot be used, and otherwise compares the files", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "kbsync-place-"));
-    expect(await checkPlace({ kind: "folder", path: folder }, [known("one", 5)], { signal })).toMatchObject([
-      { check: "uploads", level: "damage", message: "the uploaded file one.txt is missing" },
-    ]);
+    const folder = await mkdtemp(join(tmpdir(), "kbsync-storage-"));
+    expect(await checkStorage({ kind: "folder", path: folder }, [known("one", 5)], { signal })).toMatchObject(
+      [{ check: "uploads", level: "damage", message: "the uploaded file one.txt is missing" }],
+    );
     expect(await readdir(join(folder, "incoming"))).toEqual([]);
     const file = join(folder, "file");
     await writeFile(file, "");
-    expect(await checkPlace({ kind: "folder", path: file }, undefined, { signal })).toMatchObject([
-      { check: "uploads-place", level: "failure", subject: file },
+    expect(await checkStorage({ kind: "folder", path: file }, undefined, { signal })).toMatchObject([
+      { check: "uploads-storage", level: "failure", subject: file },
     ]);
     await rm(folder, { recursive: true });
   });
