@@ -17,7 +17,7 @@ const SYNC: Readonly<Record<string, readonly string[]>> = {
   scan: ["plan", "disk", "document", "rules"],
   read: ["plan", "disk", "document", "rules"],
   agenda: ["plan", "rules", "ledger"],
-  trash: ["plan", "ledger", "remote"],
+  trash: ["plan", "document", "ledger", "remote"],
   actions: ["plan", "document", "rules", "queue", "ledger", "remote", "read", "trash"],
   pass: ["plan", "disk", "rules", "ledger", "scan", "read", "agenda", "actions"],
   "reconcile-service": ["plan", "document", "ledger", "remote", "actions"],

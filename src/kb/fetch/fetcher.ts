@@ -19,7 +19,7 @@ const FETCH_BYTES_MAX = 32 * 1024 * 1024;
 const FETCHES_MAX = 32;
 /** Extra fetches for accounts without a fetch in flight, so that no account waits for the slow servers of another. */
 const GUESTS_MAX = 8;
-/** Fetches that may wait: all documents that may be queued (`resources/job-slots.ts`), and requests. */
+/** Fetches that may wait: all documents that may be queued (`jobs/job-slots.ts`), and requests. */
 const WAITING_MAX = 1000;
 /** Waiting fetches of one account, so that others can still queue. */
 const WAITING_SHARE_MAX = 750;

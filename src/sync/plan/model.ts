@@ -11,6 +11,9 @@ export type { DocumentKind, FileState } from "../../wire/daemon-files.ts";
  */
 export type RelativePath = string;
 
+/** Path of a folder below a source's root, spelled as a RelativePath; "" is the root itself. */
+export type FolderPath = string;
+
 /** A regular file as the scan saw it. Times are in milliseconds, with their fraction. */
 export interface ScanEntry {
   readonly path: RelativePath;

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { codeOf } from "../../lib/failure.ts";
 import { CEILING_MS } from "../plan/timing.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { FolderPath } from "../plan/model.ts";
 import type { IgnoreRest } from "./ignore-settling.ts";
 
 /** Name of the file that describes its folder to people and programs that search in it. */

@@ -1,5 +1,4 @@
-import type { RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { RelativePath, FolderPath } from "../plan/model.ts";
 
 /** Resolution of a path that goes through links. All paths are below the source's root and free of links. */
 export interface LinkTrace {

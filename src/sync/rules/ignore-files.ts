@@ -2,8 +2,7 @@ import { hash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import ignore from "ignore";
 import { codeOf } from "../../lib/failure.ts";
-import type { RelativePath, Unreadable } from "../plan/model.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
 import type { IgnoreSettling, IgnoreVersion } from "./ignore-settling.ts";
 
 /** Name of the ignore files: gitignore syntax, at the root and in any folder below it. */

@@ -1,5 +1,5 @@
 import { CEILING_MS, TIMING } from "../plan/timing.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { FolderPath } from "../plan/model.ts";
 
 /** One version of an ignore file. */
 export interface IgnoreVersion {

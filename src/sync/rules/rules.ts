@@ -1,8 +1,7 @@
 import type { SourceConfig } from "../../config/schema.ts";
 import type { Settings } from "../../wire/primitives.ts";
-import type { RelativePath, Unreadable } from "../plan/model.ts";
+import type { RelativePath, Unreadable, FolderPath } from "../plan/model.ts";
 import { openRealRoot, type RealRoot } from "../disk/file-location.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
 import { openFollowedLinks, type FollowedLinks } from "./followed-links.ts";
 import { DESCRIPTION_FILE, openFolderDescriptions } from "./folder-descriptions.ts";
 import { compileGlob } from "./globs.ts";

@@ -1,8 +1,7 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { parseMounts } from "../../lib/mount-table.ts";
-import type { RelativePath, RootIdentity, Unreadable } from "../plan/model.ts";
+import type { RelativePath, RootIdentity, Unreadable, FolderPath } from "../plan/model.ts";
 import { rootIdentityOf } from "../disk/root-identity.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
 
 /** The file system below a source's root was unmounted: its files are not gone. */
 export const UNMOUNTED = "UNMOUNTED";

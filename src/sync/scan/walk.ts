@@ -1,5 +1,4 @@
-import type { RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { RelativePath, FolderPath } from "../plan/model.ts";
 import type { FolderRules, Rules } from "../rules/rules.ts";
 import { openFollower, type Follower } from "./follow.ts";
 import { type Found, openFindings, type Findings } from "./findings.ts";

@@ -2,7 +2,7 @@ import { readdirSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { FSWatcher } from "chokidar";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { FolderPath } from "../plan/model.ts";
 import type { Rules } from "../rules/rules.ts";
 
 type ScanStream = ReturnType<FSWatcher["createScanStream"]>;

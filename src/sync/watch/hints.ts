@@ -1,6 +1,5 @@
 import { codeOf, KbsyncError, messageOf } from "../../lib/failure.ts";
-import type { RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { RelativePath, FolderPath } from "../plan/model.ts";
 
 /** Callbacks for what a source's watcher sees. They must not throw. */
 export interface Hints {

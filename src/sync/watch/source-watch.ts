@@ -1,7 +1,6 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, join } from "node:path";
-import type { RelativePath } from "../plan/model.ts";
-import type { FolderPath } from "../disk/folder-path.ts";
+import type { RelativePath, FolderPath } from "../plan/model.ts";
 import { openRules, type Rules, type WatchedSource } from "../rules/rules.ts";
 import type { LinkWatches } from "../rules/followed-links.ts";
 import type { FloodGauge } from "./flood.ts";
